@@ -1,0 +1,187 @@
+"""Every exception passlab raises, and `Diagnostic`: what is wrong, where, what was expected, what to try.
+
+Bad input of any kind ends in a `PasslabError`. This module knows nothing of programs: a place in a text is
+anything with the few attributes of `Place`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Place(Protocol):
+    """Where something stands in a text; lines and columns count from 1, the end column is exclusive."""
+
+    @property
+    def source_name(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def column(self) -> int: ...
+    @property
+    def end_line(self) -> int: ...
+    @property
+    def end_column(self) -> int: ...
+
+    def source_line(self, line: int) -> str | None:
+        """The text of one line, or None where the text is not at hand."""
+
+
+def visible(text: str) -> str:
+    """Return `text` with control, bidirectional and zero-width characters made visible as escapes."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        char if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co") else _escape(char)
+        for char in text
+    )
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def did_you_mean(name: str, candidates: Iterable[str], count: int = 3) -> str | None:
+    """Return "did you mean `a` or `b`?" for the candidates nearest to `name`, or None when none is near."""
+    close = difflib.get_close_matches(name, list(candidates), n=count, cutoff=0.6)
+    return f"did you mean {' or '.join(f'`{c}`' for c in close)}?" if close else None
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One finding, in the one shape used everywhere.
+
+    `message` says what is wrong, `place` where, `expected` and `found` the two sides of a mismatch, `notes` what else
+    bears on it (each with its own place or None), `hint` what to try.
+    """
+
+    message: str
+    place: Place | None = None
+    expected: str | None = None
+    found: str | None = None
+    notes: tuple[tuple[str, Place | None], ...] = ()
+    hint: str | None = None
+    severity: str = "error"
+
+    def render(self) -> str:
+        """Return the finding as plain text: headline, source line with carets, expected and found, notes, hint."""
+        lines = [f"{self.severity}: {visible(self.message)}"]
+        lines += _excerpt(self.place)
+        if self.expected is not None:
+            lines.append(f"  expected: {visible(self.expected)}")
+        if self.found is not None:
+            lines.append(f"  found:    {visible(self.found)}")
+        for note, place in self.notes:
+            lines.append(f"  note: {visible(note)}")
+            lines += _excerpt(place)
+        if self.hint is not None:
+            lines.append(f"  help: {visible(self.hint)}")
+        return "\n".join(lines)
+
+
+_EXCERPT_WIDTH = 160
+
+
+def _excerpt(place: Place | None) -> list[str]:
+    if place is None:
+        return []
+    head = f" --> {visible(place.source_name)}:{place.line}:{place.column}"
+    text = place.source_line(place.line)
+    if text is None:
+        return [head]
+    start = max(place.column - 1, 0)
+    end = place.end_column - 1 if place.end_line == place.line else len(text)
+    left = max(0, start - _EXCERPT_WIDTH // 2)
+    shown = text[left : left + _EXCERPT_WIDTH].replace("\t", " ")
+    carets = "^" * max(1, min(end, left + _EXCERPT_WIDTH) - start)
+    gutter = " " * len(str(place.line))
+    mark = "..." if left else ""
+    return [
+        head,
+        f"{gutter} |",
+        f"{place.line} | {mark}{visible(shown)}",
+        f"{gutter} | {' ' * (start - left + len(mark))}{carets}",
+    ]
+
+
+class PasslabError(Exception):
+    """The root of all errors that leave passlab; carries the diagnostics it was made of.
+
+    `str(error)` is the rendered text; in a notebook the same text stands where a traceback would.
+    """
+
+    def __init__(self, *findings: Diagnostic | str) -> None:
+        self.diagnostics: tuple[Diagnostic, ...] = tuple(
+            f if isinstance(f, Diagnostic) else Diagnostic(f) for f in findings
+        )
+        super().__init__(*findings)
+
+    def __str__(self) -> str:
+        return "\n".join(d.render() for d in self.diagnostics)
+
+    def _render_traceback_(self) -> list[str]:
+        """IPython shows these lines instead of a traceback."""
+        return str(self).split("\n")
+
+
+class DiagnosticError(PasslabError):
+    """One or more findings about a program: its text, its types or its form."""
+
+
+class ParseError(DiagnosticError):
+    """The text is not Relay."""
+
+
+class TypeInferenceError(DiagnosticError):
+    """The program has no type."""
+
+
+class RelationError(DiagnosticError):
+    """A type relation refuses its inputs. `argument` is the number of the input at fault, or None."""
+
+    def __init__(self, finding: Diagnostic | str, argument: int | None = None) -> None:
+        super().__init__(finding)
+        self.argument = argument
+
+
+class WellFormedError(DiagnosticError):
+    """A variable is unbound, bound twice, or used outside its scope."""
+
+
+class OpNotFoundError(DiagnosticError, KeyError):
+    """No operator has this name."""
+
+    __str__ = PasslabError.__str__
+
+
+class AttrsError(DiagnosticError, AttributeError):
+    """An attribute is missing, unknown, or of the wrong kind."""
+
+
+class PassError(PasslabError):
+    """A pass was misused, gave a wrong result, or could not be found."""
+
+
+class ConfigError(PasslabError, AttributeError):
+    """A pass context was given an unknown or ill-typed option."""
+
+
+class VerifyError(PasslabError):
+    """Bytecode or a module does not satisfy its rules."""
+
+
+class RunError(PasslabError):
+    """A program failed while running."""
+
+
+class LimitError(PasslabError):
+    """A cap of `passlab.limits` was reached; the message names it and how to raise it."""
+
+
+class MissingPackageError(PasslabError, ImportError):
+    """An optional package is needed; the message says how to install it."""

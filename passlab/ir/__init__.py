@@ -1,0 +1,25 @@
+"""What a program is: types, expressions, data types, modules, spans, attributes; and how to walk and compare them."""
+
+from passlab.ir.adt import (
+    Clause, Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, PatternWildcard, TypeData,
+)  # fmt: skip
+from passlab.ir.attrs import Attrs, DictAttrs
+from passlab.ir.expr import (
+    Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefCreate, RefRead, RefWrite, RelayExpr, Tuple,
+    TupleGetItem, Var,
+)  # fmt: skip
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op, OpPattern
+from passlab.ir.span import Source, Span
+from passlab.ir.types import (
+    ANY, Any, FuncType, GlobalTypeVar, IncompleteType, Kind, RefType, SizeVar, TensorType, TupleType, Type, TypeCall,
+    TypeRelation, TypeVar,
+)  # fmt: skip
+
+__all__ = [
+    "ANY", "Any", "Attrs", "Call", "Clause", "Constant", "Constructor", "DictAttrs", "Expr", "FuncType", "Function",
+    "GlobalTypeVar", "GlobalVar", "IRModule", "If", "IncompleteType", "Kind", "Let", "Match", "Op", "OpPattern",
+    "Pattern", "PatternConstructor", "PatternTuple", "PatternVar", "PatternWildcard", "RefCreate", "RefRead",
+    "RefType", "RefWrite", "RelayExpr", "SizeVar", "Source", "Span", "TensorType", "Tuple", "TupleGetItem",
+    "TupleType", "Type", "TypeCall", "TypeData", "TypeRelation", "TypeVar", "Var",
+]  # fmt: skip

@@ -1,0 +1,159 @@
+"""Algebraic data types: their definitions, constructors, and the patterns that take values apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from zlib import crc32
+
+from passlab.ir.expr import Expr, Var
+from passlab.ir.span import Span
+from passlab.ir.types import FuncType, GlobalTypeVar, Immutable, Type, TypeCall, TypeVar
+
+_set = object.__setattr__
+
+
+def constructor_tag(type_name: str, index: int) -> int:
+    """Return the tag of constructor number `index` of a type: one stable byte of the type's name above, the index below.
+
+    Tags are compared only inside one type; the byte makes mix-ups visible in a debugger.
+    """
+    return (crc32(type_name.encode()) & 0xFF) << 24 | index
+
+
+class Constructor(Expr):
+    """A constructor of the type `belong_to`, taking `inputs` (types). `tag` is -1 until the type is defined."""
+
+    __slots__ = ("name_hint", "inputs", "belong_to", "tag")
+    field_names = ("name_hint", "inputs", "belong_to", "tag")
+    name_hint: str
+    inputs: tuple[Type, ...]
+    belong_to: GlobalTypeVar
+    tag: int
+
+    def __init__(
+        self, name_hint: str, inputs: Sequence[Type], belong_to: GlobalTypeVar, tag: int = -1, span: Span | None = None
+    ) -> None:
+        _set(self, "name_hint", name_hint)
+        _set(self, "inputs", tuple(inputs))
+        _set(self, "belong_to", belong_to)
+        _set(self, "tag", tag)
+        _set(self, "span", span)
+        _set(self, "_checked_type", None)
+
+    def __str__(self) -> str:
+        return self.name_hint
+
+    __repr__ = __str__
+
+
+class TypeData(Type):
+    """The definition of a type: its `header`, type parameters and constructors. `extern` has no constructors here.
+
+    The constructors of a definition get their tags when it is made, so a definition owns its constructor objects.
+    """
+
+    __slots__ = ("header", "type_vars", "constructors", "extern")
+    header: GlobalTypeVar
+    type_vars: tuple[TypeVar, ...]
+    constructors: tuple[Constructor, ...]
+    extern: bool
+
+    def __init__(
+        self, header: GlobalTypeVar, type_vars: Sequence[TypeVar], constructors: Sequence[Constructor], extern: bool = False
+    ) -> None:
+        _set(self, "header", header)
+        _set(self, "type_vars", tuple(type_vars))
+        _set(self, "constructors", tuple(constructors))
+        _set(self, "extern", extern)
+        for index, constructor in enumerate(self.constructors):
+            if constructor.tag == -1:
+                _set(constructor, "tag", constructor_tag(header.name_hint, index))
+
+    def constructor_type(self, constructor: Constructor) -> FuncType:
+        """Return the polymorphic function type of one of the constructors."""
+        return FuncType(constructor.inputs, TypeCall(self.header, self.type_vars), self.type_vars)
+
+    def __repr__(self) -> str:
+        return f"TypeData({self.header.name_hint}, {', '.join(c.name_hint for c in self.constructors)})"
+
+
+class Pattern(Immutable):
+    """Base of match patterns."""
+
+    __slots__ = ("span", "__weakref__")
+    span: Span | None
+
+
+class PatternWildcard(Pattern):
+    """`_`: fits everything."""
+
+    __slots__ = ()
+
+    def __init__(self, span: Span | None = None) -> None:
+        _set(self, "span", span)
+
+
+class PatternVar(Pattern):
+    """`%x`: fits everything and binds it."""
+
+    __slots__ = ("var",)
+    var: Var
+
+    def __init__(self, var: Var, span: Span | None = None) -> None:
+        _set(self, "var", var)
+        _set(self, "span", span)
+
+
+class PatternConstructor(Pattern):
+    """`Cons(p, q)`: fits values made by that constructor whose fields fit."""
+
+    __slots__ = ("constructor", "patterns")
+    constructor: Constructor
+    patterns: tuple[Pattern, ...]
+
+    def __init__(self, constructor: Constructor, patterns: Sequence[Pattern] | None = None, span: Span | None = None) -> None:
+        _set(self, "constructor", constructor)
+        _set(self, "patterns", tuple(patterns or ()))
+        _set(self, "span", span)
+
+
+class PatternTuple(Pattern):
+    """`(p, q)`: fits tuples of that many fields whose fields fit."""
+
+    __slots__ = ("patterns",)
+    patterns: tuple[Pattern, ...]
+
+    def __init__(self, patterns: Sequence[Pattern] | None = None, span: Span | None = None) -> None:
+        _set(self, "patterns", tuple(patterns or ()))
+        _set(self, "span", span)
+
+
+class Clause(Immutable):
+    """One arm of a match: `lhs => rhs`."""
+
+    __slots__ = ("lhs", "rhs", "span", "__weakref__")
+    lhs: Pattern
+    rhs: Expr
+    span: Span | None
+
+    def __init__(self, lhs: Pattern, rhs: Expr, span: Span | None = None) -> None:
+        _set(self, "lhs", lhs)
+        _set(self, "rhs", rhs)
+        _set(self, "span", span)
+
+
+def pattern_nodes(root: Pattern) -> list[Pattern]:
+    """Return every pattern inside `root`, outer before inner, left to right."""
+    out: list[Pattern] = []
+    stack = [root]
+    while stack:
+        pattern = stack.pop()
+        out.append(pattern)
+        if isinstance(pattern, (PatternConstructor, PatternTuple)):
+            stack.extend(reversed(pattern.patterns))
+    return out
+
+
+def pattern_vars(root: Pattern) -> list[Var]:
+    """Return the variables a pattern binds, left to right."""
+    return [p.var for p in pattern_nodes(root) if isinstance(p, PatternVar)]

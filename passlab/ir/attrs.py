@@ -1,0 +1,214 @@
+"""Attributes of calls and functions: immutable records compared by value.
+
+An operator's attributes are a class made by `attrs_class` from its declared fields, so that reading a field costs an
+attribute access. `DictAttrs` is the open form used on functions. Values are None, bool, int, float, str, an
+expression, or tuples and (in `DictAttrs`) mappings of these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from passlab.errors import AttrsError, Diagnostic, did_you_mean
+from passlab.ir.types import Immutable
+
+_set = object.__setattr__
+
+
+class _Required:
+    """The default of a field that has none."""
+
+    def __repr__(self) -> str:
+        return "(required)"
+
+
+REQUIRED: Any = _Required()
+
+
+@dataclass(frozen=True)
+class Field:
+    """One attribute: its name, default (`REQUIRED` for none), meaning, and `convert`, which checks and normalises."""
+
+    name: str
+    convert: Callable[[Any], Any]
+    default: Any = REQUIRED
+    doc: str = ""
+    kind: str = ""
+
+
+class Attrs(Immutable):
+    """Base of attribute records. `type_key` is Relay's name of the record type, `schema` its fields in order."""
+
+    __slots__ = ("_hash",)
+    type_key: ClassVar[str] = ""
+    schema: ClassVar[tuple[Field, ...]] = ()
+
+    def __init__(self, **values: Any) -> None:
+        for field in self.schema:
+            value = values.pop(field.name, REQUIRED)
+            _set(self, field.name, self._value(field, value))
+        if values:
+            self._unknown(next(iter(values)))
+
+    def _value(self, field: Field, value: Any) -> Any:
+        if value is REQUIRED:
+            if field.default is REQUIRED:
+                raise AttrsError(Diagnostic(f"{self.type_key}: the attribute `{field.name}` is required"))
+            return field.default
+        try:
+            return field.convert(value)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise AttrsError(
+                Diagnostic(f"{self.type_key}: bad value for the attribute `{field.name}`: {error}", expected=field.kind or None, found=repr(value))
+            ) from None
+
+    def _unknown(self, name: str) -> None:
+        names = [f.name for f in self.schema]
+        hint = did_you_mean(name, names) or f"its attributes are {', '.join(names) or 'none'}"
+        raise AttrsError(Diagnostic(f"{self.type_key} has no attribute `{name}`", hint=hint))
+
+    def keys(self) -> list[str]:
+        """The names of the fields, in order."""
+        return [f.name for f in self.schema]
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        """The fields with their values, in order."""
+        return ((f.name, getattr(self, f.name)) for f in self.schema)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a field, or `default` when there is no such field."""
+        return getattr(self, name) if name in self.keys() else default
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.keys():
+            self._unknown(name)
+        return getattr(self, name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.keys()
+
+    def with_fields(self, **changes: Any) -> Any:
+        """Return a copy with some fields changed."""
+        return type(self)(**{**dict(self.items()), **changes})
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(self) is not type(other):
+            return NotImplemented if not isinstance(other, Attrs) else False
+        return same_values(tuple(self.items()), tuple(other.items()))  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash  # type: ignore[has-type,no-any-return]
+        except AttributeError:
+            _set(self, "_hash", hash((self.type_key, value_hash(tuple(self.items())))))
+            return self._hash  # type: ignore[has-type,no-any-return]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{k}={v!r}" for k, v in self.items())
+        return f"{self.type_key.rpartition('.')[2] or type(self).__name__}({shown})"
+
+
+class DictAttrs(Attrs):
+    """Attributes under any names, in the order given: those of functions, and of calls without a declared record."""
+
+    __slots__ = ("_dict",)
+    type_key = "DictAttrs"
+
+    def __init__(self, values: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+        merged = {**(values or {}), **more}
+        _set(self, "_dict", {str(k): as_value(v) for k, v in merged.items()})
+
+    def keys(self) -> list[str]:
+        return list(self._dict)  # type: ignore[has-type]
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        return iter(self._dict.items())  # type: ignore[has-type]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._dict.get(name, default)  # type: ignore[has-type]
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self._dict[name]  # type: ignore[has-type]
+        except KeyError:
+            hint = did_you_mean(name, self.keys())
+            raise AttrsError(Diagnostic(f"there is no attribute `{name}`", hint=hint)) from None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._dict  # type: ignore[has-type]
+
+    def __len__(self) -> int:
+        return len(self._dict)  # type: ignore[has-type]
+
+    def with_fields(self, **changes: Any) -> DictAttrs:
+        return DictAttrs({**self._dict, **changes})  # type: ignore[has-type]
+
+    def without(self, *names: str) -> DictAttrs:
+        """Return a copy without some names."""
+        return DictAttrs({k: v for k, v in self._dict.items() if k not in names})  # type: ignore[has-type]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Attrs):
+            return NotImplemented
+        if not isinstance(other, DictAttrs) or set(self.keys()) != set(other.keys()):
+            return False
+        return all(same_values(value, other[name]) for name, value in self.items())
+
+    def __hash__(self) -> int:
+        return hash(("DictAttrs", frozenset((k, value_hash(v)) for k, v in self.items())))
+
+
+def same_values(a: Any, b: Any) -> bool:
+    """Compare two attribute values: by type and value, so that 1, 1.0 and True differ, NaN equals itself, 0.0 is not -0.0.
+
+    Attribute values nest only a few levels (arrays of arrays), so this may recurse.
+    """
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(same_values, a, b))
+    if isinstance(a, float):
+        return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same_values(a[k], b[k]) for k in a)
+    return bool(a == b)
+
+
+def value_hash(value: Any) -> int:
+    """Return a hash that agrees with `same_values`."""
+    if isinstance(value, tuple):
+        return hash(tuple(value_hash(v) for v in value))
+    if isinstance(value, dict):
+        return hash(tuple((k, value_hash(v)) for k, v in value.items()))
+    if isinstance(value, float) and value != value:
+        return 0x7FF8
+    return hash((type(value).__name__, value))
+
+
+def as_value(value: Any) -> Any:
+    """Return an attribute value in its stored form: sequences as tuples, NumPy scalars as Python numbers."""
+    if isinstance(value, (list, tuple)):
+        return tuple(as_value(v) for v in value)
+    if isinstance(value, Mapping):
+        return {str(k): as_value(v) for k, v in value.items()}
+    if hasattr(value, "item") and hasattr(value, "dtype") and getattr(value, "ndim", None) == 0:
+        return value.item()
+    return value
+
+
+def attrs_class(type_key: str, fields: Sequence[Field]) -> type[Attrs]:
+    """Make the record class called `type_key` (such as "relay.attrs.Conv2DAttrs") from its declared fields."""
+    body = {"__slots__": tuple(f.name for f in fields), "type_key": type_key, "schema": tuple(fields)}
+    return type(type_key.rpartition(".")[2], (Attrs,), body)

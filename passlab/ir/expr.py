@@ -1,0 +1,413 @@
+"""The expressions of Relay: immutable, slotted nodes compared by identity.
+
+A program is a graph of these nodes. A node that occurs twice is shared: it is computed once. `let` binds a variable
+and orders effects. `checked_type` is a cache filled by inference; once set it never changes. Nodes are changed by
+making a changed copy, with `with_fields`. Structural equality lives in `equal`, traversals in `walk`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from passlab.errors import Diagnostic, TypeInferenceError
+from passlab.ir.attrs import Attrs, DictAttrs
+from passlab.ir.late import PRINTER, VOCABULARY, late
+from passlab.ir.span import Span
+from passlab.ir.types import Immutable, TensorType, Type, TypeVar, dtype_name
+
+if TYPE_CHECKING:
+    from passlab.ir.adt import Clause
+
+_set = object.__setattr__
+
+
+class Expr(Immutable):
+    """Base of all expressions.
+
+    `field_names` says what a node is made of, in order, and is what `with_fields`, equality and traversals read. `span` is
+    where the node came from, or None.
+    """
+
+    __slots__ = ("span", "_checked_type", "_digest", "__weakref__")
+    field_names: ClassVar[tuple[str, ...]] = ()
+    span: Span | None
+    _checked_type: Type | None
+
+    @property
+    def checked_type(self) -> Type:
+        """The type found by inference. Raises `TypeInferenceError` before inference has run."""
+        if self._checked_type is None:
+            raise TypeInferenceError(
+                Diagnostic(
+                    f"this {type(self).__name__} has no type yet", self.span,
+                    hint="run `relay.transform.InferType()` on the module that holds it",
+                )
+            )  # fmt: skip
+        return self._checked_type
+
+    @property
+    def checked_type_(self) -> Type | None:
+        """The type found by inference, or None before it has run."""
+        return self._checked_type
+
+    def with_fields(self, **changes: Any) -> Any:
+        """Return a copy with some fields changed, untyped, at the same span; `self` when every value is the same object."""
+        if all(getattr(self, name) is value for name, value in changes.items()):
+            return self
+        values = {name: getattr(self, name) for name in self.field_names}
+        values["span"] = self.span
+        values.update(changes)
+        return type(self)(**values)
+
+    def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
+        """Return the expression as Relay text with its version line."""
+        text: str = late(PRINTER, "astext")(self, show_meta_data=show_meta_data, annotate=annotate)
+        return text
+
+    def __str__(self) -> str:
+        text: str = late(PRINTER, "pretty")(self)
+        return text
+
+    __repr__ = __str__
+
+    # Relay's Python operators build calls; `==` stays identity, so that nodes can be keys.
+    def __add__(self, other: Any) -> Call:
+        return _call("add", self, other)
+
+    def __radd__(self, other: Any) -> Call:
+        return _call("add", other, self)
+
+    def __sub__(self, other: Any) -> Call:
+        return _call("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Call:
+        return _call("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Call:
+        return _call("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Call:
+        return _call("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Call:
+        return _call("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Call:
+        return _call("divide", other, self)
+
+    def __neg__(self) -> Call:
+        return _call("negative", self)
+
+    def __lt__(self, other: Any) -> Call:
+        return _call("less", self, other)
+
+    def __gt__(self, other: Any) -> Call:
+        return _call("greater", self, other)
+
+    def __le__(self, other: Any) -> Call:
+        return _call("less_equal", self, other)
+
+    def __ge__(self, other: Any) -> Call:
+        return _call("greater_equal", self, other)
+
+    def astype(self, dtype: Any) -> Call:
+        """Return a cast of this expression to `dtype`."""
+        made: Call = late(VOCABULARY, "make")("cast", self, dtype=dtype_name(dtype))
+        return made
+
+    def __call__(self, *args: Expr) -> Call:
+        return Call(self, args)
+
+
+RelayExpr = Expr
+
+
+def _call(name: str, *args: Any) -> Call:
+    for arg in args:
+        if not isinstance(arg, Expr):
+            cure = f"write `relay.const({arg!r})`" if isinstance(arg, (int, float, np.generic)) else "an operand is an expression"
+            raise TypeError(f"{type(arg).__name__} is not supported as an operand of `{name}`: {cure}")
+    made: Call = late(VOCABULARY, "make")(name, *args)
+    return made
+
+
+def set_checked_type(expr: Expr, ty: Type) -> None:
+    """Fill the type cache of a node. For inference only: a type that is set never changes."""
+    _set(expr, "_checked_type", ty)
+
+
+def set_span(expr: Expr, span: Span | None) -> None:
+    """Give a node that was just made, and has no span, the place of the node it replaces."""
+    if expr.span is None:
+        _set(expr, "span", span)
+
+
+class Constant(Expr):
+    """A tensor known at compile time. `data` is a read-only NumPy array (a writable one is copied)."""
+
+    __slots__ = ("data",)
+    field_names = ("data",)
+    data: np.ndarray[Any, Any]
+
+    def __init__(self, data: Any, span: Span | None = None) -> None:
+        array = np.asarray(data)
+        if array.flags.writeable or array.base is not None:
+            array = array.copy(order="C")
+            array.flags.writeable = False
+        dtype_name(array.dtype)  # refuses object, string and complex arrays
+        _set(self, "data", array)
+        _set(self, "span", span)
+        _set(self, "_checked_type", None)
+
+    @property
+    def tensor_type(self) -> TensorType:
+        """The type of the data."""
+        return TensorType(self.data.shape, self.data.dtype)
+
+
+class Var(Expr):
+    """A local variable, compared by identity; `name_hint` is a hint. `type_annotation` is a type or None."""
+
+    __slots__ = ("name_hint", "type_annotation", "virtual_device")
+    field_names = ("name_hint", "type_annotation", "virtual_device")
+    name_hint: str
+    type_annotation: Type | None
+    virtual_device: Any
+
+    def __init__(
+        self, name_hint: str, type_annotation: Type | None = None, span: Span | None = None, virtual_device: Any = None
+    ) -> None:
+        _set(self, "name_hint", name_hint)
+        _set(self, "type_annotation", type_annotation)
+        _set(self, "span", span)
+        _set(self, "_checked_type", None)
+        _set(self, "virtual_device", virtual_device)
+
+
+class GlobalVar(Expr):
+    """The name of a function of a module. A module holds one per name; modules look them up by name."""
+
+    __slots__ = ("name_hint",)
+    field_names = ("name_hint",)
+    name_hint: str
+
+    def __init__(self, name_hint: str, span: Span | None = None) -> None:
+        _set(self, "name_hint", name_hint)
+        _set(self, "span", span)
+        _set(self, "_checked_type", None)
+
+    def __str__(self) -> str:
+        return f"@{self.name_hint}"
+
+    __repr__ = __str__
+
+
+class Tuple(Expr):
+    """A tuple of expressions."""
+
+    __slots__ = ("fields",)
+    field_names = ("fields",)
+    fields: tuple[Expr, ...]
+
+    def __init__(self, fields: Sequence[Expr], span: Span | None = None) -> None:
+        _set(self, "fields", fields if type(fields) is tuple else tuple(fields))
+        _set(self, "span", span)
+        _set(self, "_checked_type", None)
+
+    def __getitem__(self, index: int) -> Expr:
+        return self.fields[index]
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __iter__(self) -> Iterator[Expr]:
+        return iter(self.fields)
+
+
+class TupleGetItem(Expr):
+    """Element `index` of a tuple."""
+
+    __slots__ = ("tuple_value", "index")
+    field_names = ("tuple_value", "index")
+    tuple_value: Expr
+    index: int
+
+    def __init__(self, tuple_value: Expr, index: int, span: Span | None = None) -> None:
+        _set(self, "tuple_value", tuple_value)
+        _set(self, "index", int(index))
+        _set(self, "span", span)
+        _set(self, "_checked_type", None)
+
+
+class Call(Expr):
+    """`op` applied to `args`: an operator, a function, a constructor or any expression of function type."""
+
+    __slots__ = ("op", "args", "attrs", "type_args")
+    field_names = ("op", "args", "attrs", "type_args")
+    op: Expr
+    args: tuple[Expr, ...]
+    attrs: Attrs | None
+    type_args: tuple[Type, ...]
+
+    def __init__(
+        self,
+        op: Expr,
+        args: Sequence[Expr],
+        attrs: Attrs | None = None,
+        type_args: Sequence[Type] | None = None,
+        span: Span | None = None,
+    ) -> None:
+        _set(self, "op", op)
+        _set(self, "args", args if type(args) is tuple else tuple(args))
+        _set(self, "attrs", attrs)
+        _set(self, "type_args", tuple(type_args) if type_args else ())
+        _set(self, "span", span)
+        _set(self, "_checked_type", None)
+
+
+class Function(Expr):
+    """A function literal or global function.
+
+    `ret_type` is a type or None; `type_params` its type parameters; `attrs` always a `DictAttrs`, maybe empty.
+    """
+
+    __slots__ = ("params", "body", "ret_type", "type_params", "attrs", "virtual_device")
+    field_names = ("params", "body", "ret_type", "type_params", "attrs", "virtual_device")
+    params: tuple[Var, ...]
+    body: Expr
+    ret_type: Type | None
+    type_params: tuple[TypeVar, ...]
+    attrs: DictAttrs
+    virtual_device: Any
+
+    def __init__(
+        self,
+        params: Sequence[Var],
+        body: Expr,
+        ret_type: Type | None = None,
+        type_params: Sequence[TypeVar] | None = None,
+        attrs: DictAttrs | dict[str, Any] | None = None,
+        span: Span | None = None,
+        virtual_device: Any = None,
+    ) -> None:
+        _set(self, "params", params if type(params) is tuple else tuple(params))
+        _set(self, "body", body)
+        _set(self, "ret_type", ret_type)
+        _set(self, "type_params", tuple(type_params) if type_params else ())
+        _set(self, "attrs", attrs if isinstance(attrs, DictAttrs) else DictAttrs(attrs) if attrs else NO_ATTRS)
+        _set(self, "span", span)
+        _set(self, "_checked_type", None)
+        _set(self, "virtual_device", virtual_device)
+
+    def with_attr(self, key: str | dict[str, Any], value: Any = None) -> Function:
+        """Return a copy with one attribute (or a dict of them) set; the same object when nothing changes."""
+        changes = key if isinstance(key, dict) else {key: value}
+        attrs = self.attrs.with_fields(**changes)
+        return self if attrs == self.attrs else self.with_fields(attrs=attrs)  # type: ignore[no-any-return]
+
+    def without_attr(self, *keys: str) -> Function:
+        """Return a copy without some attributes; the same object when none was set."""
+        return self.with_fields(attrs=self.attrs.without(*keys)) if any(k in self.attrs for k in keys) else self  # type: ignore[no-any-return]
+
+    @property
+    def is_primitive(self) -> bool:
+        """Whether this is a fused kernel, opaque to most passes."""
+        return bool(self.attrs.get("Primitive", 0))
+
+
+NO_ATTRS = DictAttrs()
+
+
+class Let(Expr):
+    """Bind `var` to `value` in `body`. A function bound to a variable may call itself through it."""
+
+    __slots__ = ("var", "value", "body")
+    field_names = ("var", "value", "body")
+    var: Var
+    value: Expr
+    body: Expr
+
+    def __init__(self, var: Var, value: Expr, body: Expr, span: Span | None = None) -> None:
+        _set(self, "var", var)
+        _set(self, "value", value)
+        _set(self, "body", body)
+        _set(self, "span", span)
+        _set(self, "_checked_type", None)
+
+
+class If(Expr):
+    """`true_branch` if `cond` (a scalar bool) holds, else `false_branch`; only one is evaluated."""
+
+    __slots__ = ("cond", "true_branch", "false_branch")
+    field_names = ("cond", "true_branch", "false_branch")
+    cond: Expr
+    true_branch: Expr
+    false_branch: Expr
+
+    def __init__(self, cond: Expr, true_branch: Expr, false_branch: Expr, span: Span | None = None) -> None:
+        _set(self, "cond", cond)
+        _set(self, "true_branch", true_branch)
+        _set(self, "false_branch", false_branch)
+        _set(self, "span", span)
+        _set(self, "_checked_type", None)
+
+
+class RefCreate(Expr):
+    """A new mutable cell holding `value`."""
+
+    __slots__ = ("value",)
+    field_names = ("value",)
+    value: Expr
+
+    def __init__(self, value: Expr, span: Span | None = None) -> None:
+        _set(self, "value", value)
+        _set(self, "span", span)
+        _set(self, "_checked_type", None)
+
+
+class RefRead(Expr):
+    """The content of the cell `ref`."""
+
+    __slots__ = ("ref",)
+    field_names = ("ref",)
+    ref: Expr
+
+    def __init__(self, ref: Expr, span: Span | None = None) -> None:
+        _set(self, "ref", ref)
+        _set(self, "span", span)
+        _set(self, "_checked_type", None)
+
+
+class RefWrite(Expr):
+    """Store `value` in the cell `ref`; the result is the empty tuple."""
+
+    __slots__ = ("ref", "value")
+    field_names = ("ref", "value")
+    ref: Expr
+    value: Expr
+
+    def __init__(self, ref: Expr, value: Expr, span: Span | None = None) -> None:
+        _set(self, "ref", ref)
+        _set(self, "value", value)
+        _set(self, "span", span)
+        _set(self, "_checked_type", None)
+
+
+class Match(Expr):
+    """Choose the first of `clauses` whose pattern fits `data`; `complete` demands that every value is covered."""
+
+    __slots__ = ("data", "clauses", "complete")
+    field_names = ("data", "clauses", "complete")
+    data: Expr
+    clauses: tuple[Clause, ...]
+    complete: bool
+
+    def __init__(self, data: Expr, clauses: Sequence[Clause], complete: bool = True, span: Span | None = None) -> None:
+        _set(self, "data", data)
+        _set(self, "clauses", tuple(clauses))
+        _set(self, "complete", bool(complete))
+        _set(self, "span", span)
+        _set(self, "_checked_type", None)

@@ -1,0 +1,297 @@
+"""`IRModule`: the functions and type definitions of one program, by name.
+
+A module can be changed through its own methods (`mod["f"] = fn`), as Relay's can, but its tables are replaced, never
+edited, so `snapshot()` costs nothing and a snapshot never changes with its original. Passes use `with_functions`,
+which returns the same module when nothing changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from passlab.errors import Diagnostic, DiagnosticError, did_you_mean
+from passlab.ir.adt import Constructor, TypeData
+from passlab.ir.attrs import DictAttrs
+from passlab.ir.expr import NO_ATTRS, Expr, Function, GlobalVar
+from passlab.ir.late import LIBRARY, PRINTER, late
+from passlab.ir.span import Source
+from passlab.ir.types import GlobalTypeVar
+from passlab.ir.variables import free_vars
+
+
+class IRModule:
+    """A table of functions and one of type definitions.
+
+    `functions` and `type_definitions` may be keyed by name or by `GlobalVar` / `GlobalTypeVar`.
+    """
+
+    __slots__ = ("_functions", "_global_vars", "_types", "_constructors", "attrs", "source", "_imports", "__weakref__")
+
+    def __init__(
+        self,
+        functions: Mapping[Any, Expr] | None = None,
+        type_definitions: Mapping[Any, TypeData] | None = None,
+        attrs: DictAttrs | None = None,
+        source: Source | None = None,
+    ) -> None:
+        self._functions: dict[str, Function] = {}
+        self._global_vars: dict[str, GlobalVar] = {}
+        self._types: dict[str, TypeData] = {}
+        self._constructors: dict[str, Constructor] = {}
+        self._imports: frozenset[str] = frozenset()
+        self.attrs = attrs or NO_ATTRS
+        self.source = source
+        for data in (type_definitions or {}).values():
+            self.add_type(data)
+        for name, function in (functions or {}).items():
+            self[name] = function
+
+    # ------------------------------------------------------------ making
+    @staticmethod
+    def from_expr(expr: Expr, functions: Mapping[Any, Expr] | None = None, type_defs: Mapping[Any, TypeData] | None = None) -> IRModule:
+        """Return a module whose `main` is `expr`: a function as it is, any other expression over its free variables."""
+        mod = IRModule(functions, type_defs)
+        if not isinstance(expr, Function):
+            expr = Function(free_vars(expr), expr, span=expr.span)
+        mod[str(expr.attrs.get("global_symbol") or "main")] = expr
+        return mod
+
+    def snapshot(self) -> IRModule:
+        """Return a module with the same contents, sharing them all."""
+        return self._copy(self._functions)
+
+    def _copy(self, functions: dict[str, Function]) -> IRModule:
+        new = object.__new__(IRModule)
+        new._functions = functions
+        new._global_vars = self._global_vars
+        new._types, new._constructors = self._types, self._constructors
+        new.attrs, new.source, new._imports = self.attrs, self.source, self._imports
+        return new
+
+    def with_functions(self, changes: Mapping[Any, Function | None]) -> IRModule:
+        """Return a module with some functions replaced, added, or (None) removed; `self` when nothing changes."""
+        functions = dict(self._functions)
+        for key, function in changes.items():
+            if function is None:
+                functions.pop(_name(key), None)
+            else:
+                functions[_name(key)] = function
+        same = len(functions) == len(self._functions) and all(
+            functions.get(name) is function for name, function in self._functions.items()
+        )
+        if same:
+            return self
+        new = self._copy(functions)
+        missing = {_name(k): k if isinstance(k, GlobalVar) else GlobalVar(k) for k in changes if _name(k) not in self._global_vars}
+        if missing:
+            new._global_vars = {**self._global_vars, **missing}
+        return new
+
+    def same_contents(self, other: IRModule) -> bool:
+        """Whether both modules hold the very same objects under the same names."""
+        return _same_table(self._functions, other._functions) and _same_table(self._types, other._types) and self.attrs == other.attrs
+
+    def with_attr(self, key: str, value: Any) -> IRModule:
+        """Return a module with one attribute set."""
+        new = self.snapshot()
+        new.attrs = self.attrs.with_fields(**{key: value})
+        return new
+
+    def get_attr(self, key: str, default: Any = None) -> Any:
+        """The value of a module attribute, or `default`."""
+        return self.attrs.get(key, default)
+
+    # ------------------------------------------------------------ functions
+    @property
+    def functions(self) -> Mapping[GlobalVar, Function]:
+        """The functions by global variable, in the order they were added. Read-only."""
+        return MappingProxyType({self._global_vars[name]: f for name, f in self._functions.items()})
+
+    def items(self) -> Iterator[tuple[str, Function]]:
+        """The functions by name, in the order they were added."""
+        return iter(self._functions.items())
+
+    def functions_items(self) -> list[tuple[GlobalVar, Function]]:
+        """The functions by global variable, as a list."""
+        return [(self._global_vars[name], f) for name, f in self._functions.items()]
+
+    def __getitem__(self, key: Any) -> Any:
+        """The function of a name or global variable, or the definition of a global type variable."""
+        if isinstance(key, GlobalTypeVar):
+            return self.type_data(key.name_hint)
+        name = _name(key)
+        try:
+            return self._functions[name]
+        except KeyError:
+            raise self._no("function", name, self._functions) from None
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(value, TypeData):
+            self.add_type(value)
+            return
+        self.add(key, value)
+
+    def add(self, key: Any, value: Expr) -> None:
+        """Set the function of a name. An expression that is not a function becomes the body of one without parameters."""
+        name = _name(key)
+        if isinstance(value, GlobalVar):
+            target = self[value]
+            value = Function(target.params, target.body, target.ret_type, target.type_params, target.attrs, target.span)
+        if not isinstance(value, Function):
+            if not isinstance(value, Expr):
+                raise TypeError(f"@{name} must be a relay.Function, not {type(value).__name__}")
+            value = Function((), value, span=value.span)
+        loose = free_vars(value)
+        if loose:
+            names = ", ".join(f"%{v.name_hint}" for v in loose)
+            raise DiagnosticError(
+                Diagnostic(f"@{name} has free variables: {names}", loose[0].span, hint="make them parameters, or bind them with `relay.bind`")
+            )
+        var = key if isinstance(key, GlobalVar) else GlobalVar(name)
+        if name not in self._global_vars:
+            self._global_vars = {**self._global_vars, name: var}
+        self._functions = {**self._functions, name: value}
+
+    def update_func(self, var: Any, func: Function) -> None:
+        """Replace the function of a global variable."""
+        self.add(var, func)
+
+    def remove(self, key: Any) -> None:
+        """Remove a function."""
+        self[key]
+        self._functions = {n: f for n, f in self._functions.items() if n != _name(key)}
+
+    def update(self, other: Any) -> None:
+        """Add everything of another module (or of a dict of functions); its functions win over those of the same name."""
+        other = other if isinstance(other, IRModule) else IRModule(other)
+        for name, data in other._types.items():
+            if self._types.get(name) is not data:
+                self.add_type(data, replace=True)
+        self._global_vars = {**other._global_vars, **self._global_vars}
+        self._functions = {**self._functions, **other._functions}
+        self._imports |= other._imports
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, (str, GlobalVar)) and _name(key) in self._functions
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __iter__(self) -> Iterator[GlobalVar]:
+        return iter(self.functions)
+
+    def get_global_var(self, name: str) -> GlobalVar:
+        """The global variable of a function. Raises `DiagnosticError` with the nearest names."""
+        if name not in self._functions:
+            raise self._no("function", name, self._functions)
+        return self._global_vars[name]
+
+    def get_global_vars(self) -> list[GlobalVar]:
+        """All global variables that have a function."""
+        return [self._global_vars[name] for name in self._functions]
+
+    def global_var(self, name: str) -> GlobalVar:
+        """The module's object for a name that may not have a function yet (parsers and builders ask in advance)."""
+        if name not in self._global_vars:
+            self._global_vars = {**self._global_vars, name: GlobalVar(name)}
+        return self._global_vars[name]
+
+    # ------------------------------------------------------------ types
+    @property
+    def type_definitions(self) -> Mapping[GlobalTypeVar, TypeData]:
+        """The type definitions by global type variable. Read-only."""
+        return MappingProxyType({data.header: data for data in self._types.values()})
+
+    def add_type(self, data: TypeData, replace: bool = False) -> None:
+        """Add a type definition. Raises `DiagnosticError` when its name, or that of a constructor, is taken."""
+        name = data.header.name_hint
+        old = self._types.get(name)
+        if old is data:
+            return
+        if old is not None and not replace:
+            raise DiagnosticError(f"the type `{name}` is defined twice")
+        taken = {n: c for n, c in self._constructors.items() if c.belong_to.name_hint != name}
+        for constructor in data.constructors:
+            if constructor.name_hint in taken:
+                owner = taken[constructor.name_hint].belong_to.name_hint
+                raise DiagnosticError(
+                    Diagnostic(f"a constructor with the name `{constructor.name_hint}` was previously defined", constructor.span, notes=((f"by the type `{owner}`", None),))
+                )
+        self._types = {**self._types, name: data}
+        self._constructors = {**taken, **{c.name_hint: c for c in data.constructors}}
+
+    def type_data(self, name: str) -> TypeData:
+        """The definition of a type by name."""
+        if name not in self._types:
+            raise self._no("type", name, self._types)
+        return self._types[name]
+
+    def find_type(self, name: str) -> TypeData | None:
+        """The definition of a type by name, or None."""
+        return self._types.get(name)
+
+    def get_global_type_var(self, name: str) -> GlobalTypeVar:
+        """The global type variable of a type that is defined here."""
+        return self.type_data(name).header
+
+    def get_global_type_vars(self) -> list[GlobalTypeVar]:
+        """The global type variables of all types defined here."""
+        return [data.header for data in self._types.values()]
+
+    def get_type(self, name: str) -> tuple[Any, ...]:
+        """Return (global type variable, constructor, constructor, ...) of a type."""
+        data = self.type_data(name)
+        return (data.header, *data.constructors)
+
+    def find_constructor(self, name: str) -> Constructor | None:
+        """The constructor of a name, or None."""
+        return self._constructors.get(name)
+
+    def get_constructor(self, key: int | str, name: str | None = None) -> Constructor:
+        """The constructor with a tag, or of a type and a name."""
+        if isinstance(key, int):
+            for constructor in self._constructors.values():
+                if constructor.tag == key:
+                    return constructor
+            raise DiagnosticError(f"there is no constructor with the tag {key}")
+        for constructor in self.type_data(key).constructors:
+            if constructor.name_hint == name:
+                return constructor
+        raise self._no("constructor", str(name), [c.name_hint for c in self.type_data(key).constructors])
+
+    def import_from_std(self, file_name: str) -> IRModule:
+        """Add a file of the standard library (such as "prelude.rly") to this module; a second time changes nothing."""
+        if file_name not in self._imports:
+            self.update(late(LIBRARY, "standard")(file_name))
+            self._imports |= {file_name}
+        return self
+
+    # ------------------------------------------------------------ text
+    def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
+        """Return the module as Relay text that reads back to the same module."""
+        text: str = late(PRINTER, "astext")(self, show_meta_data=show_meta_data, annotate=annotate)
+        return text
+
+    def __str__(self) -> str:
+        text: str = late(PRINTER, "pretty")(self)
+        return text
+
+    __repr__ = __str__
+
+    def _no(self, what: str, name: str, known: Any) -> DiagnosticError:
+        hint = did_you_mean(name, known) or f"the module has {', '.join(sorted(known)[:8]) or 'none'}"
+        return DiagnosticError(Diagnostic(f"there is no {what} `{name}` in the module", hint=hint))
+
+
+def _name(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    if isinstance(key, GlobalVar):
+        return key.name_hint
+    raise TypeError(f"a module is indexed by name or GlobalVar, not by {type(key).__name__}")
+
+
+def _same_table(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    return a is b or (len(a) == len(b) and all(b.get(k) is v for k, v in a.items()))

@@ -1,0 +1,164 @@
+"""Operators as expressions, the record of what is known about each, and the table of all of them.
+
+`Op` is a leaf of programs: one object per name. Its `spec` is the operator's one declaration, written in the rooms of
+`passlab.op`; this module only says what a declaration holds. Parser, inference, evaluator, passes and documentation
+read it here, without knowing where it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Protocol
+
+from passlab.errors import Diagnostic, OpNotFoundError, did_you_mean
+from passlab.ir.attrs import Attrs
+from passlab.ir.expr import Call, Expr
+from passlab.ir.late import VOCABULARY, late
+from passlab.ir.types import Type
+
+_set = object.__setattr__
+
+
+class OpPattern(IntEnum):
+    """How an operator may be fused, numbered as Relay numbers them."""
+
+    ELEMWISE = 0
+    BROADCAST = 1
+    INJECTIVE = 2
+    COMM_REDUCE = 3
+    OUT_ELEMWISE_FUSABLE = 4
+    TUPLE = 7
+    OPAQUE = 8
+
+
+class Precision(IntEnum):
+    """What ToMixedPrecision does with an operator."""
+
+    ALWAYS = 0
+    FOLLOW = 1
+    NEVER = 2
+
+
+class Reporter(Protocol):
+    """What a type relation may do besides returning its result: refine an input whose type is not yet known."""
+
+    def assign(self, index: int, ty: Type) -> None:
+        """State that input number `index` has type `ty`; a contradiction becomes a located error."""
+
+
+# (input types, attributes, reporter) -> result type, or None when too little is known yet.
+# An input that is not known is an `IncompleteType`. Raises `errors.RelationError` for an illegal use.
+Relation = Callable[[Sequence[Type], Any, Reporter], Type | None]
+
+
+@dataclass(frozen=True)
+class OpSpec:
+    """The one declaration of an operator.
+
+    `inputs` names the arguments (`variadic` when any number may follow); `attrs` is the record class of its attributes.
+    `relation` gives the result type from the input types, statically and at run time.
+    `kernel(attrs, *arrays, out=None)` computes with NumPy: tuple arguments arrive as tuples of arrays, several results
+    leave as a tuple; with `out` (an array, or a tuple of arrays) the result is also written there and `out` returned.
+    `shape_function(attrs, *arrays)` gives the result type of an operator whose result shape depends on data.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    relation: Relation
+    kernel: Callable[..., Any] | None
+    attrs: type[Attrs] | None = None
+    variadic: bool = False
+    pattern: OpPattern = OpPattern.OPAQUE
+    stateful: bool = False
+    non_computational: bool = False
+    shape_function: Callable[..., Type] | None = None
+    gradient: Callable[[Call, Expr], list[Expr]] | None = None
+    precision: Precision = Precision.FOLLOW
+    layout: Callable[..., Any] | None = None
+    face: Callable[..., Expr] | None = None
+    doc: str = ""
+    input_docs: tuple[str, ...] = ()
+    example: str = ""
+    source: str = ""
+    edges: tuple[Any, ...] = ()
+    level: int = 10
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class Op(Expr):
+    """An operator in a program. `Op.get(name)` returns the one object of that name."""
+
+    __slots__ = ("name", "spec")
+    field_names = ("name",)
+    name: str
+    spec: OpSpec
+
+    def __init__(self, name: str, spec: OpSpec) -> None:
+        _set(self, "name", name)
+        _set(self, "spec", spec)
+        _set(self, "span", None)
+        _set(self, "_checked_type", None)
+
+    @staticmethod
+    def get(name: str) -> Op:
+        """Return the operator called `name`. Raises `OpNotFoundError` with the nearest names."""
+        op = find_op(name)
+        if op is None:
+            raise OpNotFoundError(
+                Diagnostic(f"there is no operator `{name}`", hint=did_you_mean(name, _registry))
+            )
+        return op
+
+    @staticmethod
+    def list_op_names() -> list[str]:
+        """Return the names of all operators, sorted."""
+        _load()
+        return sorted(_registry)
+
+    def get_attr(self, name: str) -> Any:
+        """Return a fact about the operator under Relay's name (`TOpPattern`, `TOpIsStateful`, ...), or None."""
+        table = {"TOpPattern": self.spec.pattern, "TOpIsStateful": self.spec.stateful, "TNonComputational": self.spec.non_computational}
+        return table[name] if name in table else self.spec.extra.get(name)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"Op({self.name})"
+
+
+_registry: dict[str, Op] = {}
+_loaded = False
+
+
+def _load() -> None:
+    """Read the whole vocabulary. It is read on first need: a program without operators costs nothing."""
+    global _loaded
+    if not _loaded:
+        _loaded = True
+        late(VOCABULARY, "load")()
+
+
+def find_op(name: str) -> Op | None:
+    """Return the operator called `name`, or None."""
+    op = _registry.get(name)
+    if op is None and not _loaded:
+        _load()
+        op = _registry.get(name)
+    return op
+
+
+def declare_op(spec: OpSpec) -> Op:
+    """Enter a declaration into the table. Raises `OpNotFoundError` when the name is taken."""
+    if spec.name in _registry:
+        raise OpNotFoundError(Diagnostic(f"the operator `{spec.name}` is declared twice", hint="an operator has one declaration"))
+    op = Op(spec.name, spec)
+    _registry[spec.name] = op
+    return op
+
+
+def remove_op(name: str) -> None:
+    """Take a declaration out again: for operators declared in a notebook cell that is run twice, and for tests."""
+    _registry.pop(name, None)

@@ -1,0 +1,117 @@
+"""Where a node came from: a text and a stretch of it.
+
+A span holds offsets; line and column are worked out when asked for, so that parsing pays nothing for them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+
+class Source:
+    """One text that was read, with its name. `text` is None for positions told by somebody else."""
+
+    __slots__ = ("name", "text", "_starts")
+
+    def __init__(self, name: str, text: str | None = None) -> None:
+        self.name = name
+        self.text = text
+        self._starts: list[int] | None = None
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Return (line, column), both from 1, of a character offset."""
+        starts = self._line_starts()
+        line = bisect_right(starts, offset)
+        return line, offset - starts[line - 1] + 1
+
+    def line(self, number: int) -> str | None:
+        """Return the text of line `number` (from 1) without its line end, or None without a text."""
+        starts = self._line_starts()
+        if self.text is None or not 1 <= number <= len(starts):
+            return None
+        end = self.text.find("\n", starts[number - 1])
+        return self.text[starts[number - 1] : end if end >= 0 else len(self.text)].rstrip("\r")
+
+    def _line_starts(self) -> list[int]:
+        if self._starts is None:
+            text = self.text or ""
+            starts = [0]
+            at = text.find("\n")
+            while at >= 0:
+                starts.append(at + 1)
+                at = text.find("\n", at + 1)
+            self._starts = starts
+        return self._starts
+
+    def __repr__(self) -> str:
+        return f"Source({self.name!r})"
+
+
+class Span:
+    """A stretch of a source: characters `start` up to, not including, `end`."""
+
+    __slots__ = ("source", "start", "end")
+
+    def __init__(self, source: Source, start: int, end: int) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+
+    @property
+    def source_name(self) -> str:
+        return self.source.name
+
+    @property
+    def line(self) -> int:
+        return self.source.position(self.start)[0]
+
+    @property
+    def column(self) -> int:
+        return self.source.position(self.start)[1]
+
+    @property
+    def end_line(self) -> int:
+        return self.source.position(self.end)[0]
+
+    @property
+    def end_column(self) -> int:
+        return self.source.position(self.end)[1]
+
+    @property
+    def text(self) -> str | None:
+        """The characters covered, or None without a text."""
+        return None if self.source.text is None else self.source.text[self.start : self.end]
+
+    def source_line(self, line: int) -> str | None:
+        return self.source.line(line)
+
+    def __str__(self) -> str:
+        return f"{self.source_name}:{self.line}:{self.column}"
+
+    def __repr__(self) -> str:
+        return f"Span({self})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Span):
+            return NotImplemented
+        return (self.source_name, self.line, self.column, self.end_line, self.end_column) == (
+            other.source_name, other.line, other.column, other.end_line, other.end_column,
+        )  # fmt: skip
+
+    def __hash__(self) -> int:
+        return hash((self.source_name, self.line, self.column))
+
+
+class Position(Span):
+    """A span told as lines and columns (from 1), without a text: `Position("file", 3, 3, 5, 9)` is line 3, columns 5 to 9."""
+
+    __slots__ = ("_lines",)
+
+    def __init__(self, source_name: str, line: int, end_line: int, column: int, end_column: int) -> None:
+        super().__init__(Source(source_name), 0, 0)
+        self._lines = (line, end_line, column, end_column)
+
+    line = property(lambda self: self._lines[0])
+    end_line = property(lambda self: self._lines[1])
+    column = property(lambda self: self._lines[2])
+    end_column = property(lambda self: self._lines[3])

@@ -1,0 +1,466 @@
+"""The types of Relay. Types are hash-consed: equal types are the same object, so `is` compares them.
+
+Type variables and unknowns are compared by identity, so two generic function types that differ in the names of their
+parameters are different objects; `structural_equal` compares those. Nothing here walks a type by recursion.
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum
+from typing import Any as PyAny
+from typing import TypeVar as PyTypeVar
+
+import numpy as np
+
+from passlab.errors import DiagnosticError, Diagnostic, did_you_mean
+
+_set = object.__setattr__
+
+
+class Kind(IntEnum):
+    """The kinds of types, numbered as Relay numbers them."""
+
+    Type = 0
+    ShapeVar = 1
+    BaseType = 2
+    Constraint = 4
+    AdtHandle = 5
+    TypeData = 6
+
+
+class Immutable:
+    """Base of everything that never changes after it was made."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; make a changed copy instead of setting `{name}`")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; `{name}` cannot be deleted")
+
+    def __copy__(self) -> PyAny:
+        return self
+
+    def __deepcopy__(self, memo: object) -> PyAny:
+        return self
+
+
+# ---------------------------------------------------------------- dtypes
+_DTYPE = re.compile(r"(?:(?:int|uint)(?:1|4|8|16|32|64)|float(?:16|32|64)|bfloat16|float8_e4m3fn|float8_e5m2|bool|handle)(?:x[1-9]\d*)?\Z")
+_DTYPE_ALIASES = {"float": "float32", "int": "int32", "uint": "uint32", "uint1": "bool", "double": "float64", "half": "float16"}
+_dtype_names: dict[PyAny, str] = {}
+
+
+def dtype_name(dtype: PyAny) -> str:
+    """Return Relay's name of a dtype given as a name, a NumPy dtype or a NumPy scalar type.
+
+    Raises `DiagnosticError` for a dtype that Relay does not have.
+    """
+    try:
+        return _dtype_names[dtype]
+    except (KeyError, TypeError):
+        pass
+    name = _DTYPE_ALIASES.get(dtype, dtype) if isinstance(dtype, str) else np.dtype(dtype).name
+    if name == "" and isinstance(dtype, str):
+        return ""
+    if not _DTYPE.match(name):
+        raise DiagnosticError(Diagnostic(f"unknown dtype `{name}`", hint=did_you_mean(name, DTYPES)))
+    _dtype_names[dtype] = name
+    return name
+
+
+DTYPES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64", "bfloat16",
+)  # fmt: skip
+
+
+# ---------------------------------------------------------------- dimensions
+class Any(Immutable):
+    """The unknown dimension, written `?`. There is one: `Any() is Any()`."""
+
+    __slots__ = ()
+    _instance: Any | None = None
+
+    def __new__(cls) -> Any:
+        if cls._instance is None:
+            cls._instance = object.__new__(cls)
+        return cls._instance
+
+    def __repr__(self) -> str:
+        return "?"
+
+
+ANY = Any()
+
+
+class SizeVar(Immutable):
+    """A symbolic dimension, compared by identity; `name` is a hint."""
+
+    __slots__ = ("name", "dtype", "__weakref__")
+    name: str
+    dtype: str
+
+    def __init__(self, name: str, dtype: str = "int64") -> None:
+        _set(self, "name", name)
+        _set(self, "dtype", dtype)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Dim = int | Any | SizeVar
+Shape = tuple[Dim, ...]
+
+
+def _dim(dim: PyAny) -> Dim:
+    if isinstance(dim, (Any, SizeVar)):
+        return dim
+    if isinstance(dim, str) and dim == "?":
+        return ANY
+    try:
+        return int(dim.__index__())
+    except AttributeError:
+        raise DiagnosticError(
+            Diagnostic(f"{dim!r} is not a dimension", hint="a dimension is an integer, `relay.Any()` or a symbolic variable")
+        ) from None
+
+
+# ---------------------------------------------------------------- the table of types
+T = PyTypeVar("T", bound="Type")
+_table: dict[tuple[PyAny, ...], weakref.ref[Type]] = {}
+
+
+def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
+    """Return the one type for `key`, made on first request. A key holds types by identity, so it is never deep."""
+
+    def forget(ref: weakref.ref[Type]) -> None:
+        if _table.get(key) is ref:  # the key may already stand for a younger type
+            del _table[key]
+
+    made = make()
+    _table[key] = weakref.ref(made, forget)
+    return made
+
+
+class Type(Immutable):
+    """Base of all types. A type has no span: one object stands for all its occurrences."""
+
+    __slots__ = ("__weakref__",)
+
+    def __repr__(self) -> str:
+        return type_text(self)
+
+    def same_as(self, other: object) -> bool:
+        return self is other
+
+
+class TensorType(Type):
+    """A tensor: `shape` (a tuple of int, `Any` or `SizeVar`; `()` is a scalar) and `dtype` (a name such as "float32").
+
+    `dynamic` tells whether any dimension is not an integer.
+    """
+
+    __slots__ = ("shape", "dtype", "dynamic")
+    shape: Shape
+    dtype: str
+    dynamic: bool
+
+    def __new__(cls, shape: Iterable[PyAny] = (), dtype: PyAny = "float32") -> TensorType:
+        shape = shape if type(shape) is tuple else tuple(shape)
+        try:
+            ref = _table.get((cls, shape, dtype))
+        except TypeError:  # an unhashable dimension: let _dim say which
+            ref = None
+        hit = ref() if ref is not None else None
+        if hit is not None:
+            return hit  # type: ignore[return-value]
+        dims = tuple(dim if type(dim) is int else _dim(dim) for dim in shape)
+        name = dtype_name(dtype)
+        key = (cls, dims, name)
+        ref = _table.get(key)
+        hit = ref() if ref is not None else None
+        if hit is not None:
+            return hit  # type: ignore[return-value]
+
+        def make() -> TensorType:
+            self = object.__new__(cls)
+            _set(self, "shape", dims)
+            _set(self, "dtype", name)
+            _set(self, "dynamic", any(type(dim) is not int for dim in dims))
+            return self
+
+        return _intern(key, make)
+
+    @property
+    def concrete_shape(self) -> tuple[int, ...]:
+        """The shape as integers. Raises `DiagnosticError` when a dimension is dynamic."""
+        if self.dynamic:
+            raise DiagnosticError(f"{self} has no concrete shape")
+        return self.shape  # type: ignore[return-value]
+
+
+def scalar_type(dtype: PyAny) -> TensorType:
+    """Return the type of a 0-d tensor of `dtype`."""
+    return TensorType((), dtype)
+
+
+def _structure(cls: type[T], key: tuple[PyAny, ...], **fields: PyAny) -> T:
+    ref = _table.get(key)
+    hit = ref() if ref is not None else None
+    if hit is not None:
+        return hit  # type: ignore[return-value]
+
+    def make() -> T:
+        self: T = object.__new__(cls)
+        for name, value in fields.items():
+            _set(self, name, value)
+        return self
+
+    return _intern(key, make)
+
+
+class TupleType(Type):
+    """A tuple of `fields`."""
+
+    __slots__ = ("fields",)
+    fields: tuple[Type, ...]
+
+    def __new__(cls, fields: Sequence[Type] = ()) -> TupleType:
+        fields = tuple(fields)
+        return _structure(cls, (cls, fields), fields=fields)
+
+
+class FuncType(Type):
+    """A function from `arg_types` to `ret_type`, generic in `type_params`, under `type_constraints`."""
+
+    __slots__ = ("arg_types", "ret_type", "type_params", "type_constraints")
+    arg_types: tuple[Type, ...]
+    ret_type: Type
+    type_params: tuple[TypeVar, ...]
+    type_constraints: tuple[TypeRelation, ...]
+
+    def __new__(
+        cls,
+        arg_types: Sequence[Type],
+        ret_type: Type,
+        type_params: Sequence[TypeVar] | None = None,
+        type_constraints: Sequence[TypeRelation] | None = None,
+    ) -> FuncType:
+        args, params, limits = tuple(arg_types), tuple(type_params or ()), tuple(type_constraints or ())
+        key = (cls, args, ret_type, params, limits)
+        return _structure(cls, key, arg_types=args, ret_type=ret_type, type_params=params, type_constraints=limits)
+
+
+class RefType(Type):
+    """A mutable cell holding a `value`."""
+
+    __slots__ = ("value",)
+    value: Type
+
+    def __new__(cls, value: Type) -> RefType:
+        return _structure(cls, (cls, value), value=value)
+
+
+class TypeVar(Type):
+    """A type parameter, compared by identity; `name_hint` is a hint."""
+
+    __slots__ = ("name_hint", "kind")
+    name_hint: str
+    kind: Kind
+
+    def __init__(self, name_hint: str, kind: Kind = Kind.Type) -> None:
+        _set(self, "name_hint", name_hint)
+        _set(self, "kind", Kind(kind))
+
+    name = property(lambda self: self.name_hint)
+
+
+class GlobalTypeVar(Type):
+    """The name of an algebraic data type; one object per name."""
+
+    __slots__ = ("name_hint", "kind")
+    name_hint: str
+    kind: Kind
+
+    def __new__(cls, name_hint: str, kind: Kind = Kind.AdtHandle) -> GlobalTypeVar:
+        kind = Kind(kind)
+        return _structure(cls, (cls, name_hint, kind), name_hint=name_hint, kind=kind)
+
+    name = property(lambda self: self.name_hint)
+
+    def __call__(self, *args: Type) -> TypeCall:
+        return TypeCall(self, args)
+
+
+class TypeCall(Type):
+    """A type function applied: `List[A]` is `TypeCall(List, (A,))`."""
+
+    __slots__ = ("func", "args")
+    func: Type
+    args: tuple[Type, ...]
+
+    def __new__(cls, func: Type, args: Sequence[Type] = ()) -> TypeCall:
+        args = tuple(args)
+        return _structure(cls, (cls, func, args), func=func, args=args)
+
+
+class IncompleteType(Type):
+    """An unknown to be solved by inference, compared by identity."""
+
+    __slots__ = ("kind",)
+    kind: Kind
+
+    def __init__(self, kind: Kind = Kind.Type) -> None:
+        _set(self, "kind", Kind(kind))
+
+
+class TypeRelation(Type):
+    """A constraint: the relation called `name` holds between `args`, of which `num_inputs` are inputs."""
+
+    __slots__ = ("name", "args", "num_inputs", "attrs")
+    name: str
+    args: tuple[Type, ...]
+    num_inputs: int
+    attrs: PyAny
+
+    def __new__(cls, name: str, args: Sequence[Type], num_inputs: int, attrs: PyAny = None) -> TypeRelation:
+        args = tuple(args)
+        key = (cls, name, args, num_inputs, attrs)
+        return _structure(cls, key, name=name, args=args, num_inputs=num_inputs, attrs=attrs)
+
+
+# ---------------------------------------------------------------- looking at types
+def type_children(ty: Type) -> tuple[Type, ...]:
+    """Return the types a type is made of, in the order they are written."""
+    kind = type(ty)
+    if kind is TupleType:
+        return ty.fields  # type: ignore[attr-defined,no-any-return]
+    if kind is FuncType:
+        return (*ty.type_params, *ty.arg_types, ty.ret_type, *ty.type_constraints)  # type: ignore[attr-defined]
+    if kind is TypeCall:
+        return (ty.func, *ty.args)  # type: ignore[attr-defined]
+    if kind is RefType:
+        return (ty.value,)  # type: ignore[attr-defined]
+    if kind is TypeRelation:
+        return ty.args  # type: ignore[attr-defined,no-any-return]
+    return ()
+
+
+def type_nodes(root: Type) -> list[Type]:
+    """Return every type inside `root` once, children before parents, `root` last."""
+    order: list[Type] = []
+    seen: set[Type] = set()
+    stack: list[tuple[Type, bool]] = [(root, False)]
+    while stack:
+        ty, done = stack.pop()
+        if done:
+            order.append(ty)
+            continue
+        if ty in seen:
+            continue
+        seen.add(ty)
+        stack.append((ty, True))
+        stack.extend((child, False) for child in reversed(type_children(ty)))
+    return order
+
+
+def rebuild_type(ty: Type, new: Callable[[Type], Type]) -> Type:
+    """Return `ty` with each child replaced by `new(child)`; the same object when nothing changed."""
+    kids = type_children(ty)
+    if not kids:
+        return ty
+    made = [new(kid) for kid in kids]
+    if all(a is b for a, b in zip(kids, made, strict=True)):
+        return ty
+    kind = type(ty)
+    if kind is TupleType:
+        return TupleType(made)
+    if kind is RefType:
+        return RefType(made[0])
+    if kind is TypeCall:
+        return TypeCall(made[0], made[1:])
+    if kind is TypeRelation:
+        return TypeRelation(ty.name, made, ty.num_inputs, ty.attrs)  # type: ignore[attr-defined]
+    params, args = len(ty.type_params), len(ty.arg_types)  # type: ignore[attr-defined]
+    kept = [t for t in made[:params] if isinstance(t, TypeVar)]
+    return FuncType(made[params : params + args], made[params + args], kept, made[params + args + 1 :])  # type: ignore[arg-type]
+
+
+def map_type(root: Type, leaf: Callable[[Type], Type | None]) -> Type:
+    """Return `root` with every type for which `leaf` gives a replacement replaced, children first.
+
+    A type parameter that is replaced by something other than a type variable leaves its function's parameter list.
+    """
+    memo: dict[Type, Type] = {}
+    for ty in type_nodes(root):
+        swapped = leaf(ty)
+        memo[ty] = swapped if swapped is not None else rebuild_type(ty, memo.__getitem__)
+    return memo[root]
+
+
+def is_dynamic(ty: Type) -> bool:
+    """Tell whether any tensor inside `ty` has a dimension that is not an integer."""
+    if type(ty) is TensorType:
+        return ty.dynamic
+    return any(type(t) is TensorType and t.dynamic for t in type_nodes(ty))
+
+
+def type_text(root: Type, name: Callable[[Type], str | None] = lambda ty: None) -> str:
+    """Return a type as Relay text. `name` may give the text of leaves that have no text of their own."""
+    out: list[str] = []
+    stack: list[Type | str] = [root]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            out.append(item)
+            continue
+        own = name(item)
+        if own is not None:
+            out.append(own)
+            continue
+        kind = type(item)
+        if kind is TensorType:
+            out.append(_tensor_text(item, name))  # type: ignore[arg-type]
+        elif kind in (TypeVar, GlobalTypeVar):
+            out.append(item.name_hint)  # type: ignore[attr-defined]
+        elif kind is IncompleteType:
+            out.append("_")
+        else:
+            stack.extend(reversed(_type_parts(item)))
+    return "".join(out)
+
+
+def _tensor_text(ty: TensorType, name: Callable[[PyAny], str | None]) -> str:
+    if not ty.shape:
+        return ty.dtype
+    return f"Tensor[({', '.join(str(d) if type(d) is int else name(d) or repr(d) for d in ty.shape)}), {ty.dtype}]"
+
+
+def _type_parts(ty: Type) -> list[Type | str]:
+    """Spread one structured type into text and child types."""
+    if isinstance(ty, TupleType):
+        return ["(", *_commas(ty.fields), ",)" if len(ty.fields) == 1 else ")"]
+    if isinstance(ty, FuncType):
+        generic = ["[", *_commas(ty.type_params), "]"] if ty.type_params else []
+        return ["fn ", *generic, "(", *_commas(ty.arg_types), ") -> ", ty.ret_type]
+    if isinstance(ty, RefType):
+        return ["ref(", ty.value, ")"]
+    if isinstance(ty, TypeCall):
+        return [ty.func, "[", *_commas(ty.args), "]"]
+    if isinstance(ty, TypeRelation):
+        return [f"{ty.name}(", *_commas(ty.args), ")"]
+    return [f"<{type(ty).__name__}>"]
+
+
+def _commas(types: Sequence[Type]) -> list[Type | str]:
+    out: list[Type | str] = []
+    for ty in types:
+        if out:
+            out.append(", ")
+        out.append(ty)
+    return out

@@ -1,0 +1,54 @@
+"""Which variables a program binds, and which it leaves free.
+
+As in Relay the question is one of sets, not of scopes: a variable is free when nothing inside the expression binds it.
+"""
+
+from __future__ import annotations
+
+from passlab.ir.adt import Pattern, pattern_vars
+from passlab.ir.expr import Expr, Function, Let, Match, Var
+from passlab.ir.walk import CHILDREN
+
+
+def _collect(root: Expr) -> tuple[dict[Var, None], dict[Var, None]]:
+    """Return (all variables, bound variables), each in order of first encounter from the root down."""
+    met: dict[Var, None] = {}
+    bound: dict[Var, None] = {}
+    seen: set[Expr] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        kind = type(node)
+        if kind is Var:
+            met[node] = None  # type: ignore[index]
+            continue
+        if kind is Let:
+            bound[node.var] = None  # type: ignore[attr-defined]
+        elif kind is Function:
+            bound.update(dict.fromkeys(node.params))  # type: ignore[attr-defined]
+        elif kind is Match:
+            for clause in node.clauses:  # type: ignore[attr-defined]
+                bound.update(dict.fromkeys(pattern_vars(clause.lhs)))
+        stack.extend(CHILDREN[kind](node)[::-1])
+    return met, bound
+
+
+def free_vars(expr: Expr) -> list[Var]:
+    """Return the variables that `expr` uses and does not bind, in order of first encounter."""
+    met, bound = _collect(expr)
+    return [v for v in met if v not in bound]
+
+
+def bound_vars(expr: Expr | Pattern) -> list[Var]:
+    """Return the variables bound by parameters, lets and patterns in `expr`, in binding order."""
+    if isinstance(expr, Pattern):
+        return pattern_vars(expr)
+    return list(_collect(expr)[1])
+
+
+def all_vars(expr: Expr) -> list[Var]:
+    """Return every variable of `expr`, bound or free, in order of first encounter."""
+    return list(_collect(expr)[0])

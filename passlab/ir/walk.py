@@ -1,0 +1,361 @@
+"""THE traversals. Every walk over a program goes through here, and none of them recurses.
+
+A program is a graph: each walk visits a shared node once, so all of them are linear in nodes and edges, however many
+paths there are. Children come in evaluation order: a call's callee before its arguments, a let's variable, value,
+body, a function's parameters before its body, a match's data before its clauses (pattern variables, then the arm).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from passlab.ir.adt import Clause, Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, pattern_vars
+from passlab.ir.expr import (
+    Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var, set_span,
+)  # fmt: skip
+from passlab.ir.op import Op
+
+
+# ---------------------------------------------------------------- children
+def _match_children(node: Match) -> tuple[Expr, ...]:
+    out: list[Expr] = [node.data]
+    for clause in node.clauses:
+        out += pattern_vars(clause.lhs)
+        out.append(clause.rhs)
+    return tuple(out)
+
+
+_NONE: tuple[Expr, ...] = ()
+CHILDREN: dict[type, Callable[[Any], tuple[Expr, ...]]] = {
+    Var: lambda n: _NONE,
+    Constant: lambda n: _NONE,
+    GlobalVar: lambda n: _NONE,
+    Op: lambda n: _NONE,
+    Constructor: lambda n: _NONE,
+    Call: lambda n: (n.op, *n.args),
+    Tuple: lambda n: n.fields,
+    TupleGetItem: lambda n: (n.tuple_value,),
+    Let: lambda n: (n.var, n.value, n.body),
+    Function: lambda n: (*n.params, n.body),
+    If: lambda n: (n.cond, n.true_branch, n.false_branch),
+    Match: _match_children,
+    RefCreate: lambda n: (n.value,),
+    RefRead: lambda n: (n.ref,),
+    RefWrite: lambda n: (n.ref, n.value),
+}
+LEAVES = (Var, Constant, GlobalVar, Op, Constructor)
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """Return the expressions a node is made of, in evaluation order, binders included."""
+    return CHILDREN[type(expr)](expr)
+
+
+# ---------------------------------------------------------------- post-order
+def post_order(
+    *roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: set[Expr] | None = None
+) -> list[Expr]:
+    """Return every node reachable from `roots` once, children before parents, leaves (operators too) included.
+
+    `enter(node)` may answer False to list a node without its children. Nodes in `seen` are left out, and those found
+    are added to it.
+    """
+    order: list[Expr] = []
+    emit = order.append
+    seen = set() if seen is None else seen
+    stack: list[Expr | None] = [*reversed(roots)]
+    push, pop = stack.append, stack.pop
+    table = CHILDREN
+    while stack:
+        node = pop()
+        if node is None:  # the node below this mark has had all its children listed
+            emit(pop())  # type: ignore[arg-type]
+            continue
+        if node in seen:
+            continue
+        seen.add(node)
+        kids = table[type(node)](node)
+        if not kids or (enter is not None and not enter(node)):
+            emit(node)
+            continue
+        push(node)
+        push(None)
+        stack.extend(kids[::-1])
+    return order
+
+
+# ---------------------------------------------------------------- rewriting
+def _pattern_with(pattern: Pattern, new: Callable[[Expr], Expr]) -> Pattern:
+    """Return a pattern with its variables replaced, the same object when none was."""
+    done: dict[Pattern, Pattern] = {}
+    stack: list[tuple[Pattern, bool]] = [(pattern, False)]
+    while stack:
+        at, ready = stack.pop()
+        if isinstance(at, PatternVar):
+            var = new(at.var)
+            if not isinstance(var, Var):
+                raise TypeError(f"the pattern variable %{at.var.name_hint} can only be replaced by a variable")
+            done[at] = at if var is at.var else PatternVar(var, at.span)
+        elif isinstance(at, (PatternConstructor, PatternTuple)) and not ready:
+            stack.append((at, True))
+            stack.extend((p, False) for p in at.patterns)
+        elif isinstance(at, (PatternConstructor, PatternTuple)):
+            parts = [done[p] for p in at.patterns]
+            if all(a is b for a, b in zip(parts, at.patterns, strict=True)):
+                done[at] = at
+            elif isinstance(at, PatternTuple):
+                done[at] = PatternTuple(parts, at.span)
+            else:
+                done[at] = PatternConstructor(at.constructor, parts, at.span)
+        else:
+            done[at] = at
+    return done[pattern]
+
+
+def _clause_with(clause: Clause, new: Callable[[Expr], Expr]) -> Clause:
+    lhs, rhs = _pattern_with(clause.lhs, new), new(clause.rhs)
+    return clause if lhs is clause.lhs and rhs is clause.rhs else Clause(lhs, rhs, clause.span)
+
+
+def _all(values: tuple[Expr, ...], new: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
+    made = [new(v) for v in values]
+    return values if all(a is b for a, b in zip(values, made, strict=True)) else tuple(made)
+
+
+def _rebuild_call(n: Call, new: Callable[[Expr], Expr]) -> Expr:
+    op, args = new(n.op), _all(n.args, new)
+    return n if op is n.op and args is n.args else Call(op, args, n.attrs, n.type_args, n.span)
+
+
+def _rebuild_match(n: Match, new: Callable[[Expr], Expr]) -> Expr:
+    data = new(n.data)
+    clauses = tuple(_clause_with(c, new) for c in n.clauses)
+    same = data is n.data and all(a is b for a, b in zip(clauses, n.clauses, strict=True))
+    return n if same else Match(data, clauses, n.complete, n.span)
+
+
+REBUILD: dict[type, Callable[[Any, Callable[[Expr], Expr]], Expr]] = {
+    **{leaf: lambda n, new: n for leaf in LEAVES},
+    Call: _rebuild_call,
+    Tuple: lambda n, new: n.with_fields(fields=_all(n.fields, new)),
+    TupleGetItem: lambda n, new: n.with_fields(tuple_value=new(n.tuple_value)),
+    Let: lambda n, new: n.with_fields(var=new(n.var), value=new(n.value), body=new(n.body)),
+    Function: lambda n, new: n.with_fields(params=_all(n.params, new), body=new(n.body)),
+    If: lambda n, new: n.with_fields(
+        cond=new(n.cond), true_branch=new(n.true_branch), false_branch=new(n.false_branch)
+    ),
+    Match: _rebuild_match,
+    RefCreate: lambda n, new: n.with_fields(value=new(n.value)),
+    RefRead: lambda n, new: n.with_fields(ref=new(n.ref)),
+    RefWrite: lambda n, new: n.with_fields(ref=new(n.ref), value=new(n.value)),
+}
+
+
+def rebuild(expr: Expr, new: Callable[[Expr], Expr]) -> Expr:
+    """Return `expr` with each child replaced by `new(child)`; the same object when nothing changed. Keeps the span."""
+    return REBUILD[type(expr)](expr, new)
+
+
+Rule = Callable[[Expr, Expr], Expr]
+Observer = Callable[[Expr, Expr], None]
+_observer: ContextVar[Observer | None] = ContextVar("passlab_rewrite_observer", default=None)
+
+
+@contextmanager
+def observed(observer: Observer | None) -> Iterator[None]:
+    """Within the block, tell `observer(old, new)` of every node that any rewrite replaces."""
+    token = _observer.set(observer)
+    try:
+        yield
+    finally:
+        _observer.reset(token)
+
+
+def note_rewrite(old: Expr, new: Expr) -> None:
+    """Tell the observer, if any, that a pass put `new` in the place of `old`: for passes that build by themselves."""
+    observer = _observer.get()
+    if observer is not None:
+        observer(old, new)
+
+
+def rewrite(
+    root: Expr,
+    rule: Rule | None = None,
+    *,
+    replace: dict[Expr, Expr] | None = None,
+    enter: Callable[[Expr], bool] | None = None,
+    only: tuple[type, ...] | None = None,
+) -> Expr:
+    """Rebuild a program bottom-up and return it; untouched parts, up to the whole, stay the same objects.
+
+    `rule(pre, post)` gets each node as it was and as it is with its children rewritten, and returns what to put there.
+    `only` limits the rule to nodes of some classes. `replace` gives results in advance (it substitutes variables, say);
+    nodes in it are not entered, and it is filled with every node that changed. `enter(node)` may answer False to keep
+    a node as it is, children and all. New nodes without a place take that of the node they replace.
+    """
+    changed: dict[Expr, Expr] = {} if replace is None else replace
+    observer = _observer.get()
+    get = changed.get
+
+    def new(node: Expr) -> Expr:
+        return get(node, node)
+
+    kept = None if enter is None else set[Expr]()
+
+    def open_(node: Expr) -> bool:
+        if node in changed:
+            return False
+        if enter is not None and not enter(node):
+            kept.add(node)  # type: ignore[union-attr]
+            return False
+        return True
+
+    order = post_order(root, enter=open_ if (changed or enter) else None)
+    table = CHILDREN
+    for pre in order:
+        kind = type(pre)
+        if changed and pre not in changed and (kept is None or pre not in kept):
+            post = REBUILD[kind](pre, new) if any(kid in changed for kid in table[kind](pre)) else pre
+        elif pre in changed or (kept is not None and pre in kept):
+            continue
+        else:
+            post = pre
+        if rule is not None and (only is None or kind in only):
+            result = rule(pre, post)
+            if result is not post:
+                set_span(result, pre.span)
+                post = result
+        if post is not pre:
+            changed[pre] = post
+            if observer is not None:
+                observer(pre, post)
+    return changed.get(root, root)
+
+
+def substitute(root: Expr, mapping: dict[Expr, Expr]) -> Expr:
+    """Return `root` with the nodes in `mapping` (variables, mostly) replaced. Names are objects, so nothing is captured."""
+    return rewrite(root, replace=dict(mapping)) if mapping else root
+
+
+# ---------------------------------------------------------------- scopes
+class Scope:
+    """A region of a program in which bindings may be placed: a function body, a branch, an arm, the rest after a `let`.
+
+    `owner` is the node that opens it (None for the outermost), `parent` the enclosing scope, `depth` its distance from
+    the outermost one. `jump` is a pointer far up, so that common ancestors cost log(depth) (Myers, "An applicative
+    random-access stack", 1983).
+    """
+
+    __slots__ = ("owner", "parent", "depth", "jump")
+
+    def __init__(self, owner: Expr | None, parent: Scope | None) -> None:
+        self.owner = owner
+        self.parent = parent
+        self.depth = 0 if parent is None else parent.depth + 1
+        self.jump: Scope = self
+        if parent is not None:
+            far = parent.jump
+            even = parent.depth - far.depth == far.depth - far.jump.depth
+            self.jump = far.jump if even else parent
+
+    def at_depth(self, depth: int) -> Scope:
+        """Return the ancestor at `depth`."""
+        scope: Scope = self
+        while scope.depth > depth:
+            scope = scope.jump if scope.jump.depth >= depth else scope.parent  # type: ignore[assignment]
+        return scope
+
+    def common(self, other: Scope) -> Scope:
+        """Return the innermost scope that encloses both."""
+        if self is other:
+            return self
+        a: Scope = self.at_depth(min(self.depth, other.depth))
+        b: Scope = other.at_depth(a.depth)
+        while a is not b:
+            if a.jump is not b.jump:
+                a, b = a.jump, b.jump
+            else:
+                a, b = a.parent, b.parent  # type: ignore[assignment]
+        return a
+
+    def encloses(self, other: Scope) -> bool:
+        """Whether this scope is `other` or one around it."""
+        return self.depth <= other.depth and other.at_depth(self.depth) is self
+
+
+def scoped_children(expr: Expr, scope: Scope, open_scope: Callable[[Expr, int], Scope]) -> Iterable[tuple[Expr, Scope]]:
+    """Return the children of a node with the scope each one stands in; `open_scope(owner, part)` makes inner scopes."""
+    kind = type(expr)
+    if kind is Function:
+        inner = open_scope(expr, 0)
+        return [(p, inner) for p in (*expr.params, expr.body)]  # type: ignore[attr-defined]
+    if kind is If:
+        return [
+            (expr.cond, scope),  # type: ignore[attr-defined]
+            (expr.true_branch, open_scope(expr, 0)),  # type: ignore[attr-defined]
+            (expr.false_branch, open_scope(expr, 1)),  # type: ignore[attr-defined]
+        ]
+    if kind is Let:
+        inner = open_scope(expr, 0)
+        return [(expr.var, inner), (expr.value, scope), (expr.body, inner)]  # type: ignore[attr-defined]
+    if kind is Match:
+        out = [(expr.data, scope)]  # type: ignore[attr-defined]
+        for part, clause in enumerate(expr.clauses):  # type: ignore[attr-defined]
+            inner = open_scope(expr, part)
+            out += [(v, inner) for v in pattern_vars(clause.lhs)]
+            out.append((clause.rhs, inner))
+        return out
+    return [(kid, scope) for kid in CHILDREN[kind](expr)]
+
+
+class Scopes:
+    """The scope of every node of a program: the innermost one common to all its uses.
+
+    `of[node]` is that scope; `inner[(node, part)]` the scope a node opens (part 0: function body, let body, true branch
+    or first arm). `order` is the post-order of the nodes.
+    """
+
+    def __init__(self, root: Expr) -> None:
+        self.top = Scope(None, None)
+        self.order = post_order(root)
+        self.of: dict[Expr, Scope] = {root: self.top}
+        self.inner: dict[tuple[Expr, int], Scope] = {}
+        for node in reversed(self.order):  # parents before children, so a node's scope is final when it is reached
+            scope = self.of[node]
+
+            def open_scope(owner: Expr, part: int, outer: Scope = scope) -> Scope:
+                made = self.inner[(owner, part)] = Scope(owner, outer)
+                return made
+
+            for child, where in scoped_children(node, scope, open_scope):
+                known = self.of.get(child)
+                self.of[child] = where if known is None else known.common(where)
+
+
+# ---------------------------------------------------------------- small questions
+def let_chain(expr: Expr) -> tuple[list[Let], Expr]:
+    """Return the lets at the top of `expr`, outermost first, and the body after the last."""
+    lets = []
+    while isinstance(expr, Let):
+        lets.append(expr)
+        expr = expr.body
+    return lets, expr
+
+
+def make_lets(bindings: Iterable[tuple[Var, Expr]], body: Expr) -> Expr:
+    """Return `body` under the bindings, the first outermost."""
+    for var, value in reversed(list(bindings)):
+        body = Let(var, value, body, value.span)
+    return body
+
+
+def use_counts(root: Expr) -> dict[Expr, int]:
+    """Return for each node how many times it stands as a child; a node used twice by one parent counts twice."""
+    counts: dict[Expr, int] = {root: 0}
+    for node in post_order(root):
+        for kid in CHILDREN[type(node)](node):
+            counts[kid] = counts.get(kid, 0) + 1
+    return counts

@@ -1,0 +1,66 @@
+"""Every cap in one frozen record, so that hostile or runaway input ends in a `LimitError` that names its cap.
+
+Nothing else in passlab holds such a number. Change caps for a block of code with `override`:
+
+    with limits.override(elements=10**9):
+        mod = passlab.parse(text)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+
+from passlab.errors import LimitError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The caps; every one is a count unless its comment gives a unit."""
+
+    text_bytes: int = 256 * 2**20  # bytes of Relay text that one parse reads
+    nesting: int = 10_000_000  # open constructs while parsing
+    nodes: int = 50_000_000  # expression nodes in one program
+    rank: int = 64  # dimensions of one tensor (NumPy's own cap)
+    elements: int = 2**31  # elements of one tensor
+    tensor_bytes: int = 8 * 2**30  # bytes allocated for one tensor
+    numeral_digits: int = 400  # characters of one number in a text
+    instructions: int = 10**12  # virtual machine instructions of one run
+    frames: int = 1_000_000  # virtual machine or evaluator call depth
+    output_bytes: int = 256 * 2**10  # bytes of one plain-text display in a notebook before it is summarised
+    graph_nodes: int = 2_000  # nodes of one drawn graph before it is summarised
+    layout_seconds: float = 10.0  # seconds one graph layout may take
+
+
+_current: ContextVar[Limits] = ContextVar("passlab_limits", default=Limits())
+
+
+def current() -> Limits:
+    """Return the caps in force in this thread or task."""
+    return _current.get()
+
+
+@contextmanager
+def override(**changes: float) -> Iterator[Limits]:
+    """Change some caps inside a `with` block. Raises `LimitError` for a cap that does not exist."""
+    known = [f.name for f in fields(Limits)]
+    for name in changes:
+        if name not in known:
+            raise LimitError(f"there is no limit named `{name}`: {did_you_mean(name, known) or ', '.join(known)}")
+    token = _current.set(replace(_current.get(), **changes))  # type: ignore[arg-type]
+    try:
+        yield _current.get()
+    finally:
+        _current.reset(token)
+
+
+def check(name: str, value: float, what: str) -> None:
+    """Raise `LimitError` when `value` is over the cap called `name`; `what` says whose value it is."""
+    cap = getattr(_current.get(), name)
+    if value > cap:
+        raise LimitError(
+            f"{what} needs {value:,} and the limit `{name}` is {cap:,}; "
+            f"raise it with `passlab.limits.override({name}=...)`"
+        )

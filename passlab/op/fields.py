@@ -1,0 +1,144 @@
+"""The kinds of attributes an operator may declare: each makes a `Field` that checks and normalises its values.
+
+Sequences are stored as tuples, dtypes by name; `None` is refused unless the default is None or `optional` is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from passlab.ir.attrs import REQUIRED, Attrs, Field, as_value, attrs_class
+from passlab.ir.expr import Expr
+from passlab.ir.types import Any as AnyDim
+from passlab.ir.types import SizeVar, dtype_name
+
+
+def attrs(type_name: str, *fields: Field) -> type[Attrs]:
+    """Make the attribute record `relay.attrs.<type_name>`."""
+    return attrs_class(f"relay.attrs.{type_name}", fields)
+
+
+def _field(name: str, convert: Callable[[Any], Any], default: Any, doc: str, kind: str, optional: bool) -> Field:
+    if default is None or optional:
+        return Field(name, lambda v: None if v is None else convert(v), default, doc, f"{kind} or None")
+    return Field(name, convert, default if default is REQUIRED else convert(default), doc, kind)
+
+
+def _int(value: Any) -> int:
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError("a whole number is needed")
+    if isinstance(value, float):
+        return int(value)
+    try:
+        return int(value.__index__())
+    except AttributeError:
+        raise TypeError(f"an integer is needed, not {type(value).__name__}") from None
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
+        raise TypeError(f"a number is needed, not {type(value).__name__}")
+    return float(value)
+
+
+def _bool(value: Any) -> bool:
+    if isinstance(value, (str, float)) or not hasattr(value, "__bool__") and not isinstance(value, int):
+        raise TypeError(f"True or False is needed, not {type(value).__name__}")
+    return bool(value)
+
+
+def _str(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a string is needed, not {type(value).__name__}")
+    return value
+
+
+def _dim(value: Any) -> Any:
+    return value if isinstance(value, (AnyDim, SizeVar)) else _int(value)
+
+
+def _tuple(convert: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
+    def whole(value: Any) -> tuple[Any, ...]:
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+            raise TypeError(f"a list is needed, not {type(value).__name__}")
+        return tuple(convert(v) for v in value)
+
+    return whole
+
+
+def integer(name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False) -> Field:
+    """A whole number."""
+    return _field(name, _int, default, doc, "int", optional)
+
+
+def number(name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False) -> Field:
+    """A floating-point number (whole numbers are accepted)."""
+    return _field(name, _float, default, doc, "float", optional)
+
+
+def boolean(name: str, default: Any = REQUIRED, doc: str = "") -> Field:
+    """True or False (0 and 1 are accepted)."""
+    return _field(name, _bool, default, doc, "bool", False)
+
+
+def text(name: str, default: Any = REQUIRED, doc: str = "", *, choices: tuple[str, ...] = (), optional: bool = False) -> Field:
+    """A string, one of `choices` when they are given."""
+
+    def convert(value: Any) -> str:
+        value = _str(value)
+        if choices and value not in choices:
+            raise ValueError(f"{value!r} is not one of {', '.join(map(repr, choices))}")
+        return value
+
+    return _field(name, convert, default, doc, "str" if not choices else " | ".join(map(repr, choices)), optional)
+
+
+def dtype(name: str, default: Any = REQUIRED, doc: str = "") -> Field:
+    """A dtype by name. The default "" stands for Relay's "void": the operator picks its own."""
+
+    def convert(value: Any) -> str:
+        return "" if value in ("", "void", None) else dtype_name(value)
+
+    return Field(name, convert, default, doc, "dtype")
+
+
+def integers(name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False, scalar_ok: bool = False) -> Field:
+    """A list of whole numbers; with `scalar_ok` one number stands for a list of one."""
+    many = _tuple(_int)
+
+    def convert(value: Any) -> tuple[int, ...]:
+        return (_int(value),) if scalar_ok and not hasattr(value, "__iter__") else many(value)
+
+    return _field(name, convert, default, doc, "list of int", optional)
+
+
+def numbers(name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False) -> Field:
+    """A list of floating-point numbers."""
+    return _field(name, _tuple(_float), default, doc, "list of float", optional)
+
+
+def dims(name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False) -> Field:
+    """A shape: whole numbers, `relay.Any()` or symbolic dimensions."""
+    return _field(name, _tuple(_dim), default, doc, "shape", optional)
+
+
+def pairs(name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False) -> Field:
+    """A list of lists of whole numbers, such as padding before and after each axis."""
+    return _field(name, _tuple(_tuple(_int)), default, doc, "list of lists of int", optional)
+
+
+def expression(name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False) -> Field:
+    """A Relay expression."""
+
+    def convert(value: Any) -> Expr:
+        if not isinstance(value, Expr):
+            raise TypeError(f"an expression is needed, not {type(value).__name__}")
+        return value
+
+    return _field(name, convert, default, doc, "expression", optional)
+
+
+def anything(name: str, default: Any = REQUIRED, doc: str = "") -> Field:
+    """Any attribute value."""
+    return Field(name, as_value, default, doc, "value")

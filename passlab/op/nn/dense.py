@@ -1,0 +1,57 @@
+"""Matrix products with a weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RelationError
+from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.types import ANY, TensorType, Type
+from passlab.op.declare import make_call, operator
+from passlab.op.fields import attrs, dtype, integer
+from passlab.op.relations import tensor
+
+
+def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
+    if data is None:
+        return None
+    if not data.shape:
+        raise RelationError(Diagnostic("data must have at least one dimension", found=str(data)), 0)
+    units = attrs.units
+    if weight is None:
+        if units is None:
+            return None
+        weight = TensorType((units, data.shape[-1]), data.dtype)
+        reporter.assign(1, weight)
+    if len(weight.shape) != 2:
+        raise RelationError(Diagnostic("weight must have two dimensions", found=str(weight)), 1)
+    inner, reduced = data.shape[-1], weight.shape[1]
+    if inner != reduced and inner is not ANY and reduced is not ANY:
+        raise RelationError(
+            Diagnostic(f"dense cannot multiply {data} with {weight}", expected=f"a weight of {inner} columns", found=str(weight)), 1
+        )
+    if units is not None and weight.shape[0] is not ANY and units != weight.shape[0]:
+        raise RelationError(Diagnostic(f"units is {units} and the weight has {weight.shape[0]} rows"), 1)
+    return TensorType((*data.shape[:-1], units if units is not None else weight.shape[0]), attrs.out_dtype or data.dtype)
+
+
+def dense_face(data: Any, weight: Any, units: int | None = None, out_dtype: str = "") -> Any:
+    """Return `data` times the transpose of `weight`."""
+    return make_call(Op.get("nn.dense"), (data, weight), {"units": units, "out_dtype": out_dtype})
+
+
+@operator(
+    "nn.dense", ("data", "weight"),
+    attrs=attrs("DenseAttrs", integer("units", optional=True, doc="rows of the weight, None to read them off"), dtype("out_dtype", "")),
+    relation=_dense_type, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, precision=Precision.ALWAYS, level=1,
+    face=dense_face, example="nn.dense(%x, %w, units=16)",
+)  # fmt: skip
+def dense(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+    """Multiply `data` (..., k) by the transpose of `weight` (units, k), giving (..., units)."""
+    if attrs.out_dtype:
+        data, weight = data.astype(attrs.out_dtype), weight.astype(attrs.out_dtype)
+    return np.matmul(data, weight.T, out=out)
