@@ -1,0 +1,7 @@
+"""The reference evaluator: small, obvious, the meaning of Relay. Constant folding and every comparison rest on it."""
+
+from passlab.evaluate.evaluator import Evaluator, evaluate_expr
+from passlab.evaluate.operators import apply_operator
+from passlab.evaluate.values import ADTValue, Closure, RefValue
+
+__all__ = ["ADTValue", "Closure", "Evaluator", "RefValue", "apply_operator", "evaluate_expr"]

@@ -1,0 +1,364 @@
+"""The meaning of Relay: call by value, arguments from left to right, a shared node evaluated once.
+
+The evaluator keeps its own stack, so programs may nest and recurse as deep as `limits.frames`. Each call of a function
+makes an `Activation`: the values of the nodes of its body, as they become known. A node that occurs in several
+functions, inside each other, belongs to the innermost one around all its uses and is evaluated there once, exactly as
+ToANormalForm would bind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from passlab import limits
+from passlab.errors import Diagnostic, LimitError, RunError
+from passlab.evaluate.arguments import check_argument
+from passlab.evaluate.operators import apply_operator, describe
+from passlab.evaluate.values import ADTValue, Closure, RefValue, Value
+from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
+from passlab.ir.expr import (
+    Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var,
+)  # fmt: skip
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import Scope, Scopes
+
+Owners = dict[Expr, Function] | None  # the function each node belongs to; None when all belong to the outermost
+
+
+class Activation:
+    """One call of a function: the values of its nodes. `outer` is the activation its closure was made in."""
+
+    __slots__ = ("function", "outer", "owners", "known", "depth")
+
+    def __init__(self, function: Function, outer: Activation | None, owners: Owners, depth: int) -> None:
+        self.function = function
+        self.outer = outer
+        self.owners = owners
+        self.known: dict[Expr, Value] = {}
+        self.depth = depth
+
+    def home(self, node: Expr) -> Activation:
+        """The activation that `node` belongs to: this one or one around it."""
+        if self.owners is None:
+            return self
+        owner = self.owners.get(node, self.function)
+        at = self
+        while at.function is not owner and at.outer is not None:
+            at = at.outer
+        return at
+
+
+
+
+class Evaluator:
+    """Evaluates functions and expressions of one module."""
+
+    def __init__(self, mod: IRModule | None = None) -> None:
+        self.mod = mod if mod is not None else IRModule()
+        self._owners: WeakKeyDictionary[Function, Any] = WeakKeyDictionary()
+        self._globals: dict[str, Closure] = {}
+
+    def run(self, entry: str | GlobalVar | Function, args: Sequence[Any] = ()) -> Value:
+        """Call a function of the module (or a function literal) on `args`: arrays, numbers, tuples, or values of programs.
+
+        Raises `RunError` for arguments that do not fit, and for anything that goes wrong, located in the program.
+        """
+        function = entry if isinstance(entry, Function) else self.mod[entry]
+        if len(args) != len(function.params):
+            raise RunError(
+                Diagnostic(f"the function takes {len(function.params)} arguments and was given {len(args)}", function.span,
+                           notes=tuple((f"%{p.name_hint}: {p.type_annotation}", None) for p in function.params[:8]))
+            )  # fmt: skip
+        values = [check_argument(p, a) for p, a in zip(function.params, args, strict=True)]
+        return self.apply(Closure(function, None, self._owners_of(function)), values)
+
+    def apply(self, callee: Value, args: Sequence[Value]) -> Value:
+        """Call a function value on values."""
+        if isinstance(callee, Op):
+            return apply_operator(callee, callee.spec.attrs() if callee.spec.attrs else None, args)
+        if isinstance(callee, Constructor):
+            return ADTValue(callee, args)
+        act = self._enter(callee, args, 1, None)
+        return self._loop(callee.function.body, act)
+
+    def evaluate(self, expr: Expr) -> Value:
+        """Return the value of an expression without free variables; a function gives a `Closure`."""
+        if isinstance(expr, GlobalVar):
+            return self._global(expr)
+        wrapper = Function((), expr)
+        return self._loop(expr, Activation(wrapper, None, self._owners_of(wrapper), 0))
+
+    # ------------------------------------------------------------ the machine
+    def _loop(self, root: Expr, act: Activation) -> Value:
+        """Evaluate `root` in `act`. A task that finds a part missing goes below that part and is tried again."""
+        stack: list[tuple[Expr, Activation]] = [(root, act)]
+        steps = STEPS
+        while stack:
+            node, at = stack[-1]
+            home = at.home(node)
+            if node in home.known:
+                stack.pop()
+                continue
+            missing = steps[type(node)](self, node, home)
+            if missing:
+                stack.extend(missing[::-1])
+            else:
+                stack.pop()
+        return act.home(root).known[root]
+
+    def _enter(self, closure: Closure, args: Sequence[Value], depth: int, call: Call | None) -> Activation:
+        function = closure.function
+        if len(args) != len(function.params):
+            raise RunError(
+                Diagnostic(f"a function of {len(function.params)} parameters was called with {len(args)} arguments", call.span if call else None)
+            )
+        if depth > limits.current().frames:
+            raise LimitError(
+                Diagnostic(f"calls are nested deeper than the limit `frames` ({limits.current().frames:,})", call.span if call else None,
+                           hint="raise it with `passlab.limits.override(frames=...)`, or look for a recursion that does not end")
+            )  # fmt: skip
+        act = Activation(function, closure.home, closure.owners, depth)
+        act.known.update(zip(function.params, args, strict=True))
+        return act
+
+    def _global(self, var: GlobalVar) -> Closure:
+        closure = self._globals.get(var.name_hint)
+        if closure is None:
+            function = self.mod[var]
+            closure = self._globals[var.name_hint] = Closure(function, None, self._owners_of(function))
+        return closure
+
+    def _owners_of(self, function: Function) -> Owners:
+        if function not in self._owners:
+            self._owners[function] = _owners(function)
+        owners: Owners = self._owners[function]
+        return owners
+
+
+def _owners(root: Function) -> Owners:
+    """Return the innermost function around all uses of each node, or None when no function stands inside another."""
+    scopes = Scopes(root)
+    if sum(isinstance(n, Function) for n in scopes.order) == 1:
+        return None
+    of_scope: dict[Scope, Function] = {scopes.top: root}
+
+    def function_of(scope: Scope) -> Function:
+        path = []
+        while scope not in of_scope:
+            path.append(scope)
+            if isinstance(scope.owner, Function):
+                of_scope[scope] = scope.owner
+                break
+            scope = scope.parent  # type: ignore[assignment]
+        found = of_scope[scope]
+        for inner in path:
+            of_scope.setdefault(inner, found)
+        return found
+
+    return {node: function_of(scope) for node, scope in scopes.of.items()}
+
+
+# ---------------------------------------------------------------- one step per kind of node
+# A step returns the tasks it waits for, or puts the node's value into `act.known` and returns none.
+Waits = list[tuple[Expr, Activation]]
+_DONE: Waits = []
+
+
+def _wait(act: Activation, *nodes: Expr) -> Waits:
+    out: Waits = []
+    for node in nodes:
+        home = act.home(node)
+        if node not in home.known:
+            out.append((node, home))
+    return out
+
+
+def _value(act: Activation, node: Expr) -> Value:
+    return act.home(node).known[node]
+
+
+def _constant(ev: Evaluator, node: Constant, act: Activation) -> Waits:
+    act.known[node] = node.data
+    return _DONE
+
+
+def _var(ev: Evaluator, node: Var, act: Activation) -> Waits:
+    at: Activation | None = act
+    while at is not None and node not in at.known:
+        at = at.outer
+    if at is None:
+        raise RunError(Diagnostic(f"the variable %{node.name_hint} has no value", node.span, hint="it is free, or used before it is bound"))
+    act.known[node] = at.known[node]
+    return _DONE
+
+
+def _itself(ev: Evaluator, node: Expr, act: Activation) -> Waits:
+    act.known[node] = node
+    return _DONE
+
+
+def _global_var(ev: Evaluator, node: GlobalVar, act: Activation) -> Waits:
+    act.known[node] = ev._global(node)
+    return _DONE
+
+
+def _function(ev: Evaluator, node: Function, act: Activation) -> Waits:
+    act.known[node] = Closure(node, act, act.owners)
+    return _DONE
+
+
+def _tuple(ev: Evaluator, node: Tuple, act: Activation) -> Waits:
+    waits = _wait(act, *node.fields)
+    if not waits:
+        act.known[node] = tuple(_value(act, f) for f in node.fields)
+    return waits
+
+
+def _projection(ev: Evaluator, node: TupleGetItem, act: Activation) -> Waits:
+    waits = _wait(act, node.tuple_value)
+    if not waits:
+        whole = _value(act, node.tuple_value)
+        if not isinstance(whole, tuple) or not -len(whole) <= node.index < len(whole):
+            raise RunError(Diagnostic(f"there is no element {node.index} in {describe(whole)}", node.span))
+        act.known[node] = whole[node.index]
+    return waits
+
+
+def _let(ev: Evaluator, node: Let, act: Activation) -> Waits:
+    if node.var not in act.known:
+        waits = _wait(act, node.value)
+        if waits:
+            return waits
+        act.known[node.var] = _value(act, node.value)
+    return _result(node, node.body, act)
+
+
+def _if(ev: Evaluator, node: If, act: Activation) -> Waits:
+    waits = _wait(act, node.cond)
+    if waits:
+        return waits
+    return _result(node, node.true_branch if _truth(_value(act, node.cond), node.cond) else node.false_branch, act)
+
+
+def _truth(value: Value, cond: Expr) -> bool:
+    if not isinstance(value, np.ndarray) or value.ndim != 0:
+        raise RunError(Diagnostic("a condition must be a scalar", cond.span, expected="bool", found=describe(value)))
+    return bool(value)
+
+
+def _result(node: Expr, part: Expr, act: Activation) -> Waits:
+    """The value of `node` is that of `part`."""
+    waits = _wait(act, part)
+    if not waits:
+        act.known[node] = _value(act, part)
+    return waits
+
+
+def _call(ev: Evaluator, node: Call, act: Activation) -> Waits:
+    waits = _wait(act, node.op, *node.args)
+    if waits:
+        return waits
+    callee, args = _value(act, node.op), [_value(act, a) for a in node.args]
+    if isinstance(callee, Op):
+        act.known[node] = apply_operator(callee, node.attrs, args, node.span)
+    elif isinstance(callee, Constructor):
+        act.known[node] = ADTValue(callee, args)
+    elif isinstance(callee, Closure):
+        return _call_closure(ev, node, callee, args, act)
+    else:
+        raise RunError(Diagnostic(f"{describe(callee)} cannot be called", node.span))
+    return _DONE
+
+
+class _Return(Expr):
+    """A marker on the stack: hand the value of a function's body to the call that waits for it."""
+
+    __slots__ = ("call", "caller", "body")
+
+    def __init__(self, call: Call, caller: Activation, body: Expr) -> None:
+        for name, value in (("call", call), ("caller", caller), ("body", body), ("span", call.span)):
+            object.__setattr__(self, name, value)
+
+
+def _call_closure(ev: Evaluator, node: Call, callee: Closure, args: list[Value], act: Activation) -> Waits:
+    inner = ev._enter(callee, args, act.depth + 1, node)
+    body = callee.function.body
+    return [(body, inner), (_Return(node, act, body), inner)]
+
+
+def _return(ev: Evaluator, node: _Return, act: Activation) -> Waits:
+    node.caller.known[node.call] = _value(act, node.body)  # type: ignore[attr-defined]
+    act.known[node] = ()
+    return _DONE
+
+
+def _ref_create(ev: Evaluator, node: RefCreate, act: Activation) -> Waits:
+    waits = _wait(act, node.value)
+    if not waits:
+        act.known[node] = RefValue(_value(act, node.value))
+    return waits
+
+
+def _ref_read(ev: Evaluator, node: RefRead, act: Activation) -> Waits:
+    waits = _wait(act, node.ref)
+    if not waits:
+        act.known[node] = _value(act, node.ref).value
+    return waits
+
+
+def _ref_write(ev: Evaluator, node: RefWrite, act: Activation) -> Waits:
+    waits = _wait(act, node.ref, node.value)
+    if not waits:
+        _value(act, node.ref).value = _value(act, node.value)
+        act.known[node] = ()
+    return waits
+
+
+def _match(ev: Evaluator, node: Match, act: Activation) -> Waits:
+    waits = _wait(act, node.data)
+    if waits:
+        return waits
+    data = _value(act, node.data)
+    for clause in node.clauses:
+        bound = fit(clause.lhs, data)
+        if bound is not None:
+            act.known.update(bound)
+            return _result(node, clause.rhs, act)
+    raise RunError(Diagnostic(f"no arm of the match fits {data!r}", node.span, hint="add the missing case, or a last arm `_ => ...`"))
+
+
+def fit(pattern: Pattern, value: Value) -> dict[Var, Value] | None:
+    """Return the variables a pattern binds when it fits a value, else None."""
+    bound: dict[Var, Value] = {}
+    stack: list[tuple[Pattern, Value]] = [(pattern, value)]
+    while stack:
+        at, val = stack.pop()
+        if isinstance(at, PatternVar):
+            bound[at.var] = val
+        elif isinstance(at, PatternConstructor):
+            same = val.constructor.name_hint == at.constructor.name_hint and val.tag == at.constructor.tag
+            if not same or len(at.patterns) != len(val.fields):
+                return None
+            stack.extend(zip(at.patterns, val.fields, strict=True))
+        elif isinstance(at, PatternTuple):
+            if len(at.patterns) != len(val):
+                return None
+            stack.extend(zip(at.patterns, val, strict=True))
+    return bound
+
+
+STEPS: dict[type, Callable[[Evaluator, Any, Activation], Waits]] = {
+    Constant: _constant, Var: _var, GlobalVar: _global_var, Op: _itself, Constructor: _itself, Function: _function,
+    Tuple: _tuple, TupleGetItem: _projection, Let: _let, If: _if, Call: _call, RefCreate: _ref_create,
+    RefRead: _ref_read, RefWrite: _ref_write, Match: _match, _Return: _return,
+}  # fmt: skip
+
+
+def evaluate_expr(expr: Expr, mod: IRModule | None = None) -> Value:
+    """Return the value of an expression without free variables, in the given module."""
+    return Evaluator(mod).evaluate(expr)

@@ -1,0 +1,51 @@
+"""Run one operator on values: the only place where kernels are called by the evaluator and by constant folding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, PasslabError, RunError
+from passlab.evaluate.values import Value
+from passlab.ir.expr import Expr
+from passlab.ir.op import Op
+from passlab.ir.span import Span
+
+
+def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None = None) -> Value:
+    """Return the value of an operator on `args` (arrays, or tuples of arrays). Raises `RunError`, located at `span`."""
+    kernel = op.spec.kernel
+    if kernel is None:
+        raise RunError(Diagnostic(f"`{op.name}` cannot be run: it only has a meaning to the compiler", span))
+    try:
+        with np.errstate(all="ignore"):
+            return _arrays(kernel(attrs, *args))
+    except PasslabError as error:
+        if span is None or any(d.place for d in error.diagnostics):
+            raise
+        raise RunError(*(Diagnostic(d.message, span, d.expected, d.found, d.notes, d.hint) for d in error.diagnostics)) from error
+    except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as error:
+        given = ", ".join(describe(a) for a in args)
+        raise RunError(
+            Diagnostic(f"`{op.name}` failed: {type(error).__name__}: {error}", span, notes=((f"it was given {given}", None),))
+        ) from error
+
+
+def _arrays(value: Any) -> Value:
+    """Return a kernel's result with NumPy scalars as 0-d arrays."""
+    if isinstance(value, tuple):
+        return tuple(_arrays(v) for v in value)
+    return value if isinstance(value, np.ndarray) else np.asarray(value)
+
+
+def describe(value: Value) -> str:
+    """Return the shape and dtype of a value, in Relay's words."""
+    if isinstance(value, np.ndarray):
+        return f"Tensor[({', '.join(map(str, value.shape))}), {value.dtype.name}]" if value.ndim else value.dtype.name
+    if isinstance(value, tuple):
+        return f"a tuple of {len(value)}"
+    if isinstance(value, Expr):
+        return f"the function {value}"
+    return f"a {type(value).__name__}"
