@@ -1,0 +1,1 @@
+"""The virtual machine: instruction table, compiler, verifier, executables and the machine that runs them."""
