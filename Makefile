@@ -1,0 +1,84 @@
+# passlab: what a person does in this checkout, by name. `make` alone lists it.
+#
+# Everything is installed into .venv and nowhere else; the versions are those of requirements.lock. A stamp file in .venv
+# records each installation, so that a second run installs nothing. Written for GNU make 3.81, which macOS ships.
+#
+#   UV=       use pip even where uv is installed       PYTHON=...   the Python to build .venv with (3.10 or newer)
+#   ARGS=...  more arguments for JupyterLab or pytest  SLOW=1       run the slow tests too
+
+VENV := .venv
+BIN  := $(VENV)/bin
+UV   ?= $(shell command -v uv 2>/dev/null)
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10 python3.14; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1 && echo $$p && break; done)
+
+TOUR      := notebooks/01-tour.ipynb
+NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
+NBVAL     := --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with=tests/nbval_sanitize.cfg
+SELECT    := $(if $(SLOW),,-m "not slow")
+
+# The kernels and extensions of .venv come before those the user has installed elsewhere.
+export JUPYTER_PREFER_ENV_PATH := 1
+
+ifneq ($(UV),)
+  INSTALL := $(UV) pip install --quiet --python $(BIN)/python --constraint requirements.lock
+else
+  INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help lab test check bench docs bless lock clean
+
+help: ## list these targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+
+lab: $(VENV)/.lab ## install passlab and open JupyterLab on the tour (ARGS="--no-browser" for a server only)
+	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) $(wildcard $(TOUR)) $(ARGS)
+
+test: $(VENV)/.dev ## run every test: layers, architecture, unit, laws, notebooks, browser (SLOW=1 for the slow ones)
+	@$(if $(NOTEBOOKS),:,echo "no notebooks in notebooks/: none to run")
+	$(BIN)/python -m pytest $(SELECT) $(NBVAL) tests/architecture tests $(NOTEBOOKS) $(ARGS)
+
+check: $(VENV)/.dev ## lint, type-check and check the layers
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+bench: $(VENV)/.bench ## run the benchmarks (tables on screen, JSON records in benchmarks/out)
+	@test -d benchmarks || { echo "no benchmarks/ in this checkout"; exit 1; }
+	$(BIN)/python -m benchmarks $(ARGS)
+
+docs: $(VENV)/.dev ## build the manual into site/
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs site
+	@echo "site/index.html"
+
+bless: $(VENV)/.dev ## rewrite the expected outputs of tests and notebooks from what passlab does now; read the diff
+	$(BIN)/python -m pytest tests --bless $(ARGS)
+	$(if $(NOTEBOOKS),$(BIN)/jupyter nbconvert --to notebook --execute --inplace \
+	  --ExecutePreprocessor.store_widget_state=False $(NOTEBOOKS),@echo "no notebooks in notebooks/: none to run")
+
+lock: ## renew requirements.lock (needs uv)
+	@test -n "$(UV)" || { echo "make lock needs uv: https://docs.astral.sh/uv"; exit 1; }
+	$(UV) pip compile --quiet --upgrade --universal --python-version 3.10 --all-extras --no-emit-package passlab \
+	  --no-annotate --custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
+
+clean: ## remove .venv and everything else make has made
+	rm -rf $(VENV) site build dist benchmarks/out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.made:
+	@test -n "$(UV)$(PYTHON)" || { echo "passlab needs Python 3.10 or newer: make PYTHON=/path/to/python ..."; exit 1; }
+	$(if $(UV),$(UV) venv --quiet --allow-existing --python "$(or $(PYTHON),>=3.10)" $(VENV),$(PYTHON) -m venv $(VENV))
+	@touch $@
+
+$(VENV)/.lab: pyproject.toml requirements.lock | $(VENV)/.made
+	$(INSTALL) --editable ".[lab]"
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml requirements.lock | $(VENV)/.made
+	$(INSTALL) --editable ".[dev]"
+	@touch $@ $(VENV)/.lab
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(INSTALL) --editable ".[dev,bench]"
+	@touch $@
