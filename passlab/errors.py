@@ -167,6 +167,14 @@ class PassError(PasslabError):
     """A pass was misused, gave a wrong result, or could not be found."""
 
 
+class PassTypeError(PassError, TypeError):
+    """A pass, its arguments or its result are of the wrong type."""
+
+
+class PassValueError(PassError, ValueError):
+    """A pass was declared or made with a value it does not take."""
+
+
 class ConfigError(PasslabError, AttributeError):
     """A pass context was given an unknown or ill-typed option."""
 

@@ -1,0 +1,39 @@
+"""The pass manager: what a pass is, how passes are put together, under which context they run.
+
+Every standard pass is also a name of this package, loaded when first used: `transform.FoldConstant()`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.errors import did_you_mean
+from passlab.transform.base import FunctionPass, ModulePass, Pass, PassRun, current_run, is_optimizable
+from passlab.transform.config import register_config_option
+from passlab.transform.context import PassContext
+from passlab.transform.declare import standard_pass
+from passlab.transform.decorators import function_pass, module_pass
+from passlab.transform.diagnostics import DiagnosticContext
+from passlab.transform.pass_info import PassInfo
+from passlab.transform.passes import PASSES
+from passlab.transform.promise import EXACT, FINITE, Promise, Rounds
+from passlab.transform.registry import find_factory, get_pass, pass_names, register_pass, unregister_pass
+from passlab.transform.sequential import Sequential
+
+__all__ = [
+    "EXACT", "FINITE", "DiagnosticContext", "FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "PassRun",
+    "Promise", "Rounds", "Sequential", "current_run", "function_pass", "get_pass", "is_optimizable",
+    "module_pass", "pass_names", "register_config_option", "register_pass", "standard_pass", "unregister_pass",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    factory = None if name.startswith("_") else find_factory(name)
+    if factory is None:
+        hint = did_you_mean(name, [*__all__, *pass_names()])
+        raise AttributeError(f"passlab.transform has no `{name}`" + (f": {hint}" if hint else ""))
+    return factory
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *PASSES})

@@ -1,0 +1,236 @@
+"""What a pass is: `Pass`, and the two kinds that do work, `ModulePass` and `FunctionPass`.
+
+`pass_(mod)` runs a pass under the current context, through the instruments, and returns a module: the same object when
+nothing changed. The input is never changed, even by passes that edit the module they get: they get a snapshot.
+Pipelines are in `sequential`, decorators in `decorators`, standard passes are declared with `declare`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from passlab.errors import Diagnostic, DiagnosticError, PassError, PassTypeError
+from passlab.ir.expr import Function
+from passlab.ir.module import IRModule
+from passlab.ir.variables import free_vars
+from passlab.ir.walk import observed
+from passlab.transform.context import PassContext, _current_run
+from passlab.transform.diagnostics import DiagnosticContext
+from passlab.transform.pass_info import PassInfo
+from passlab.transform.promise import Promise
+
+
+class PassRun:
+    """One run of a pass: what it started from, under which context, inside which other run.
+
+    `partial` is the module it had reached when it failed, `diagnostics` where it reports findings.
+    """
+
+    __slots__ = ("pass_", "context", "module", "parent", "partial", "diagnostics")
+
+    def __init__(self, pass_: Pass, context: PassContext, module: IRModule, parent: PassRun | None) -> None:
+        self.pass_ = pass_
+        self.context = context
+        self.module = module
+        self.parent = parent
+        self.partial: IRModule = module
+        self.diagnostics: DiagnosticContext | None = None
+
+    def path(self) -> str:
+        """Return the names of the passes around this one and its own, outermost first: `sequential > FuseOps`."""
+        names: list[str] = []
+        run: PassRun | None = self
+        while run is not None:
+            names.append(run.pass_.info.name)
+            run = run.parent
+        return " > ".join(reversed(names))
+
+
+def current_run() -> PassRun | None:
+    """Return the innermost run of a pass in this thread or task, or None when no pass runs."""
+    return _current_run.get()
+
+
+class Pass:
+    """A module-to-module transformation with a name and a level. Call it with a module to run it.
+
+    `promise` says what it does to numbers (None: nothing is promised).
+    """
+
+    info: PassInfo
+    promise: Promise | None = None
+
+    def __call__(self, mod: IRModule) -> IRModule:
+        """Run the pass on a module under the current context and return the resulting module.
+
+        Raises what the pass or an instrument raises, and `PassTypeError` when `mod` or the result is no module.
+        """
+        if not isinstance(mod, IRModule):
+            hint = "wrap it: `IRModule.from_expr(...)`" if hasattr(mod, "checked_type_") else None
+            raise PassTypeError(
+                Diagnostic(f"the pass `{self.info.name}` runs on a module", expected="IRModule", found=type(mod).__name__, hint=hint)
+            )
+        context = PassContext.current()
+        run = PassRun(self, context, mod, _current_run.get())
+        token = _current_run.set(run)
+        try:
+            return context._conduct(run, lambda: self._body(run))
+        finally:
+            _current_run.reset(token)
+
+    def _body(self, run: PassRun) -> IRModule:
+        """Do the work between the hooks: watched by recorders, and checked when `testing.immutable_module` is set."""
+        observers = run.context._rewrite_observers(run)
+        watch = bool(run.context.config.get("testing.immutable_module"))
+        before = run.module.snapshot() if watch else run.module
+        try:
+            if not observers:
+                result = self._run(run)
+            else:
+                tell = observers[0] if len(observers) == 1 else _to_all(observers)
+                with observed(tell):
+                    result = self._run(run)
+        except Exception as error:
+            _add_note(error, run)
+            raise
+        if watch and not before.same_contents(run.module):
+            raise PassError(Diagnostic(f"Immutable module has been modified in pass: {self.info.name}"))
+        return result
+
+    def _run(self, run: PassRun) -> IRModule:
+        raise NotImplementedError(f"{type(self).__name__} is no pass that can run: derive from ModulePass or FunctionPass")
+
+    def options(self) -> dict[str, Any]:
+        """Return the options this pass was made with, by name; those left at their default are not listed."""
+        return {}
+
+    def as_text(self) -> str:
+        """Return the pass in the pipeline language, as in `FuseOps(fuse_opt_level=2)`."""
+        given = ", ".join(f"{name}={value!r}" for name, value in self.options().items())
+        return f"{self.info.name}({given})" if given else self.info.name
+
+    def __repr__(self) -> str:
+        return self.as_text()
+
+
+def _to_all(observers: list[Any]) -> Any:
+    def tell(old: Any, new: Any) -> None:
+        for observer in observers:
+            observer(old, new)
+
+    return tell
+
+
+def _add_note(error: BaseException, run: PassRun) -> None:
+    """Say in a foreign error's traceback which pass it came from; Python 3.10 has no notes."""
+    add_note = getattr(error, "add_note", None)
+    if add_note is not None and not getattr(error, "__notes__", None):
+        add_note(f"raised in the pass {run.path()}")
+
+
+class ModulePass(Pass):
+    """A pass over a whole module. Subclasses write `transform_module(mod, ctx)`, which returns a module.
+
+    It may return the module it got, edit it, or return another one. What it got is a snapshot.
+    """
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        """Return the transformed module."""
+        raise NotImplementedError(f"the pass `{self.info.name}` has no transform_module")
+
+    @property
+    def pass_func(self) -> Any:
+        """The function that does the work: (mod, ctx) -> mod."""
+        return self.transform_module
+
+    def _run(self, run: PassRun) -> IRModule:
+        run.diagnostics = DiagnosticContext(run.module)
+        given = run.module.snapshot()
+        result = self.transform_module(given, run.context)
+        if not isinstance(result, IRModule):
+            raise _wrong_result(self, "IRModule", result)
+        run.partial = result
+        run.diagnostics.render()
+        return run.module if result.same_contents(run.module) else result
+
+    def __str__(self) -> str:
+        return f"Run Module pass: {self.info.name} at the optimization level {self.info.opt_level}"
+
+
+def is_optimizable(function: Function) -> bool:
+    """Whether function passes visit a function: not when it is external, compiled by others, or marked to be skipped."""
+    attrs = function.attrs
+    if not len(attrs):
+        return True
+    return not (isinstance(attrs.get("Compiler"), str) or attrs.get("Extern") or attrs.get("SkipOptimization"))
+
+
+class FunctionPass(Pass):
+    """A pass over each optimizable function. Subclasses write `transform_function(func, mod, ctx)`, which returns a function.
+
+    Every function is transformed against the module as it was before the pass. Afterwards types are inferred, by
+    `InferType` as a complete pass that instruments see.
+    """
+
+    trusted: ClassVar[bool] = False
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        """Return the transformed function."""
+        raise NotImplementedError(f"the pass `{self.info.name}` has no transform_function")
+
+    @property
+    def pass_func(self) -> Any:
+        """The function that does the work: (func, mod, ctx) -> func."""
+        return self.transform_function
+
+    def _run(self, run: PassRun) -> IRModule:
+        run.diagnostics = DiagnosticContext(run.module)
+        given = run.module.snapshot()
+        changes: dict[str, Function] = {}
+        try:
+            for name, function in run.module.items():
+                if is_optimizable(function):
+                    result = self.transform_function(function, given, run.context)
+                    if result is not function:
+                        changes[name] = self._checked(result, name)
+        except BaseException:
+            run.partial = given.with_functions(changes)
+            raise
+        result_mod = given.with_functions(changes)
+        run.partial = result_mod
+        run.diagnostics.render()
+        if result_mod.same_contents(run.module):
+            result_mod = run.module
+        return infer_types(result_mod)
+
+    def _checked(self, result: Any, name: str) -> Function:
+        if not isinstance(result, Function):
+            raise _wrong_result(self, "relay.Function", result, f" for @{name}")
+        if not self.trusted and (loose := free_vars(result)):
+            names = ", ".join(f"%{v.name_hint}" for v in loose)
+            raise DiagnosticError(
+                Diagnostic(f"the pass `{self.info.name}` left @{name}, which contains free variables: {names}", loose[0].span)
+            )
+        return result
+
+    def __str__(self) -> str:
+        return f"Run Function pass: {self.info.name} at the optimization level {self.info.opt_level}"
+
+
+def infer_types(mod: IRModule) -> IRModule:
+    """Run the pass `InferType` on a module, through the instruments of the current context."""
+    from passlab.transform.registry import find_factory  # the registry stands on passes
+
+    factory = find_factory("InferType")
+    return factory()(mod) if factory is not None else mod  # type: ignore[no-any-return]
+
+
+def _wrong_result(pass_: Pass, expected: str, found: Any, where: str = "") -> PassTypeError:
+    hint = "does it end without a `return`?" if found is None else None
+    kind = "module" if isinstance(pass_, ModulePass) else "function"
+    return PassTypeError(
+        Diagnostic(
+            f"the {kind} pass `{pass_.info.name}` gave a wrong result{where}",
+            expected=expected, found=type(found).__name__, hint=hint,
+        )
+    )  # fmt: skip

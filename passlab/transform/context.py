@@ -1,0 +1,275 @@
+"""`PassContext`: under which options passes run, and which instruments watch them.
+
+The contexts entered with `with` form a stack of the thread, or of the asyncio task; the innermost alone counts. Each
+thread also owns a default context, in force outside of any `with`. The order in which instruments are called, and what
+still happens when one of them raises, is written here and nowhere else. This module does not know what an instrument
+is, only which of its methods are called when, nor what a pass does.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Protocol
+
+from passlab.errors import Diagnostic, PassError, PassTypeError
+from passlab.ir.module import IRModule
+from passlab.transform.config import checked_config, find_option, list_options
+from passlab.transform.diagnostics import DiagnosticContext
+from passlab.transform.pass_info import PassInfo, as_level, as_names
+
+if TYPE_CHECKING:
+    from passlab.transform.base import PassRun
+
+_log = logging.getLogger("passlab.transform")
+
+
+class Instrument(Protocol):
+    """What the pass manager calls on an instrument. `passlab.instrument.PassInstrument` is the base class.
+
+    Two more methods are called where an instrument has them, for recorders: `_pass_skipped(run, reason)` when a pass
+    does not run, and `_rewrite_observer(run)`, whose result is told of each node that the pass rewrites.
+    """
+
+    def enter_pass_ctx(self) -> None: ...
+    def exit_pass_ctx(self) -> None: ...
+    def should_run(self, mod: IRModule, info: PassInfo) -> bool: ...
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None: ...
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None: ...
+    def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None: ...
+
+
+_HOOKS = ("enter_pass_ctx", "exit_pass_ctx", "should_run", "run_before_pass", "run_after_pass", "pass_failed")
+
+
+class PassContext:
+    """The optimization level, required and disabled passes, instruments and options under which passes run.
+
+    Raises `PassTypeError` for arguments of the wrong type and `ConfigError` for options that do not exist or fit.
+    A context may be entered several times, also nested in itself.
+    """
+
+    def __init__(
+        self,
+        opt_level: int = 2,
+        required_pass: Iterable[str] | None = None,
+        disabled_pass: Iterable[str] | None = None,
+        instruments: Iterable[Any] | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.opt_level = as_level(opt_level, "the opt_level of a PassContext")
+        self.required_pass = list(as_names(required_pass, "required_pass"))
+        self.disabled_pass = list(as_names(disabled_pass, "disabled_pass"))
+        self.instruments: list[Any] = _checked_instruments(instruments)
+        self.config = checked_config(config)
+        self._diag_ctx: DiagnosticContext | None = None
+
+    # ------------------------------------------------------------ the stack
+    @staticmethod
+    def current() -> PassContext:
+        """Return the innermost context entered in this thread or task, or the thread's default context."""
+        stack = _stack.get()
+        if stack:
+            return stack[-1]
+        default: PassContext | None = getattr(_defaults, "context", None)
+        if default is None:
+            default = _defaults.context = PassContext()
+        return default
+
+    def __enter__(self) -> PassContext:
+        self._enter_instruments()
+        _stack.set((*_stack.get(), self))
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        stack = _stack.get()
+        if not stack or stack[-1] is not self:
+            raise PassError("a PassContext was left that is not the innermost one: leave contexts in the order opposite to entering")
+        _stack.set(stack[:-1])
+        self._exit_instruments()
+
+    # ------------------------------------------------------------ options
+    def get_config(self, key: str, default: Any = None) -> Any:
+        """Return the value of an option: as set here, else `default`, else the registered default. Raises `ConfigError`."""
+        option = find_option(key)
+        if key in self.config:
+            return option.convert(self.config[key])
+        return option.default if default is None else default
+
+    @staticmethod
+    def list_configs() -> dict[str, dict[str, Any]]:
+        """Return all options: `{key: {"type": Relay's name of the type, "default": ..., "doc": ...}}`."""
+        return {o.key: {"type": o.type_key, "default": o.default, "doc": o.doc} for o in list_options()}
+
+    @property
+    def diag_ctx(self) -> DiagnosticContext | None:
+        """Where the pass that runs now reports its findings; None while none runs, unless one was set."""
+        return _running_diagnostics(self) or self._diag_ctx
+
+    @diag_ctx.setter
+    def diag_ctx(self, value: DiagnosticContext | None) -> None:
+        self._diag_ctx = value
+
+    # ------------------------------------------------------------ which passes run
+    def pass_enabled(self, info: PassInfo) -> bool:
+        """Whether a `Sequential` runs a pass: not if disabled; if required; else from its opt_level on."""
+        return self.why_disabled(info) is None
+
+    def why_disabled(self, info: PassInfo) -> str | None:
+        """Return why a `Sequential` does not run a pass, or None when it does."""
+        if info.name in self.disabled_pass:
+            return "disabled"
+        if info.name in self.required_pass or self.opt_level >= info.opt_level:
+            return None
+        return f"opt_level {self.opt_level} < {info.opt_level}"
+
+    # ------------------------------------------------------------ instruments
+    def override_instruments(self, instruments: Iterable[Any] | None) -> None:
+        """Leave the instruments of this context and enter new ones (None: none)."""
+        new = _checked_instruments(instruments)
+        self._exit_instruments()
+        self.instruments = new
+        self._enter_instruments()
+
+    def _enter_instruments(self) -> None:
+        entered: list[Any] = []
+        try:
+            for instrument in self.instruments:
+                instrument.enter_pass_ctx()
+                entered.append(instrument)
+        except BaseException:
+            _log.info("pass instrumentation enter failed: instrumentation is disabled")
+            self.instruments = []
+            for instrument in reversed(entered):
+                _without_raising(instrument.exit_pass_ctx, "exit_pass_ctx")
+            raise
+
+    def _exit_instruments(self) -> None:
+        try:
+            for instrument in self.instruments:
+                instrument.exit_pass_ctx()
+        except BaseException:
+            _log.info("pass instrumentation exit failed: instrumentation is disabled")
+            self.instruments = []
+            raise
+
+    def _allows(self, mod: IRModule, info: PassInfo) -> str | None:
+        """Ask every instrument whether a pass should run; return who refuses, or None. A required pass is not asked about."""
+        if info.name in self.required_pass:
+            return None
+        refusing: list[str] = []
+        for instrument in self.instruments:
+            answer = instrument.should_run(mod, info)
+            if answer is None:
+                name = _instrument_name(instrument)
+                raise PassTypeError(
+                    Diagnostic(
+                        f"`should_run` of the instrument {name} gave no answer for the pass `{info.name}`",
+                        expected="bool", found="None", hint="does it end without a `return`?",
+                    )
+                )  # fmt: skip
+            if not answer:
+                refusing.append(_instrument_name(instrument))
+        return f"should_run of {', '.join(refusing)}" if refusing else None
+
+    def _conduct(self, run: PassRun, body: Callable[[], IRModule]) -> IRModule:
+        """Run the body of a pass between the instruments' hooks.
+
+        An instrument whose `run_before_pass` came to its end gets exactly one of `run_after_pass` and `pass_failed`.
+        """
+        mod, info = run.module, run.pass_.info
+        refused = self._allows(mod, info)
+        if refused is not None:
+            self._skipped(run, refused)
+            return mod
+        opened: list[Any] = []
+        try:
+            for instrument in list(self.instruments):
+                instrument.run_before_pass(mod, info)
+                opened.append(instrument)
+            result = body()
+            for instrument in list(self.instruments):
+                if instrument in opened:
+                    opened.remove(instrument)
+                    instrument.run_after_pass(result, info)
+        except BaseException as error:
+            for instrument in opened:
+                _without_raising(lambda pi=instrument, e=error: pi.pass_failed(mod, info, e), "pass_failed")
+            raise
+        return result
+
+    def _skipped(self, run: PassRun, reason: str) -> None:
+        """Tell the recorders among the instruments of a pass that does not run."""
+        for instrument in self.instruments:
+            note = getattr(instrument, "_pass_skipped", None)
+            if note is not None:
+                note(run, reason)
+
+    def _rewrite_observers(self, run: PassRun) -> list[Callable[[Any, Any], None]]:
+        makers = (getattr(instrument, "_rewrite_observer", None) for instrument in self.instruments)
+        return [observer for make in makers if make is not None and (observer := make(run)) is not None]
+
+    def __str__(self) -> str:
+        names = [_instrument_name(i) for i in self.instruments]
+        return (
+            "Pass context information: \n"
+            f"\topt_level: {self.opt_level}\n"
+            f"\trequired passes: {_shown_list(self.required_pass)}\n"
+            f"\tdisabled passes: {_shown_list(self.disabled_pass)}\n"
+            f"\tinstruments: {_shown_list(names)}\n"
+            f"\tconfig: {{{', '.join(f'{key!r}: {value!r}' for key, value in self.config.items())}}}"
+        )
+
+    __repr__ = __str__
+
+
+_stack: ContextVar[tuple[PassContext, ...]] = ContextVar("passlab_pass_contexts", default=())
+_defaults = threading.local()
+_current_run: ContextVar[PassRun | None] = ContextVar("passlab_pass_run", default=None)
+
+
+def _running_diagnostics(context: PassContext) -> DiagnosticContext | None:
+    run = _current_run.get()
+    while run is not None:
+        if run.context is context and run.diagnostics is not None:
+            return run.diagnostics
+        run = run.parent
+    return None
+
+
+def _instrument_name(instrument: Any) -> str:
+    return str(getattr(instrument, "name", type(instrument).__name__))
+
+
+def _shown_list(names: Iterable[str]) -> str:
+    return f"[{', '.join(names)}]"
+
+
+def _checked_instruments(instruments: Iterable[Any] | None) -> list[Any]:
+    """Return instruments as a list. Raises `PassTypeError` for what is not a list of instruments."""
+    if instruments is None:
+        return []
+    if isinstance(instruments, (str, bytes)) or not isinstance(instruments, Iterable):
+        raise PassTypeError(Diagnostic("instruments must be a list", expected="list[PassInstrument]", found=repr(instruments)))
+    made = list(instruments)
+    for instrument in made:
+        if isinstance(instrument, type):
+            raise PassTypeError(Diagnostic(f"{instrument.__name__} is a class, not an instrument", hint=f"write `{instrument.__name__}()`"))
+        if not all(callable(getattr(instrument, hook, None)) for hook in _HOOKS):
+            raise PassTypeError(
+                Diagnostic(
+                    f"{type(instrument).__name__} is not an instrument",
+                    hint="decorate its class with `@passlab.instrument.pass_instrument`",
+                )
+            )
+    return made
+
+
+def _without_raising(hook: Callable[[], None], name: str) -> None:
+    """Call a hook while another error is on its way, which must not be lost to an error of the hook."""
+    try:
+        hook()
+    except Exception:
+        _log.warning("an instrument's %s raised while another error was being handled", name, exc_info=True)

@@ -1,0 +1,153 @@
+"""How a standard pass is declared: one class, one decorator, its options as documented fields.
+
+    @standard_pass(opt_level=2, required=("InferType",), promise=EXACT)
+    class FoldConstant(FunctionPass):
+        '''Compute operators whose arguments are all constant.'''
+
+        fold_qnn: bool = False
+
+        def transform_function(self, func, mod, ctx): ...
+
+Options are given by keyword or position, checked against their annotation, and never change afterwards. This module
+knows no particular pass.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+import typing
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from passlab.errors import Diagnostic, PasslabError, PassTypeError, PassValueError, did_you_mean
+from passlab.transform.base import Pass
+from passlab.transform.pass_info import PassInfo
+from passlab.transform.promise import EXACT, FINITE, Promise, Rounds
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_: Any) -> Callable[[Any], Any]:
+        return lambda decorator: decorator
+
+
+P = TypeVar("P", bound=type[Pass])
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def standard_pass(
+    *, opt_level: int, required: Sequence[str] = (), promise: Promise | None = EXACT, name: str | None = None
+) -> Callable[[P], P]:
+    """Declare a pass class: its level, the passes it requires, its promise and its name (the class's, if not given).
+
+    Raises `PassTypeError` for what is not a pass class.
+    """
+
+    def declared(cls: P) -> P:
+        if not (isinstance(cls, type) and issubclass(cls, Pass)):
+            raise PassTypeError(Diagnostic("a standard pass is a class that derives from ModulePass, FunctionPass or Sequential", found=repr(cls)))
+        made = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
+        made.info = PassInfo(opt_level, name or cls.__name__, list(required))
+        made.promise = promise
+        made.trusted = True  # type: ignore[attr-defined]
+        made.options = _options
+        made.factory_name = cls.__name__  # type: ignore[attr-defined]
+        made.__init__ = _checked_init(made)
+        return typing.cast(P, made)
+
+    return declared
+
+
+def _options(self: Any) -> dict[str, Any]:
+    """Return the options that differ from their default."""
+    given = {}
+    for field in dataclasses.fields(self):
+        value = getattr(self, field.name)
+        default = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
+        if value is not default and not (type(value) is type(default) and _same(value, default)):
+            given[field.name] = value
+    return given
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a == b if isinstance(a, (bool, int, float, str, list, tuple, dict)) else False
+
+
+def _checked_init(cls: Any) -> Any:
+    """Return an `__init__` that refuses unknown, missing and ill-typed options with an error that names them."""
+    plain = cls.__init__
+    title = cls.__name__
+    names = [field.name for field in dataclasses.fields(cls)]
+
+    @functools.wraps(plain)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        for key in kwargs:
+            if key not in names:
+                takes = f"it takes {', '.join(names)}" if names else "it takes no options"
+                raise PassTypeError(Diagnostic(f"{title} has no option `{key}`", hint=did_you_mean(key, names) or takes))
+        if len(args) > len(names):
+            raise PassTypeError(Diagnostic(f"{title} takes {len(names)} options, {len(args)} were given"))
+        values = _converted(cls, {**dict(zip(names, args, strict=False)), **kwargs})
+        try:
+            plain(self, **values)
+        except PasslabError:
+            raise
+        except TypeError as error:
+            raise PassTypeError(Diagnostic(f"{title}: {_missing(cls, values) or error}")) from None
+        except ValueError as error:
+            raise PassValueError(Diagnostic(f"{title}: {error}")) from None
+
+    return init
+
+
+def _missing(cls: Any, values: dict[str, Any]) -> str | None:
+    unset = dataclasses.MISSING
+    missing = [
+        f.name for f in dataclasses.fields(cls)
+        if f.name not in values and f.default is unset and f.default_factory is unset
+    ]  # fmt: skip
+    return f"the option `{missing[0]}` has no default: give it" if missing else None
+
+
+@functools.lru_cache(maxsize=None)
+def _hints(cls: Any) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def _converted(cls: Any, values: dict[str, Any]) -> dict[str, Any]:
+    hints = _hints(cls) if values else {}
+    return {name: _convert(cls.__name__, name, hints.get(name, Any), value) for name, value in values.items()}
+
+
+_SIMPLE = (bool, int, float, str)
+
+
+def _convert(title: str, name: str, hint: Any, value: Any) -> Any:
+    """Check a value against a simple annotation (bool, int, float, str, and unions of these with None); others pass."""
+    if isinstance(value, (np.bool_, np.integer, np.floating)):
+        value = value.item()
+    union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    choices = typing.get_args(hint) if union else (hint,)
+    if not all(choice in _SIMPLE or choice is type(None) for choice in choices):
+        return value
+    if value is None and type(None) in choices:
+        return None
+    for choice in choices:
+        if type(value) is choice:
+            return value
+    if bool in choices and type(value) is int and value in (0, 1):
+        return bool(value)
+    if int in choices and type(value) is bool:
+        return int(value)
+    if float in choices and type(value) is int:
+        return float(value)
+    expected = " or ".join("None" if c is type(None) else c.__name__ for c in choices)
+    raise PassTypeError(Diagnostic(f"{title}: bad value for the option `{name}`", expected=expected, found=repr(value)))
+
+
+__all__ = ["EXACT", "FINITE", "Promise", "Rounds", "standard_pass"]

@@ -1,0 +1,131 @@
+"""`module_pass` and `function_pass`: a pass from a Python function or class.
+
+    @transform.function_pass(opt_level=1)
+    def my_pass(func, mod, ctx): ...
+
+A decorated function becomes a pass; a decorated class becomes a class of passes whose instances wrap one of the user's.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from passlab.errors import Diagnostic, PassTypeError, PassValueError
+from passlab.ir.expr import Function
+from passlab.ir.module import IRModule
+from passlab.transform.base import FunctionPass, ModulePass, Pass
+from passlab.transform.context import PassContext
+from passlab.transform.pass_info import PassInfo
+from passlab.transform.promise import Promise
+
+
+class _FunctionMade(Pass):
+    """The part common to passes made from functions: they keep the function and look like it."""
+
+    def __init__(self, pass_func: Callable[..., Any], info: PassInfo, promise: Promise | None) -> None:
+        self._pass_func = pass_func
+        self.info = info
+        self.promise = promise
+        self.__doc__ = getattr(pass_func, "__doc__", None)
+
+    @property
+    def pass_func(self) -> Any:
+        """The user's function."""
+        return self._pass_func
+
+
+class _ModuleFunction(_FunctionMade, ModulePass):
+    """A module pass made from a function (mod, ctx) -> mod."""
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        return self._pass_func(mod, ctx)  # type: ignore[no-any-return]
+
+
+class _FunctionFunction(_FunctionMade, FunctionPass):
+    """A function pass made from a function (func, mod, ctx) -> func."""
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return self._pass_func(func, mod, ctx)  # type: ignore[no-any-return]
+
+
+def module_pass(
+    pass_func: Any = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    *,
+    promise: Promise | None = None,
+) -> Any:
+    """Make a module pass of a function (mod, ctx) -> mod, or a class of passes of a class with `transform_module`.
+
+    Without `pass_func` a decorator is returned. Raises `PassValueError` without `opt_level`, `PassTypeError` for
+    `required` that is no list or for what cannot be called.
+    """
+    return _decorate("module", "transform_module", ModulePass, _ModuleFunction, pass_func, opt_level, name, required, promise)
+
+
+def function_pass(
+    pass_func: Any = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    *,
+    promise: Promise | None = None,
+) -> Any:
+    """Make a function pass of a function (func, mod, ctx) -> func, or a class of passes of a class with `transform_function`.
+
+    Without `pass_func` a decorator is returned. Raises as `module_pass` does.
+    """
+    return _decorate("function", "transform_function", FunctionPass, _FunctionFunction, pass_func, opt_level, name, required, promise)
+
+
+def _decorate(
+    kind: str,
+    method: str,
+    base: type[Pass],
+    from_function: type[_FunctionMade],
+    pass_func: Any,
+    opt_level: int | None,
+    name: str | None,
+    required: Sequence[str] | None,
+    promise: Promise | None,
+) -> Any:
+    if opt_level is None:
+        raise PassValueError(Diagnostic(f"Please provide opt_level for the {kind} pass."))
+    if required and not isinstance(required, (list, tuple)):
+        raise PassTypeError(Diagnostic("Required is expected to be the type of list/tuple.", found=type(required).__name__))
+    needed = list(required or ())
+
+    def made(target: Any) -> Any:
+        if not callable(target):
+            raise PassTypeError(Diagnostic(f"pass_func must be a callable for {kind.capitalize()} pass", found=type(target).__name__))
+        info = PassInfo(opt_level, name or target.__name__, needed)
+        if isinstance(target, type):
+            return _class_of_passes(base, method, target, info, promise)
+        return from_function(target, info, promise)
+
+    return made(pass_func) if pass_func is not None else made
+
+
+def _class_of_passes(base: type[Pass], method: str, user_class: type, info: PassInfo, promise: Promise | None) -> type[Pass]:
+    """Return a subclass of `base` whose instances wrap an instance of the user's class."""
+
+    @functools.wraps(user_class.__init__)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        self._user_object = user_class(*args, **kwargs)
+
+    def work(self: Any, *args: Any) -> Any:
+        return getattr(self._user_object, method)(*args)
+
+    def fall_back(self: Any, attribute: str) -> Any:
+        if attribute.startswith("__") or attribute == "_user_object":
+            raise AttributeError(attribute)
+        return getattr(self._user_object, attribute)
+
+    body = {
+        "__init__": init, "__getattr__": fall_back, method: work, "info": info, "promise": promise,
+        "__doc__": user_class.__doc__, "__module__": user_class.__module__, "__qualname__": user_class.__qualname__,
+    }  # fmt: skip
+    return type(user_class.__name__, (base,), body)

@@ -1,0 +1,35 @@
+"""`DiagnosticContext`: where a pass reports findings about the module it works on.
+
+    ctx.diag_ctx.emit(Diagnostic("this convolution has no weight", call.span))
+
+The findings are judged when the pass has ended: one error makes the pass raise, warnings are logged. This module does
+not know passes.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from passlab.errors import Diagnostic, DiagnosticError
+from passlab.ir.module import IRModule
+
+_log = logging.getLogger("passlab.transform")
+
+
+class DiagnosticContext:
+    """The findings of one run of a pass over one module."""
+
+    def __init__(self, module: IRModule) -> None:
+        self.module = module
+        self.diagnostics: list[Diagnostic] = []
+
+    def emit(self, diagnostic: Diagnostic) -> None:
+        """Add a finding."""
+        self.diagnostics.append(diagnostic)
+
+    def render(self) -> None:
+        """Log the findings that are not errors. Raises `DiagnosticError` with all findings when one is an error."""
+        if any(finding.severity == "error" for finding in self.diagnostics):
+            raise DiagnosticError(*self.diagnostics)
+        for finding in self.diagnostics:
+            _log.warning("%s", finding.render())

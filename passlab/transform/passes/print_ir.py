@@ -1,0 +1,37 @@
+"""Print the program between two passes, and leave it as it is.
+
+keep:
+    def @main(%x: Tensor[(2), float32]) { nn.relu(%x) }
+"""
+
+from __future__ import annotations
+
+import logging
+
+from passlab.ir.module import IRModule
+from passlab.transform.base import ModulePass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+_log = logging.getLogger("passlab.PrintIR")
+
+
+@standard_pass(opt_level=0, promise=EXACT)
+class PrintIR(ModulePass):
+    """Log the module as Relay text under a header, at INFO level to the logger `passlab.PrintIR` (standard error)."""
+
+    header: str = ""
+    show_meta_data: bool = False
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        _show(f"PrintIR({self.header}):\n{mod.astext(show_meta_data=self.show_meta_data)}")
+        return mod
+
+
+def _show(text: str) -> None:
+    """Log at INFO; without any logging set up the text goes to standard error, since printing is what was asked for."""
+    if not _log.hasHandlers():
+        _log.addHandler(logging.StreamHandler())
+    if not _log.isEnabledFor(logging.INFO):
+        _log.setLevel(logging.INFO)
+    _log.info("%s", text)

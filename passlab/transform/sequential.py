@@ -1,0 +1,148 @@
+"""`Sequential`: passes run one after the other, each where the context enables it, after the passes it requires."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from passlab.errors import Diagnostic, PassError, PassTypeError
+from passlab.ir.module import IRModule
+from passlab.transform.base import Pass, PassRun
+from passlab.transform.context import PassContext, _current_run
+from passlab.transform.pass_info import PassInfo
+from passlab.transform.promise import combined
+
+
+class Sequential(Pass):
+    """A pipeline. It is a pass itself, so pipelines nest, and instruments see it around its passes.
+
+    Its own level and requirements matter only inside another pipeline. Raises `PassTypeError` for what is not a list
+    of passes. A declared pipeline overrides `make_passes` instead.
+    """
+
+    def __init__(
+        self,
+        passes: Iterable[Pass] | None = None,
+        opt_level: int = 0,
+        name: str = "sequential",
+        required: Iterable[str] | None = None,
+    ) -> None:
+        if passes is not None and not isinstance(passes, (list, tuple)):
+            hint = f"write [{passes!r}]" if isinstance(passes, Pass) else "for text, use `Sequential.from_text`" if isinstance(passes, str) else None
+            raise PassTypeError(Diagnostic("passes must be a list of Pass objects", expected="list[Pass]", found=type(passes).__name__, hint=hint))
+        self._passes = [_checked_child(child, number, name) for number, child in enumerate(passes or (), 1)]
+        self.info = PassInfo(opt_level, name, required)
+
+    def make_passes(self) -> list[Pass]:
+        """Return the passes to run, in order."""
+        return list(self._passes)
+
+    @property
+    def passes(self) -> list[Pass]:
+        """The passes of the pipeline, in order."""
+        return self.make_passes()
+
+    @staticmethod
+    def from_text(text: str, passes: Mapping[str, Any] | None = None, source_name: str = "pipeline") -> Sequential:
+        """Return the pipeline written in the pipeline language; `passes` adds names to those of the standard passes.
+
+        Raises `ParseError` or `PassError`, located in the text.
+        """
+        from passlab.transform.pipeline import parse_pipeline  # the language stands on Sequential
+
+        return parse_pipeline(text, passes, source_name)
+
+    def _run(self, run: PassRun) -> IRModule:
+        context = run.context
+        mod = run.module
+        for child in self.passes:
+            info = child.info
+            why_not = context.why_disabled(info)
+            if why_not is not None:
+                _note_skipped(child, context, mod, run, why_not)
+                continue
+            for needed in required_passes(child):
+                mod = run.partial = needed(mod)
+            mod = run.partial = child(mod)
+        return mod
+
+    def as_text(self) -> str:
+        """Return the pipeline in the pipeline language; `Sequential.from_text` reads it back."""
+        if type(self) is not Sequential:
+            return super().as_text()
+        inner = ", ".join(child.as_text() for child in self.passes)
+        extra = []
+        if self.info.name != "sequential":
+            extra.append(f"name={self.info.name!r}")
+        if self.info.opt_level:
+            extra.append(f"opt_level={self.info.opt_level}")
+        if self.info.required:
+            extra.append(f"required={self.info.required!r}")
+        return f"Sequential([{inner}], {', '.join(extra)})" if extra else f"Sequential({inner})"
+
+    def __str__(self) -> str:
+        names = "".join(f"{child.info.name} " for child in self.passes)
+        return (
+            f"Run Sequential pass: {self.info.name} at the optimization level {self.info.opt_level}. "
+            f"The passes will be executed are: [{names}]"
+        )
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "promise" and type(self) is Sequential:
+            return combined(child.promise for child in self.passes)
+        return super().__getattribute__(name)
+
+
+def _checked_child(child: Any, number: int, name: str) -> Pass:
+    if isinstance(child, Pass):
+        return child
+    hint = None
+    if isinstance(child, type) and issubclass(child, Pass):
+        hint = f"write `{child.__name__}()`"
+    elif callable(child):
+        hint = "make it a pass with `transform.module_pass` or `transform.function_pass`"
+    found = child.__name__ if isinstance(child, type) else repr(child) if child is None else type(child).__name__
+    raise PassTypeError(
+        Diagnostic(f"element {number} of the pipeline `{name}` is not a pass", expected="Pass", found=found, hint=hint)
+    )
+
+
+def _note_skipped(child: Pass, context: PassContext, mod: IRModule, parent: PassRun, reason: str) -> None:
+    if context.instruments:
+        context._skipped(PassRun(child, context, mod, parent), reason)
+
+
+def required_passes(child: Pass) -> list[Pass]:
+    """Return the passes a pass requires, made from their names. Raises `PassError` for names that are unknown or form a cycle."""
+    names = child.info.required
+    if not names:
+        return []
+    from passlab.transform.pipeline import pass_from_text  # the language stands on Sequential
+
+    made = [pass_from_text(name, f"the required passes of `{child.info.name}`") for name in names]
+    _refuse_cycles(child, made)
+    return made
+
+
+def _refuse_cycles(start: Pass, made: list[Pass]) -> None:
+    """Raise `PassError` when a pass requires itself, through whatever chain of required passes and pipelines."""
+    from passlab.transform.pipeline import pass_from_text
+
+    running: list[str] = []
+    run = _current_run.get()
+    while run is not None:
+        running.append(run.pass_.info.name)
+        run = run.parent
+    seen: set[str] = set()
+    stack: list[tuple[Pass, tuple[str, ...]]] = [(needed, (start.info.name,)) for needed in made]
+    while stack:
+        pass_, path = stack.pop()
+        name = pass_.info.name
+        if name == start.info.name:
+            raise PassError(Diagnostic(f"passes require each other in a circle: {' -> '.join((*path, name))}"))
+        if isinstance(pass_, Sequential):
+            stack.extend((child, (*path, name)) for child in pass_.passes)
+        if name in seen:
+            continue
+        seen.add(name)
+        stack.extend((pass_from_text(n, f"the required passes of `{name}`"), (*path, name)) for n in pass_.info.required)
