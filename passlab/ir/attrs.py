@@ -30,13 +30,17 @@ REQUIRED: Any = _Required()
 
 @dataclass(frozen=True)
 class Field:
-    """One attribute: its name, default (`REQUIRED` for none), meaning, and `convert`, which checks and normalises."""
+    """One attribute: its name, default (`REQUIRED` for none), meaning, and `convert`, which checks and normalises.
+
+    A field without default is always printed. When it is left out, `fallback` stands in for it, if there is one.
+    """
 
     name: str
     convert: Callable[[Any], Any]
     default: Any = REQUIRED
     doc: str = ""
     kind: str = ""
+    fallback: Any = REQUIRED
 
 
 class Attrs(Immutable):
@@ -55,9 +59,11 @@ class Attrs(Immutable):
 
     def _value(self, field: Field, value: Any) -> Any:
         if value is REQUIRED:
-            if field.default is REQUIRED:
-                raise AttrsError(Diagnostic(f"{self.type_key}: the attribute `{field.name}` is required"))
-            return field.default
+            if field.default is not REQUIRED:
+                return field.default
+            if field.fallback is not REQUIRED:
+                return field.fallback
+            raise AttrsError(Diagnostic(f"{self.type_key}: the attribute `{field.name}` is required"))
         try:
             return field.convert(value)
         except (TypeError, ValueError, OverflowError) as error:

@@ -61,13 +61,16 @@ class OpSpec:
     `relation` gives the result type from the input types, statically and at run time.
     `kernel(attrs, *arrays, out=None)` computes with NumPy: tuple arguments arrive as tuples of arrays, several results
     leave as a tuple; with `out` (an array, or a tuple of arrays) the result is also written there and `out` returned.
-    `shape_function(attrs, *arrays)` gives the result type of an operator whose result shape depends on data.
+    `raw` is the kernel without its guard against NumPy's warnings, for an executor that has switched them off itself
+    (`np.errstate(all="ignore")`) for a whole run. `shape_function(attrs, *arrays)` gives the result type of an operator
+    whose result shape depends on data.
     """
 
     name: str
     inputs: tuple[str, ...]
     relation: Relation
     kernel: Callable[..., Any] | None
+    raw: Callable[..., Any] | None = None
     attrs: type[Attrs] | None = None
     variadic: bool = False
     pattern: OpPattern = OpPattern.OPAQUE

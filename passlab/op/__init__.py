@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
 
-from passlab.ir.expr import Call
-from passlab.ir.op import Op
-from passlab.op.declare import make_call
+from passlab.op.declare import call as make
 
 ROOMS = ("elementwise", "broadcast", "nn.dense")
 
@@ -18,6 +15,4 @@ def load() -> None:
         importlib.import_module(f"passlab.op.{room}")
 
 
-def make(name: str, *args: Any, **attrs: Any) -> Call:
-    """Return the call of the operator `name` on `args` (expressions) with attributes by name."""
-    return make_call(Op.get(name), args, attrs)
+__all__ = ["ROOMS", "load", "make"]

@@ -15,7 +15,8 @@ module becomes the `Op`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, update_wrapper
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from passlab.errors import AttrsError, Diagnostic
 from passlab.ir.attrs import REQUIRED, Attrs
 from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem
 from passlab.ir.op import Op, OpPattern, OpSpec, Precision, Relation, declare_op
+
+_set = object.__setattr__
 
 
 def operator(
@@ -35,40 +38,58 @@ def operator(
     pattern: OpPattern = OpPattern.OPAQUE,
     results: int | Callable[[Any], int] = 1,
     out: bool = True,
+    warns: bool = False,
     **facts: Any,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare the operator `name`; the decorated function is its NumPy kernel `kernel(attrs, *arrays, out=None)`.
 
     `results` is the number of results when it returns a tuple (or a function of the attributes giving it); `out=False`
-    says that the kernel itself takes no `out`, and a copy is made into it. `facts` are the other fields of `OpSpec`.
+    says that the kernel itself takes no `out`, and a copy is made into it; `warns` that NumPy may warn inside it, of
+    overflow or NaN, which is then silenced. `facts` are the other fields of `OpSpec`.
     """
 
     def declared(kernel: Callable[..., Any]) -> Op:
-        facts.setdefault("doc", inspect.getdoc(kernel) or "")
+        raw = kernel if out else with_out(kernel)
+        doc = facts.pop("doc", None) or kernel.__doc__ or ""
         spec = OpSpec(
             name=name, inputs=tuple(inputs), relation=relation, attrs=attrs, pattern=pattern,
-            kernel=kernel if out else _with_out(kernel), **facts,
+            kernel=quiet(raw) if warns else raw, raw=raw, doc=doc if "\n" not in doc else inspect.cleandoc(doc), **facts,
         )  # fmt: skip
         if spec.face is None:
-            object.__setattr__(spec, "face", _default_face(spec, results))
+            _set(spec, "face", Face(spec, results))
         return declare_op(spec)
 
     return declared
 
 
-def _with_out(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def quiet(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the kernel with NumPy's floating-point warnings off: NaN and infinity are values here, not accidents."""
+
+    def run(attrs: Any, *arrays: Any, out: Any = None) -> Any:
+        with np.errstate(all="ignore"):
+            return kernel(attrs, *arrays, out=out)
+
+    return update_wrapper(run, kernel)
+
+
+def with_out(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Give a kernel that makes its own arrays the `out` parameter."""
 
     def run(attrs: Any, *arrays: Any, out: Any = None) -> Any:
         made = kernel(attrs, *arrays)
-        if out is None:
-            return made
-        for target, value in zip(out, made, strict=True) if isinstance(made, tuple) else [(out, made)]:
-            np.copyto(target, value)
-        return out
+        return made if out is None else deliver(made, out)
 
-    run.__doc__ = kernel.__doc__
-    return run
+    return update_wrapper(run, kernel)
+
+
+def deliver(made: Any, out: Any) -> Any:
+    """Copy a result (an array or a tuple of arrays) into `out` and return that."""
+    if isinstance(made, tuple):
+        for target, value in zip(out, made, strict=True):
+            np.copyto(target, value)
+    else:
+        np.copyto(out, made)
+    return out
 
 
 class TupleWrapper:
@@ -90,7 +111,7 @@ class TupleWrapper:
     def __len__(self) -> int:
         return self.size
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Expr]:
         return (self[i] for i in range(self.size))
 
     def __repr__(self) -> str:
@@ -114,29 +135,47 @@ def make_call(op: Op, args: Sequence[Any], values: dict[str, Any]) -> Call:
     if spec.attrs is None:
         if values:
             raise AttrsError(Diagnostic(f"`{spec.name}` has no attribute `{next(iter(values))}`", hint="it takes no attributes"))
-        return Call(op, tuple(as_expr(a) for a in args))
-    return Call(op, tuple(as_expr(a) for a in args), spec.attrs(**values))
+        return Call(op, tuple([as_expr(a) for a in args]))
+    return Call(op, tuple([as_expr(a) for a in args]), spec.attrs(**values))
 
 
-def _default_face(spec: OpSpec, results: int | Callable[[Any], int]) -> Callable[..., Any]:
-    """Return the Python function of an operator: its inputs, then its attributes in declared order with their defaults."""
-    kinds = inspect.Parameter
-    schema = spec.attrs.schema if spec.attrs else ()
-    head = [kinds(n, kinds.POSITIONAL_OR_KEYWORD) for n in spec.inputs]
-    needed = [kinds(f.name, kinds.POSITIONAL_OR_KEYWORD) for f in schema if f.default is REQUIRED]
-    given = [kinds(f.name, kinds.POSITIONAL_OR_KEYWORD, default=f.default) for f in schema if f.default is not REQUIRED]
-    signature = inspect.Signature(head + needed + given)
-
-    def face(*args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(*args, **kwargs).arguments
-        call = make_call(Op.get(spec.name), [bound.pop(n) for n in spec.inputs], bound)
-        count = results(call.attrs) if callable(results) else results
-        return TupleWrapper(call, count) if count != 1 or callable(results) else call
-
-    face.__name__ = face.__qualname__ = spec.name.rpartition(".")[2]
-    face.__doc__ = spec.doc
-    face.__signature__ = signature  # type: ignore[attr-defined]
-    return face
+def call(name: str, *args: Any, **attrs: Any) -> Call:
+    """Return the call of the operator `name` on `args` with attributes by name."""
+    return make_call(Op.get(name), args, attrs)
 
 
-__all__ = ["Op", "OpPattern", "Precision", "TupleWrapper", "as_expr", "make_call", "operator"]
+class Face:
+    """The Python function of an operator: its inputs, then its attributes in declared order with their defaults."""
+
+    def __init__(self, spec: OpSpec, results: int | Callable[[Any], int]) -> None:
+        self._spec = spec
+        self._results = results
+        self.__name__ = self.__qualname__ = spec.name.rpartition(".")[2]
+        self.__doc__ = spec.doc
+
+    @cached_property
+    def __signature__(self) -> inspect.Signature:
+        kinds = inspect.Parameter
+        schema = self._spec.attrs.schema if self._spec.attrs else ()
+        needed = [f.name for f in schema if f.default is REQUIRED and f.fallback is REQUIRED]
+        given = {f.name: f.default if f.default is not REQUIRED else f.fallback for f in schema if f.name not in needed}
+        head = [kinds(n, kinds.POSITIONAL_OR_KEYWORD) for n in (*self._spec.inputs, *needed)]
+        return inspect.Signature(head + [kinds(n, kinds.POSITIONAL_OR_KEYWORD, default=d) for n, d in given.items()])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        spec = self._spec
+        if kwargs or len(args) != len(spec.inputs):
+            kwargs = self.__signature__.bind(*args, **kwargs).arguments
+            args = tuple([kwargs.pop(n) for n in spec.inputs])
+        made = make_call(Op.get(spec.name), args, kwargs)
+        results = self._results
+        count = results(made.attrs) if callable(results) else results
+        return TupleWrapper(made, count) if count != 1 or callable(results) else made
+
+    def __repr__(self) -> str:
+        return f"<operator {self._spec.name}{self.__signature__}>"
+
+
+__all__ = [
+    "Face", "Op", "OpPattern", "Precision", "TupleWrapper", "as_expr", "call", "deliver", "make_call", "operator", "quiet", "with_out",
+]  # fmt: skip
