@@ -17,6 +17,8 @@ from tests.architecture.sources import FunctionNode, Source, parse, python_sourc
 
 # "path: qualified name" of functions that may recurse, with the bound on their depth that makes it safe.
 MAY_RECURSE: dict[str, str] = {
+    "passlab/evaluate/arguments.py: _fitted": "tuples of arguments, as deep as the caller typed them",
+    "passlab/evaluate/operators.py: _arrays": "the result of one kernel: an array, or a tuple of arrays",
     "passlab/ir/attrs.py: as_value": "as deep as attrs.VALUE_DEPTH",
     "passlab/ir/attrs.py: same_values": "stored values are at most attrs.VALUE_DEPTH deep",
     "passlab/ir/attrs.py: value_hash": "stored values are at most attrs.VALUE_DEPTH deep",
