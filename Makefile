@@ -40,7 +40,7 @@ test: $(VENV)/.dev ## run every test: layers, architecture, unit, laws, notebook
 	$(BIN)/python -m pytest $(SELECT) $(NBVAL) tests/architecture tests $(NOTEBOOKS) $(ARGS)
 
 check: $(VENV)/.dev ## lint, type-check and check the layers
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --output-format concise .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 

@@ -21,14 +21,18 @@ def check_argument(param: Var, argument: Any) -> Value:
     """
     try:
         return _fitted(argument, param.type_annotation)
-    except _Misfit as misfit:
+    except _MisfitError as misfit:
         finding = Diagnostic(
-            f"the argument for %{param.name_hint} does not fit: {misfit.what}", param.span, misfit.expected, misfit.found, hint=misfit.hint
+            f"the argument for %{param.name_hint} does not fit: {misfit.what}",
+            param.span,
+            misfit.expected,
+            misfit.found,
+            hint=misfit.hint,
         )
     raise RunError(finding)
 
 
-class _Misfit(Exception):
+class _MisfitError(Exception):
     def __init__(self, what: str, expected: str, found: str, hint: str | None = None) -> None:
         super().__init__(what)
         self.what, self.expected, self.found, self.hint = what, expected, found, hint
@@ -40,18 +44,18 @@ def _fitted(argument: Any, ty: Type | None) -> Value:
         return argument
     if isinstance(argument, (tuple, list)) and (ty is None or isinstance(ty, TupleType)):
         if isinstance(ty, TupleType) and len(ty.fields) != len(argument):
-            raise _Misfit("it has the wrong number of fields", str(ty), f"a tuple of {len(argument)}")
+            raise _MisfitError("it has the wrong number of fields", str(ty), f"a tuple of {len(argument)}")
         inner = ty.fields if isinstance(ty, TupleType) else (None,) * len(argument)
         return tuple(_fitted(a, t) for a, t in zip(argument, inner, strict=True))
     if isinstance(ty, TupleType):
-        raise _Misfit("it is not a tuple", str(ty), type(argument).__name__)
+        raise _MisfitError("it is not a tuple", str(ty), type(argument).__name__)
     if isinstance(argument, Constant):
         argument = argument.data
     array = _array(argument, ty)
     if isinstance(ty, TensorType):
         _check_tensor(array, ty)
     elif ty is not None and not array.dtype.hasobject:
-        raise _Misfit("it is an array", str(ty), str(array.dtype))
+        raise _MisfitError("it is an array", str(ty), str(array.dtype))
     return array
 
 
@@ -64,13 +68,15 @@ def _array(argument: Any, ty: Type | None) -> np.ndarray[Any, Any]:
     try:
         return np.asarray(argument, dtype=wanted)
     except (ValueError, TypeError, OverflowError) as error:
-        raise _Misfit(str(error), str(ty), type(argument).__name__) from None
+        raise _MisfitError(str(error), str(ty), type(argument).__name__) from None
 
 
 def _check_tensor(array: np.ndarray[Any, Any], ty: TensorType) -> None:
     found = f"Tensor[({', '.join(map(str, array.shape))}), {array.dtype.name}]"
     if dtype_name(array.dtype) != ty.dtype:
-        raise _Misfit("its dtype differs", str(ty), found, f'convert it with `.astype("{ty.dtype}")`')
-    fits = len(array.shape) == len(ty.shape) and all(not isinstance(d, int) or d == s for d, s in zip(ty.shape, array.shape, strict=True))
+        raise _MisfitError("its dtype differs", str(ty), found, f'convert it with `.astype("{ty.dtype}")`')
+    fits = len(array.shape) == len(ty.shape) and all(
+        not isinstance(d, int) or d == s for d, s in zip(ty.shape, array.shape, strict=True)
+    )
     if not fits:
-        raise _Misfit("its shape differs", str(ty), found)
+        raise _MisfitError("its shape differs", str(ty), found)

@@ -21,7 +21,20 @@ from passlab.evaluate.operators import apply_operator, describe
 from passlab.evaluate.values import ADTValue, Closure, RefValue, Value
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
 from passlab.ir.expr import (
-    Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
 )  # fmt: skip
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
@@ -33,7 +46,7 @@ Owners = dict[Expr, Function] | None  # the function each node belongs to; None 
 class Activation:
     """One call of a function: the values of its nodes. `outer` is the activation its closure was made in."""
 
-    __slots__ = ("function", "outer", "owners", "known", "depth")
+    __slots__ = ("depth", "function", "known", "outer", "owners")
 
     def __init__(self, function: Function, outer: Activation | None, owners: Owners, depth: int) -> None:
         self.function = function
@@ -53,8 +66,6 @@ class Activation:
         return at
 
 
-
-
 class Evaluator:
     """Evaluates functions and expressions of one module."""
 
@@ -64,16 +75,15 @@ class Evaluator:
         self._globals: dict[str, Closure] = {}
 
     def run(self, entry: str | GlobalVar | Function, args: Sequence[Any] = ()) -> Value:
-        """Call a function of the module (or a function literal) on `args`: arrays, numbers, tuples, or values of programs.
+        """Call a function of the module (or a function literal) on `args`: arrays, numbers, tuples, program values.
 
         Raises `RunError` for arguments that do not fit, and for anything that goes wrong, located in the program.
         """
         function = entry if isinstance(entry, Function) else self.mod[entry]
         if len(args) != len(function.params):
-            raise RunError(
-                Diagnostic(f"the function takes {len(function.params)} arguments and was given {len(args)}", function.span,
-                           notes=tuple((f"%{p.name_hint}: {p.type_annotation}", None) for p in function.params[:8]))
-            )  # fmt: skip
+            wanted = tuple((f"%{p.name_hint}: {p.type_annotation}", None) for p in function.params[:8])
+            what = f"the function takes {len(function.params)} arguments and was given {len(args)}"
+            raise RunError(Diagnostic(what, function.span, notes=wanted))
         values = [check_argument(p, a) for p, a in zip(function.params, args, strict=True)]
         return self.apply(Closure(function, None, self._owners_of(function)), values)
 
@@ -115,13 +125,15 @@ class Evaluator:
         function = closure.function
         if len(args) != len(function.params):
             raise RunError(
-                Diagnostic(f"a function of {len(function.params)} parameters was called with {len(args)} arguments", call.span if call else None)
+                Diagnostic(
+                    f"a function of {len(function.params)} parameters was called with {len(args)} arguments",
+                    call.span if call else None,
+                )
             )
         if depth > limits.current().frames:
-            raise LimitError(
-                Diagnostic(f"calls are nested deeper than the limit `frames` ({limits.current().frames:,})", call.span if call else None,
-                           hint="raise it with `passlab.limits.override(frames=...)`, or look for a recursion that does not end")
-            )  # fmt: skip
+            what = f"calls are nested deeper than the limit `frames` ({limits.current().frames:,})"
+            hint = "raise it with `passlab.limits.override(frames=...)`, or look for a recursion that does not end"
+            raise LimitError(Diagnostic(what, call.span if call else None, hint=hint))
         act = Activation(function, closure.home, closure.owners, depth)
         act.known.update(zip(function.params, args, strict=True))
         return act
@@ -192,7 +204,11 @@ def _var(ev: Evaluator, node: Var, act: Activation) -> Waits:
     while at is not None and node not in at.known:
         at = at.outer
     if at is None:
-        raise RunError(Diagnostic(f"the variable %{node.name_hint} has no value", node.span, hint="it is free, or used before it is bound"))
+        raise RunError(
+            Diagnostic(
+                f"the variable %{node.name_hint} has no value", node.span, hint="it is free, or used before it is bound"
+            )
+        )
     act.known[node] = at.known[node]
     return _DONE
 
@@ -278,7 +294,7 @@ def _call(ev: Evaluator, node: Call, act: Activation) -> Waits:
 class _Return(Expr):
     """A marker on the stack: hand the value of a function's body to the call that waits for it."""
 
-    __slots__ = ("call", "caller", "body")
+    __slots__ = ("body", "call", "caller")
 
     def __init__(self, call: Call, caller: Activation, body: Expr) -> None:
         for name, value in (("call", call), ("caller", caller), ("body", body), ("span", call.span)):
@@ -329,12 +345,16 @@ def _match(ev: Evaluator, node: Match, act: Activation) -> Waits:
         if bound is not None:
             act.known.update(bound)
             return _result(node, clause.rhs, act)
-    raise RunError(Diagnostic(f"no arm of the match fits {data!r}", node.span, hint="add the missing case, or a last arm `_ => ...`"))
+    raise RunError(
+        Diagnostic(
+            f"no arm of the match fits {data!r}", node.span, hint="add the missing case, or a last arm `_ => ...`"
+        )
+    )
 
 
-def fit(pattern: Pattern, value: Value) -> dict[Var, Value] | None:
+def fit(pattern: Pattern, value: Value) -> dict[Expr, Value] | None:
     """Return the variables a pattern binds when it fits a value, else None."""
-    bound: dict[Var, Value] = {}
+    bound: dict[Expr, Value] = {}
     stack: list[tuple[Pattern, Value]] = [(pattern, value)]
     while stack:
         at, val = stack.pop()

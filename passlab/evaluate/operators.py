@@ -25,11 +25,15 @@ def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None 
     except PasslabError as error:
         if span is None or any(d.place for d in error.diagnostics):
             raise
-        raise RunError(*(Diagnostic(d.message, span, d.expected, d.found, d.notes, d.hint) for d in error.diagnostics)) from error
+        raise RunError(
+            *(Diagnostic(d.message, span, d.expected, d.found, d.notes, d.hint) for d in error.diagnostics)
+        ) from error
     except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as error:
         given = ", ".join(describe(a) for a in args)
         raise RunError(
-            Diagnostic(f"`{op.name}` failed: {type(error).__name__}: {error}", span, notes=((f"it was given {given}", None),))
+            Diagnostic(
+                f"`{op.name}` failed: {type(error).__name__}: {error}", span, notes=((f"it was given {given}", None),)
+            )
         ) from error
 
 

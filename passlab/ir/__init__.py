@@ -1,19 +1,51 @@
 """What a program is: types, expressions, data types, modules, spans, attributes; and how to walk and compare them."""
 
 from passlab.ir.adt import (
-    Clause, Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, PatternWildcard, TypeData,
+    Clause,
+    Constructor,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+    TypeData,
 )  # fmt: skip
 from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.expr import (
-    Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefCreate, RefRead, RefWrite, RelayExpr, Tuple,
-    TupleGetItem, Var,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    RelayExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
 )  # fmt: skip
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpPattern
 from passlab.ir.span import Source, Span
 from passlab.ir.types import (
-    ANY, Any, FuncType, GlobalTypeVar, IncompleteType, Kind, RefType, SizeVar, TensorType, TupleType, Type, TypeCall,
-    TypeRelation, TypeVar,
+    ANY,
+    Any,
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    Kind,
+    RefType,
+    SizeVar,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeRelation,
+    TypeVar,
 )  # fmt: skip
 
 __all__ = [

@@ -13,7 +13,7 @@ _set = object.__setattr__
 
 
 def constructor_tag(type_name: str, index: int) -> int:
-    """Return the tag of constructor number `index` of a type: one stable byte of the type's name above, the index below.
+    """Return the tag of constructor number `index` of a type: a stable byte of the type's name above, the index below.
 
     Tags are compared only inside one type; the byte makes mix-ups visible in a debugger.
     """
@@ -23,7 +23,7 @@ def constructor_tag(type_name: str, index: int) -> int:
 class Constructor(Expr):
     """A constructor of the type `belong_to`, taking `inputs` (types). `tag` is -1 until the type is defined."""
 
-    __slots__ = ("name_hint", "inputs", "belong_to", "tag")
+    __slots__ = ("belong_to", "inputs", "name_hint", "tag")
     field_names = ("name_hint", "inputs", "belong_to", "tag")
     name_hint: str
     inputs: tuple[Type, ...]
@@ -52,14 +52,18 @@ class TypeData(Type):
     The constructors of a definition get their tags when it is made, so a definition owns its constructor objects.
     """
 
-    __slots__ = ("header", "type_vars", "constructors", "extern")
+    __slots__ = ("constructors", "extern", "header", "type_vars")
     header: GlobalTypeVar
     type_vars: tuple[TypeVar, ...]
     constructors: tuple[Constructor, ...]
     extern: bool
 
     def __init__(
-        self, header: GlobalTypeVar, type_vars: Sequence[TypeVar], constructors: Sequence[Constructor], extern: bool = False
+        self,
+        header: GlobalTypeVar,
+        type_vars: Sequence[TypeVar],
+        constructors: Sequence[Constructor],
+        extern: bool = False,
     ) -> None:
         _set(self, "header", header)
         _set(self, "type_vars", tuple(type_vars))
@@ -80,7 +84,7 @@ class TypeData(Type):
 class Pattern(Immutable):
     """Base of match patterns."""
 
-    __slots__ = ("span", "__weakref__")
+    __slots__ = ("__weakref__", "span")
     span: Span | None
 
 
@@ -111,7 +115,9 @@ class PatternConstructor(Pattern):
     constructor: Constructor
     patterns: tuple[Pattern, ...]
 
-    def __init__(self, constructor: Constructor, patterns: Sequence[Pattern] | None = None, span: Span | None = None) -> None:
+    def __init__(
+        self, constructor: Constructor, patterns: Sequence[Pattern] | None = None, span: Span | None = None
+    ) -> None:
         _set(self, "constructor", constructor)
         _set(self, "patterns", tuple(patterns or ()))
         _set(self, "span", span)
@@ -131,7 +137,7 @@ class PatternTuple(Pattern):
 class Clause(Immutable):
     """One arm of a match: `lhs => rhs`."""
 
-    __slots__ = ("lhs", "rhs", "span", "__weakref__")
+    __slots__ = ("__weakref__", "lhs", "rhs", "span")
     lhs: Pattern
     rhs: Expr
     span: Span | None

@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 from passlab.errors import AttrsError, Diagnostic, did_you_mean
 from passlab.ir.types import Immutable
 
+VALUE_DEPTH = 64  # levels of arrays in one attribute value; real programs use three
+
 _set = object.__setattr__
 
 
@@ -177,7 +179,7 @@ class DictAttrs(Attrs):
 def same_values(a: Any, b: Any) -> bool:
     """Compare two attribute values: by type and value, so that 1, 1.0 and True differ, NaN equals itself, 0.0 is not -0.0.
 
-    Attribute values nest only a few levels (arrays of arrays), so this may recurse.
+    Stored values nest at most `VALUE_DEPTH` levels, so this may recurse.
     """
     if a is b:
         return True
@@ -203,12 +205,17 @@ def value_hash(value: Any) -> int:
     return hash((type(value).__name__, value))
 
 
-def as_value(value: Any) -> Any:
-    """Return an attribute value in its stored form: sequences as tuples, NumPy scalars as Python numbers."""
+def as_value(value: Any, depth: int = 0) -> Any:
+    """Return an attribute value in its stored form: sequences as tuples, NumPy scalars as Python numbers.
+
+    Raises `AttrsError` for values nested deeper than `VALUE_DEPTH`, which is what lets this file recurse over values.
+    """
+    if depth > VALUE_DEPTH:
+        raise AttrsError(Diagnostic(f"an attribute value is nested more than {VALUE_DEPTH} levels deep"))
     if isinstance(value, (list, tuple)):
-        return tuple(as_value(v) for v in value)
+        return tuple(as_value(v, depth + 1) for v in value)
     if isinstance(value, Mapping):
-        return {str(k): as_value(v) for k, v in value.items()}
+        return {str(k): as_value(v, depth + 1) for k, v in value.items()}
     if hasattr(value, "item") and hasattr(value, "dtype") and getattr(value, "ndim", None) == 0:
         return value.item()
     return value

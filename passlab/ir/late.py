@@ -7,7 +7,7 @@ stand above `ir`, so `ir` names them here as text, once, instead of importing th
 from __future__ import annotations
 
 import importlib
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 PRINTER = "passlab.text.printer"
@@ -16,7 +16,7 @@ LIBRARY = "passlab.text.library"
 VOCABULARY = "passlab.op"
 
 
-@lru_cache(maxsize=None)
+@cache
 def late(module: str, name: str) -> Any:
     """Return `name` of the module called `module`, importing it on the first call."""
     return getattr(importlib.import_module(module), name)

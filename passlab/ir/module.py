@@ -27,7 +27,7 @@ class IRModule:
     `functions` and `type_definitions` may be keyed by name or by `GlobalVar` / `GlobalTypeVar`.
     """
 
-    __slots__ = ("_functions", "_global_vars", "_types", "_constructors", "attrs", "source", "_imports", "__weakref__")
+    __slots__ = ("__weakref__", "_constructors", "_functions", "_global_vars", "_imports", "_types", "attrs", "source")
 
     def __init__(
         self,
@@ -50,7 +50,9 @@ class IRModule:
 
     # ------------------------------------------------------------ making
     @staticmethod
-    def from_expr(expr: Expr, functions: Mapping[Any, Expr] | None = None, type_defs: Mapping[Any, TypeData] | None = None) -> IRModule:
+    def from_expr(
+        expr: Expr, functions: Mapping[Any, Expr] | None = None, type_defs: Mapping[Any, TypeData] | None = None
+    ) -> IRModule:
         """Return a module whose `main` is `expr`: a function as it is, any other expression over its free variables."""
         mod = IRModule(functions, type_defs)
         if not isinstance(expr, Function):
@@ -84,14 +86,22 @@ class IRModule:
         if same:
             return self
         new = self._copy(functions)
-        missing = {_name(k): k if isinstance(k, GlobalVar) else GlobalVar(k) for k in changes if _name(k) not in self._global_vars}
+        missing = {
+            _name(k): k if isinstance(k, GlobalVar) else GlobalVar(k)
+            for k in changes
+            if _name(k) not in self._global_vars
+        }
         if missing:
             new._global_vars = {**self._global_vars, **missing}
         return new
 
     def same_contents(self, other: IRModule) -> bool:
         """Whether both modules hold the very same objects under the same names."""
-        return _same_table(self._functions, other._functions) and _same_table(self._types, other._types) and self.attrs == other.attrs
+        return (
+            _same_table(self._functions, other._functions)
+            and _same_table(self._types, other._types)
+            and self.attrs == other.attrs
+        )
 
     def with_attr(self, key: str, value: Any) -> IRModule:
         """Return a module with one attribute set."""
@@ -134,7 +144,7 @@ class IRModule:
         self.add(key, value)
 
     def add(self, key: Any, value: Expr) -> None:
-        """Set the function of a name. An expression that is not a function becomes the body of one without parameters."""
+        """Set the function of a name. An expression that is no function becomes the body of one without parameters."""
         name = _name(key)
         if isinstance(value, GlobalVar):
             target = self[value]
@@ -147,7 +157,11 @@ class IRModule:
         if loose:
             names = ", ".join(f"%{v.name_hint}" for v in loose)
             raise DiagnosticError(
-                Diagnostic(f"@{name} has free variables: {names}", loose[0].span, hint="make them parameters, or bind them with `relay.bind`")
+                Diagnostic(
+                    f"@{name} has free variables: {names}",
+                    loose[0].span,
+                    hint="make them parameters, or bind them with `relay.bind`",
+                )
             )
         var = key if isinstance(key, GlobalVar) else GlobalVar(name)
         if name not in self._global_vars:
@@ -164,7 +178,7 @@ class IRModule:
         self._functions = {n: f for n, f in self._functions.items() if n != _name(key)}
 
     def update(self, other: Any) -> None:
-        """Add everything of another module (or of a dict of functions); its functions win over those of the same name."""
+        """Add everything of another module (or of a dict of functions); its functions win over their namesakes."""
         other = other if isinstance(other, IRModule) else IRModule(other)
         for name, data in other._types.items():
             if self._types.get(name) is not data:
@@ -217,7 +231,11 @@ class IRModule:
             if constructor.name_hint in taken:
                 owner = taken[constructor.name_hint].belong_to.name_hint
                 raise DiagnosticError(
-                    Diagnostic(f"a constructor with the name `{constructor.name_hint}` was previously defined", constructor.span, notes=((f"by the type `{owner}`", None),))
+                    Diagnostic(
+                        f"a constructor with the name `{constructor.name_hint}` was previously defined",
+                        constructor.span,
+                        notes=((f"by the type `{owner}`", None),),
+                    )
                 )
         self._types = {**self._types, name: data}
         self._constructors = {**taken, **{c.name_hint: c for c in data.constructors}}

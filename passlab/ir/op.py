@@ -109,9 +109,7 @@ class Op(Expr):
         """Return the operator called `name`. Raises `OpNotFoundError` with the nearest names."""
         op = find_op(name)
         if op is None:
-            raise OpNotFoundError(
-                Diagnostic(f"there is no operator `{name}`", hint=did_you_mean(name, _registry))
-            )
+            raise OpNotFoundError(Diagnostic(f"there is no operator `{name}`", hint=did_you_mean(name, _registry)))
         return op
 
     @staticmethod
@@ -122,7 +120,11 @@ class Op(Expr):
 
     def get_attr(self, name: str) -> Any:
         """Return a fact about the operator under Relay's name (`TOpPattern`, `TOpIsStateful`, ...), or None."""
-        table = {"TOpPattern": self.spec.pattern, "TOpIsStateful": self.spec.stateful, "TNonComputational": self.spec.non_computational}
+        table = {
+            "TOpPattern": self.spec.pattern,
+            "TOpIsStateful": self.spec.stateful,
+            "TNonComputational": self.spec.non_computational,
+        }
         return table[name] if name in table else self.spec.extra.get(name)
 
     def __str__(self) -> str:
@@ -156,7 +158,9 @@ def find_op(name: str) -> Op | None:
 def declare_op(spec: OpSpec) -> Op:
     """Enter a declaration into the table. Raises `OpNotFoundError` when the name is taken."""
     if spec.name in _registry:
-        raise OpNotFoundError(Diagnostic(f"the operator `{spec.name}` is declared twice", hint="an operator has one declaration"))
+        raise OpNotFoundError(
+            Diagnostic(f"the operator `{spec.name}` is declared twice", hint="an operator has one declaration")
+        )
     op = Op(spec.name, spec)
     _registry[spec.name] = op
     return op

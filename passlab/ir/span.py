@@ -11,7 +11,7 @@ from bisect import bisect_right
 class Source:
     """One text that was read, with its name. `text` is None for positions told by somebody else."""
 
-    __slots__ = ("name", "text", "_starts")
+    __slots__ = ("_starts", "name", "text")
 
     def __init__(self, name: str, text: str | None = None) -> None:
         self.name = name
@@ -50,7 +50,7 @@ class Source:
 class Span:
     """A stretch of a source: characters `start` up to, not including, `end`."""
 
-    __slots__ = ("source", "start", "end")
+    __slots__ = ("end", "source", "start")
 
     def __init__(self, source: Source, start: int, end: int) -> None:
         self.source = source
@@ -103,7 +103,7 @@ class Span:
 
 
 class Position(Span):
-    """A span told as lines and columns (from 1), without a text: `Position("file", 3, 3, 5, 9)` is line 3, columns 5 to 9."""
+    """A span told as lines and columns (from 1), without text: `Position("f", 3, 3, 5, 9)` is line 3, columns 5-9."""
 
     __slots__ = ("_lines",)
 

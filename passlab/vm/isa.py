@@ -157,9 +157,10 @@ ISA: dict[Opcode, Form] = {
 
 class Instruction:
     """One instruction: an opcode, its stored operands (registers as numbers, lists as tuples, dtypes by name), and the
-    IR node it came from."""
+    IR node it came from.
+    """
 
-    __slots__ = ("opcode", "operands", "node")
+    __slots__ = ("node", "opcode", "operands")
 
     def __init__(self, opcode: Opcode, *operands: Any, node: Expr | None = None) -> None:
         form = ISA[opcode]
@@ -235,7 +236,7 @@ def dtype_of_numbers(code: int, bits: int, lanes: int) -> str:
 def encode(instruction: Instruction) -> list[int]:
     """Return an instruction as numbers: the opcode, then the fields in serialized order."""
     form = ISA[instruction.opcode]
-    values = dict(zip((o.name for o in form.stored), instruction.operands, strict=True))
+    values: dict[str, Any] = dict(zip((o.name for o in form.stored), instruction.operands, strict=True))
     out = [int(instruction.opcode)]
     for operand in form.operands:
         if operand.counts:
@@ -298,7 +299,9 @@ def disassemble(instruction: Instruction) -> str:
     text = form.text
     if instruction.opcode is Opcode.INVOKE_PACKED:
         split = len(instruction.args) - instruction.outputs
-        shown["inputs"], shown["results"] = (_listed(part) for part in (instruction.args[:split], instruction.args[split:]))
+        shown["inputs"], shown["results"] = (
+            _listed(part) for part in (instruction.args[:split], instruction.args[split:])
+        )
     if instruction.opcode is Opcode.ALLOC_STORAGE and instruction.shape:
         text = "{dst} [{shape}] {dtype} {device}"
     return f"{form.mnemonic} {text.format(**shown)}".rstrip()

@@ -1,0 +1,48 @@
+"""The wheel holds what the code needs, and the project file names what exists."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from tests.architecture.sources import ROOT
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("path", "section", "entry"), [
+    ("passlab/cli.py", PROJECT["project"].get("scripts", {}), "passlab.cli:main"),
+    ("passlab/display/lexer.py", PROJECT["project"].get("entry-points", {}).get("pygments.lexers", {}),
+     "passlab.display.lexer:RelayLexer"),
+    ("extension/dist", PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"].get("shared-data", {}),
+     "share/jupyter/labextensions/passlab"),
+])
+def test_the_project_file_names_it_if_it_exists(path, section, entry):
+    assert (ROOT / path).exists() == (entry in section.values())
+
+
+def test_the_lock_holds_every_direct_dependency_and_no_address():
+    extras = PROJECT["project"]["optional-dependencies"]
+    asked = [line for group in (PROJECT["project"]["dependencies"], *extras.values()) for line in group]
+    names = {line.split(">")[0].split("[")[0].strip().lower().replace("_", "-") for line in asked} - {"passlab"}
+    locked = {line.split("==")[0] for line in LOCK.splitlines() if "==" in line}
+    assert names <= locked, "run `make lock`"
+    assert not [word for word in ("://", "--index", "--find-links") if word in LOCK], "the lock names no registry"
+
+
+def test_the_wheel_holds_every_file_of_the_package(tmp_path):
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    held = set(zipfile.ZipFile(wheel).namelist())
+    tracked = subprocess.run(["git", "ls-files", "passlab"], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert set(tracked.stdout.split()) <= held

@@ -1,0 +1,142 @@
+"""Nobody recurses over a program: no function of passlab comes back to itself through calls inside its own module.
+
+The check reads syntax: calls by name, and of methods on `self` and `cls`. A call that is handed to a driver by `yield`
+only makes a generator, and is fine.
+"""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from tests.architecture.sources import FunctionNode, Source, parse, python_sources
+
+# "path: qualified name" of functions that may recurse, with the bound on their depth that makes it safe.
+MAY_RECURSE: dict[str, str] = {
+    "passlab/evaluate/arguments.py: _fitted": "tuples of arguments, as deep as the caller typed them",
+    "passlab/evaluate/operators.py: _arrays": "the result of one kernel: an array, or a tuple of arrays",
+    "passlab/ir/attrs.py: as_value": "as deep as attrs.VALUE_DEPTH",
+    "passlab/ir/attrs.py: same_values": "stored values are at most attrs.VALUE_DEPTH deep",
+    "passlab/ir/attrs.py: value_hash": "stored values are at most attrs.VALUE_DEPTH deep",
+    "passlab/op/declare.py: as_expr": "lists of expressions in one Python call, as deep as its author typed them",
+}
+
+
+@dataclass
+class Routine:
+    """A function, what it calls inside its module, and the functions that its body can see by name."""
+
+    name: str
+    node: FunctionNode
+    owner: str
+    visible: dict[str, str]
+    calls: set[str] = field(default_factory=set)
+
+
+def local_statements(node: ast.AST) -> Iterator[ast.AST]:
+    """The syntax of a body without that of the functions and classes defined in it."""
+    stack = list(ast.iter_child_nodes(node))
+    while stack:
+        child = stack.pop()
+        yield child
+        if not isinstance(child, (ast.ClassDef, FunctionNode)):
+            stack.extend(ast.iter_child_nodes(child))
+
+
+def routines(tree: ast.Module) -> dict[str, Routine]:
+    """The functions of a module by qualified name."""
+    found: dict[str, Routine] = {}
+    stack: list[tuple[ast.AST, str, str, dict[str, str]]] = [(tree, "", "", {})]
+    while stack:
+        scope, prefix, owner, visible = stack.pop()
+        inner = [node for node in local_statements(scope) if isinstance(node, (ast.ClassDef, FunctionNode))]
+        if not isinstance(scope, ast.ClassDef):     # names in a class body are not seen by its methods
+            visible = visible | {node.name: prefix + node.name for node in inner if isinstance(node, FunctionNode)}
+        if isinstance(scope, FunctionNode):
+            found[prefix.removesuffix(".")].visible = visible
+        for node in inner:
+            name = prefix + node.name
+            if isinstance(node, FunctionNode):
+                found[name] = Routine(name, node, owner, visible)
+            stack.append((node, name + ".", name if isinstance(node, ast.ClassDef) else owner, visible))
+    return found
+
+
+def call_graph(tree: ast.Module) -> dict[str, set[str]]:
+    """Which function of a module calls which other of the same module."""
+    found = routines(tree)
+    for routine in found.values():
+        nodes = list(local_statements(routine.node))
+        handed_over = {id(node.value) for node in nodes if isinstance(node, ast.Yield)}
+        for call in nodes:
+            if not isinstance(call, ast.Call) or id(call) in handed_over:
+                continue
+            match call.func:
+                case ast.Name(id=name) if name in routine.visible:
+                    routine.calls.add(routine.visible[name])
+                case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name):
+                    routine.calls.add(f"{routine.owner}.{name}")
+    return {routine.name: {name for name in routine.calls if name in found} for routine in found.values()}
+
+
+def recursions(source: Source, allowed: set[str] = frozenset()) -> list[str]:
+    """Every way in which functions of a file come back to themselves, one line each."""
+    graph = {name: calls - allowed for name, calls in call_graph(source.tree).items() if name not in allowed}
+    found = []
+    while True:
+        try:
+            graphlib.TopologicalSorter(graph).prepare()
+        except graphlib.CycleError as error:
+            cycle = error.args[1][::-1]     # graphlib reads edges as "depends on"
+            found.append(f"{source.path}: {' calls '.join(cycle)}")
+            graph[cycle[0]] = graph[cycle[0]] - {cycle[1]}
+        else:
+            return found
+
+
+def allowed_in(source: Source) -> set[str]:
+    return {entry.split(": ")[1] for entry in MAY_RECURSE if entry.startswith(f"{source.path}: ")}
+
+
+def test_no_function_calls_itself():
+    found = [line for source in python_sources("passlab") for line in recursions(source, allowed_in(source))]
+    assert not found, "walk with passlab.ir.walk; or bound the depth and add the function to MAY_RECURSE with that bound"
+
+
+def test_every_permission_to_recurse_is_used():
+    used = {f"{source.path}: {name}" for source in python_sources("passlab") for name in allowed_in(source)
+            if recursions(source, allowed_in(source) - {name})}
+    assert set(MAY_RECURSE) == used, "remove the entries of MAY_RECURSE that are no longer needed"
+
+
+@pytest.mark.parametrize(("text", "cycle"), [
+    ("def f(x):\n    return f(x - 1)", "f calls f"),
+    ("def f(x): return g(x)\ndef g(x): return h(x)\ndef h(x): return f(x)", "f calls g calls h calls f"),
+    ("class A:\n    def visit(self, x):\n        self.visit(x.body)", "A.visit calls A.visit"),
+    ("class A:\n    def f(self): self.g()\n    def g(self): [self.f() for _ in x]", "A.f calls A.g calls A.f"),
+    ("def f(x):\n    def step(y):\n        return step(y.next)\n    return step(x)", "f.step calls f.step"),
+    ("def f(x):\n    yield from f(x.body)", "f calls f"),
+    ("def f(x):\n    return lambda: f(x)", "f calls f"),
+    ("if x:\n    def f(x):\n        return f(x)", "f calls f"),
+])
+def test_the_rule_finds(text, cycle):
+    (found,) = recursions(parse(text))
+    names = set(cycle.split(" calls "))
+    assert set(found.split(": ")[1].split(" calls ")) == names
+
+
+@pytest.mark.parametrize("text", [
+    "def f(x): return g(x)\ndef g(x): return x",
+    "def f(x): return x.f()",
+    "class A:\n    def append(self, x): self.items.append(x)",
+    "class A:\n    def f(self): return super().f()",
+    "class A:\n    def sorted(self): return sorted(self.items)",
+    "def f(x):\n    y = yield f(x.body)\n    return y",
+    "class A:\n    def f(self): return self.g()\nclass B:\n    def g(self): return self.f()",
+])
+def test_the_rule_lets_pass(text):
+    assert not recursions(parse(text))
