@@ -22,6 +22,7 @@ class Limits:
 
     text_bytes: int = 256 * 2**20  # bytes of Relay text that one parse reads
     nesting: int = 10_000_000  # open constructs while parsing
+    pipeline_nesting: int = 100  # pipelines inside pipelines, and lists inside the options of passes
     nodes: int = 50_000_000  # expression nodes in one program
     rank: int = 64  # dimensions of one tensor (NumPy's own cap)
     elements: int = 2**31  # elements of one tensor

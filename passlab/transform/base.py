@@ -59,8 +59,10 @@ class Pass:
 
     info: PassInfo
     promise: Promise | None = None
+    factory_name: ClassVar[str | None] = None  # the name a standard pass is made by, where `info.name` may differ
+    trusted: ClassVar[bool] = False  # whether the pass is tested to keep programs well-formed
 
-    def __call__(self, mod: IRModule) -> IRModule:
+    def __call__(self, mod: Any) -> IRModule:
         """Run the pass on a module under the current context and return the resulting module.
 
         Raises what the pass or an instrument raises, and `PassTypeError` when `mod` or the result is no module.
@@ -68,7 +70,12 @@ class Pass:
         if not isinstance(mod, IRModule):
             hint = "wrap it: `IRModule.from_expr(...)`" if hasattr(mod, "checked_type_") else None
             raise PassTypeError(
-                Diagnostic(f"the pass `{self.info.name}` runs on a module", expected="IRModule", found=type(mod).__name__, hint=hint)
+                Diagnostic(
+                    f"the pass `{self.info.name}` runs on a module",
+                    expected="IRModule",
+                    found=type(mod).__name__,
+                    hint=hint,
+                )
             )
         context = PassContext.current()
         run = PassRun(self, context, mod, _current_run.get())
@@ -98,7 +105,7 @@ class Pass:
         return result
 
     def _run(self, run: PassRun) -> IRModule:
-        raise NotImplementedError(f"{type(self).__name__} is no pass that can run: derive from ModulePass or FunctionPass")
+        raise NotImplementedError(f"{type(self).__name__} cannot run: derive from ModulePass or FunctionPass")
 
     def options(self) -> dict[str, Any]:
         """Return the options this pass was made with, by name; those left at their default are not listed."""
@@ -107,7 +114,8 @@ class Pass:
     def as_text(self) -> str:
         """Return the pass in the pipeline language, as in `FuseOps(fuse_opt_level=2)`."""
         given = ", ".join(f"{name}={value!r}" for name, value in self.options().items())
-        return f"{self.info.name}({given})" if given else self.info.name
+        name = self.factory_name or self.info.name
+        return f"{name}({given})" if given else name
 
     def __repr__(self) -> str:
         return self.as_text()
@@ -158,7 +166,7 @@ class ModulePass(Pass):
 
 
 def is_optimizable(function: Function) -> bool:
-    """Whether function passes visit a function: not when it is external, compiled by others, or marked to be skipped."""
+    """Whether function passes visit a function: not if it is external, compiled by others, or marked to be skipped."""
     attrs = function.attrs
     if not len(attrs):
         return True
@@ -166,13 +174,12 @@ def is_optimizable(function: Function) -> bool:
 
 
 class FunctionPass(Pass):
-    """A pass over each optimizable function. Subclasses write `transform_function(func, mod, ctx)`, which returns a function.
+    """A pass over each optimizable function, one at a time.
 
-    Every function is transformed against the module as it was before the pass. Afterwards types are inferred, by
-    `InferType` as a complete pass that instruments see.
+    Subclasses write `transform_function(func, mod, ctx)`, which returns a function. Every function is transformed
+    against the module as it was before the pass. Afterwards types are inferred, by `InferType` as a complete pass that
+    instruments see.
     """
-
-    trusted: ClassVar[bool] = False
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         """Return the transformed function."""
@@ -209,7 +216,9 @@ class FunctionPass(Pass):
         if not self.trusted and (loose := free_vars(result)):
             names = ", ".join(f"%{v.name_hint}" for v in loose)
             raise DiagnosticError(
-                Diagnostic(f"the pass `{self.info.name}` left @{name}, which contains free variables: {names}", loose[0].span)
+                Diagnostic(
+                    f"the pass `{self.info.name}` left @{name}, which contains free variables: {names}", loose[0].span
+                )
             )
         return result
 
@@ -222,7 +231,7 @@ def infer_types(mod: IRModule) -> IRModule:
     from passlab.transform.registry import find_factory  # the registry stands on passes
 
     factory = find_factory("InferType")
-    return factory()(mod) if factory is not None else mod  # type: ignore[no-any-return]
+    return factory()(mod) if factory is not None else mod
 
 
 def _wrong_result(pass_: Pass, expected: str, found: Any, where: str = "") -> PassTypeError:

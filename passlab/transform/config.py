@@ -67,7 +67,9 @@ class ConfigOption:
         try:
             return self.type(**fields)
         except (TypeError, ValueError) as error:
-            raise ConfigError(Diagnostic(f"bad fields for config {self.key}: {error}", found=repr(dict(fields)))) from None
+            raise ConfigError(
+                Diagnostic(f"bad fields for config {self.key}: {error}", found=repr(dict(fields)))
+            ) from None
 
 
 _options: dict[str, ConfigOption] = {}
@@ -77,7 +79,11 @@ def register_config_option(key: str, type: type, default: Any = None, doc: str =
     """Register an option. Raises `ConfigError` when the key is taken by a different one; the same again is no error."""
     option = ConfigOption(key, type, default, doc)
     if _options.setdefault(key, option) != option:
-        raise ConfigError(Diagnostic(f"the config option {key} is registered twice", found=f"{_options[key].type_key} and {option.type_key}"))
+        raise ConfigError(
+            Diagnostic(
+                f"the config option {key} is registered twice", found=f"{_options[key].type_key} and {option.type_key}"
+            )
+        )
     return option
 
 

@@ -12,6 +12,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from passlab.errors import Diagnostic, PassError, PassTypeError
@@ -86,13 +87,15 @@ class PassContext:
     def __exit__(self, *exc_info: object) -> None:
         stack = _stack.get()
         if not stack or stack[-1] is not self:
-            raise PassError("a PassContext was left that is not the innermost one: leave contexts in the order opposite to entering")
+            raise PassError(
+                Diagnostic("this PassContext is not the innermost one", hint="leave contexts innermost first")
+            )
         _stack.set(stack[:-1])
         self._exit_instruments()
 
     # ------------------------------------------------------------ options
     def get_config(self, key: str, default: Any = None) -> Any:
-        """Return the value of an option: as set here, else `default`, else the registered default. Raises `ConfigError`."""
+        """Return the value of an option: as set here, else `default`, else as registered. Raises `ConfigError`."""
         option = find_option(key)
         if key in self.config:
             return option.convert(self.config[key])
@@ -156,7 +159,7 @@ class PassContext:
             raise
 
     def _allows(self, mod: IRModule, info: PassInfo) -> str | None:
-        """Ask every instrument whether a pass should run; return who refuses, or None. A required pass is not asked about."""
+        """Ask every instrument whether a pass should run; return who refuses, or None. Required passes always run."""
         if info.name in self.required_pass:
             return None
         refusing: list[str] = []
@@ -196,7 +199,7 @@ class PassContext:
                     instrument.run_after_pass(result, info)
         except BaseException as error:
             for instrument in opened:
-                _without_raising(lambda pi=instrument, e=error: pi.pass_failed(mod, info, e), "pass_failed")
+                _without_raising(partial(instrument.pass_failed, mod, info, error), "pass_failed")
             raise
         return result
 
@@ -252,11 +255,17 @@ def _checked_instruments(instruments: Iterable[Any] | None) -> list[Any]:
     if instruments is None:
         return []
     if isinstance(instruments, (str, bytes)) or not isinstance(instruments, Iterable):
-        raise PassTypeError(Diagnostic("instruments must be a list", expected="list[PassInstrument]", found=repr(instruments)))
+        raise PassTypeError(
+            Diagnostic("instruments must be a list", expected="list[PassInstrument]", found=repr(instruments))
+        )
     made = list(instruments)
     for instrument in made:
         if isinstance(instrument, type):
-            raise PassTypeError(Diagnostic(f"{instrument.__name__} is a class, not an instrument", hint=f"write `{instrument.__name__}()`"))
+            raise PassTypeError(
+                Diagnostic(
+                    f"{instrument.__name__} is a class, not an instrument", hint=f"write `{instrument.__name__}()`"
+                )
+            )
         if not all(callable(getattr(instrument, hook, None)) for hook in _HOOKS):
             raise PassTypeError(
                 Diagnostic(
@@ -271,5 +280,5 @@ def _without_raising(hook: Callable[[], None], name: str) -> None:
     """Call a hook while another error is on its way, which must not be lost to an error of the hook."""
     try:
         hook()
-    except Exception:
+    except Exception:  # noqa: BLE001 - the error on its way matters more than any of the hook's
         _log.warning("an instrument's %s raised while another error was being handled", name, exc_info=True)

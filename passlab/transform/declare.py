@@ -49,14 +49,16 @@ def standard_pass(
     """
 
     def declared(cls: P) -> P:
-        if not (isinstance(cls, type) and issubclass(cls, Pass)):
-            raise PassTypeError(Diagnostic("a standard pass is a class that derives from ModulePass, FunctionPass or Sequential", found=repr(cls)))
-        made = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
+        if not issubclass(cls, Pass):
+            raise PassTypeError(
+                Diagnostic("a standard pass derives from ModulePass, FunctionPass or Sequential", found=repr(cls))
+            )
+        made: Any = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
         made.info = PassInfo(opt_level, name or cls.__name__, list(required))
         made.promise = promise
-        made.trusted = True  # type: ignore[attr-defined]
+        made.trusted = True
         made.options = _options
-        made.factory_name = cls.__name__  # type: ignore[attr-defined]
+        made.factory_name = cls.__name__
         made.__init__ = _checked_init(made)
         return typing.cast(P, made)
 
@@ -89,7 +91,9 @@ def _checked_init(cls: Any) -> Any:
         for key in kwargs:
             if key not in names:
                 takes = f"it takes {', '.join(names)}" if names else "it takes no options"
-                raise PassTypeError(Diagnostic(f"{title} has no option `{key}`", hint=did_you_mean(key, names) or takes))
+                raise PassTypeError(
+                    Diagnostic(f"{title} has no option `{key}`", hint=did_you_mean(key, names) or takes)
+                )
         if len(args) > len(names):
             raise PassTypeError(Diagnostic(f"{title} takes {len(names)} options, {len(args)} were given"))
         values = _converted(cls, {**dict(zip(names, args, strict=False)), **kwargs})
@@ -114,7 +118,7 @@ def _missing(cls: Any, values: dict[str, Any]) -> str | None:
     return f"the option `{missing[0]}` has no default: give it" if missing else None
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _hints(cls: Any) -> dict[str, Any]:
     return typing.get_type_hints(cls)
 

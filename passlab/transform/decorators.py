@@ -58,12 +58,14 @@ def module_pass(
     *,
     promise: Promise | None = None,
 ) -> Any:
-    """Make a module pass of a function (mod, ctx) -> mod, or a class of passes of a class with `transform_module`.
+    """Make a module pass of a function (mod, ctx) -> mod, or of a class with `transform_module`.
 
-    Without `pass_func` a decorator is returned. Raises `PassValueError` without `opt_level`, `PassTypeError` for
-    `required` that is no list or for what cannot be called.
+    A class becomes a class of passes. Without `pass_func` a decorator is returned. Raises `PassValueError` without
+    `opt_level`, `PassTypeError` for `required` that is no list and for what cannot be called.
     """
-    return _decorate("module", "transform_module", ModulePass, _ModuleFunction, pass_func, opt_level, name, required, promise)
+    return _decorate(
+        "module", "transform_module", ModulePass, _ModuleFunction, pass_func, opt_level, name, required, promise
+    )
 
 
 def function_pass(
@@ -74,11 +76,13 @@ def function_pass(
     *,
     promise: Promise | None = None,
 ) -> Any:
-    """Make a function pass of a function (func, mod, ctx) -> func, or a class of passes of a class with `transform_function`.
+    """Make a function pass of a function (func, mod, ctx) -> func, or of a class with `transform_function`.
 
-    Without `pass_func` a decorator is returned. Raises as `module_pass` does.
+    A class becomes a class of passes. Without `pass_func` a decorator is returned. Raises as `module_pass` does.
     """
-    return _decorate("function", "transform_function", FunctionPass, _FunctionFunction, pass_func, opt_level, name, required, promise)
+    return _decorate(
+        "function", "transform_function", FunctionPass, _FunctionFunction, pass_func, opt_level, name, required, promise
+    )
 
 
 def _decorate(
@@ -95,12 +99,16 @@ def _decorate(
     if opt_level is None:
         raise PassValueError(Diagnostic(f"Please provide opt_level for the {kind} pass."))
     if required and not isinstance(required, (list, tuple)):
-        raise PassTypeError(Diagnostic("Required is expected to be the type of list/tuple.", found=type(required).__name__))
+        raise PassTypeError(
+            Diagnostic("Required is expected to be the type of list/tuple.", found=type(required).__name__)
+        )
     needed = list(required or ())
 
     def made(target: Any) -> Any:
         if not callable(target):
-            raise PassTypeError(Diagnostic(f"pass_func must be a callable for {kind.capitalize()} pass", found=type(target).__name__))
+            raise PassTypeError(
+                Diagnostic(f"pass_func must be a callable for {kind.capitalize()} pass", found=type(target).__name__)
+            )
         info = PassInfo(opt_level, name or target.__name__, needed)
         if isinstance(target, type):
             return _class_of_passes(base, method, target, info, promise)
@@ -109,7 +117,9 @@ def _decorate(
     return made(pass_func) if pass_func is not None else made
 
 
-def _class_of_passes(base: type[Pass], method: str, user_class: type, info: PassInfo, promise: Promise | None) -> type[Pass]:
+def _class_of_passes(
+    base: type[Pass], method: str, user_class: Any, info: PassInfo, promise: Promise | None
+) -> type[Pass]:
     """Return a subclass of `base` whose instances wrap an instance of the user's class."""
 
     @functools.wraps(user_class.__init__)

@@ -50,7 +50,7 @@ class PassInfo:
 
 
 def as_level(value: Any, what: str) -> int:
-    """Return an optimization level as an int. Raises `PassTypeError`, also for 2.0: a level is counted, not measured."""
+    """Return an optimization level as an int. Raises `PassTypeError`, for 2.0 too: a level is a count."""
     try:
         return operator.index(value)
     except TypeError:
@@ -58,13 +58,15 @@ def as_level(value: Any, what: str) -> int:
 
 
 def as_names(value: Iterable[str] | None, what: str) -> tuple[str, ...]:
-    """Return a list, tuple or set of names as a tuple; None and empty mean none. Raises `PassTypeError`, also for one string."""
+    """Return a list, tuple or set of names as a tuple; None means none. Raises `PassTypeError`, for one string too."""
     if value is None:
         return ()
     if not isinstance(value, (list, tuple, set, frozenset)):
         hint = f"write [{value!r}]" if isinstance(value, str) else None
         raise PassTypeError(
-            Diagnostic(f"{what} must be a list, tuple or set of names", expected="list[str]", found=repr(value), hint=hint)
+            Diagnostic(
+                f"{what} must be a list, tuple or set of names", expected="list[str]", found=repr(value), hint=hint
+            )
         )
     names = tuple(sorted(value)) if isinstance(value, (set, frozenset)) else tuple(value)
     for name in names:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Promise:
-    """At most `ulps` units in the last place off; with `finite_only`, held only where every value is finite and not -0."""
+    """At most `ulps` units in the last place off; with `finite_only`, only where every value is finite and not -0."""
 
     ulps: float = 0.0
     finite_only: bool = False

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from passlab.errors import Diagnostic, PassError, PassTypeError, did_you_mean
-from passlab.transform.base import Pass
+from passlab.transform.base import FunctionPass, ModulePass, Pass
+from passlab.transform.pass_info import PassInfo
 from passlab.transform.passes import ALIASES, PASSES
+from passlab.transform.sequential import Sequential
+from passlab.transform.table import Table
 
-_registered: dict[str, Callable[..., Any]] = {}
+_registered: dict[str, Any] = {}  # a pass, or what makes one
 
 
 def register_pass(factory: Any, name: str | None = None) -> Any:
-    """Give a pass, or a class or function that makes one, a name for `get_pass`, `required` and pipelines written as text.
+    """Give a pass, or what makes one, a name for `get_pass`, for `required` and for pipelines written as text.
 
     The name is that of the pass, if none is given. A name registered again is replaced, so that a notebook cell may run
     twice; names of standard passes are refused with `PassError`. Returns `factory`, so it works as a decorator.
     """
-    if isinstance(factory, Pass):
-        pass_ = factory
-        title, make = name or pass_.info.name, lambda: pass_
-    elif callable(factory):
-        title, make = name or factory.__name__, factory
-    else:
+    if not isinstance(factory, Pass) and not callable(factory):
         raise PassTypeError(Diagnostic("a pass, or what makes one, can be registered", found=repr(factory)))
+    title = name or (factory.info.name if isinstance(factory, Pass) else factory.__name__)
     if title in PASSES or title in ALIASES:
         raise PassError(Diagnostic(f"`{title}` is a standard pass", hint="register yours under another name"))
-    _registered[title] = make
+    _registered[title] = factory
     return factory
 
 
@@ -50,7 +51,8 @@ def find_factory(name: str) -> Callable[..., Any] | None:
     if "transform." in name:
         name = name.rpartition("transform.")[2]
     if name in _registered:
-        return _registered[name]
+        made = _registered[name]
+        return (lambda: made) if isinstance(made, Pass) else made  # type: ignore[no-any-return]
     target = PASSES.get(ALIASES.get(name, name))
     if target is None:
         return None
@@ -77,5 +79,37 @@ def get_pass(name: str, /, *args: Any, **options: Any) -> Pass:
     """Return a new pass by name, made with the options given. Raises `PassError` for an unknown name."""
     made = get_factory(name)(*args, **options)
     if not isinstance(made, Pass):
-        raise PassTypeError(Diagnostic(f"what is registered as `{name}` made no pass", expected="Pass", found=type(made).__name__))
+        raise PassTypeError(
+            Diagnostic(f"what is registered as `{name}` made no pass", expected="Pass", found=type(made).__name__)
+        )
     return made
+
+
+_COLUMNS = ("pass", "kind", "opt_level", "required", "options", "promise", "what it does")
+_KINDS: tuple[tuple[type, str], ...] = ((ModulePass, "module"), (FunctionPass, "function"), (Sequential, "sequential"))
+
+
+def list_passes() -> Table:
+    """Return a table of all passes that can be made by name: the standard ones and those registered by users."""
+    return Table(_COLUMNS, (_row(name, _registered.get(name) or get_factory(name)) for name in pass_names()))
+
+
+def _row(name: str, made: Any) -> tuple[Any, ...]:
+    """Describe a pass, a class of passes, or a function that makes one (which says little before it is called)."""
+    cls = made if isinstance(made, type) else type(made)
+    info = getattr(made, "info", None)
+    known = isinstance(info, PassInfo)
+    options = [f"{f.name}={f.default!r}" if f.default is not dataclasses.MISSING else f.name for f in _fields(cls)]
+    return (
+        f"{name} ({info.name})" if known and info.name != name else name,
+        next((kind for base, kind in _KINDS if issubclass(cls, base)), ""),
+        info.opt_level if known else None,
+        ", ".join(info.required) if known else "",
+        ", ".join(options),
+        str(getattr(made, "promise", None) or "") if known else "",
+        (inspect.getdoc(made) or "").partition("\n")[0],
+    )
+
+
+def _fields(cls: Any) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()

@@ -8,7 +8,7 @@ from typing import Any
 from passlab.errors import Diagnostic, PassError, PassTypeError
 from passlab.ir.module import IRModule
 from passlab.transform.base import Pass, PassRun
-from passlab.transform.context import PassContext, _current_run
+from passlab.transform.context import PassContext
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.promise import combined
 
@@ -22,14 +22,21 @@ class Sequential(Pass):
 
     def __init__(
         self,
-        passes: Iterable[Pass] | None = None,
+        passes: Any = None,
         opt_level: int = 0,
         name: str = "sequential",
         required: Iterable[str] | None = None,
     ) -> None:
         if passes is not None and not isinstance(passes, (list, tuple)):
-            hint = f"write [{passes!r}]" if isinstance(passes, Pass) else "for text, use `Sequential.from_text`" if isinstance(passes, str) else None
-            raise PassTypeError(Diagnostic("passes must be a list of Pass objects", expected="list[Pass]", found=type(passes).__name__, hint=hint))
+            hint = "for text, use `Sequential.from_text`" if isinstance(passes, str) else None
+            raise PassTypeError(
+                Diagnostic(
+                    "passes must be a list of Pass objects",
+                    expected="list[Pass]",
+                    found=type(passes).__name__,
+                    hint=hint,
+                )
+            )
         self._passes = [_checked_child(child, number, name) for number, child in enumerate(passes or (), 1)]
         self.info = PassInfo(opt_level, name, required)
 
@@ -113,7 +120,7 @@ def _note_skipped(child: Pass, context: PassContext, mod: IRModule, parent: Pass
 
 
 def required_passes(child: Pass) -> list[Pass]:
-    """Return the passes a pass requires, made from their names. Raises `PassError` for names that are unknown or form a cycle."""
+    """Return the passes a pass requires, made from their names. Raises `PassError` for unknown names and circles."""
     names = child.info.required
     if not names:
         return []
@@ -128,21 +135,16 @@ def _refuse_cycles(start: Pass, made: list[Pass]) -> None:
     """Raise `PassError` when a pass requires itself, through whatever chain of required passes and pipelines."""
     from passlab.transform.pipeline import pass_from_text
 
-    running: list[str] = []
-    run = _current_run.get()
-    while run is not None:
-        running.append(run.pass_.info.name)
-        run = run.parent
     seen: set[str] = set()
     stack: list[tuple[Pass, tuple[str, ...]]] = [(needed, (start.info.name,)) for needed in made]
     while stack:
         pass_, path = stack.pop()
         name = pass_.info.name
+        path = (*path, name)
         if name == start.info.name:
-            raise PassError(Diagnostic(f"passes require each other in a circle: {' -> '.join((*path, name))}"))
+            raise PassError(Diagnostic(f"passes require each other in a circle: {' -> '.join(path)}"))
         if isinstance(pass_, Sequential):
-            stack.extend((child, (*path, name)) for child in pass_.passes)
-        if name in seen:
-            continue
-        seen.add(name)
-        stack.extend((pass_from_text(n, f"the required passes of `{name}`"), (*path, name)) for n in pass_.info.required)
+            stack.extend((child, path) for child in pass_.passes)
+        if name not in seen:
+            seen.add(name)
+            stack.extend((pass_from_text(n, f"the required passes of `{name}`"), path) for n in pass_.info.required)

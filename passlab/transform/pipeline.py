@@ -1,0 +1,326 @@
+"""The pipeline language: passes by name, with options as Python literals.
+
+    InferType, FoldConstant              # separated by commas, semicolons, new lines or blanks
+    FuseOps(fuse_opt_level=2)
+    Sequential(SimplifyExpr, DeadCodeElimination, name="cleanup")
+    [FoldConstant, [InferType]]          # brackets are pipelines too
+
+Only literals are read, nothing is evaluated. `Pass.as_text` writes the language. Grammar, by recursive descent (the
+nesting is capped by `limits.pipeline_nesting`):
+
+    pipeline = { item [","|";"] }
+    item     = NAME [ "(" arguments ")" ] | "[" pipeline "]"
+    value    = literal | "[" values "]" | "(" values ")" | "{" value ":" value, ... "}"
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from passlab import limits
+from passlab.errors import Diagnostic, ParseError, PasslabError, did_you_mean
+from passlab.ir.span import Source, Span
+from passlab.transform.base import Pass
+from passlab.transform.registry import find_factory, unknown_pass
+from passlab.transform.sequential import Sequential
+
+_TOKEN = re.compile(
+    r"""(?P<blank>[\s\\]+|\#[^\n]*)
+      | (?P<name>[^\W\d][\w.]*)
+      | (?P<number>[-+]?(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][-+]?\d+)?)
+      | (?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+      | (?P<mark>[][(){}=,;:])""",
+    re.VERBOSE,
+)
+_WORDS = {"True": True, "False": False, "None": None, "inf": float("inf"), "nan": float("nan")}
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_PIPELINE_OPTIONS = ("name", "opt_level", "required")
+
+
+def parse_pipeline(text: str, passes: Mapping[str, Any] | None = None, source_name: str = "pipeline") -> Sequential:
+    """Return the pipeline a text describes; a text that is one `Sequential(...)` gives that one.
+
+    `passes` maps further names to passes or classes of passes. Raises `ParseError` for what is not the language and
+    `PassError` for unknown passes and wrong options, both located in the text.
+    """
+    items = _Parser(text, passes, source_name).pipeline()
+    if len(items) == 1 and type(items[0]) is Sequential:
+        return items[0]
+    return Sequential(items)
+
+
+def pass_from_text(text: str, source_name: str = "pipeline") -> Pass:
+    """Return the one pass a text such as "FuseOps(fuse_opt_level=2)" describes. Raises as `parse_pipeline` does."""
+    items = _Parser(text, None, source_name).pipeline()
+    if len(items) != 1:
+        raise ParseError(Diagnostic(f"{source_name}: one pass is expected", found=repr(text)))
+    return items[0]
+
+
+def as_pass(value: Any, passes: Mapping[str, Any] | None = None) -> Pass:
+    """Return a pass, a text of the pipeline language, or a list of these as one pass."""
+    if isinstance(value, Pass):
+        return value
+    if isinstance(value, str):
+        return parse_pipeline(value, passes)
+    if isinstance(value, (list, tuple)):
+        return Sequential([as_pass(v, passes) if isinstance(v, (str, list, tuple)) else v for v in value])
+    return Sequential([value])  # refuses what is not a pass, and says what would be
+
+
+def _makes_passes(value: Any) -> bool:
+    return isinstance(value, Pass) or (isinstance(value, type) and issubclass(value, Pass))
+
+
+class _Parser:
+    """One reading of one text. `tokens` are (kind, text, start), ending in ("end", "", length)."""
+
+    def __init__(self, text: str, passes: Mapping[str, Any] | None, source_name: str) -> None:
+        limits.check("text_bytes", len(text), "the pipeline")
+        self.source = Source(source_name, text)
+        self.passes = passes or {}
+        self.at = 0
+        self.depth = 0
+        self.tokens = self._tokens(text)
+
+    def _tokens(self, text: str) -> list[tuple[str, str, int]]:
+        found: list[tuple[str, str, int]] = []
+        at = 0
+        while at < len(text):
+            match = _TOKEN.match(text, at)
+            if match is None:
+                quote = text[at] in "\"'"
+                raise self.error(
+                    "a string without its closing quote" if quote else f"unexpected `{text[at]}`", at, at + 1
+                )
+            if match.lastgroup != "blank":
+                found.append((str(match.lastgroup), match.group(), at))
+            at = match.end()
+        found.append(("end", "", at))
+        return found
+
+    # ------------------------------------------------------------ tokens
+    def span(self, start: int, end: int) -> Span:
+        return Span(self.source, start, end)
+
+    def error(self, message: str, start: int, end: int, **more: Any) -> ParseError:
+        return ParseError(Diagnostic(message, self.span(start, end), **more))
+
+    def unexpected(self, expected: str) -> ParseError:
+        _, text, start = self.tokens[self.at]
+        return self.error(
+            "this is not a pipeline",
+            start,
+            start + max(1, len(text)),
+            expected=expected,
+            found=f"`{text}`" if text else "the end",
+        )
+
+    def next_is(self, *marks: str) -> bool:
+        kind, text, _ = self.tokens[self.at]
+        return kind == "mark" and text in marks
+
+    def accept(self, *marks: str) -> bool:
+        if self.next_is(*marks):
+            self.at += 1
+            return True
+        return False
+
+    def open(self) -> str:
+        """Step over an opening bracket and return the one that closes it."""
+        self.depth += 1
+        limits.check("pipeline_nesting", self.depth, "the nesting of the pipeline")
+        closing = _CLOSING[self.tokens[self.at][1]]
+        self.at += 1
+        return closing
+
+    def close(self, closing: str) -> None:
+        if not self.accept(closing):
+            raise self.unexpected(f"`,` or `{closing}`")
+        self.depth -= 1
+
+    # ------------------------------------------------------------ passes
+    def pipeline(self) -> list[Pass]:
+        """Read the whole text."""
+        items = self.items()
+        if self.tokens[self.at][0] != "end":
+            raise self.unexpected("a pass")
+        return items
+
+    def items(self) -> list[Pass]:
+        found: list[Pass] = []
+        while True:
+            while self.accept(",", ";"):
+                pass
+            if self.tokens[self.at][0] == "name" and self.tokens[self.at + 1][1] != "=":
+                found.append(self.item())
+            elif self.next_is("["):
+                closing = self.open()
+                found.append(Sequential(self.items()))
+                self.close(closing)
+            else:
+                return found
+
+    def item(self) -> Pass:
+        _, name, start = self.tokens[self.at]
+        self.at += 1
+        if name.rpartition(".")[2] == "Sequential":
+            return self.sequential(start)
+        factory = self.factory(name, start)
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        places: dict[str, Span] = {}
+        if self.next_is("("):
+            closing = self.open()
+            self.arguments(positional, named, places)
+            self.close(closing)
+        if isinstance(factory, Pass):
+            if positional or named:
+                raise self.error(f"`{name}` is made already and takes no options", start, start + len(name))
+            return factory
+        try:
+            made = factory(*positional, **named)
+        except PasslabError as error:
+            raise self.located(error, start, places) from None
+        except (TypeError, ValueError) as error:
+            raise self.located(ParseError(Diagnostic(f"{name}: {error}")), start, places) from None
+        if not isinstance(made, Pass):
+            raise self.error(
+                f"`{name}` made no pass", start, start + len(name), expected="Pass", found=type(made).__name__
+            )
+        return made
+
+    def factory(self, name: str, start: int) -> Any:
+        """Return the pass, or what makes it. A name given by the caller must be a pass or a class of passes."""
+        found = self.passes.get(name)
+        if _makes_passes(found):
+            return found
+        factory = find_factory(name)
+        if factory is not None:
+            return factory
+        span = self.span(start, start + len(name))
+        if name in self.passes:
+            hint = "decorate it with `@transform.module_pass` or `@transform.function_pass`"
+            kind = type(found).__name__
+            raise ParseError(
+                Diagnostic(
+                    f"`{name}` is not a pass", span, expected="Pass", found=kind, hint=hint if callable(found) else None
+                )
+            )
+        raise unknown_pass(name, [*(n for n, v in self.passes.items() if _makes_passes(v)), "Sequential"], span)
+
+    def sequential(self, start: int) -> Sequential:
+        """Read what follows the name `Sequential`: passes, or one list of them, then options of the pipeline."""
+        if not self.next_is("("):
+            return Sequential()
+        closing = self.open()
+        listed: list[Pass] | None = None
+        if self.next_is("["):
+            bracket = self.open()
+            listed = self.items()
+            self.close(bracket)
+            self.accept(",")
+        items = self.items()
+        if listed is not None:
+            items = [Sequential(listed), *items] if items else listed
+        named: dict[str, Any] = {}
+        places: dict[str, Span] = {}
+        self.arguments(None, named, places)
+        self.close(closing)
+        for key in named:
+            if key not in _PIPELINE_OPTIONS:
+                hint = did_you_mean(key, _PIPELINE_OPTIONS) or f"its options are {', '.join(_PIPELINE_OPTIONS)}"
+                raise ParseError(Diagnostic(f"Sequential has no option `{key}`", places[key], hint=hint))
+        try:
+            return Sequential(items, **named)
+        except PasslabError as error:
+            raise self.located(error, start, places) from None
+
+    def located(self, error: PasslabError, start: int, places: dict[str, Span]) -> PasslabError:
+        """Return an error from making a pass with the place of the option it names, or else of the whole item."""
+        whole = self.span(start, self.tokens[self.at - 1][2] + len(self.tokens[self.at - 1][1]))
+
+        def place(finding: Diagnostic) -> Diagnostic:
+            if finding.place is not None:
+                return finding
+            named = [span for key, span in places.items() if f"`{key}`" in finding.message]
+            return replace(finding, place=named[0] if named else whole)
+
+        return type(error)(*map(place, error.diagnostics))
+
+    # ------------------------------------------------------------ options
+    def arguments(self, positional: list[Any] | None, named: dict[str, Any], places: dict[str, Span]) -> None:
+        """Read `value` and `key=value` up to a closing bracket; `positional` is None where only keys may stand."""
+        while not self.next_is(")"):
+            kind, text, start = self.tokens[self.at]
+            if kind == "name" and self.tokens[self.at + 1][1] == "=":
+                if text in named:
+                    raise self.error(f"the option `{text}` is given twice", start, start + len(text))
+                self.at += 2
+                named[text] = self.value()
+                places[text] = self.span(start, self._end())
+            elif positional is None or named:
+                raise self.unexpected("an option, as in `name=value`")
+            else:
+                positional.append(self.value())
+            if not self.accept(","):
+                return
+
+    def _end(self) -> int:
+        _, text, start = self.tokens[self.at - 1]
+        return start + len(text)
+
+    def value(self) -> Any:
+        """Read one Python literal."""
+        kind, text, start = self.tokens[self.at]
+        if kind == "mark" and text in _CLOSING:
+            return self.mapping() if text == "{" else self.sequence()
+        if kind in ("number", "string"):
+            self.at += 1
+            try:
+                return ast.literal_eval(text)
+            except (SyntaxError, ValueError) as error:
+                raise self.error(f"this {kind} cannot be read: {error}", start, start + len(text)) from None
+        if kind == "name" and text in _WORDS:
+            self.at += 1
+            return _WORDS[text]
+        if kind == "name":
+            raise self.error(
+                f"`{text}` is not a literal", start, start + len(text),
+                hint="options are numbers, strings, True, False, None, and lists, tuples and dicts of these",
+            )  # fmt: skip
+        raise self.unexpected("a value")
+
+    def sequence(self) -> Any:
+        closing = self.open()
+        values: list[Any] = []
+        comma = False
+        while not self.next_is(closing):
+            values.append(self.value())
+            comma = self.accept(",")
+            if not comma:
+                break
+        self.close(closing)
+        if closing == "]":
+            return values
+        return tuple(values) if comma or len(values) != 1 else values[0]
+
+    def mapping(self) -> dict[Any, Any]:
+        closing = self.open()
+        values: dict[Any, Any] = {}
+        while not self.next_is(closing):
+            _, text, start = self.tokens[self.at]
+            key = self.value()
+            if isinstance(key, (list, dict)):
+                raise self.error("a list or dict cannot be a key", start, start + len(text))
+            if not self.accept(":"):
+                raise self.unexpected("`:`")
+            values[key] = self.value()
+            if not self.accept(","):
+                break
+        self.close(closing)
+        return values

@@ -1,0 +1,84 @@
+"""`Table`: rows of plain data with a stable text form, and a pandas data frame when one is wanted.
+
+What instruments and lists of passes answer with. The text neither depends on the width of a terminal nor on pandas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from passlab.errors import visible
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Table:
+    """Rows under named columns. Methods and columns of a data frame (`query`, `sort_values`, ...) work on `frame()`."""
+
+    def __init__(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        self.columns = list(columns)
+        self.rows = [tuple(row) for row in rows]
+
+    def frame(self) -> pd.DataFrame:
+        """Return the rows as a pandas data frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows, columns=self.columns)
+
+    def column(self, name: str) -> list[Any]:
+        """Return the values of one column."""
+        at = self.columns.index(name)
+        return [row[at] for row in self.rows]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
+
+    def __getitem__(self, key: Any) -> Any:
+        return dict(zip(self.columns, self.rows[key], strict=True)) if isinstance(key, int) else self.frame()[key]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.frame(), name)
+
+    def __str__(self) -> str:
+        return text_table(self.columns, self.rows)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The data frame's own form; pandas escapes what it shows."""
+        made: str = self.frame().to_html(index=False)
+        return made
+
+
+def text_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows as aligned text under a heading: numbers to the right, everything else to the left."""
+    rows = list(rows)
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)]
+    right = [
+        bool(rows) and all(isinstance(row[i], (int, float)) or row[i] is None for row in rows)
+        for i in range(len(columns))
+    ]
+
+    def line(values: Sequence[str]) -> str:
+        made = (v.rjust(w) if r else v.ljust(w) for v, w, r in zip(values, widths, right, strict=True))
+        return "  ".join(made).rstrip()
+
+    return "\n".join([line([str(name) for name in columns]), line(["-" * w for w in widths]), *map(line, cells)])
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return visible(str(value)).replace("\n", " ")
