@@ -1,0 +1,45 @@
+"""Bind what several blocks share, so that each block stands by itself.
+
+before:
+    def @main(%c: bool, %x: Tensor[(2), float32]) {
+      %0 = exp(%x);
+      if (%c) { add(%0, %x) } else { multiply(%0, %x) }
+    }
+after:
+    def @main(%c: bool, %x: Tensor[(2), float32]) {
+      let %x_0 = exp(%x);
+      if (%c) { add(%x_0, %x) } else { multiply(%x_0, %x) }
+    }
+
+keep:
+    def @main(%x: Tensor[(2), float32]) {
+      %0 = exp(%x);
+      let %y = add(%0, %x);
+      multiply(%0, %y)
+    }
+"""
+
+from __future__ import annotations
+
+from passlab.ir.expr import Function
+from passlab.ir.module import IRModule
+from passlab.transform.base import ModulePass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+from passlab.transform.let_binding import bind_in_scopes
+
+
+@standard_pass(opt_level=1, promise=EXACT)
+class ToBasicBlockNormalForm(ModulePass):
+    """Bind every expression that is used in several blocks (function bodies, branches, arms) by a `let` around them all.
+
+    Everything else stays as it is, existing lets included: the lets of one block are one block. Relay misses an
+    expression whose first use stands in the outer of two blocks; here it is bound too.
+    """
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        return mod.with_functions({n: _to_basic_blocks(f) for n, f in mod.items() if "Compiler" not in f.attrs})
+
+
+def _to_basic_blocks(function: Function) -> Function:
+    return bind_in_scopes(function, lambda node, plan: node in plan.crossing, flatten=False)
