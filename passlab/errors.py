@@ -153,6 +153,12 @@ class WellFormedError(DiagnosticError):
     """A variable is unbound, bound twice, or used outside its scope."""
 
 
+class StructureError(DiagnosticError, ValueError):
+    """Two programs that should be structurally equal are not."""
+
+    __str__ = PasslabError.__str__
+
+
 class OpNotFoundError(DiagnosticError, KeyError):
     """No operator has this name."""
 

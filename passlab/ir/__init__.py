@@ -11,6 +11,13 @@ from passlab.ir.adt import (
     TypeData,
 )  # fmt: skip
 from passlab.ir.attrs import Attrs, DictAttrs
+from passlab.ir.equal import (
+    assert_structural_equal,
+    find_mismatch,
+    get_first_structural_mismatch,
+    structural_equal,
+    structural_hash,
+)
 from passlab.ir.expr import (
     Call,
     Constant,
@@ -53,5 +60,6 @@ __all__ = [
     "GlobalTypeVar", "GlobalVar", "IRModule", "If", "IncompleteType", "Kind", "Let", "Match", "Op", "OpPattern",
     "Pattern", "PatternConstructor", "PatternTuple", "PatternVar", "PatternWildcard", "RefCreate", "RefRead",
     "RefType", "RefWrite", "RelayExpr", "SizeVar", "Source", "Span", "TensorType", "Tuple", "TupleGetItem",
-    "TupleType", "Type", "TypeCall", "TypeData", "TypeRelation", "TypeVar", "Var",
+    "TupleType", "Type", "TypeCall", "TypeData", "TypeRelation", "TypeVar", "Var", "assert_structural_equal",
+    "find_mismatch", "get_first_structural_mismatch", "structural_equal", "structural_hash",
 ]  # fmt: skip

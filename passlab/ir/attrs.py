@@ -48,9 +48,11 @@ class Field:
 class Attrs(Immutable):
     """Base of attribute records. `type_key` is Relay's name of the record type, `schema` its fields in order."""
 
-    __slots__ = ("_hash",)
+    __slots__ = ("_hash", "_token")
     type_key: ClassVar[str] = ""
     schema: ClassVar[tuple[Field, ...]] = ()
+    _hash: int
+    _token: int
 
     def __init__(self, **values: Any) -> None:
         for field in self.schema:
@@ -70,7 +72,11 @@ class Attrs(Immutable):
             return field.convert(value)
         except (TypeError, ValueError, OverflowError) as error:
             raise AttrsError(
-                Diagnostic(f"{self.type_key}: bad value for the attribute `{field.name}`: {error}", expected=field.kind or None, found=repr(value))
+                Diagnostic(
+                    f"{self.type_key}: bad value for the attribute `{field.name}`: {error}",
+                    expected=field.kind or None,
+                    found=repr(value),
+                )
             ) from None
 
     def _unknown(self, name: str) -> None:
@@ -107,14 +113,18 @@ class Attrs(Immutable):
             return True
         if type(self) is not type(other):
             return NotImplemented if not isinstance(other, Attrs) else False
-        return same_values(tuple(self.items()), tuple(other.items()))  # type: ignore[attr-defined]
+        for field in self.schema:
+            mine, theirs = getattr(self, field.name), getattr(other, field.name)
+            if mine is not theirs and not same_values(mine, theirs):
+                return False
+        return True
 
     def __hash__(self) -> int:
         try:
-            return self._hash  # type: ignore[has-type,no-any-return]
+            return self._hash
         except AttributeError:
             _set(self, "_hash", hash((self.type_key, value_hash(tuple(self.items())))))
-            return self._hash  # type: ignore[has-type,no-any-return]
+            return self._hash
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{k}={v!r}" for k, v in self.items())
@@ -126,23 +136,24 @@ class DictAttrs(Attrs):
 
     __slots__ = ("_dict",)
     type_key = "DictAttrs"
+    _dict: dict[str, Any]
 
     def __init__(self, values: Mapping[str, Any] | None = None, /, **more: Any) -> None:
         merged = {**(values or {}), **more}
         _set(self, "_dict", {str(k): as_value(v) for k, v in merged.items()})
 
     def keys(self) -> list[str]:
-        return list(self._dict)  # type: ignore[has-type]
+        return list(self._dict)
 
     def items(self) -> Iterator[tuple[str, Any]]:
-        return iter(self._dict.items())  # type: ignore[has-type]
+        return iter(self._dict.items())
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self._dict.get(name, default)  # type: ignore[has-type]
+        return self._dict.get(name, default)
 
     def __getitem__(self, name: str) -> Any:
         try:
-            return self._dict[name]  # type: ignore[has-type]
+            return self._dict[name]
         except KeyError:
             hint = did_you_mean(name, self.keys())
             raise AttrsError(Diagnostic(f"there is no attribute `{name}`", hint=hint)) from None
@@ -153,17 +164,17 @@ class DictAttrs(Attrs):
         return self[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._dict  # type: ignore[has-type]
+        return name in self._dict
 
     def __len__(self) -> int:
-        return len(self._dict)  # type: ignore[has-type]
+        return len(self._dict)
 
     def with_fields(self, **changes: Any) -> DictAttrs:
-        return DictAttrs({**self._dict, **changes})  # type: ignore[has-type]
+        return DictAttrs({**self._dict, **changes})
 
     def without(self, *names: str) -> DictAttrs:
         """Return a copy without some names."""
-        return DictAttrs({k: v for k, v in self._dict.items() if k not in names})  # type: ignore[has-type]
+        return DictAttrs({k: v for k, v in self._dict.items() if k not in names})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Attrs):
@@ -177,7 +188,7 @@ class DictAttrs(Attrs):
 
 
 def same_values(a: Any, b: Any) -> bool:
-    """Compare two attribute values: by type and value, so that 1, 1.0 and True differ, NaN equals itself, 0.0 is not -0.0.
+    """Compare two attribute values by type and value: 1, 1.0 and True differ, NaN equals itself, 0.0 is not -0.0.
 
     Stored values nest at most `VALUE_DEPTH` levels, so this may recurse.
     """
@@ -190,7 +201,7 @@ def same_values(a: Any, b: Any) -> bool:
     if isinstance(a, float):
         return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)
     if isinstance(a, dict):
-        return list(a) == list(b) and all(same_values(a[k], b[k]) for k in a)
+        return a.keys() == b.keys() and all(same_values(a[k], b[k]) for k in a)
     return bool(a == b)
 
 
@@ -199,7 +210,7 @@ def value_hash(value: Any) -> int:
     if isinstance(value, tuple):
         return hash(tuple(value_hash(v) for v in value))
     if isinstance(value, dict):
-        return hash(tuple((k, value_hash(v)) for k, v in value.items()))
+        return hash(frozenset((k, value_hash(v)) for k, v in value.items()))
     if isinstance(value, float) and value != value:
         return 0x7FF8
     return hash((type(value).__name__, value))

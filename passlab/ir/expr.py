@@ -27,14 +27,15 @@ _set = object.__setattr__
 class Expr(Immutable):
     """Base of all expressions.
 
-    `field_names` says what a node is made of, in order, and is what `with_fields`, equality and traversals read. `span` is
-    where the node came from, or None.
+    `field_names` says what a node is made of, in order, and is what `with_fields` and laws over all nodes read.
+    `span` is where the node came from, or None.
     """
 
     __slots__ = ("span", "_checked_type", "_digest", "__weakref__")
     field_names: ClassVar[tuple[str, ...]] = ()
     span: Span | None
     _checked_type: Type | None
+    _digest: int
 
     @property
     def checked_type(self) -> Type:
@@ -54,7 +55,7 @@ class Expr(Immutable):
         return self._checked_type
 
     def with_fields(self, **changes: Any) -> Any:
-        """Return a copy with some fields changed, untyped, at the same span; `self` when every value is the same object."""
+        """Return a copy with some fields changed, untyped, at the same span; `self` when every value is the same."""
         if all(getattr(self, name) is value for name, value in changes.items()):
             return self
         values = {name: getattr(self, name) for name in self.field_names}
@@ -128,7 +129,11 @@ RelayExpr = Expr
 def _call(name: str, *args: Any) -> Call:
     for arg in args:
         if not isinstance(arg, Expr):
-            cure = f"write `relay.const({arg!r})`" if isinstance(arg, (int, float, np.generic)) else "an operand is an expression"
+            cure = (
+                f"write `relay.const({arg!r})`"
+                if isinstance(arg, (int, float, np.generic))
+                else "an operand is an expression"
+            )
             raise TypeError(f"{type(arg).__name__} is not supported as an operand of `{name}`: {cure}")
     made: Call = late(VOCABULARY, "make")(name, *args)
     return made
@@ -306,11 +311,11 @@ class Function(Expr):
         """Return a copy with one attribute (or a dict of them) set; the same object when nothing changes."""
         changes = key if isinstance(key, dict) else {key: value}
         attrs = self.attrs.with_fields(**changes)
-        return self if attrs == self.attrs else self.with_fields(attrs=attrs)  # type: ignore[no-any-return]
+        return self if attrs == self.attrs else self.with_fields(attrs=attrs)
 
     def without_attr(self, *keys: str) -> Function:
         """Return a copy without some attributes; the same object when none was set."""
-        return self.with_fields(attrs=self.attrs.without(*keys)) if any(k in self.attrs for k in keys) else self  # type: ignore[no-any-return]
+        return self.with_fields(attrs=self.attrs.without(*keys)) if any(k in self.attrs for k in keys) else self
 
     @property
     def is_primitive(self) -> bool:

@@ -15,7 +15,7 @@ from typing import TypeVar as PyTypeVar
 
 import numpy as np
 
-from passlab.errors import DiagnosticError, Diagnostic, did_you_mean
+from passlab.errors import Diagnostic, DiagnosticError, did_you_mean
 
 _set = object.__setattr__
 
@@ -50,8 +50,17 @@ class Immutable:
 
 
 # ---------------------------------------------------------------- dtypes
-_DTYPE = re.compile(r"(?:(?:int|uint)(?:1|4|8|16|32|64)|float(?:16|32|64)|bfloat16|float8_e4m3fn|float8_e5m2|bool|handle)(?:x[1-9]\d*)?\Z")
-_DTYPE_ALIASES = {"float": "float32", "int": "int32", "uint": "uint32", "uint1": "bool", "double": "float64", "half": "float16"}
+_DTYPE = re.compile(
+    r"(?:(?:int|uint)(?:1|4|8|16|32|64)|float(?:16|32|64)|bfloat16|float8_e4m3fn|float8_e5m2|bool|handle)(?:x[1-9]\d*)?\Z"
+)
+_DTYPE_ALIASES = {
+    "float": "float32",
+    "int": "int32",
+    "uint": "uint32",
+    "uint1": "bool",
+    "double": "float64",
+    "half": "float16",
+}
 _dtype_names: dict[PyAny, str] = {}
 
 
@@ -126,7 +135,9 @@ def _dim(dim: PyAny) -> Dim:
         return int(dim.__index__())
     except AttributeError:
         raise DiagnosticError(
-            Diagnostic(f"{dim!r} is not a dimension", hint="a dimension is an integer, `relay.Any()` or a symbolic variable")
+            Diagnostic(
+                f"{dim!r} is not a dimension", hint="a dimension is an integer, `relay.Any()` or a symbolic variable"
+            )
         ) from None
 
 
@@ -148,9 +159,14 @@ def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
 
 
 class Type(Immutable):
-    """Base of all types. A type has no span: one object stands for all its occurrences."""
+    """Base of all types. A type has no span: one object stands for all its occurrences.
 
-    __slots__ = ("__weakref__",)
+    `_token` and `_form` are caches of `forms`.
+    """
+
+    __slots__ = ("_token", "_form", "__weakref__")
+    _token: int
+    _form: PyAny
 
     def __repr__(self) -> str:
         return type_text(self)

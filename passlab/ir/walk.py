@@ -14,7 +14,21 @@ from typing import Any
 
 from passlab.ir.adt import Clause, Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, pattern_vars
 from passlab.ir.expr import (
-    Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var, set_span,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+    set_span,
 )  # fmt: skip
 from passlab.ir.op import Op
 
@@ -55,9 +69,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 
 # ---------------------------------------------------------------- post-order
-def post_order(
-    *roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: set[Expr] | None = None
-) -> list[Expr]:
+def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: set[Expr] | None = None) -> list[Expr]:
     """Return every node reachable from `roots` once, children before parents, leaves (operators too) included.
 
     `enter(node)` may answer False to list a node without its children. Nodes in `seen` are left out, and those found
@@ -236,7 +248,7 @@ def rewrite(
 
 
 def substitute(root: Expr, mapping: dict[Expr, Expr]) -> Expr:
-    """Return `root` with the nodes in `mapping` (variables, mostly) replaced. Names are objects, so nothing is captured."""
+    """Return `root` with the nodes in `mapping` (variables, mostly) replaced. Variables are objects: nothing is captured."""
     return rewrite(root, replace=dict(mapping)) if mapping else root
 
 
@@ -250,6 +262,7 @@ class Scope:
     """
 
     __slots__ = ("owner", "parent", "depth", "jump")
+    depth: int
 
     def __init__(self, owner: Expr | None, parent: Scope | None) -> None:
         self.owner = owner

@@ -21,14 +21,19 @@ def tensor(types: Sequence[Type], index: int, name: str = "") -> TensorType | No
         return ty
     if isinstance(ty, IncompleteType):
         return None
-    raise RelationError(Diagnostic(f"input {name or index} must be a tensor", expected="a tensor", found=str(ty)), index)
+    raise RelationError(
+        Diagnostic(f"input {name or index} must be a tensor", expected="a tensor", found=str(ty)), index
+    )
 
 
 def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
     """Return `axis` counted from 0. Raises `RelationError` when it is outside [-rank, rank)."""
     if not -rank <= axis < rank:
         raise RelationError(
-            Diagnostic(f"{what} {axis} is outside the rank {rank}", hint=f"allowed: {-rank}..{rank - 1}" if rank else "a scalar has no axis")
+            Diagnostic(
+                f"{what} {axis} is outside the rank {rank}",
+                hint=f"allowed: {-rank}..{rank - 1}" if rank else "a scalar has no axis",
+            )
         )
     return axis % rank
 
@@ -37,7 +42,13 @@ def same_dtype(a: TensorType, b: TensorType, index: int = 1) -> None:
     """Raise `RelationError` unless both tensors have one dtype."""
     if a.dtype != b.dtype:
         raise RelationError(
-            Diagnostic(f"data types {a.dtype} and {b.dtype} do not match", expected=a.dtype, found=b.dtype, hint="cast one of them with `cast`"), index
+            Diagnostic(
+                f"data types {a.dtype} and {b.dtype} do not match",
+                expected=a.dtype,
+                found=b.dtype,
+                hint="cast one of them with `cast`",
+            ),
+            index,
         )
 
 
@@ -68,7 +79,11 @@ def broadcast_shape(a: TensorType, b: TensorType) -> Shape:
         joined = broadcast_dim(long[offset + i], dim)
         if joined is None:
             raise RelationError(
-                Diagnostic(f"Incompatible broadcast type {a} and {b}", notes=((f"dimension {offset + i} is {long[offset + i]} against {dim}", None),)), 1
+                Diagnostic(
+                    f"Incompatible broadcast type {a} and {b}",
+                    notes=((f"dimension {offset + i} is {long[offset + i]} against {dim}", None),),
+                ),
+                1,
             )
         out[offset + i] = joined
     return tuple(out)

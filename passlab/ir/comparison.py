@@ -1,0 +1,447 @@
+"""The comparison behind structural equality: one walk over two structures side by side.
+
+Bound variables are compared by position, not by name. Sharing matters: a call, tuple, function, let, if, match,
+reference operation or variable on one side may equal just one on the other, so `%1 + %1` over one `%1` differs from a
+sum of two equal calls. Constants, projections and empty tuples are compared by content only. Constants compare bit
+for bit. Spans, inferred types and names of variables do not count.
+
+Nothing recurses, and each node is met once per side: the cost is linear, for graphs with 2^64 paths too. Parts that are
+the same object on both sides are not compared, only noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.adt import (
+    Clause,
+    Constructor,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+    TypeData,
+)  # fmt: skip
+from passlab.ir.attrs import Attrs, DictAttrs, same_values
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)  # fmt: skip
+from passlab.ir.forms import type_form
+from passlab.ir.op import Op
+from passlab.ir.types import FuncType, SizeVar, TensorType, TupleType, Type, type_nodes
+from passlab.ir.walk import post_order
+
+# A link is how a pair was reached: (link of the parent, field, index or -1). Paths are spelt out only for a mismatch.
+Link = tuple[Any, str, int] | None
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """The first place, in evaluation order, where two structures differ.
+
+    `path` leads to it from either root, such as `.body.args[0]`; `left` and `right` stand there.
+    """
+
+    path: str
+    left: Any
+    right: Any
+    reason: str
+
+
+def _spell(link: Link) -> str:
+    steps: list[str] = []
+    while link is not None:
+        link, field, index = link
+        steps.append(f".{field}" if index < 0 else f".{field}[{index}]" if field else f"[{index}]")
+    return "".join(reversed(steps))
+
+
+class Comparison:
+    """One comparison. `left` and `right` pair nodes and variables; `fixed` holds nodes paired with themselves.
+
+    `shortcut` allows the parts that both sides share to be noted instead of walked. The walk with it decides; the
+    walk without it finds the exact path of a mismatch.
+    """
+
+    def __init__(self, map_free_vars: bool, by_name: bool, shortcut: bool) -> None:
+        self.map_free_vars = map_free_vars
+        self.by_name = by_name
+        self.shortcut = shortcut
+        self.left: dict[Any, Any] = {}
+        self.right: dict[Any, Any] = {}
+        self.fixed: set[Expr] = set()
+        self.fixed_types: set[Any] | None = None  # variables of the types in `fixed`, once variables were renamed
+        self.projections: tuple[dict[Any, TupleGetItem], ...] = ({}, {})
+        self.stack: list[tuple[Any, Any, Link]] = []
+        self.mismatch: Mismatch | None = None
+
+    def fail(self, link: Link, left: Any, right: Any, reason: str) -> bool:
+        self.mismatch = Mismatch(_spell(link), left, right, reason)
+        return False
+
+    def run(self, root_left: Any, root_right: Any, link: Link = None) -> bool:
+        """Compare; on False `mismatch` says where."""
+        stack, known_left, known_right, fixed = self.stack, self.left, self.right, self.fixed
+        stack.append((root_left, root_right, link))
+        pop = stack.pop
+        while stack:
+            a, b, link = pop()
+            if a is b and self.shortcut and self.fixed_types is None and isinstance(a, Expr):
+                if a not in fixed and not self._adopt(a):
+                    return self.fail(link, a, b, "shared differently")
+                continue
+            kind = type(a)
+            if kind is not type(b):
+                return self.fail(link, a, b, "different kinds of node")
+            if kind is TupleGetItem:
+                a, b = self._projection(a, 0), self._projection(b, 1)
+            known = known_left.get(a)
+            if known is b:
+                continue
+            if kind in _GRAPH and (kind is not Tuple or a.fields):
+                if known is not None or b in known_right or (fixed and (a in fixed or b in fixed)):
+                    return self.fail(link, a, b, "shared with another place on one side only")
+                known_left[a] = b
+                known_right[b] = a
+            elif (
+                kind is TupleGetItem and type(a.tuple_value) in _GRAPH
+            ):  # equal projections are one, as often as they stand
+                if known is not None or b in known_right:
+                    return self.fail(link, a, b, "different projections")
+                known_left[a] = b
+                known_right[b] = a
+            elif kind not in _COMPARE:
+                if not self.value(a, b, link):
+                    return False
+                continue
+            if not _COMPARE[kind](self, a, b, link):
+                return False
+        return True
+
+    # ------------------------------------------------------------ sharing
+    def _adopt(self, root: Expr) -> bool:
+        """Pair every node under `root` with itself; False when one is already paired with another."""
+        left, right = self.left, self.right
+        fresh = post_order(root, seen=self.fixed)
+        if not left:
+            return True
+        return all(
+            left.get(node, node) is node and right.get(node, node) is node
+            for node in fresh
+            if type(node) is not TupleGetItem
+        )
+
+    def _projection(self, node: TupleGetItem, side: int) -> TupleGetItem:
+        """Return the one node that stands for all equal projections on its side."""
+        chain = [node]
+        while type(chain[-1].tuple_value) is TupleGetItem and chain[-1] not in self.projections[side]:
+            chain.append(chain[-1].tuple_value)
+        table = self.projections[side]
+        found: Any = table.get(chain[-1])
+        if found is None:
+            found = chain[-1].tuple_value
+        else:
+            chain.pop()
+        for link in reversed(chain):
+            found = table[link] = table.setdefault((found, link.index), link)
+        return found  # type: ignore[no-any-return]
+
+    # ------------------------------------------------------------ variables and types
+    def bind(self, a: Any, b: Any, define: bool) -> bool:
+        """Pair two variables. Unless `define`, different ones pair only when free variables may be mapped."""
+        known = self.left.get(a)
+        if known is not None or b in self.right:
+            return known is b
+        if a is not b:
+            if not (define or self.map_free_vars) or a in self.fixed or b in self.fixed:
+                return False
+            if not isinstance(a, Expr):
+                self.fixed_types = self._types_of_fixed() if self.fixed_types is None else self.fixed_types
+                if a in self.fixed_types or b in self.fixed_types:
+                    return False
+        self.left[a] = b
+        self.right[b] = a
+        return True
+
+    def _types_of_fixed(self) -> set[Any]:
+        """Return the type variables and symbolic dimensions that occur in nodes noted as shared."""
+        held: set[Type] = set()
+        for node in self.fixed:
+            if isinstance(node, Var):
+                held |= {node.type_annotation} if node.type_annotation else set()
+            elif isinstance(node, Call):
+                held.update(node.type_args)
+            elif isinstance(node, Function):
+                held.update(node.type_params)
+                held |= {node.ret_type} if node.ret_type else set()
+        return {variable for ty in held for variable in _variables(ty)}
+
+    def same_type(self, a: Type | None, b: Type | None, define: bool = False) -> bool:
+        """Whether two types (or None) are equal under the pairing so far."""
+        if a is b and (a is None or (type(a) is TensorType and not a.dynamic)):
+            return True
+        if a is None or b is None:
+            return False
+        one, two = type_form(a), type_form(b)
+        if one.skeleton is not two.skeleton and one.skeleton != two.skeleton:
+            return False
+        if len(one.free) != len(two.free):
+            return False
+        return all(self.bind(x, y, define) for x, y in zip(one.free, two.free, strict=True))
+
+    def var(self, a: Var, b: Var, link: Link, define: bool) -> bool:
+        """Pair two variables, and compare what else counts of them."""
+        if not self.bind(a, b, define):
+            what = (
+                "bound to different variables"
+                if define or a in self.left or b in self.right
+                else "different free variables"
+            )
+            return self.fail(link, a, b, what)
+        if not self.same_type(a.type_annotation, b.type_annotation, define):
+            return self.fail((link, "type_annotation", -1), a.type_annotation, b.type_annotation, "different types")
+        if a.virtual_device is not b.virtual_device and a.virtual_device != b.virtual_device:
+            return self.fail((link, "virtual_device", -1), a.virtual_device, b.virtual_device, "different devices")
+        return True
+
+    # ------------------------------------------------------------ attributes
+    def attrs(self, a: Attrs | None, b: Attrs | None, link: Link) -> bool:
+        """Compare attributes by value; expressions in them as part of the program."""
+        if a is None or b is None or type(a) is not type(b):
+            return a is b or self.fail(link, a, b, "different attributes")
+        if not _holds_nodes(a) and not _holds_nodes(b):
+            if a is b or a == b:
+                return True
+        if set(a.keys()) != set(b.keys()):
+            return self.fail(link, a, b, "different attributes")
+        return all(self.value(value, b[name], (link, name, -1)) for name, value in a.items())
+
+    def value(self, a: Any, b: Any, link: Link) -> bool:
+        """Compare two attribute values, or containers of comparable things, which nest only a few levels."""
+        if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+            if len(a) != len(b):
+                return self.fail(link, a, b, f"{len(a)} against {len(b)}")
+            return all(self.value(x, y, (link, "", i)) for i, (x, y) in enumerate(zip(a, b, strict=True)))
+        if isinstance(a, dict) and isinstance(b, dict):
+            if a.keys() != b.keys():
+                return self.fail(link, a, b, "different keys")
+            return all(self.value(x, b[k], (link, str(k), -1)) for k, x in a.items())
+        if type(a) in _COMPARE and type(a) is type(b):
+            self.stack.append((a, b, link))
+            return True
+        if isinstance(a, Type) and isinstance(b, Type):
+            return self.same_type(a, b) or self.fail(link, a, b, "different types")
+        if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+            return same_array(a, b) or self.fail(link, a, b, "different values")
+        return same_values(a, b) or self.fail(link, a, b, "different values")
+
+
+def _variables(ty: Type) -> list[Any]:
+    """Return the type variables and symbolic dimensions of a type."""
+    out: list[Any] = []
+    for node in type_nodes(ty):
+        out.append(node)
+        if type(node) is TensorType:
+            out += [dim for dim in node.shape if type(dim) is SizeVar]
+    return out
+
+
+def _holds_nodes(attrs: Attrs) -> bool:
+    """Whether any value of the record may be, or hold, an expression or a type."""
+    if type(attrs) is DictAttrs:
+        return any(not (v is None or isinstance(v, (str, int, float))) for _, v in attrs.items())
+    return any(field.kind.startswith(("expression", "value")) or not field.kind for field in attrs.schema)
+
+
+def same_array(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    """Whether two arrays agree in shape, dtype and every bit."""
+    if a is b:
+        return True
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.nbytes <= 64:
+        return a.tobytes() == b.tobytes()
+    one, two = (np.ascontiguousarray(x).reshape(-1).view(np.uint8) for x in (a, b))
+    return bool(np.array_equal(one, two))
+
+
+# ---------------------------------------------------------------- node by node
+def _call(self: Comparison, a: Call, b: Call, link: Link) -> bool:
+    if len(a.args) != len(b.args):
+        return self.fail((link, "args", -1), a, b, f"{len(a.args)} arguments against {len(b.args)}")
+    if a.attrs is not b.attrs or (a.attrs is not None and _holds_nodes(a.attrs)):
+        if not self.attrs(a.attrs, b.attrs, (link, "attrs", -1)):
+            return False
+    if (a.type_args or b.type_args) and type(a.op) is not Op:
+        if len(a.type_args) != len(b.type_args):
+            return self.fail(
+                (link, "type_args", -1), a, b, f"{len(a.type_args)} type arguments against {len(b.type_args)}"
+            )
+        for i, (x, y) in enumerate(zip(a.type_args, b.type_args, strict=True)):
+            if not self.same_type(x, y):
+                return self.fail((link, "type_args", i), x, y, "different types")
+    push = self.stack.append
+    for i in range(len(a.args) - 1, -1, -1):
+        push((a.args[i], b.args[i], (link, "args", i)))
+    if a.op is not b.op or type(a.op) is not Op:
+        push((a.op, b.op, (link, "op", -1)))
+    return True
+
+
+def _tuple(self: Comparison, a: Tuple, b: Tuple, link: Link) -> bool:
+    if len(a.fields) != len(b.fields):
+        return self.fail(link, a, b, f"{len(a.fields)} fields against {len(b.fields)}")
+    for i in range(len(a.fields) - 1, -1, -1):
+        self.stack.append((a.fields[i], b.fields[i], (link, "fields", i)))
+    return True
+
+
+def _tuple_get_item(self: Comparison, a: TupleGetItem, b: TupleGetItem, link: Link) -> bool:
+    if a.index != b.index:
+        return self.fail((link, "index", -1), a.index, b.index, "different indices")
+    self.stack.append((a.tuple_value, b.tuple_value, (link, "tuple_value", -1)))
+    return True
+
+
+def _function(self: Comparison, a: Function, b: Function, link: Link) -> bool:
+    if len(a.params) != len(b.params):
+        return self.fail((link, "params", -1), a, b, f"{len(a.params)} parameters against {len(b.params)}")
+    for i, (x, y) in enumerate(zip(a.params, b.params, strict=True)):
+        if not self.var(x, y, (link, "params", i), True):
+            return False
+    if len(a.type_params) != len(b.type_params):
+        return self.fail(
+            (link, "type_params", -1), a, b, f"{len(a.type_params)} type parameters against {len(b.type_params)}"
+        )
+    for i, (s, t) in enumerate(zip(a.type_params, b.type_params, strict=True)):
+        if s.kind != t.kind or not self.bind(s, t, True):
+            return self.fail((link, "type_params", i), s, t, "different type parameters")
+    if not self.same_type(a.ret_type, b.ret_type):
+        return self.fail((link, "ret_type", -1), a.ret_type, b.ret_type, "different types")
+    self.stack.append((a.body, b.body, (link, "body", -1)))
+    return (a.attrs is b.attrs and not len(a.attrs)) or self.attrs(a.attrs, b.attrs, (link, "attrs", -1))
+
+
+def _let(self: Comparison, a: Let, b: Let, link: Link) -> bool:
+    self.stack.append((a.body, b.body, (link, "body", -1)))
+    self.stack.append((a.value, b.value, (link, "value", -1)))
+    return self.var(a.var, b.var, (link, "var", -1), True)
+
+
+def _match(self: Comparison, a: Match, b: Match, link: Link) -> bool:
+    if a.complete != b.complete:
+        return self.fail((link, "complete", -1), a.complete, b.complete, "one match is partial")
+    if len(a.clauses) != len(b.clauses):
+        return self.fail((link, "clauses", -1), a, b, f"{len(a.clauses)} clauses against {len(b.clauses)}")
+    for i in range(len(a.clauses) - 1, -1, -1):
+        self.stack.append((a.clauses[i], b.clauses[i], (link, "clauses", i)))
+    self.stack.append((a.data, b.data, (link, "data", -1)))
+    return True
+
+
+def _clause(self: Comparison, a: Clause, b: Clause, link: Link) -> bool:
+    self.stack.append((a.rhs, b.rhs, (link, "rhs", -1)))
+    return _pattern(self, a.lhs, b.lhs, (link, "lhs", -1))
+
+
+def _pattern(self: Comparison, a: Pattern, b: Pattern, link: Link) -> bool:
+    """Compare two match patterns, pairing the variables they bind."""
+    pairs: list[tuple[Pattern, Pattern, Link]] = [(a, b, link)]
+    while pairs:
+        p, q, link = pairs.pop()
+        if type(p) is not type(q):
+            return self.fail(link, p, q, "different patterns")
+        if isinstance(p, PatternVar) and isinstance(q, PatternVar):
+            if not self.var(p.var, q.var, (link, "var", -1), True):
+                return False
+        elif isinstance(p, (PatternConstructor, PatternTuple)) and isinstance(q, (PatternConstructor, PatternTuple)):
+            if isinstance(p, PatternConstructor) and isinstance(q, PatternConstructor):
+                if not _constructor(self, p.constructor, q.constructor, (link, "constructor", -1)):
+                    return False
+            if len(p.patterns) != len(q.patterns):
+                return self.fail(link, p, q, f"{len(p.patterns)} patterns against {len(q.patterns)}")
+            for i in range(len(p.patterns) - 1, -1, -1):
+                pairs.append((p.patterns[i], q.patterns[i], (link, "patterns", i)))
+    return True
+
+
+def _constructor(self: Comparison, a: Constructor, b: Constructor, link: Link) -> bool:
+    if a is b:
+        return True
+    if a.name_hint != b.name_hint:
+        return self.fail(link, a, b, "different constructors")
+    # The variables are those of the definition, whose other constructors do not matter here: first use pairs them.
+    one, two = type_form(TupleType(a.inputs)), type_form(TupleType(b.inputs))
+    return one.skeleton == two.skeleton or self.fail((link, "inputs", -1), a.inputs, b.inputs, "different types")
+
+
+def _type_data(self: Comparison, a: TypeData, b: TypeData, link: Link) -> bool:
+    if a.header is not b.header or a.extern != b.extern:
+        return self.fail((link, "header", -1), a.header, b.header, "different types")
+    if [c.name_hint for c in a.constructors] != [c.name_hint for c in b.constructors]:
+        return self.fail((link, "constructors", -1), a.constructors, b.constructors, "different constructors")
+    one, two = (FuncType([TupleType(c.inputs) for c in d.constructors], TupleType(), d.type_vars) for d in (a, b))
+    same = type_form(one).skeleton == type_form(two).skeleton
+    return same or self.fail((link, "constructors", -1), a.constructors, b.constructors, "different constructors")
+
+
+def _constant(self: Comparison, a: Constant, b: Constant, link: Link) -> bool:
+    return same_array(a.data, b.data) or self.fail((link, "data", -1), a, b, "different constants")
+
+
+def _global_var(self: Comparison, a: GlobalVar, b: GlobalVar, link: Link) -> bool:
+    if a.name_hint == b.name_hint and (self.by_name or self.map_free_vars or a is b):
+        return True
+    why = (
+        "different names"
+        if a.name_hint != b.name_hint
+        else "the same name of two modules; compare modules, or map free variables"
+    )
+    return self.fail(link, a, b, why)
+
+
+def _free_var(self: Comparison, a: Var, b: Var, link: Link) -> bool:
+    return self.var(a, b, link, False)
+
+
+def _fields(*names: str) -> Callable[[Comparison, Any, Any, Link], bool]:
+    """Return the comparison of a node that is just its child expressions `names`."""
+
+    def compare(self: Comparison, a: Any, b: Any, link: Link) -> bool:
+        for name in reversed(names):
+            self.stack.append((getattr(a, name), getattr(b, name), (link, name, -1)))
+        return True
+
+    return compare
+
+
+def _op(self: Comparison, a: Op, b: Op, link: Link) -> bool:
+    return a.name == b.name or self.fail(link, a, b, "different operators")
+
+
+_COMPARE: dict[type, Callable[[Comparison, Any, Any, Link], bool]] = {
+    Var: _free_var, GlobalVar: _global_var, Constant: _constant, Op: _op, Constructor: _constructor, Call: _call,
+    Tuple: _tuple, TupleGetItem: _tuple_get_item, Function: _function, Let: _let, Match: _match, Clause: _clause,
+    If: _fields("cond", "true_branch", "false_branch"), RefCreate: _fields("value"), RefRead: _fields("ref"),
+    RefWrite: _fields("ref", "value"), PatternWildcard: _pattern, PatternVar: _pattern, PatternConstructor: _pattern,
+    PatternTuple: _pattern, TypeData: _type_data,
+}  # fmt: skip
+_GRAPH = {Call, Function, Let, If, Match, RefCreate, RefRead, RefWrite, Tuple}

@@ -1,0 +1,215 @@
+"""Structural hashing: numbers that agree with structural equality and are the same in every process.
+
+`structural_hash` is sharp: it numbers the nodes and variables of a whole program in evaluation order, so it tells
+`x - y` from `y - x` and a shared node from two equal ones. `node_digest` is the number of a node by itself, kept on
+the node: all digests of a program together cost one walk, and a digest never changes with where the node stands. It
+takes all variables of one annotation for the same, so nodes with one digest may still differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from passlab.ir.adt import (
+    Clause,
+    Constructor,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    TypeData,
+    pattern_nodes,
+    pattern_vars,
+)  # fmt: skip
+from passlab.ir.attrs import Attrs
+from passlab.ir.expr import Call, Constant, Expr, Function, Match, Tuple, TupleGetItem, Var
+from passlab.ir.forms import attrs_token, bytes_token, text_token, type_form, value_token
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import TupleType, Type
+from passlab.ir.walk import CHILDREN, post_order
+
+_set = object.__setattr__
+TypeToken = Callable[[Type | None], int]
+_KIND = {kind: text_token(kind.__name__) for kind in CHILDREN}
+
+
+def array_token(data: np.ndarray[Any, Any]) -> int:
+    """Return a number for the shape, dtype and bits of an array."""
+    whole = np.ascontiguousarray(data)
+    return hash((text_token(f"{data.dtype.name}{data.shape}"), bytes_token(whole.reshape(-1).view(np.uint8))))
+
+
+def _plain_type(ty: Type | None) -> int:
+    return 0 if ty is None else type_form(ty).token
+
+
+def _any_token(value: Any) -> int:
+    """Return a token of an attribute value that is not plain."""
+    if isinstance(value, Expr):
+        return node_digest(value)
+    if isinstance(value, Type):
+        return _plain_type(value)
+    if isinstance(value, np.ndarray):
+        return array_token(value)
+    return text_token(type(value).__name__)
+
+
+def _constructor_token(node: Constructor) -> int:
+    return hash((_KIND[Constructor], text_token(node.name_hint), type_form(TupleType(node.inputs)).token))
+
+
+def _leaf(node: Expr) -> int:
+    """Return the digest of a node without children that is not a variable."""
+    kind = type(node)
+    if kind is Constant:
+        return hash((_KIND[kind], array_token(node.data)))  # type: ignore[attr-defined]
+    if kind is Constructor:
+        return _constructor_token(node)  # type: ignore[arg-type]
+    name = node.name if kind is Op else node.name_hint  # type: ignore[attr-defined]
+    return hash((_KIND[kind], text_token(name)))
+
+
+def _payload(node: Expr, type_token: TypeToken) -> tuple[int, ...]:
+    """Return the numbers of what a node is besides its children."""
+    kind = type(node)
+    if kind is Call:
+        types = () if type(node.op) is Op else map(type_token, node.type_args)  # type: ignore[attr-defined]
+        return (_KIND[kind], attrs_token(node.attrs, _any_token), len(node.args), *types)  # type: ignore[attr-defined]
+    if kind is TupleGetItem:
+        return (_KIND[kind], text_token(str(node.index)))  # type: ignore[attr-defined]
+    if kind is Function:
+        return (
+            _KIND[kind], len(node.params), attrs_token(node.attrs, _any_token),  # type: ignore[attr-defined]
+            type_token(node.ret_type), *map(type_token, node.type_params),  # type: ignore[attr-defined]
+        )  # fmt: skip
+    if kind is Match:
+        return (_KIND[kind], int(node.complete), *(pattern_token(c.lhs) for c in node.clauses))  # type: ignore[attr-defined]
+    return (_KIND[kind],)
+
+
+def pattern_token(root: Pattern) -> int:
+    """Return a number for the form of a match pattern; its variables are left out."""
+    parts: list[int] = []
+    for p in pattern_nodes(root):
+        parts.append(text_token(type(p).__name__))
+        if isinstance(p, (PatternConstructor, PatternTuple)):
+            parts.append(len(p.patterns))
+        if isinstance(p, PatternConstructor):
+            parts.append(_constructor_token(p.constructor))
+    return hash(tuple(parts))
+
+
+# ---------------------------------------------------------------- digests of single nodes
+def node_digest(root: Expr) -> int:
+    """Return the digest of a node, kept on it and on all nodes below. Linear the first time, then free."""
+    try:
+        return root._digest
+    except AttributeError:
+        pass
+    for node in post_order(root, enter=lambda n: not hasattr(n, "_digest")):
+        if hasattr(node, "_digest"):
+            continue
+        kids = CHILDREN[type(node)](node)
+        if type(node) is Var:
+            digest = hash((_KIND[Var], _plain_type(node.type_annotation)))
+        elif kids or type(node) is Tuple or type(node) is Function:
+            digest = hash((*_payload(node, _plain_type), *[kid._digest for kid in kids]))
+        else:
+            digest = _leaf(node)
+        _set(node, "_digest", digest)
+    return root._digest
+
+
+# ---------------------------------------------------------------- hashes of whole programs
+_hashes: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+
+
+class _Numbering:
+    """The walk behind `structural_hash`: each node gets a number, each variable that of its first occurrence."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, int] = {}
+        self.merged: dict[tuple[int, ...], int] = {}  # constants, projections, ...: equal ones are one
+        self.records: list[int] = []
+
+    def variable(self, item: Any) -> int:
+        """Return the number of a type variable or symbolic dimension."""
+        if item not in self.numbers:
+            self.numbers[item] = len(self.records)
+            self.records.append(0)
+        return self.numbers[item]
+
+    def type_token(self, ty: Type | None) -> int:
+        """Return the token of a type with its free variables numbered."""
+        if ty is None:
+            return 0
+        form = type_form(ty)
+        return hash((form.token, *map(self.variable, form.free))) if form.free else form.token
+
+    def walk(self, root: Expr) -> None:
+        """Number every node under `root`, in evaluation order."""
+        numbers, merged, records = self.numbers, self.merged, self.records
+        for node in post_order(root):
+            if node in numbers:
+                continue
+            kind = type(node)
+            kids = [numbers[kid] for kid in CHILDREN[kind](node)]
+            if kind is Var:
+                record = hash((_KIND[Var], self.type_token(node.type_annotation)))  # type: ignore[attr-defined]
+            elif kids and kind is not TupleGetItem:
+                record = hash((*_payload(node, self.type_token), *kids))
+            else:
+                key = (*_payload(node, self.type_token), *kids) if kids else (node_digest(node),)
+                known = merged.get(key)
+                if known is not None:
+                    numbers[node] = known
+                    continue
+                merged[key] = len(records)
+                record = hash(key)
+            numbers[node] = len(records)
+            records.append(record)
+        records.append(numbers[root])
+
+
+def structural_hash(node: Any, map_free_vars: bool = False) -> int:
+    """Return a hash of a module, expression, type, attribute record or pattern: equal structures have equal hashes.
+
+    The same in every process, and kept for nodes asked before. Free variables count by order of occurrence, so
+    `map_free_vars` changes nothing.
+    """
+    if isinstance(node, IRModule):
+        parts = [hash((text_token(name), structural_hash(f))) for name, f in node.items()]
+        types = [structural_hash(data) for data in node.type_definitions.values()]
+        return hash((len(parts), *sorted(parts), *sorted(types), attrs_token(node.attrs, _any_token)))
+    if isinstance(node, (Expr, Clause, Pattern)):
+        known = _hashes.get(node)
+        if known is None:
+            known = _hashes[node] = _program_hash(node)
+        return known
+    if isinstance(node, TypeData):
+        return hash((text_token(node.header.name_hint), node.extern, *map(structural_hash, node.constructors)))
+    if isinstance(node, Type):
+        return type_form(node).token
+    if isinstance(node, Attrs):
+        return attrs_token(node, _any_token)
+    if isinstance(node, (list, tuple)):
+        return hash((1, *map(structural_hash, node)))
+    return value_token(node, _any_token)
+
+
+def _program_hash(node: Expr | Clause | Pattern) -> int:
+    numbering = _Numbering()
+    if isinstance(node, Expr):
+        numbering.walk(node)
+    else:
+        pattern = node.lhs if isinstance(node, Clause) else node
+        numbering.records.append(pattern_token(pattern))
+        for var in pattern_vars(pattern):
+            numbering.walk(var)
+        if isinstance(node, Clause):
+            numbering.walk(node.rhs)
+    return hash(tuple(numbering.records))

@@ -1,0 +1,162 @@
+"""Canonical forms of types and attribute values: what structural equality and hashing compare.
+
+A type without variables is its own form, since equal types are one object. The form of a type with variables numbers
+them by first occurrence, so that `fn[A](A) -> A` and `fn[B](B) -> B` have one form. Tokens are 64-bit integers that are
+the same in every process. Nothing here knows expressions other than through `token_of`, which the caller gives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any as PyAny
+from typing import NamedTuple
+
+from passlab.ir.attrs import Attrs
+from passlab.ir.types import (
+    ANY,
+    FuncType,
+    IncompleteType,
+    SizeVar,
+    TensorType,
+    Type,
+    TypeRelation,
+    TypeVar,
+    type_children,
+    type_nodes,
+)  # fmt: skip
+
+_set = object.__setattr__
+_texts: dict[str, int] = {}
+
+
+def text_token(text: str) -> int:
+    """Return a 64-bit number for a text, the same in every process."""
+    token = _texts.get(text)
+    if token is None:
+        token = int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+        if len(_texts) > 100_000:
+            _texts.clear()
+        _texts[text] = token
+    return token
+
+
+def bytes_token(data: PyAny) -> int:
+    """Return a 64-bit number for the bytes of a C-contiguous buffer."""
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
+
+
+class TypeForm(NamedTuple):
+    """`skeleton` is equal for types equal up to their variables, `free` the variables to pair, in order.
+
+    `token` is a number that types with equal skeletons share.
+    """
+
+    token: int
+    skeleton: PyAny
+    free: tuple[PyAny, ...]
+
+
+def type_form(ty: Type) -> TypeForm:
+    """Return the form of a type, kept on the type. Linear in the distinct parts of the type."""
+    try:
+        form: TypeForm = ty._form
+        return form
+    except AttributeError:
+        pass
+    nodes = type_nodes(ty)
+    for node in nodes:
+        if not hasattr(node, "_token"):
+            _set(node, "_token", _token(node))
+    loose: set[Type] = set()
+    for node in nodes:
+        if _own_variables(node) or any(kid in loose for kid in type_children(node)):
+            loose.add(node)
+    form = _variable_form(ty, nodes, loose) if ty in loose else TypeForm(ty._token, ty, ())
+    _set(ty, "_form", form)
+    return form
+
+
+def _own_variables(ty: Type) -> bool:
+    if type(ty) is TensorType:
+        return ty.dynamic and any(type(dim) is SizeVar for dim in ty.shape)
+    return type(ty) in (TypeVar, IncompleteType)
+
+
+def _dim_text(dim: PyAny) -> str:
+    return "?" if dim is ANY else "v" if type(dim) is SizeVar else str(dim)
+
+
+def _token(ty: Type) -> int:
+    """Return the token of a type whose children have theirs; variables of one kind share one token."""
+    kind = type(ty)
+    if kind is TensorType:
+        return text_token(f"{ty.dtype}[{','.join(map(_dim_text, ty.shape))}]")  # type: ignore[attr-defined]
+    name = getattr(ty, "name_hint", "") if kind is not TypeVar else ""
+    if kind is TypeRelation:
+        name = f"{ty.name} {ty.num_inputs}"  # type: ignore[attr-defined]
+    head = text_token(f"{kind.__name__} {name} {int(getattr(ty, 'kind', 0))} {len(getattr(ty, 'type_params', ()))}")
+    return hash((head, *(kid._token for kid in type_children(ty))))
+
+
+def _variable_form(ty: Type, nodes: list[Type], loose: set[Type]) -> TypeForm:
+    numbers: dict[PyAny, int] = {}
+    places: dict[Type, PyAny] = {}
+    bound: set[Type] = set()
+    records: list[PyAny] = []
+    for node in nodes:
+        if node not in loose:
+            places[node] = node
+            continue
+        kind = type(node)
+        if kind in (TypeVar, IncompleteType):
+            record: PyAny = (kind, node.kind, numbers.setdefault(node, len(numbers)))  # type: ignore[attr-defined]
+        elif kind is TensorType:
+            record = (kind, node.dtype, *(  # type: ignore[attr-defined]
+                ("v", numbers.setdefault(d, len(numbers))) if type(d) is SizeVar else d for d in node.shape  # type: ignore[attr-defined]
+            ))  # fmt: skip
+        else:
+            own: tuple[PyAny, ...] = ()
+            if kind is FuncType:
+                bound.update(node.type_params)  # type: ignore[attr-defined]
+                own = (len(node.type_params), len(node.arg_types))  # type: ignore[attr-defined]
+            elif kind is TypeRelation:
+                own = (node.name, node.num_inputs, node.attrs)  # type: ignore[attr-defined]
+            record = (kind, own, *(places[kid] for kid in type_children(node)))
+        places[node] = len(records)
+        records.append(record)
+    free = tuple(v for v in numbers if v not in bound)
+    return TypeForm(ty._token, tuple(records), free)
+
+
+# ---------------------------------------------------------------- attribute values
+def value_token(value: PyAny, token_of: Callable[[PyAny], int]) -> int:
+    """Return a token of an attribute value that agrees with `attrs.same_values`; `token_of` answers for expressions.
+
+    Attribute values nest only a few levels, so this may recurse.
+    """
+    if value is None or isinstance(value, (bool, int, str)):
+        return text_token(f"{type(value).__name__} {value!r}")
+    if isinstance(value, float):
+        return text_token(f"float {'nan' if math.isnan(value) else value.hex()}")
+    if isinstance(value, tuple):
+        return hash((1, *(value_token(v, token_of) for v in value)))
+    if isinstance(value, dict):
+        return hash((2, *sorted(hash((text_token(k), value_token(v, token_of))) for k, v in value.items())))
+    return token_of(value)
+
+
+def attrs_token(attrs: Attrs | None, token_of: Callable[[PyAny], int]) -> int:
+    """Return the token of a record of attributes, kept on the record; 0 for none."""
+    if attrs is None:
+        return 0
+    try:
+        token: int = attrs._token
+        return token
+    except AttributeError:
+        pass
+    parts = [hash((text_token(k), value_token(v, token_of))) for k, v in attrs.items()]
+    token = hash((text_token(attrs.type_key), *sorted(parts)))
+    _set(attrs, "_token", token)
+    return token
