@@ -114,6 +114,16 @@ def integers(name: str, default: Any = REQUIRED, doc: str = "", *, optional: boo
     return _field(name, convert, default, doc, "list of int", optional)
 
 
+def integer_or_integers(name: str, default: Any = REQUIRED, doc: str = "") -> Field:
+    """One whole number, or a list of them: the two mean different things."""
+    many = _tuple(_int)
+
+    def convert(value: Any) -> int | tuple[int, ...]:
+        return many(value) if hasattr(value, "__iter__") and not isinstance(value, str) else _int(value)
+
+    return _field(name, convert, default, doc, "int or list of int", False)
+
+
 def numbers(name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False) -> Field:
     """A list of floating-point numbers."""
     return _field(name, _tuple(_float), default, doc, "list of float", optional)
