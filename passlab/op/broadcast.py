@@ -1,7 +1,7 @@
 """Arithmetic, bits and logic on two tensors that broadcast against each other by NumPy's rule.
 
-Integers wrap silently; dividing an integer by zero is a `RunError`. `divide`, `trunc_divide` and `trunc_mod` cut towards
-zero, `floor_divide` and `floor_mod` round down.
+Integers wrap silently; dividing an integer by zero is a `RunError`. `divide`, `trunc_divide` and `trunc_mod` cut
+towards zero, `floor_divide` and `floor_mod` round down.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def dividing_kernel(on_integers: Callable[..., Any], on_floats: Callable[..., An
             return as_array(on_floats(lhs, rhs, out=out))
         refuse_zero(rhs, lhs.size)
         made = as_array(on_integers(lhs, rhs)).astype(lhs.dtype, copy=False)
-        return made if out is None else deliver(made, out)  # type: ignore[no-any-return]
+        return made if out is None else deliver(made, out)
 
     return kernel
 
@@ -52,7 +52,11 @@ def refuse_zero(divisor: Array, count: int) -> None:
     if count and not divisor.all():
         place = tuple(int(i) for i in np.argwhere(np.asarray(divisor) == 0)[0])
         where = f" at {list(place)}" if place else ""
-        raise RunError(Diagnostic(f"integer division by zero: the divisor is 0{where}", hint="guard the divisor, or cast to a float first"))
+        raise RunError(
+            Diagnostic(
+                f"integer division by zero: the divisor is 0{where}", hint="guard the divisor, or cast to a float first"
+            )
+        )
 
 
 def truncated_quotient(lhs: Array, rhs: Array) -> Array:
@@ -61,14 +65,14 @@ def truncated_quotient(lhs: Array, rhs: Array) -> Array:
     if lhs.dtype.kind != "i":
         return made
     inexact = np.multiply(made, rhs) != lhs
-    return made + (inexact & ((lhs < 0) != (rhs < 0))).astype(lhs.dtype)  # type: ignore[no-any-return]
+    return made + (inexact & ((lhs < 0) != (rhs < 0))).astype(lhs.dtype)
 
 
 def _float_trunc_divide(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
-    return np.trunc(np.divide(lhs, rhs, out=out), out=out)  # type: ignore[no-any-return]
+    return np.trunc(np.divide(lhs, rhs, out=out), out=out)
 
 
-def _power(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
+def _power(lhs: Array, rhs: Array, out: Array | None = None) -> Any:
     """Integer powers with negative exponents are cut to integers: only 1 and -1 have one other than 0."""
     if lhs.dtype.kind == "i" and np.any(rhs < 0):
         negative = rhs < 0
@@ -79,8 +83,8 @@ def _power(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
     elif lhs.dtype.kind == "b":
         made = lhs | ~rhs
     else:
-        return np.power(lhs, rhs, out=out)  # type: ignore[no-any-return]
-    return made if out is None else deliver(made, out)  # type: ignore[no-any-return]
+        return np.power(lhs, rhs, out=out)
+    return made if out is None else deliver(made, out)
 
 
 # ---------------------------------------------------------------- gradients
@@ -122,10 +126,18 @@ def binary(name: str, kernel: Kernel, doc: str, *, level: int, warns: bool = Tru
     """Declare an operator on two tensors of one dtype that broadcast, with a result of that dtype."""
     facts.setdefault("relation", broadcast)
     example = f"{name}(%x, %y)"
-    return operator(name, ("lhs", "rhs"), pattern=OpPattern.BROADCAST, level=level, warns=warns, doc=doc, example=example, **facts)(kernel)
+    return operator(
+        name, ("lhs", "rhs"), pattern=OpPattern.BROADCAST, level=level, warns=warns, doc=doc, example=example, **facts
+    )(kernel)
 
 
-add = binary("add", binary_kernel(np.add), "The sums of elements; integers wrap.", level=1, gradient=both(lambda x, y, z, grad: (grad, grad)))
+add = binary(
+    "add",
+    binary_kernel(np.add),
+    "The sums of elements; integers wrap.",
+    level=1,
+    gradient=both(lambda x, y, z, grad: (grad, grad)),
+)
 subtract = binary(
     "subtract", binary_kernel(np.subtract, np.not_equal), "The differences of elements; integers wrap.", level=1,
     gradient=both(lambda x, y, z, grad: (grad, -grad)),
@@ -135,29 +147,47 @@ multiply = binary(
     gradient=both(lambda x, y, z, grad: (grad * y, grad * x)),
 )  # fmt: skip
 divide = binary(
-    "divide", dividing_kernel(truncated_quotient, np.divide), "The quotients of elements; those of integers are cut towards zero.", level=1,
+    "divide", dividing_kernel(truncated_quotient, np.divide),
+    "The quotients of elements; those of integers are cut towards zero.", level=1,
     gradient=both(lambda x, y, z, grad: (grad / y, -(grad * z / y))),
 )  # fmt: skip
 floor_divide = binary(
-    "floor_divide", dividing_kernel(np.floor_divide, np.floor_divide), "The quotients of elements, rounded down.", level=1, gradient=flat_in_both
+    "floor_divide",
+    dividing_kernel(np.floor_divide, np.floor_divide),
+    "The quotients of elements, rounded down.",
+    level=1,
+    gradient=flat_in_both,
 )
 trunc_divide = binary(
-    "trunc_divide", dividing_kernel(truncated_quotient, _float_trunc_divide), "The quotients of elements, cut towards zero.", level=1,
+    "trunc_divide", dividing_kernel(truncated_quotient, _float_trunc_divide),
+    "The quotients of elements, cut towards zero.", level=1,
     gradient=flat_in_both,
 )  # fmt: skip
-mod = binary("mod", dividing_kernel(np.fmod, np.fmod), "The remainders of elements, with the sign of the dividend.", level=1)
-floor_mod = binary("floor_mod", dividing_kernel(np.mod, np.mod), "The remainders of elements, with the sign of the divisor.", level=1)
-trunc_mod = binary("trunc_mod", dividing_kernel(np.fmod, np.fmod), "The remainders of elements, with the sign of the dividend.", level=1)
+mod = binary(
+    "mod", dividing_kernel(np.fmod, np.fmod), "The remainders of elements, with the sign of the dividend.", level=1
+)
+floor_mod = binary(
+    "floor_mod", dividing_kernel(np.mod, np.mod), "The remainders of elements, with the sign of the divisor.", level=1
+)
+trunc_mod = binary(
+    "trunc_mod",
+    dividing_kernel(np.fmod, np.fmod),
+    "The remainders of elements, with the sign of the dividend.",
+    level=1,
+)
 power = binary(
-    "power", binary_kernel(_power), "`lhs` raised to the power `rhs`; integers wrap, and 1 / n is cut to an integer.", level=4,
+    "power", binary_kernel(_power), "`lhs` raised to the power `rhs`; integers wrap, and 1 / n is cut to an integer.",
+    level=4,
     precision=Precision.NEVER, gradient=both(_power_grad),
 )  # fmt: skip
 maximum = binary(
-    "maximum", binary_kernel(np.maximum), "The larger element of each pair; NaN when one is NaN.", level=4, warns=False,
+    "maximum", binary_kernel(np.maximum), "The larger element of each pair; NaN when one is NaN.", level=4,
+    warns=False,
     gradient=_choose("greater_equal"),
 )  # fmt: skip
 minimum = binary(
-    "minimum", binary_kernel(np.minimum), "The smaller element of each pair; NaN when one is NaN.", level=4, warns=False,
+    "minimum", binary_kernel(np.minimum), "The smaller element of each pair; NaN when one is NaN.", level=4,
+    warns=False,
     gradient=_choose("less_equal"),
 )  # fmt: skip
 
@@ -183,8 +213,12 @@ def _shift_bool_left(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
 bitwise_and = _bits("bitwise_and", np.bitwise_and, "The bits that both integers have.")
 bitwise_or = _bits("bitwise_or", np.bitwise_or, "The bits that one of two integers has.")
 bitwise_xor = _bits("bitwise_xor", np.bitwise_xor, "The bits that exactly one of two integers has.")
-left_shift = _bits("left_shift", np.left_shift, "`lhs` with its bits moved up by `rhs`; what moves out is lost.", _shift_bool_left)
-right_shift = _bits("right_shift", np.right_shift, "`lhs` with its bits moved down by `rhs`, keeping the sign.", _shift_bool_left)
+left_shift = _bits(
+    "left_shift", np.left_shift, "`lhs` with its bits moved up by `rhs`; what moves out is lost.", _shift_bool_left
+)
+right_shift = _bits(
+    "right_shift", np.right_shift, "`lhs` with its bits moved down by `rhs`, keeping the sign.", _shift_bool_left
+)
 
 
 # ---------------------------------------------------------------- logic
@@ -193,7 +227,7 @@ def _logical(name: str, ufunc: Callable[..., Any], doc: str) -> Op:
         if lhs.dtype.kind == "b":
             return as_array(ufunc(lhs, rhs, out=out))
         made = as_array(ufunc(lhs, rhs)).astype(lhs.dtype)
-        return made if out is None else deliver(made, out)  # type: ignore[no-any-return]
+        return made if out is None else deliver(made, out)
 
     return binary(name, kernel, doc, level=4, warns=False)
 

@@ -30,7 +30,7 @@ def _cast_grad(orig: Call, grad: Expr) -> list[Expr]:
     gradient=_cast_grad, example='cast(%x, dtype="int32")',
 )  # fmt: skip
 def cast(attrs: Any, data: Array) -> Array:
-    """Convert each element to another dtype: floats to integers cut towards zero, integers wrap, bool asks for not zero."""
+    """Convert each element to another dtype: floats are cut towards zero, integers wrap, bool asks for not zero."""
     return data.astype(array_dtype(attrs.dtype), copy=False)
 
 
@@ -45,7 +45,8 @@ def _cast_like_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "cast_like", ("data", "dtype_like"), relation=_cast_like_type, pattern=OpPattern.ELEMWISE, level=3, out=False, warns=True,
+    "cast_like", ("data", "dtype_like"), relation=_cast_like_type, pattern=OpPattern.ELEMWISE, level=3, out=False,
+    warns=True,
     gradient=_cast_like_grad, example="cast_like(%x, %y)",
 )  # fmt: skip
 def cast_like(attrs: Any, data: Array, dtype_like: Array) -> Array:
@@ -59,7 +60,12 @@ def _reinterpret_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
         return None
     have, want = array_dtype(data.dtype).itemsize, array_dtype(attrs.dtype).itemsize
     if have != want:
-        refuse(f"{data.dtype} has {have} bytes an element and {attrs.dtype} has {want}", 0, expected=f"a dtype of {want} bytes", found=data.dtype)
+        refuse(
+            f"{data.dtype} has {have} bytes an element and {attrs.dtype} has {want}",
+            0,
+            expected=f"a dtype of {want} bytes",
+            found=data.dtype,
+        )
     return TensorType(data.shape, attrs.dtype)
 
 

@@ -24,9 +24,13 @@ def _comparison(name: str, ufunc: Callable[..., Any], doc: str) -> Op:
 equal = _comparison("equal", np.equal, "Whether elements are equal; NaN equals nothing.")
 not_equal = _comparison("not_equal", np.not_equal, "Whether elements differ; NaN differs from everything.")
 less = _comparison("less", np.less, "Whether each element of `lhs` is less than that of `rhs`.")
-less_equal = _comparison("less_equal", np.less_equal, "Whether each element of `lhs` is less than that of `rhs` or equal to it.")
+less_equal = _comparison(
+    "less_equal", np.less_equal, "Whether each element of `lhs` is less than that of `rhs` or equal to it."
+)
 greater = _comparison("greater", np.greater, "Whether each element of `lhs` is greater than that of `rhs`.")
-greater_equal = _comparison("greater_equal", np.greater_equal, "Whether each element of `lhs` is greater than that of `rhs` or equal to it.")
+greater_equal = _comparison(
+    "greater_equal", np.greater_equal, "Whether each element of `lhs` is greater than that of `rhs` or equal to it."
+)
 
 
 def _where_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:

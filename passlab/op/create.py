@@ -15,7 +15,11 @@ from passlab.op.dtypes import Array, array_dtype, guard_size
 from passlab.op.fields import attrs, dims, dtype
 from passlab.op.relations import identity, refuse, tensor
 
-INIT = attrs("InitOpAttrs", dims("shape", optional=True, doc="the shape of the result"), dtype("dtype", "", doc="the dtype of the result"))
+INIT = attrs(
+    "InitOpAttrs",
+    dims("shape", optional=True, doc="the shape of the result"),
+    dtype("dtype", "", doc="the dtype of the result"),
+)
 
 
 def shape_argument(shape: Any) -> tuple[Any, ...] | Expr:
@@ -116,7 +120,8 @@ def _full_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "full", ("fill_value",), attrs=INIT, relation=_full_type, pattern=OpPattern.ELEMWISE, level=3, out=False, warns=True,
+    "full", ("fill_value",), attrs=INIT, relation=_full_type, pattern=OpPattern.ELEMWISE, level=3, out=False,
+    warns=True,
     face=_full_face, gradient=_full_grad, example='full(%v, shape=[2, 3], dtype="float32")',
 )  # fmt: skip
 def full(attrs: Any, fill_value: Array) -> Array:
@@ -136,7 +141,8 @@ def _full_like_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "full_like", ("data", "fill_value"), relation=_full_like_type, pattern=OpPattern.ELEMWISE, level=3, out=False, warns=True,
+    "full_like", ("data", "fill_value"), relation=_full_like_type, pattern=OpPattern.ELEMWISE, level=3, out=False,
+    warns=True,
     gradient=_full_like_grad, example="full_like(%x, %v)",
 )  # fmt: skip
 def full_like(attrs: Any, data: Array, fill_value: Array) -> Array:

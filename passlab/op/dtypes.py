@@ -28,6 +28,7 @@ def array_dtype(name: str) -> np.dtype[Any]:
         return _known[name]
     except KeyError:
         pass
+    found: np.dtype[Any]
     if name in _EXTENDED:
         found = np.dtype(getattr(_ml_dtypes(name), name))
     else:
@@ -43,7 +44,9 @@ def _ml_dtypes(name: str) -> Any:
     try:
         return importlib.import_module("ml_dtypes")
     except ImportError:
-        raise MissingPackageError(Diagnostic(f"{name} needs the package `ml_dtypes`", hint="pip install ml_dtypes")) from None
+        raise MissingPackageError(
+            Diagnostic(f"{name} needs the package `ml_dtypes`", hint="pip install ml_dtypes")
+        ) from None
 
 
 def is_float(dtype: Any) -> bool:

@@ -42,7 +42,7 @@ def calculus_kernel(function: Callable[..., Any], *, widen_half: bool = False) -
         if dtype.kind == "f" and not (widen_half and dtype == F16):
             return as_array(function(data, out=out))
         made = as_array(function(data.astype(_wide(dtype)))).astype(dtype)
-        return made if out is None else deliver(made, out)  # type: ignore[no-any-return]
+        return made if out is None else deliver(made, out)
 
     return kernel
 
@@ -53,7 +53,7 @@ def _rounding_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
         if is_float(data.dtype):
             return as_array(function(data, out=out))
-        return data if out is None else deliver(data, out)  # type: ignore[no-any-return]
+        return data if out is None else deliver(data, out)
 
     return kernel
 
@@ -65,7 +65,9 @@ def elementwise(name: str, kernel: Callable[..., Any], doc: str, *, level: int, 
     return operator(name, ("data",), relation=identity, pattern=OpPattern.ELEMWISE, level=level, **facts)(kernel)
 
 
-def calculus(name: str, function: Callable[..., Any], doc: str, *, level: int = 1, widen_half: bool = False, **facts: Any) -> Op:
+def calculus(
+    name: str, function: Callable[..., Any], doc: str, *, level: int = 1, widen_half: bool = False, **facts: Any
+) -> Op:
     """Declare a function of calculus."""
     return elementwise(name, calculus_kernel(function, widen_half=widen_half), doc, level=level, warns=True, **facts)
 
@@ -79,17 +81,17 @@ def _sigmoid(data: Array, out: Array | None = None) -> Array:
 
 
 def _rsqrt(data: Array, out: Array | None = None) -> Array:
-    return np.reciprocal(np.sqrt(data, out=out), out=out)  # type: ignore[no-any-return]
+    return np.reciprocal(np.sqrt(data, out=out), out=out)
 
 
 def _erf(data: Array, out: Array | None = None) -> Array:
     from scipy.special import erf  # loaded here because it costs more than everything else together
 
-    return erf(data, out=out)  # type: ignore[no-any-return]
+    return erf(data, out=out)
 
 
 def _round(data: Array, out: Array | None = None) -> Array:
-    return np.rint(data, out=out)  # type: ignore[no-any-return]
+    return np.rint(data, out=out)
 
 
 # ---------------------------------------------------------------- gradients
@@ -140,32 +142,64 @@ FLAT = _grad(lambda x, y, grad: _zero(x))  # the gradient of steps: zero whereve
 
 # ---------------------------------------------------------------- declarations
 exp = calculus(
-    "exp", np.exp, "The exponential of each element.", precision=Precision.NEVER, gradient=_grad(lambda x, y, grad: grad * call("exp", x))
+    "exp",
+    np.exp,
+    "The exponential of each element.",
+    precision=Precision.NEVER,
+    gradient=_grad(lambda x, y, grad: grad * call("exp", x)),
 )
-log = calculus("log", np.log, "The natural logarithm of each element.", gradient=_grad(lambda x, y, grad: grad * _one(x) / x))
+log = calculus(
+    "log", np.log, "The natural logarithm of each element.", gradient=_grad(lambda x, y, grad: grad * _one(x) / x)
+)
 log2 = calculus("log2", np.log2, "The logarithm to base 2 of each element.", gradient=_log_to(2))
 log10 = calculus("log10", np.log10, "The logarithm to base 10 of each element.", gradient=_log_to(10))
 sqrt = calculus("sqrt", np.sqrt, "The square root of each element.", gradient=_grad(_sqrt_grad))
 rsqrt = calculus("rsqrt", _rsqrt, "One over the square root of each element.", gradient=_grad(_rsqrt_grad))
-sin = calculus("sin", np.sin, "The sine of each element (radians).", gradient=_grad(lambda x, y, grad: grad * call("cos", x)))
+sin = calculus(
+    "sin", np.sin, "The sine of each element (radians).", gradient=_grad(lambda x, y, grad: grad * call("cos", x))
+)
 cos = calculus(
-    "cos", np.cos, "The cosine of each element (radians).", gradient=_grad(lambda x, y, grad: grad * (-_one(x) * call("sin", x)))
+    "cos",
+    np.cos,
+    "The cosine of each element (radians).",
+    gradient=_grad(lambda x, y, grad: grad * (-_one(x) * call("sin", x))),
 )
 tan = calculus(
-    "tan", np.tan, "The tangent of each element (radians).", gradient=_grad(lambda x, y, grad: grad / (call("cos", x) * call("cos", x)))
+    "tan",
+    np.tan,
+    "The tangent of each element (radians).",
+    gradient=_grad(lambda x, y, grad: grad / (call("cos", x) * call("cos", x))),
 )
 asin = calculus(
-    "asin", np.arcsin, "The inverse sine of each element.", gradient=_grad(lambda x, y, grad: grad / call("sqrt", _one_minus_square(x)))
+    "asin",
+    np.arcsin,
+    "The inverse sine of each element.",
+    gradient=_grad(lambda x, y, grad: grad / call("sqrt", _one_minus_square(x))),
 )
 acos = calculus(
-    "acos", np.arccos, "The inverse cosine of each element.", gradient=_grad(lambda x, y, grad: -grad / call("sqrt", _one_minus_square(x)))
+    "acos",
+    np.arccos,
+    "The inverse cosine of each element.",
+    gradient=_grad(lambda x, y, grad: -grad / call("sqrt", _one_minus_square(x))),
 )
 atan = calculus(
-    "atan", np.arctan, "The inverse tangent of each element.", gradient=_grad(lambda x, y, grad: grad / (_one(x) + x * x))
+    "atan",
+    np.arctan,
+    "The inverse tangent of each element.",
+    gradient=_grad(lambda x, y, grad: grad / (_one(x) + x * x)),
 )
-sinh = calculus("sinh", np.sinh, "The hyperbolic sine of each element.", gradient=_grad(lambda x, y, grad: grad * call("cosh", x)))
-cosh = calculus("cosh", np.cosh, "The hyperbolic cosine of each element.", gradient=_grad(lambda x, y, grad: grad * call("sinh", x)))
-tanh = calculus("tanh", np.tanh, "The hyperbolic tangent of each element.", gradient=_grad(lambda x, y, grad: grad * _one_minus_square(y)))
+sinh = calculus(
+    "sinh", np.sinh, "The hyperbolic sine of each element.", gradient=_grad(lambda x, y, grad: grad * call("cosh", x))
+)
+cosh = calculus(
+    "cosh", np.cosh, "The hyperbolic cosine of each element.", gradient=_grad(lambda x, y, grad: grad * call("sinh", x))
+)
+tanh = calculus(
+    "tanh",
+    np.tanh,
+    "The hyperbolic tangent of each element.",
+    gradient=_grad(lambda x, y, grad: grad * _one_minus_square(y)),
+)
 asinh = calculus(
     "asinh", np.arcsinh, "The inverse hyperbolic sine of each element.",
     gradient=_grad(lambda x, y, grad: grad / call("sqrt", x * x + _one(x))),
@@ -183,18 +217,35 @@ sigmoid = calculus(
     gradient=_grad(lambda x, y, grad: grad * y * (_one(y) - y)),
 )  # fmt: skip
 erf = calculus(
-    "erf", _erf, "The error function of each element.", widen_half=True, precision=Precision.NEVER, gradient=_grad(_erf_grad)
+    "erf",
+    _erf,
+    "The error function of each element.",
+    widen_half=True,
+    precision=Precision.NEVER,
+    gradient=_grad(_erf_grad),
 )
 
-floor = elementwise("floor", _rounding_kernel(np.floor), "The largest integer not above each element.", level=3, gradient=FLAT)
-ceil = elementwise("ceil", _rounding_kernel(np.ceil), "The smallest integer not below each element.", level=3, gradient=FLAT)
-trunc = elementwise("trunc", _rounding_kernel(np.trunc), "Each element cut to an integer, towards zero.", level=3, gradient=FLAT)
-round = elementwise("round", _rounding_kernel(_round), "The integer nearest to each element; halves go to the even one.", level=3, gradient=FLAT)
+floor = elementwise(
+    "floor", _rounding_kernel(np.floor), "The largest integer not above each element.", level=3, gradient=FLAT
+)
+ceil = elementwise(
+    "ceil", _rounding_kernel(np.ceil), "The smallest integer not below each element.", level=3, gradient=FLAT
+)
+trunc = elementwise(
+    "trunc", _rounding_kernel(np.trunc), "Each element cut to an integer, towards zero.", level=3, gradient=FLAT
+)
+round_ = elementwise(
+    "round",
+    _rounding_kernel(_round),
+    "The integer nearest to each element; halves go to the even one.",
+    level=3,
+    gradient=FLAT,
+)
 
 
 def _negative_kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
     if data.dtype.kind == "b":  # in arithmetic modulo 2, -1 is 1
-        return data if out is None else deliver(data, out)  # type: ignore[no-any-return]
+        return data if out is None else deliver(data, out)
     return as_array(np.negative(data, out=out))
 
 
@@ -204,7 +255,7 @@ def _abs_kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
 
 def _sign_kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
     if data.dtype.kind == "b":
-        return data if out is None else deliver(data, out)  # type: ignore[no-any-return]
+        return data if out is None else deliver(data, out)
     return as_array(np.sign(data, out=out))
 
 
@@ -212,10 +263,31 @@ def _copy_kernel(attrs: Any, data: Array) -> Array:
     return data.copy()
 
 
-negative = elementwise("negative", _negative_kernel, "Each element negated; the smallest integer stays itself.", level=3, gradient=_grad(lambda x, y, grad: -grad))
-abs = elementwise("abs", _abs_kernel, "The absolute value of each element; that of the smallest integer is itself.", level=3, gradient=_grad(_abs_grad))
-sign = elementwise("sign", quiet(_sign_kernel), "-1, 0 or 1 by the sign of each element; NaN stays NaN.", level=3, gradient=FLAT)
-copy = elementwise("copy", _copy_kernel, "The same tensor, in memory of its own.", level=3, out=False, gradient=_grad(lambda x, y, grad: grad))
+negative = elementwise(
+    "negative",
+    _negative_kernel,
+    "Each element negated; the smallest integer stays itself.",
+    level=3,
+    gradient=_grad(lambda x, y, grad: -grad),
+)
+abs_ = elementwise(
+    "abs",
+    _abs_kernel,
+    "The absolute value of each element; that of the smallest integer is itself.",
+    level=3,
+    gradient=_grad(_abs_grad),
+)
+sign = elementwise(
+    "sign", quiet(_sign_kernel), "-1, 0 or 1 by the sign of each element; NaN stays NaN.", level=3, gradient=FLAT
+)
+copy = elementwise(
+    "copy",
+    _copy_kernel,
+    "The same tensor, in memory of its own.",
+    level=3,
+    out=False,
+    gradient=_grad(lambda x, y, grad: grad),
+)
 
 
 def _clip_face(a: Any, a_min: float, a_max: float) -> Call:
@@ -232,7 +304,7 @@ def _clip_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 def _bound(value: float, dtype: np.dtype[Any]) -> Any:
-    """A bound of `clip` in the dtype of the data: cut to an integer and held in its range where that is an integer type."""
+    """A bound of `clip` in the dtype of the data: cut to an integer, and held in range, where that is an integer type."""
     if is_float(dtype):
         return dtype.type(value)
     info = np.iinfo(dtype) if dtype.kind != "b" else None
@@ -265,14 +337,16 @@ def _test_kernel(function: Callable[..., Any], on_integers: bool) -> Callable[..
         if is_float(data.dtype):
             return as_array(function(data, out=out))
         made = np.full(data.shape, on_integers)
-        return made if out is None else deliver(made, out)  # type: ignore[no-any-return]
+        return made if out is None else deliver(made, out)
 
     return kernel
 
 
 def _test(name: str, function: Callable[..., Any], on_integers: bool, doc: str) -> Op:
     kernel = _test_kernel(function, on_integers)
-    return operator(name, ("data",), relation=_to_bool, pattern=OpPattern.ELEMWISE, level=3, example=f"{name}(%x)", doc=doc)(kernel)
+    return operator(
+        name, ("data",), relation=_to_bool, pattern=OpPattern.ELEMWISE, level=3, example=f"{name}(%x)", doc=doc
+    )(kernel)
 
 
 isnan = _test("isnan", np.isnan, False, "Whether each element is NaN.")
@@ -284,7 +358,7 @@ def _logical_not_kernel(attrs: Any, data: Array, *, out: Array | None = None) ->
     if data.dtype.kind == "b":
         return as_array(np.logical_not(data, out=out))
     made = np.logical_not(data).astype(data.dtype)
-    return made if out is None else deliver(made, out)  # type: ignore[no-any-return]
+    return made if out is None else deliver(made, out)
 
 
 def _whole_numbers(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
@@ -294,10 +368,14 @@ def _whole_numbers(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
     return data
 
 
-logical_not = elementwise("logical_not", _logical_not_kernel, "Whether each element is zero (false), in its own dtype.", level=4)
+logical_not = elementwise(
+    "logical_not", _logical_not_kernel, "Whether each element is zero (false), in its own dtype.", level=4
+)
 
 
-@operator("bitwise_not", ("data",), relation=_whole_numbers, pattern=OpPattern.ELEMWISE, level=4, example="bitwise_not(%x)")
+@operator(
+    "bitwise_not", ("data",), relation=_whole_numbers, pattern=OpPattern.ELEMWISE, level=4, example="bitwise_not(%x)"
+)
 def bitwise_not(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
     """Each bit of each integer inverted."""
     return as_array(np.invert(data, out=out))

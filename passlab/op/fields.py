@@ -44,7 +44,7 @@ def _float(value: Any) -> float:
 
 
 def _bool(value: Any) -> bool:
-    if isinstance(value, (str, float)) or not hasattr(value, "__bool__") and not isinstance(value, int):
+    if isinstance(value, (str, float)) or (not hasattr(value, "__bool__") and not isinstance(value, int)):
         raise TypeError(f"True or False is needed, not {type(value).__name__}")
     return bool(value)
 
@@ -83,14 +83,16 @@ def boolean(name: str, default: Any = REQUIRED, doc: str = "") -> Field:
     return _field(name, _bool, default, doc, "bool", False)
 
 
-def text(name: str, default: Any = REQUIRED, doc: str = "", *, choices: tuple[str, ...] = (), optional: bool = False) -> Field:
+def text(
+    name: str, default: Any = REQUIRED, doc: str = "", *, choices: tuple[str, ...] = (), optional: bool = False
+) -> Field:
     """A string, one of `choices` when they are given."""
 
     def convert(value: Any) -> str:
-        value = _str(value)
-        if choices and value not in choices:
-            raise ValueError(f"{value!r} is not one of {', '.join(map(repr, choices))}")
-        return value
+        found = _str(value)
+        if choices and found not in choices:
+            raise ValueError(f"{found!r} is not one of {', '.join(map(repr, choices))}")
+        return found
 
     return _field(name, convert, default, doc, "str" if not choices else " | ".join(map(repr, choices)), optional)
 
@@ -104,7 +106,9 @@ def dtype(name: str, default: Any = REQUIRED, doc: str = "") -> Field:
     return Field(name, convert, default, doc, "dtype")
 
 
-def integers(name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False, scalar_ok: bool = False) -> Field:
+def integers(
+    name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False, scalar_ok: bool = False
+) -> Field:
     """A list of whole numbers; with `scalar_ok` one number stands for a list of one."""
     many = _tuple(_int)
 

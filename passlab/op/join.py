@@ -28,7 +28,12 @@ def _one_kind(fields: list[TensorType]) -> None:
         if field.dtype != fields[0].dtype:
             refuse(f"field {i} has another dtype than field 0", 0, expected=fields[0].dtype, found=field.dtype)
         if len(field.shape) != len(fields[0].shape):
-            refuse(f"field {i} has {len(field.shape)} dimensions and field 0 has {len(fields[0].shape)}", 0, expected=fields[0], found=field)
+            refuse(
+                f"field {i} has {len(field.shape)} dimensions and field 0 has {len(fields[0].shape)}",
+                0,
+                expected=fields[0],
+                found=field,
+            )
 
 
 def joined_dim(dims: Sequence[Dim], at: int) -> Dim:
@@ -50,7 +55,10 @@ def concatenate_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     _one_kind(fields)
     shapes = [field.shape for field in fields]
     axis = normal_axis(attrs.axis, len(shapes[0]))
-    out = [total(dims) if at == axis else dims[0] if len(set(dims)) == 1 else joined_dim(dims, at) for at, dims in enumerate(zip(*shapes, strict=True))]
+    out = [
+        total(dims) if at == axis else dims[0] if len(set(dims)) == 1 else joined_dim(dims, at)
+        for at, dims in enumerate(zip(*shapes, strict=True))
+    ]
     return TensorType(tuple(out), fields[0].dtype)
 
 
@@ -169,7 +177,8 @@ def _split_grad(orig: Call, grad: Expr) -> list[Expr]:
     "split", ("data",),
     attrs=attrs(
         "SplitAttrs",
-        integer_or_integers("indices_or_sections", doc="a number of equal sections, or the indices before which to cut"),
+        integer_or_integers("indices_or_sections",
+        doc="a number of equal sections, or the indices before which to cut"),
         integer("axis", 0, doc="the dimension to part"),
     ),
     relation=_split_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_split_face, gradient=_split_grad,
@@ -208,7 +217,8 @@ def _meshgrid_face(data: Any, indexing: str = "ij") -> TupleWrapper:
 
 @operator(
     "meshgrid", ("data",),
-    attrs=attrs("MeshgridAttrs", text("indexing", "ij", doc="the order of the dimensions: matrix or Cartesian", choices=("ij", "xy"))),
+    attrs=attrs("MeshgridAttrs",
+    text("indexing", "ij", doc="the order of the dimensions: matrix or Cartesian", choices=("ij", "xy"))),
     relation=_meshgrid_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_meshgrid_face,
     example="meshgrid((%v, %v))",
 )  # fmt: skip

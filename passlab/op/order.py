@@ -43,8 +43,11 @@ def _transpose_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "transpose", ("data",), attrs=attrs("TransposeAttrs", integers("axes", optional=True, doc="the new order of the dimensions, None to reverse them")),
-    relation=_transpose_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_transpose_face, gradient=_transpose_grad,
+    "transpose", ("data",),
+    attrs=attrs("TransposeAttrs",
+    integers("axes", optional=True, doc="the new order of the dimensions, None to reverse them")),
+    relation=_transpose_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_transpose_face,
+    gradient=_transpose_grad,
     example="transpose(%x, axes=[1, 0])",
 )  # fmt: skip
 def transpose(attrs: Any, data: Array) -> Array:
@@ -69,8 +72,10 @@ def _reverse_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "reverse", ("data",), attrs=attrs("ReverseAttrs", integer("axis", None, doc="the dimension to turn round (0 when None)")),
-    relation=_reverse_type, pattern=OpPattern.INJECTIVE, level=3, out=False, gradient=_reverse_grad, example="reverse(%x, axis=0)",
+    "reverse", ("data",),
+    attrs=attrs("ReverseAttrs", integer("axis", None, doc="the dimension to turn round (0 when None)")),
+    relation=_reverse_type, pattern=OpPattern.INJECTIVE, level=3, out=False, gradient=_reverse_grad,
+    example="reverse(%x, axis=0)",
 )  # fmt: skip
 def reverse(attrs: Any, data: Array) -> Array:
     """Turn the elements along one dimension round."""
@@ -94,11 +99,13 @@ def _reverse_sequence_type(types: Sequence[Type], attrs: Any, reporter: Reporter
 
 @operator(
     "reverse_sequence", ("data", "seq_lengths"),
-    attrs=attrs("ReverseSequenceAttrs", integer("seq_axis", 1, doc="the dimension to turn round"), integer("batch_axis", 0, doc="the dimension of batches")),
-    relation=_reverse_sequence_type, pattern=OpPattern.INJECTIVE, level=3, out=False, example="reverse_sequence(%x, %lengths)",
+    attrs=attrs("ReverseSequenceAttrs", integer("seq_axis", 1, doc="the dimension to turn round"),
+    integer("batch_axis", 0, doc="the dimension of batches")),
+    relation=_reverse_sequence_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
+    example="reverse_sequence(%x, %lengths)",
 )  # fmt: skip
 def reverse_sequence(attrs: Any, data: Array, seq_lengths: Array) -> Array:
-    """Turn the first `seq_lengths[b]` elements of each batch b round along one dimension; lengths beyond it mean all of it."""
+    """Turn the first `seq_lengths[b]` elements of each batch b round along one dimension; longer lengths mean all."""
     extent = data.shape[attrs.seq_axis]
     lengths = np.minimum(seq_lengths, extent).astype(np.int64)[:, None]
     steps = np.arange(extent)[None, :]
@@ -126,7 +133,13 @@ def _permutation_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
 def invert_permutation(attrs: Any, data: Array) -> Array:
     """The permutation that undoes a permutation of 0..n-1. Raises `RunError` when `data` is none."""
     if not np.array_equal(np.sort(data), np.arange(data.size)):
-        raise RunError(Diagnostic("the data is not a permutation", expected=f"each of 0..{data.size - 1} once", found=np.array2string(data, threshold=20)))
+        raise RunError(
+            Diagnostic(
+                "the data is not a permutation",
+                expected=f"each of 0..{data.size - 1} once",
+                found=np.array2string(data, threshold=20),
+            )
+        )
     made = np.empty_like(data)
     made[data] = np.arange(data.size, dtype=data.dtype)
     return made

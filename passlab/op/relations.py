@@ -7,15 +7,17 @@ input through `reporter.assign`. Illegal uses raise `RelationError`, which infer
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.op import Reporter
 from passlab.ir.types import ANY, Dim, IncompleteType, Shape, TensorType, TupleType, Type
 
 
-def refuse(message: str, argument: int | None = None, *, expected: object = None, found: object = None, hint: str | None = None) -> NoReturn:
-    """Raise the `RelationError` that says why an operator cannot be used so; `argument` is the number of the input at fault."""
+def refuse(
+    message: str, argument: int | None = None, *, expected: object = None, found: object = None, hint: str | None = None
+) -> NoReturn:
+    """Raise the `RelationError` that says why an operator cannot be used so; `argument` numbers the input at fault."""
     sides = [None if side is None else str(side) for side in (expected, found)]
     raise RelationError(Diagnostic(message, expected=sides[0], found=sides[1], hint=hint), argument)
 
@@ -53,16 +55,25 @@ def tensor_fields(types: Sequence[Type], index: int, name: str = "data") -> list
 def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
     """Return `axis` counted from 0. Raises `RelationError` when it is outside [-rank, rank)."""
     if not -rank <= axis < rank:
-        refuse(f"{what} {axis} is outside the rank {rank}", 0, hint=f"allowed: {-rank}..{rank - 1}" if rank else "a scalar has no axis")
+        refuse(
+            f"{what} {axis} is outside the rank {rank}",
+            0,
+            hint=f"allowed: {-rank}..{rank - 1}" if rank else "a scalar has no axis",
+        )
     return axis % rank
 
 
 def normal_axes(axes: Iterable[int], rank: int, what: str = "axis") -> tuple[int, ...]:
-    """Return `axes` counted from 0, in the given order. Raises `RelationError` for one outside the rank or given twice."""
+    """Return `axes` counted from 0, in their order. Raises `RelationError` for one outside the rank or given twice."""
     found = tuple([normal_axis(axis, rank, what) for axis in axes])
     if len(set(found)) != len(found):
         refuse(f"{what} names a dimension twice", 0, found=list(axes))
     return found
+
+
+def concrete(shape: Shape) -> tuple[int, ...]:
+    """Return a shape that was found at run time, where every dimension is a number, as such."""
+    return cast("tuple[int, ...]", shape)
 
 
 def product(dims: Iterable[Dim]) -> Dim:
@@ -97,7 +108,13 @@ def join_dim(a: Dim, b: Dim) -> Dim | None:
 def same_dtype(a: TensorType, b: TensorType, index: int = 1) -> None:
     """Raise `RelationError` unless both tensors have one dtype."""
     if a.dtype != b.dtype:
-        refuse(f"data types {a.dtype} and {b.dtype} do not match", index, expected=a.dtype, found=b.dtype, hint="cast one of them with `cast`")
+        refuse(
+            f"data types {a.dtype} and {b.dtype} do not match",
+            index,
+            expected=a.dtype,
+            found=b.dtype,
+            hint="cast one of them with `cast`",
+        )
 
 
 def broadcast_dim(a: Dim, b: Dim) -> Dim | None:
@@ -127,7 +144,11 @@ def broadcast_shape(a: TensorType, b: TensorType) -> Shape:
         joined = broadcast_dim(long[offset + i], dim)
         if joined is None:
             raise RelationError(
-                Diagnostic(f"Incompatible broadcast type {a} and {b}", notes=((f"dimension {offset + i} is {long[offset + i]} against {dim}", None),)), 1
+                Diagnostic(
+                    f"Incompatible broadcast type {a} and {b}",
+                    notes=((f"dimension {offset + i} is {long[offset + i]} against {dim}", None),),
+                ),
+                1,
             )
         out[offset + i] = joined
     return tuple(out)

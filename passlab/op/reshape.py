@@ -11,11 +11,15 @@ from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, integers
-from passlab.op.relations import normal_axes, product, refuse, tensor
+from passlab.op.relations import concrete, normal_axes, product, refuse, tensor
 
 RESHAPE = attrs(
     "ReshapeAttrs",
-    integers("newshape", doc="the new shape; 0 copies a dimension, -1 is inferred, -2 copies the rest, -3 joins two, -4 splits one into the next two"),
+    integers(
+        "newshape",
+        doc="the new shape; 0 copies a dimension, -1 is inferred, -2 copies the rest, -3 joins two, "
+        "-4 splits one into the next two",
+    ),
     boolean("allowzero", False, doc="whether 0 means a dimension of no elements"),
 )
 
@@ -36,7 +40,11 @@ class _Reshaping:
     def take(self, code: int) -> Dim:
         """Consume one dimension of the old shape."""
         if self.used >= len(self.shape):
-            refuse(f"the code {code} of newshape needs a dimension that the data does not have", 0, found=f"{len(self.shape)} dimensions")
+            refuse(
+                f"the code {code} of newshape needs a dimension that the data does not have",
+                0,
+                found=f"{len(self.shape)} dimensions",
+            )
         self.used += 1
         return self.shape[self.used - 1]
 
@@ -101,7 +109,11 @@ class _Reshaping:
         known = product(self.sizes)
         if type(left) is int and type(known) is int:
             if known == 0 or left % known:
-                refuse(f"the dimension -1 cannot be inferred: {left} elements in rows of {known}", 0, found=list(self.newshape))
+                refuse(
+                    f"the dimension -1 cannot be inferred: {left} elements in rows of {known}",
+                    0,
+                    found=list(self.newshape),
+                )
             self.out[self.unknown] = left // known
         elif len(self.rest) == 1 and not self.sizes and self.used == len(self.shape):
             self.out[self.unknown] = self.rest[0]
@@ -125,7 +137,12 @@ def infer_newshape(shape: Shape, newshape: Sequence[Dim], allowzero: bool = Fals
     out = _Reshaping(shape, newshape, allowzero).run()
     before, after = product(shape), product(out)
     if type(before) is int and type(after) is int and before != after:
-        refuse(f"{before} elements cannot be reshaped into {after}", 0, expected=f"{before} elements", found=f"the shape {list(out)}")
+        refuse(
+            f"{before} elements cannot be reshaped into {after}",
+            0,
+            expected=f"{before} elements",
+            found=f"the shape {list(out)}",
+        )
     return out[::-1] if reverse else out
 
 
@@ -154,12 +171,16 @@ def reshape_back(orig: Call, grad: Expr) -> list[Expr]:
 )  # fmt: skip
 def reshape(attrs: Any, data: Array) -> Array:
     """The elements in a new shape; see `newshape` for its codes."""
-    return data.reshape(infer_newshape(data.shape, attrs.newshape, attrs.allowzero))
+    return data.reshape(concrete(infer_newshape(data.shape, attrs.newshape, attrs.allowzero)))
 
 
 def _reverse_reshape_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
-    return None if data is None else TensorType(infer_newshape(data.shape, attrs.newshape, attrs.allowzero, reverse=True), data.dtype)
+    return (
+        None
+        if data is None
+        else TensorType(infer_newshape(data.shape, attrs.newshape, attrs.allowzero, reverse=True), data.dtype)
+    )
 
 
 def _reverse_reshape_face(data: Any, newshape: Any) -> Call:
@@ -168,12 +189,13 @@ def _reverse_reshape_face(data: Any, newshape: Any) -> Call:
 
 
 @operator(
-    "contrib_reverse_reshape", ("data",), attrs=RESHAPE, relation=_reverse_reshape_type, pattern=OpPattern.INJECTIVE, level=10, out=False,
+    "contrib_reverse_reshape", ("data",), attrs=RESHAPE, relation=_reverse_reshape_type, pattern=OpPattern.INJECTIVE,
+    level=10, out=False,
     face=_reverse_reshape_face, gradient=reshape_back, example="contrib_reverse_reshape(%x, newshape=[-1, 0])",
 )  # fmt: skip
 def reverse_reshape(attrs: Any, data: Array) -> Array:
     """The elements in a new shape whose codes are read from the right."""
-    return data.reshape(infer_newshape(data.shape, attrs.newshape, attrs.allowzero, reverse=True))
+    return data.reshape(concrete(infer_newshape(data.shape, attrs.newshape, attrs.allowzero, reverse=True)))
 
 
 # ---------------------------------------------------------------- reshape_like
@@ -197,7 +219,12 @@ def _reshape_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) ->
     out = _reshape_like_shape(data.shape, like.shape, attrs)
     before, after = product(data.shape), product(out)
     if type(before) is int and type(after) is int and before != after:
-        refuse(f"{before} elements cannot be reshaped into {after}", 0, expected=f"{before} elements", found=f"the shape {list(out)}")
+        refuse(
+            f"{before} elements cannot be reshaped into {after}",
+            0,
+            expected=f"{before} elements",
+            found=f"the shape {list(out)}",
+        )
     return TensorType(out, data.dtype)
 
 
@@ -220,7 +247,7 @@ def _reshape_like_grad(orig: Call, grad: Expr) -> list[Expr]:
 )  # fmt: skip
 def reshape_like(attrs: Any, data: Array, shape_like: Array) -> Array:
     """`data` with the dimensions [lhs_begin, lhs_end) replaced by those [rhs_begin, rhs_end) of `shape_like`."""
-    return data.reshape(_reshape_like_shape(data.shape, shape_like.shape, attrs))
+    return data.reshape(concrete(_reshape_like_shape(data.shape, shape_like.shape, attrs)))
 
 
 # ---------------------------------------------------------------- dimensions of size 1
@@ -232,11 +259,13 @@ def _expand_dims_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
 def _expanded(shape: Shape, attrs: Any) -> Shape:
     rank, axis, count = len(shape), attrs.axis, attrs.num_newaxis
     if not -rank - 1 <= axis <= rank:
-        refuse(f"axis {axis} is outside the rank {rank} of the data and its end", 0, hint=f"allowed: {-rank - 1}..{rank}")
+        refuse(
+            f"axis {axis} is outside the rank {rank} of the data and its end", 0, hint=f"allowed: {-rank - 1}..{rank}"
+        )
     if count < 0:
         refuse(f"num_newaxis is {count}", 0, expected="a number of new dimensions")
     at = axis if axis >= 0 else axis + rank + 1
-    return shape[:at] + (1,) * count + shape[at:]
+    return (*shape[:at], *([1] * count), *shape[at:])
 
 
 def _expand_dims_face(data: Any, axis: Any, num_newaxis: int = 1) -> Call:
@@ -255,12 +284,13 @@ def _expand_dims_face(data: Any, axis: Any, num_newaxis: int = 1) -> Call:
         integer("axis", doc="where the new dimensions go; negative counts from the end of the result's place"),
         integer("num_newaxis", 1, doc="how many"),
     ),
-    relation=_expand_dims_type, pattern=OpPattern.BROADCAST, level=1, out=False, face=_expand_dims_face, gradient=reshape_back,
+    relation=_expand_dims_type, pattern=OpPattern.BROADCAST, level=1, out=False, face=_expand_dims_face,
+    gradient=reshape_back,
     example="expand_dims(%x, axis=0)",
 )  # fmt: skip
 def expand_dims(attrs: Any, data: Array) -> Array:
     """Put dimensions of size 1 in at one place."""
-    return data.reshape(_expanded(data.shape, attrs))
+    return data.reshape(concrete(_expanded(data.shape, attrs)))
 
 
 def squeezed(shape: Shape, axis: Sequence[int] | None) -> Shape:
@@ -272,7 +302,12 @@ def squeezed(shape: Shape, axis: Sequence[int] | None) -> Shape:
     gone = normal_axes(axis, len(shape))
     for at in gone:
         if shape[at] != 1 and shape[at] is not ANY:
-            refuse(f"dimension {at} cannot be squeezed away: its size is {shape[at]}", 0, expected="a dimension of size 1", found=list(shape))
+            refuse(
+                f"dimension {at} cannot be squeezed away: its size is {shape[at]}",
+                0,
+                expected="a dimension of size 1",
+                found=list(shape),
+            )
     return tuple([dim for at, dim in enumerate(shape) if at not in gone])
 
 
@@ -290,7 +325,9 @@ def _squeeze_face(data: Any, axis: Any = None) -> Call:
     return call("squeeze", data, axis=axis)
 
 
-SQUEEZE = attrs("SqueezeAttrs", integers("axis", None, doc="the dimensions to drop, None for all of size 1", scalar_ok=True))
+SQUEEZE = attrs(
+    "SqueezeAttrs", integers("axis", None, doc="the dimensions to drop, None for all of size 1", scalar_ok=True)
+)
 
 
 @operator(
@@ -299,4 +336,4 @@ SQUEEZE = attrs("SqueezeAttrs", integers("axis", None, doc="the dimensions to dr
 )  # fmt: skip
 def squeeze(attrs: Any, data: Array) -> Array:
     """Drop dimensions of size 1."""
-    return data.reshape(squeezed(data.shape, attrs.axis))
+    return data.reshape(concrete(squeezed(data.shape, attrs.axis)))

@@ -21,20 +21,33 @@ SLICE = attrs(
     integers("begin", optional=True, doc="first index of each dimension; negative counts from its end"),
     integers("end", optional=True, doc="index to stop before; negative counts from the end"),
     integers("strides", optional=True, doc="steps; negative goes backwards; 1 where left out"),
-    text("slice_mode", "end", doc='"size": `end` holds sizes instead, -1 for all that is left', choices=("end", "size")),
+    text(
+        "slice_mode", "end", doc='"size": `end` holds sizes instead, -1 for all that is left', choices=("end", "size")
+    ),
     integers("axes", optional=True, doc="the dimensions meant, None for the first ones in order"),
 )
 
 FOREVER = 2**63 - 1  # an end beyond every dimension
 
 
-def slices_of(rank: int, begin: Sequence[int], end: Sequence[int], strides: Sequence[int], mode: str = "end", axes: Sequence[int] | None = None) -> list[slice]:
+def slices_of(
+    rank: int,
+    begin: Sequence[int],
+    end: Sequence[int],
+    strides: Sequence[int],
+    mode: str = "end",
+    axes: Sequence[int] | None = None,
+) -> list[slice]:
     """Return the slice of each dimension of data of that `rank`. Raises `RelationError` when they do not fit."""
     if len(begin) > rank and axes is None:
         refuse(f"begin has {len(begin)} entries for {rank} dimensions", 0, found=list(begin))
     targets = range(len(begin)) if axes is None else normal_axes(axes, rank, "axes")
     if axes is not None and not len(begin) == len(end) == len(targets):
-        refuse("begin, end and axes must have one entry for each axis", 0, found=f"{len(begin)}, {len(end)} and {len(targets)} entries")
+        refuse(
+            "begin, end and axes must have one entry for each axis",
+            0,
+            found=f"{len(begin)}, {len(end)} and {len(targets)} entries",
+        )
     cuts = [slice(None)] * rank
     for i, axis in enumerate(targets):
         step = strides[i] if i < len(strides) and mode == "end" else 1
@@ -98,11 +111,15 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if hasattr(value, "__iter__") else [value]
 
 
-def _slice_face(data: Any, begin: Any, end: Any, strides: Any = None, axes: Any = None, slice_mode: str = "end") -> Call:
+def _slice_face(
+    data: Any, begin: Any, end: Any, strides: Any = None, axes: Any = None, slice_mode: str = "end"
+) -> Call:
     """The box [begin, end) of `data` in steps of `strides`; entries of None are open."""
     if any(isinstance(v, Expr) and not isinstance(v, Constant) for v in (begin, end, strides)):
         bounds = [as_index(v) for v in (begin, end, strides if strides is not None else [1])]
-        return call("dyn.strided_slice", data, *bounds, begin=None, end=None, strides=None, slice_mode=slice_mode, axes=axes)
+        return call(
+            "dyn.strided_slice", data, *bounds, begin=None, end=None, strides=None, slice_mode=slice_mode, axes=axes
+        )
     starts, stops, steps = python_slice(begin, end, strides)
     return call("strided_slice", data, begin=starts, end=stops, strides=steps, slice_mode=slice_mode, axes=axes)
 
@@ -126,7 +143,8 @@ def _slice_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 @operator(
     "strided_slice", ("data",), attrs=SLICE, relation=_slice_type, pattern=OpPattern.INJECTIVE, level=4, out=False,
-    face=_slice_face, gradient=_slice_grad, example="strided_slice(%x, begin=[0, 1], end=[2, 3], strides=[1, 1], axes=None)",
+    face=_slice_face, gradient=_slice_grad,
+    example="strided_slice(%x, begin=[0, 1], end=[2, 3], strides=[1, 1], axes=None)",
 )  # fmt: skip
 def strided_slice(attrs: Any, data: Array) -> Array:
     """Cut a box out of a tensor, as Python's slices do; indices beyond a dimension are cut back to it."""
@@ -135,7 +153,7 @@ def strided_slice(attrs: Any, data: Array) -> Array:
 
 # ---------------------------------------------------------------- strided_set
 def _index_vector(types: Sequence[Type], index: int, name: str) -> TensorType | None:
-    """Return input `index` as a vector of integers, None while unknown. Raises `RelationError` when it is something else."""
+    """Return input `index` as a vector of integers, None while unknown. Raises `RelationError` when it is none."""
     ty = tensor(types, index, name)
     if ty is not None and (len(ty.shape) != 1 or "int" not in ty.dtype):
         refuse(f"{name} must be a vector of integers", index, found=ty)
@@ -155,7 +173,9 @@ def _strided_set_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
 
 def _strided_set_face(data: Any, v: Any, begin: Any, end: Any, strides: Any = None) -> Call:
     """`data` with the box [begin, end) in steps of `strides` replaced by `v`."""
-    return call("strided_set", data, v, as_index(begin), as_index(end), as_index(strides if strides is not None else [1]))
+    return call(
+        "strided_set", data, v, as_index(begin), as_index(end), as_index(strides if strides is not None else [1])
+    )
 
 
 def _strided_set_grad(orig: Call, grad: Expr) -> list[Expr]:
@@ -166,15 +186,25 @@ def _strided_set_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "strided_set", ("data", "v", "begin", "end", "strides"), relation=_strided_set_type, pattern=OpPattern.INJECTIVE, level=4, out=False,
+    "strided_set", ("data", "v", "begin", "end", "strides"), relation=_strided_set_type, pattern=OpPattern.INJECTIVE,
+    level=4, out=False,
     face=_strided_set_face, gradient=_strided_set_grad, example="strided_set(%x, %v, %begin, %end, %strides)",
 )  # fmt: skip
 def strided_set(attrs: Any, data: Array, v: Array, begin: Array, end: Array, strides: Array) -> Array:
-    """A copy of `data` with the box [begin, end), in steps of `strides`, replaced by `v`. Raises `RunError` when `v` does not fit."""
+    """A copy of `data` with the box [begin, end), in steps of `strides`, replaced by `v`.
+
+    Raises `RunError` when `v` does not fit the box.
+    """
     made = data.copy()
     box = made[tuple(slices_of(data.ndim, begin.tolist(), end.tolist(), strides.tolist()))]
     if np.broadcast_shapes(v.shape, box.shape) != box.shape if v.ndim <= box.ndim else True:
-        raise RunError(Diagnostic("strided_set: `v` does not fill the box", expected=f"the shape {list(box.shape)}", found=f"the shape {list(v.shape)}"))
+        raise RunError(
+            Diagnostic(
+                "strided_set: `v` does not fill the box",
+                expected=f"the shape {list(box.shape)}",
+                found=f"the shape {list(v.shape)}",
+            )
+        )
     box[...] = v
     return made
 
@@ -201,7 +231,12 @@ def _slice_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     for axis in _sliced_axes(len(shape), len(like.shape), attrs.axes):
         have, want = shape[axis], like.shape[axis]
         if type(have) is int and type(want) is int and want > have:
-            refuse(f"dimension {axis} of data has {have} elements and shape_like asks for {want}", 0, expected=f"at least {want}", found=have)
+            refuse(
+                f"dimension {axis} of data has {have} elements and shape_like asks for {want}",
+                0,
+                expected=f"at least {want}",
+                found=have,
+            )
         shape[axis] = want
     return TensorType(tuple(shape), data.dtype)
 
