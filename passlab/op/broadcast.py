@@ -1,29 +1,237 @@
-"""Operators on two tensors that broadcast against each other by NumPy's rule."""
+"""Arithmetic, bits and logic on two tensors that broadcast against each other by NumPy's rule.
+
+Integers wrap silently; dividing an integer by zero is a `RunError`. `divide`, `trunc_divide` and `trunc_mod` cut
+towards zero, `floor_divide` and `floor_mod` round down.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from passlab.ir.op import OpPattern
-from passlab.op.declare import operator
-from passlab.op.relations import broadcast, broadcast_compare
+from passlab.errors import Diagnostic, RunError
+from passlab.ir.expr import Call, Expr
+from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.types import Type
+from passlab.op.declare import call, deliver, operator
+from passlab.op.dtypes import Array, as_array
+from passlab.op.elementwise import constant_like
+from passlab.op.relations import broadcast, refuse, tensor
+
+Kernel = Callable[..., Any]
 
 
-@operator("add", ("lhs", "rhs"), relation=broadcast, pattern=OpPattern.BROADCAST, level=1, example="add(%x, %y)")
-def add(attrs: Any, lhs: Any, rhs: Any, *, out: Any = None) -> Any:
-    """Add element by element; integers wrap."""
-    return np.add(lhs, rhs, out=out)
+def binary_kernel(ufunc: Callable[..., Any], on_bool: Callable[..., Any] | None = None) -> Kernel:
+    """Return the kernel of a ufunc; `on_bool` computes on bools where the ufunc has no loop or another meaning."""
+
+    def kernel(attrs: Any, lhs: Array, rhs: Array, *, out: Array | None = None) -> Array:
+        if on_bool is not None and lhs.dtype.kind == "b":
+            return as_array(on_bool(lhs, rhs, out=out))
+        return as_array(ufunc(lhs, rhs, out=out))
+
+    return kernel
 
 
-@operator("multiply", ("lhs", "rhs"), relation=broadcast, pattern=OpPattern.BROADCAST, level=1, example="multiply(%x, %y)")
-def multiply(attrs: Any, lhs: Any, rhs: Any, *, out: Any = None) -> Any:
-    """Multiply element by element; integers wrap."""
-    return np.multiply(lhs, rhs, out=out)
+def dividing_kernel(on_integers: Callable[..., Any], on_floats: Callable[..., Any]) -> Kernel:
+    """Return the kernel of a division or remainder, which refuses to divide an integer by zero."""
+
+    def kernel(attrs: Any, lhs: Array, rhs: Array, *, out: Array | None = None) -> Array:
+        if lhs.dtype.kind not in "iub":
+            return as_array(on_floats(lhs, rhs, out=out))
+        refuse_zero(rhs, lhs.size)
+        made = as_array(on_integers(lhs, rhs)).astype(lhs.dtype, copy=False)
+        return made if out is None else deliver(made, out)
+
+    return kernel
 
 
-@operator("less", ("lhs", "rhs"), relation=broadcast_compare, pattern=OpPattern.BROADCAST, level=4, example="less(%x, %y)")
-def less(attrs: Any, lhs: Any, rhs: Any, *, out: Any = None) -> Any:
-    """Whether each element of `lhs` is less than that of `rhs`."""
-    return np.less(lhs, rhs, out=out)
+def refuse_zero(divisor: Array, count: int) -> None:
+    """Raise `RunError` when an integer divisor has a zero that something would be divided by."""
+    if count and not divisor.all():
+        place = tuple(int(i) for i in np.argwhere(np.asarray(divisor) == 0)[0])
+        where = f" at {list(place)}" if place else ""
+        raise RunError(
+            Diagnostic(
+                f"integer division by zero: the divisor is 0{where}", hint="guard the divisor, or cast to a float first"
+            )
+        )
+
+
+def truncated_quotient(lhs: Array, rhs: Array) -> Array:
+    """Return the quotient of integers cut towards zero; the smallest integer divided by -1 wraps to itself."""
+    made = np.floor_divide(lhs, rhs)
+    if lhs.dtype.kind != "i":
+        return made
+    inexact = np.multiply(made, rhs) != lhs
+    return made + (inexact & ((lhs < 0) != (rhs < 0))).astype(lhs.dtype)
+
+
+def _float_trunc_divide(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
+    return np.trunc(np.divide(lhs, rhs, out=out), out=out)
+
+
+def _power(lhs: Array, rhs: Array, out: Array | None = None) -> Any:
+    """Integer powers with negative exponents are cut to integers: only 1 and -1 have one other than 0."""
+    if lhs.dtype.kind == "i" and np.any(rhs < 0):
+        negative = rhs < 0
+        refuse_zero(np.where(negative, lhs, 1), 1)
+        sign = np.where(rhs % 2 == 0, lhs * lhs, lhs)
+        cut = np.where(np.absolute(lhs) == 1, sign, 0)
+        made = np.where(negative, cut, np.power(lhs, np.maximum(rhs, 0))).astype(lhs.dtype)
+    elif lhs.dtype.kind == "b":
+        made = lhs | ~rhs
+    else:
+        return np.power(lhs, rhs, out=out)
+    return made if out is None else deliver(made, out)
+
+
+# ---------------------------------------------------------------- gradients
+def both(formula: Callable[[Expr, Expr, Expr, Expr], tuple[Expr, Expr]]) -> Callable[[Call, Expr], list[Expr]]:
+    """Make the gradient of a broadcasting operator from `formula(x, y, z, grad)`, z being the call itself.
+
+    What was broadcast is summed up again.
+    """
+
+    def gradient(orig: Call, grad: Expr) -> list[Expr]:
+        x, y = orig.args
+        dx, dy = formula(x, y, orig, grad)
+        return [call("collapse_sum_like", dx, x), call("collapse_sum_like", dy, y)]
+
+    return gradient
+
+
+def flat_in_both(orig: Call, grad: Expr) -> list[Expr]:
+    """The gradient of a step: zero in both inputs."""
+    return [call("zeros_like", arg) for arg in orig.args]
+
+
+def _choose(condition: str) -> Callable[[Call, Expr], list[Expr]]:
+    """The gradient of maximum or minimum goes to the input that was chosen, to the first one where both are equal."""
+
+    def formula(x: Expr, y: Expr, z: Expr, grad: Expr) -> tuple[Expr, Expr]:
+        first, none = call(condition, x, y), call("zeros_like", grad)
+        return call("where", first, grad, none), call("where", first, none, grad)
+
+    return both(formula)
+
+
+def _power_grad(x: Expr, y: Expr, z: Expr, grad: Expr) -> tuple[Expr, Expr]:
+    return grad * y * call("power", x, y - constant_like(1, y)), grad * z * call("log", x)
+
+
+# ---------------------------------------------------------------- declarations
+def binary(name: str, kernel: Kernel, doc: str, *, level: int, warns: bool = True, **facts: Any) -> Op:
+    """Declare an operator on two tensors of one dtype that broadcast, with a result of that dtype."""
+    facts.setdefault("relation", broadcast)
+    example = f"{name}(%x, %y)"
+    return operator(
+        name, ("lhs", "rhs"), pattern=OpPattern.BROADCAST, level=level, warns=warns, doc=doc, example=example, **facts
+    )(kernel)
+
+
+add = binary(
+    "add",
+    binary_kernel(np.add),
+    "The sums of elements; integers wrap.",
+    level=1,
+    gradient=both(lambda x, y, z, grad: (grad, grad)),
+)
+subtract = binary(
+    "subtract", binary_kernel(np.subtract, np.not_equal), "The differences of elements; integers wrap.", level=1,
+    gradient=both(lambda x, y, z, grad: (grad, -grad)),
+)  # fmt: skip
+multiply = binary(
+    "multiply", binary_kernel(np.multiply), "The products of elements; integers wrap.", level=1,
+    gradient=both(lambda x, y, z, grad: (grad * y, grad * x)),
+)  # fmt: skip
+divide = binary(
+    "divide", dividing_kernel(truncated_quotient, np.divide),
+    "The quotients of elements; those of integers are cut towards zero.", level=1,
+    gradient=both(lambda x, y, z, grad: (grad / y, -(grad * z / y))),
+)  # fmt: skip
+floor_divide = binary(
+    "floor_divide",
+    dividing_kernel(np.floor_divide, np.floor_divide),
+    "The quotients of elements, rounded down.",
+    level=1,
+    gradient=flat_in_both,
+)
+trunc_divide = binary(
+    "trunc_divide", dividing_kernel(truncated_quotient, _float_trunc_divide),
+    "The quotients of elements, cut towards zero.", level=1,
+    gradient=flat_in_both,
+)  # fmt: skip
+mod = binary(
+    "mod", dividing_kernel(np.fmod, np.fmod), "The remainders of elements, with the sign of the dividend.", level=1
+)
+floor_mod = binary(
+    "floor_mod", dividing_kernel(np.mod, np.mod), "The remainders of elements, with the sign of the divisor.", level=1
+)
+trunc_mod = binary(
+    "trunc_mod",
+    dividing_kernel(np.fmod, np.fmod),
+    "The remainders of elements, with the sign of the dividend.",
+    level=1,
+)
+power = binary(
+    "power", binary_kernel(_power), "`lhs` raised to the power `rhs`; integers wrap, and 1 / n is cut to an integer.",
+    level=4,
+    precision=Precision.NEVER, gradient=both(_power_grad),
+)  # fmt: skip
+maximum = binary(
+    "maximum", binary_kernel(np.maximum), "The larger element of each pair; NaN when one is NaN.", level=4,
+    warns=False,
+    gradient=_choose("greater_equal"),
+)  # fmt: skip
+minimum = binary(
+    "minimum", binary_kernel(np.minimum), "The smaller element of each pair; NaN when one is NaN.", level=4,
+    warns=False,
+    gradient=_choose("less_equal"),
+)  # fmt: skip
+
+
+# ---------------------------------------------------------------- bits
+def broadcast_bits(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    """Two tensors of one integer or bool dtype, broadcast."""
+    for index in (0, 1):
+        data = tensor(types, index)
+        if data is not None and "float" in data.dtype:
+            refuse("bits are those of integers or bools", index, expected="an integer or bool dtype", found=data.dtype)
+    return broadcast(types, attrs, reporter)
+
+
+def _bits(name: str, ufunc: Callable[..., Any], doc: str, on_bool: Callable[..., Any] | None = None) -> Op:
+    return binary(name, binary_kernel(ufunc, on_bool), doc, level=4, relation=broadcast_bits, warns=False)
+
+
+def _shift_bool_left(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
+    return np.logical_and(lhs, np.logical_not(rhs), out=out)
+
+
+bitwise_and = _bits("bitwise_and", np.bitwise_and, "The bits that both integers have.")
+bitwise_or = _bits("bitwise_or", np.bitwise_or, "The bits that one of two integers has.")
+bitwise_xor = _bits("bitwise_xor", np.bitwise_xor, "The bits that exactly one of two integers has.")
+left_shift = _bits(
+    "left_shift", np.left_shift, "`lhs` with its bits moved up by `rhs`; what moves out is lost.", _shift_bool_left
+)
+right_shift = _bits(
+    "right_shift", np.right_shift, "`lhs` with its bits moved down by `rhs`, keeping the sign.", _shift_bool_left
+)
+
+
+# ---------------------------------------------------------------- logic
+def _logical(name: str, ufunc: Callable[..., Any], doc: str) -> Op:
+    def kernel(attrs: Any, lhs: Array, rhs: Array, *, out: Array | None = None) -> Array:
+        if lhs.dtype.kind == "b":
+            return as_array(ufunc(lhs, rhs, out=out))
+        made = as_array(ufunc(lhs, rhs)).astype(lhs.dtype)
+        return made if out is None else deliver(made, out)
+
+    return binary(name, kernel, doc, level=4, warns=False)
+
+
+logical_and = _logical("logical_and", np.logical_and, "Whether both elements are true, in their dtype.")
+logical_or = _logical("logical_or", np.logical_or, "Whether one of two elements is true, in their dtype.")
+logical_xor = _logical("logical_xor", np.logical_xor, "Whether exactly one of two elements is true, in their dtype.")

@@ -53,7 +53,8 @@ def operator(
         doc = facts.pop("doc", None) or kernel.__doc__ or ""
         spec = OpSpec(
             name=name, inputs=tuple(inputs), relation=relation, attrs=attrs, pattern=pattern,
-            kernel=quiet(raw) if warns else raw, raw=raw, doc=doc if "\n" not in doc else inspect.cleandoc(doc), **facts,
+            kernel=quiet(raw) if warns else raw, raw=raw, doc=doc if "\n" not in doc else inspect.cleandoc(doc),
+            **facts,
         )  # fmt: skip
         if spec.face is None:
             _set(spec, "face", Face(spec, results))
@@ -134,7 +135,9 @@ def make_call(op: Op, args: Sequence[Any], values: dict[str, Any]) -> Call:
     spec = op.spec
     if spec.attrs is None:
         if values:
-            raise AttrsError(Diagnostic(f"`{spec.name}` has no attribute `{next(iter(values))}`", hint="it takes no attributes"))
+            raise AttrsError(
+                Diagnostic(f"`{spec.name}` has no attribute `{next(iter(values))}`", hint="it takes no attributes")
+            )
         return Call(op, tuple([as_expr(a) for a in args]))
     return Call(op, tuple([as_expr(a) for a in args]), spec.attrs(**values))
 
@@ -177,5 +180,6 @@ class Face:
 
 
 __all__ = [
-    "Face", "Op", "OpPattern", "Precision", "TupleWrapper", "as_expr", "call", "deliver", "make_call", "operator", "quiet", "with_out",
+    "Face", "Op", "OpPattern", "Precision", "TupleWrapper", "as_expr", "call", "deliver", "make_call", "operator",
+    "quiet", "with_out",
 ]  # fmt: skip

@@ -1,33 +1,381 @@
-"""Operators that work on each element by itself and keep the shape."""
+"""Operators on each element by itself that keep shape and dtype.
+
+Functions of calculus (exp, sin, ...) take floating-point data; bfloat16 is computed in float32. On integers, which
+Relay's types allow, they are computed in float64 and cut back to the integer type.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from passlab.ir.op import OpPattern, Reporter
-from passlab.ir.types import TensorType
-from passlab.op.declare import operator
-from passlab.op.fields import attrs, dtype
-from passlab.op.relations import identity, tensor
+from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.types import TensorType, Type
+from passlab.op.declare import call, deliver, operator, quiet
+from passlab.op.dtypes import Array, array_dtype, as_array, is_float
+from passlab.op.fields import attrs, number
+from passlab.op.relations import identity, refuse, tensor
+
+Gradient = Callable[[Call, Expr], list[Expr]]
+F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 
 
-@operator("exp", ("data",), relation=identity, pattern=OpPattern.ELEMWISE, level=1, example="exp(%x)")
-def exp(attrs: Any, data: Any, *, out: Any = None) -> Any:
-    """The exponential of each element."""
-    return np.exp(data, out=out)
+def constant_like(value: float, like: Expr) -> Constant:
+    """Return `value` as a scalar constant of the dtype of a typed expression (float32 before inference)."""
+    ty = like.checked_type_
+    return Constant(np.asarray(value, array_dtype(ty.dtype if isinstance(ty, TensorType) else "float32")))
 
 
-def _cast_type(types: Any, attrs: Any, reporter: Reporter) -> TensorType | None:
-    data = tensor(types, 0, "data")
-    return None if data is None else TensorType(data.shape, attrs.dtype)
+def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which a function of calculus is computed on data that NumPy has no own loop for."""
+    return F32 if is_float(dtype) else F64
+
+
+def calculus_kernel(function: Callable[..., Any], *, widen_half: bool = False) -> Callable[..., Any]:
+    """Return the kernel of a function of calculus given as a ufunc or `function(data, out=None)` on float arrays."""
+
+    def kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+        dtype = data.dtype
+        if dtype.kind == "f" and not (widen_half and dtype == F16):
+            return as_array(function(data, out=out))
+        made = as_array(function(data.astype(_wide(dtype)))).astype(dtype)
+        return made if out is None else deliver(made, out)
+
+    return kernel
+
+
+def _rounding_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the kernel of a rounding function, which leaves integers as they are."""
+
+    def kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+        if is_float(data.dtype):
+            return as_array(function(data, out=out))
+        return data if out is None else deliver(data, out)
+
+    return kernel
+
+
+def elementwise(name: str, kernel: Callable[..., Any], doc: str, *, level: int, **facts: Any) -> Op:
+    """Declare an operator on one tensor that keeps its type."""
+    kernel.__doc__ = doc
+    facts.setdefault("example", f"{name}(%x)")
+    return operator(name, ("data",), relation=identity, pattern=OpPattern.ELEMWISE, level=level, **facts)(kernel)
+
+
+def calculus(
+    name: str, function: Callable[..., Any], doc: str, *, level: int = 1, widen_half: bool = False, **facts: Any
+) -> Op:
+    """Declare a function of calculus."""
+    return elementwise(name, calculus_kernel(function, widen_half=widen_half), doc, level=level, warns=True, **facts)
+
+
+# ---------------------------------------------------------------- functions that NumPy lacks
+def _sigmoid(data: Array, out: Array | None = None) -> Array:
+    made = np.negative(data, out=np.empty_like(data) if out is None else out)
+    np.exp(made, out=made)
+    np.add(made, made.dtype.type(1), out=made)
+    return np.reciprocal(made, out=made)
+
+
+def _rsqrt(data: Array, out: Array | None = None) -> Array:
+    return np.reciprocal(np.sqrt(data, out=out), out=out)
+
+
+def _erf(data: Array, out: Array | None = None) -> Array:
+    from scipy.special import erf  # loaded here because it costs more than everything else together
+
+    return erf(data, out=out)
+
+
+def _round(data: Array, out: Array | None = None) -> Array:
+    return np.rint(data, out=out)
+
+
+# ---------------------------------------------------------------- gradients
+def _grad(formula: Callable[[Expr, Expr, Expr], Expr]) -> Gradient:
+    """Make the gradient of an operator on one input from `formula(x, y, grad)`, y being the call itself."""
+
+    def gradient(orig: Call, grad: Expr) -> list[Expr]:
+        return [formula(orig.args[0], orig, grad)]
+
+    return gradient
+
+
+def _one(like: Expr) -> Expr:
+    return call("ones_like", like)
+
+
+def _zero(like: Expr) -> Expr:
+    return call("zeros_like", like)
+
+
+def _one_minus_square(x: Expr) -> Expr:
+    return _one(x) - x * x
+
+
+def _erf_grad(x: Expr, y: Expr, grad: Expr) -> Expr:
+    slope = constant_like(2 / np.sqrt(np.pi), x)
+    return slope * call("exp", -(x * x)) * grad
+
+
+def _sqrt_grad(x: Expr, y: Expr, grad: Expr) -> Expr:
+    return grad * constant_like(0.5, x) * call("power", x, constant_like(-0.5, x))
+
+
+def _rsqrt_grad(x: Expr, y: Expr, grad: Expr) -> Expr:
+    return grad * constant_like(-0.5, x) * call("power", x, constant_like(-1.5, x))
+
+
+def _log_to(base: float) -> Gradient:
+    return _grad(lambda x, y, grad: grad * _one(x) / (constant_like(np.log(base), x) * x))
+
+
+def _abs_grad(x: Expr, y: Expr, grad: Expr) -> Expr:
+    ones = _one(x)
+    return call("where", call("less", x, _zero(x)), -ones * grad, ones * grad)
+
+
+FLAT = _grad(lambda x, y, grad: _zero(x))  # the gradient of steps: zero wherever it exists
+
+# ---------------------------------------------------------------- declarations
+exp = calculus(
+    "exp",
+    np.exp,
+    "The exponential of each element.",
+    precision=Precision.NEVER,
+    gradient=_grad(lambda x, y, grad: grad * call("exp", x)),
+)
+log = calculus(
+    "log", np.log, "The natural logarithm of each element.", gradient=_grad(lambda x, y, grad: grad * _one(x) / x)
+)
+log2 = calculus("log2", np.log2, "The logarithm to base 2 of each element.", gradient=_log_to(2))
+log10 = calculus("log10", np.log10, "The logarithm to base 10 of each element.", gradient=_log_to(10))
+sqrt = calculus("sqrt", np.sqrt, "The square root of each element.", gradient=_grad(_sqrt_grad))
+rsqrt = calculus("rsqrt", _rsqrt, "One over the square root of each element.", gradient=_grad(_rsqrt_grad))
+sin = calculus(
+    "sin", np.sin, "The sine of each element (radians).", gradient=_grad(lambda x, y, grad: grad * call("cos", x))
+)
+cos = calculus(
+    "cos",
+    np.cos,
+    "The cosine of each element (radians).",
+    gradient=_grad(lambda x, y, grad: grad * (-_one(x) * call("sin", x))),
+)
+tan = calculus(
+    "tan",
+    np.tan,
+    "The tangent of each element (radians).",
+    gradient=_grad(lambda x, y, grad: grad / (call("cos", x) * call("cos", x))),
+)
+asin = calculus(
+    "asin",
+    np.arcsin,
+    "The inverse sine of each element.",
+    gradient=_grad(lambda x, y, grad: grad / call("sqrt", _one_minus_square(x))),
+)
+acos = calculus(
+    "acos",
+    np.arccos,
+    "The inverse cosine of each element.",
+    gradient=_grad(lambda x, y, grad: -grad / call("sqrt", _one_minus_square(x))),
+)
+atan = calculus(
+    "atan",
+    np.arctan,
+    "The inverse tangent of each element.",
+    gradient=_grad(lambda x, y, grad: grad / (_one(x) + x * x)),
+)
+sinh = calculus(
+    "sinh", np.sinh, "The hyperbolic sine of each element.", gradient=_grad(lambda x, y, grad: grad * call("cosh", x))
+)
+cosh = calculus(
+    "cosh", np.cosh, "The hyperbolic cosine of each element.", gradient=_grad(lambda x, y, grad: grad * call("sinh", x))
+)
+tanh = calculus(
+    "tanh",
+    np.tanh,
+    "The hyperbolic tangent of each element.",
+    gradient=_grad(lambda x, y, grad: grad * _one_minus_square(y)),
+)
+asinh = calculus(
+    "asinh", np.arcsinh, "The inverse hyperbolic sine of each element.",
+    gradient=_grad(lambda x, y, grad: grad / call("sqrt", x * x + _one(x))),
+)  # fmt: skip
+acosh = calculus(
+    "acosh", np.arccosh, "The inverse hyperbolic cosine of each element.",
+    gradient=_grad(lambda x, y, grad: grad / call("sqrt", x * x - _one(x))),
+)  # fmt: skip
+atanh = calculus(
+    "atanh", np.arctanh, "The inverse hyperbolic tangent of each element.",
+    gradient=_grad(lambda x, y, grad: grad / _one_minus_square(x)),
+)  # fmt: skip
+sigmoid = calculus(
+    "sigmoid", _sigmoid, "The logistic function 1 / (1 + exp(-x)) of each element.", widen_half=True,
+    gradient=_grad(lambda x, y, grad: grad * y * (_one(y) - y)),
+)  # fmt: skip
+erf = calculus(
+    "erf",
+    _erf,
+    "The error function of each element.",
+    widen_half=True,
+    precision=Precision.NEVER,
+    gradient=_grad(_erf_grad),
+)
+
+floor = elementwise(
+    "floor", _rounding_kernel(np.floor), "The largest integer not above each element.", level=3, gradient=FLAT
+)
+ceil = elementwise(
+    "ceil", _rounding_kernel(np.ceil), "The smallest integer not below each element.", level=3, gradient=FLAT
+)
+trunc = elementwise(
+    "trunc", _rounding_kernel(np.trunc), "Each element cut to an integer, towards zero.", level=3, gradient=FLAT
+)
+round_ = elementwise(
+    "round",
+    _rounding_kernel(_round),
+    "The integer nearest to each element; halves go to the even one.",
+    level=3,
+    gradient=FLAT,
+)
+
+
+def _negative_kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+    if data.dtype.kind == "b":  # in arithmetic modulo 2, -1 is 1
+        return data if out is None else deliver(data, out)
+    return as_array(np.negative(data, out=out))
+
+
+def _abs_kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+    return as_array(np.absolute(data, out=out))
+
+
+def _sign_kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+    if data.dtype.kind == "b":
+        return data if out is None else deliver(data, out)
+    return as_array(np.sign(data, out=out))
+
+
+def _copy_kernel(attrs: Any, data: Array) -> Array:
+    return data.copy()
+
+
+negative = elementwise(
+    "negative",
+    _negative_kernel,
+    "Each element negated; the smallest integer stays itself.",
+    level=3,
+    gradient=_grad(lambda x, y, grad: -grad),
+)
+abs_ = elementwise(
+    "abs",
+    _abs_kernel,
+    "The absolute value of each element; that of the smallest integer is itself.",
+    level=3,
+    gradient=_grad(_abs_grad),
+)
+sign = elementwise(
+    "sign", quiet(_sign_kernel), "-1, 0 or 1 by the sign of each element; NaN stays NaN.", level=3, gradient=FLAT
+)
+copy = elementwise(
+    "copy",
+    _copy_kernel,
+    "The same tensor, in memory of its own.",
+    level=3,
+    out=False,
+    gradient=_grad(lambda x, y, grad: grad),
+)
+
+
+def _clip_face(a: Any, a_min: float, a_max: float) -> Call:
+    """Limit each element of `a` to [a_min, a_max]."""
+    return call("clip", a, a_min=a_min, a_max=a_max)
+
+
+def _clip_grad(orig: Call, grad: Expr) -> list[Expr]:
+    x = orig.args[0]
+    low, high = (call("broadcast_to_like", constant_like(v, x), x) for v in (orig.attrs.a_min, orig.attrs.a_max))  # type: ignore[union-attr]
+    zeros, ones = _zero(x), _one(x)
+    inside = call("where", call("less", high, x), zeros, ones * grad)
+    return [call("where", call("less", x, low), zeros, inside)]
+
+
+def _bound(value: float, dtype: np.dtype[Any]) -> Any:
+    """A bound of `clip` in the dtype of the data: cut to an integer, and held in range, where that is an integer type."""
+    if is_float(dtype):
+        return dtype.type(value)
+    info = np.iinfo(dtype) if dtype.kind != "b" else None
+    low, high = (0, 1) if info is None else (int(info.min), int(info.max))
+    if value != value:
+        return dtype.type(0)
+    return dtype.type(high if value >= high else low if value <= low else int(value))
 
 
 @operator(
-    "cast", ("data",), attrs=attrs("CastAttrs", dtype("dtype", doc="the dtype to convert to")),
-    relation=_cast_type, pattern=OpPattern.ELEMWISE, level=3, example='cast(%x, dtype="int32")', out=False,
+    "clip", ("data",),
+    attrs=attrs("ClipAttrs", number("a_min", doc="the lower bound"), number("a_max", doc="the upper bound")),
+    relation=identity, pattern=OpPattern.ELEMWISE, level=3, face=_clip_face, gradient=_clip_grad, warns=True,
+    example="clip(%x, a_min=0f, a_max=6f)",
 )  # fmt: skip
-def cast(attrs: Any, data: Any) -> Any:
-    """Convert each element to another dtype."""
-    return np.asarray(data).astype(attrs.dtype)
+def clip(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+    """Limit each element to [a_min, a_max]; NaN stays NaN, and where the bounds cross, a_max wins."""
+    low, high = _bound(attrs.a_min, data.dtype), _bound(attrs.a_max, data.dtype)
+    return as_array(np.minimum(np.maximum(data, low, out=out), high, out=out))
+
+
+# ---------------------------------------------------------------- tests on elements
+def _to_bool(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    return None if data is None else TensorType(data.shape, "bool")
+
+
+def _test_kernel(function: Callable[..., Any], on_integers: bool) -> Callable[..., Any]:
+    def kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+        if is_float(data.dtype):
+            return as_array(function(data, out=out))
+        made = np.full(data.shape, on_integers)
+        return made if out is None else deliver(made, out)
+
+    return kernel
+
+
+def _test(name: str, function: Callable[..., Any], on_integers: bool, doc: str) -> Op:
+    kernel = _test_kernel(function, on_integers)
+    return operator(
+        name, ("data",), relation=_to_bool, pattern=OpPattern.ELEMWISE, level=3, example=f"{name}(%x)", doc=doc
+    )(kernel)
+
+
+isnan = _test("isnan", np.isnan, False, "Whether each element is NaN.")
+isinf = _test("isinf", np.isinf, False, "Whether each element is an infinity.")
+isfinite = _test("isfinite", np.isfinite, True, "Whether each element is neither infinite nor NaN.")
+
+
+def _logical_not_kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+    if data.dtype.kind == "b":
+        return as_array(np.logical_not(data, out=out))
+    made = np.logical_not(data).astype(data.dtype)
+    return made if out is None else deliver(made, out)
+
+
+def _whole_numbers(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is not None and "float" in data.dtype:
+        refuse("bits are those of integers or bools", 0, expected="an integer or bool dtype", found=data.dtype)
+    return data
+
+
+logical_not = elementwise(
+    "logical_not", _logical_not_kernel, "Whether each element is zero (false), in its own dtype.", level=4
+)
+
+
+@operator(
+    "bitwise_not", ("data",), relation=_whole_numbers, pattern=OpPattern.ELEMWISE, level=4, example="bitwise_not(%x)"
+)
+def bitwise_not(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+    """Each bit of each integer inverted."""
+    return as_array(np.invert(data, out=out))

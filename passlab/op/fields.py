@@ -89,10 +89,10 @@ def text(
     """A string, one of `choices` when they are given."""
 
     def convert(value: Any) -> str:
-        word = _str(value)
-        if choices and word not in choices:
-            raise ValueError(f"{word!r} is not one of {', '.join(map(repr, choices))}")
-        return word
+        found = _str(value)
+        if choices and found not in choices:
+            raise ValueError(f"{found!r} is not one of {', '.join(map(repr, choices))}")
+        return found
 
     return _field(name, convert, default, doc, "str" if not choices else " | ".join(map(repr, choices)), optional)
 
@@ -116,6 +116,16 @@ def integers(
         return (_int(value),) if scalar_ok and not hasattr(value, "__iter__") else many(value)
 
     return _field(name, convert, default, doc, "list of int", optional)
+
+
+def integer_or_integers(name: str, default: Any = REQUIRED, doc: str = "") -> Field:
+    """One whole number, or a list of them: the two mean different things."""
+    many = _tuple(_int)
+
+    def convert(value: Any) -> int | tuple[int, ...]:
+        return many(value) if hasattr(value, "__iter__") and not isinstance(value, str) else _int(value)
+
+    return _field(name, convert, default, doc, "int or list of int", False)
 
 
 def numbers(name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False) -> Field:

@@ -6,12 +6,20 @@ input through `reporter.assign`. Illegal uses raise `RelationError`, which infer
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn, cast
 
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.op import Reporter
-from passlab.ir.types import ANY, Dim, IncompleteType, Shape, TensorType, Type
+from passlab.ir.types import ANY, Dim, IncompleteType, Shape, TensorType, TupleType, Type
+
+
+def refuse(
+    message: str, argument: int | None = None, *, expected: object = None, found: object = None, hint: str | None = None
+) -> NoReturn:
+    """Raise the `RelationError` that says why an operator cannot be used so; `argument` numbers the input at fault."""
+    sides = [None if side is None else str(side) for side in (expected, found)]
+    raise RelationError(Diagnostic(message, expected=sides[0], found=sides[1], hint=hint), argument)
 
 
 def tensor(types: Sequence[Type], index: int, name: str = "") -> TensorType | None:
@@ -21,34 +29,91 @@ def tensor(types: Sequence[Type], index: int, name: str = "") -> TensorType | No
         return ty
     if isinstance(ty, IncompleteType):
         return None
-    raise RelationError(
-        Diagnostic(f"input {name or index} must be a tensor", expected="a tensor", found=str(ty)), index
-    )
+    refuse(f"input {name or index} must be a tensor", index, expected="a tensor", found=ty)
+
+
+def tensor_fields(types: Sequence[Type], index: int, name: str = "data") -> list[TensorType] | None:
+    """Return input `index`, a tuple of tensors, as a list; None while any field is unknown.
+
+    Raises `RelationError` when the input is not a tuple or a field is not a tensor.
+    """
+    ty = types[index]
+    if isinstance(ty, IncompleteType):
+        return None
+    if not isinstance(ty, TupleType):
+        refuse(f"input {name} must be a tuple of tensors", index, expected="a tuple of tensors", found=ty)
+    fields: list[TensorType] = []
+    for i, field in enumerate(ty.fields):
+        if isinstance(field, IncompleteType):
+            return None
+        if not isinstance(field, TensorType):
+            refuse(f"field {i} of input {name} must be a tensor", index, expected="a tuple of tensors", found=ty)
+        fields.append(field)
+    return fields
 
 
 def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
     """Return `axis` counted from 0. Raises `RelationError` when it is outside [-rank, rank)."""
     if not -rank <= axis < rank:
-        raise RelationError(
-            Diagnostic(
-                f"{what} {axis} is outside the rank {rank}",
-                hint=f"allowed: {-rank}..{rank - 1}" if rank else "a scalar has no axis",
-            )
+        refuse(
+            f"{what} {axis} is outside the rank {rank}",
+            0,
+            hint=f"allowed: {-rank}..{rank - 1}" if rank else "a scalar has no axis",
         )
     return axis % rank
+
+
+def normal_axes(axes: Iterable[int], rank: int, what: str = "axis") -> tuple[int, ...]:
+    """Return `axes` counted from 0, in their order. Raises `RelationError` for one outside the rank or given twice."""
+    found = tuple([normal_axis(axis, rank, what) for axis in axes])
+    if len(set(found)) != len(found):
+        refuse(f"{what} names a dimension twice", 0, found=list(axes))
+    return found
+
+
+def concrete(shape: Shape) -> tuple[int, ...]:
+    """Return a shape that was found at run time, where every dimension is a number, as such."""
+    return cast("tuple[int, ...]", shape)
+
+
+def product(dims: Iterable[Dim]) -> Dim:
+    """Return the product of dimensions, `?` as soon as one is not known (unless another is 0)."""
+    total = 1
+    known = True
+    for dim in dims:
+        if type(dim) is int:
+            total *= dim
+        else:
+            known = False
+    return total if known or total == 0 else ANY
+
+
+def total(dims: Iterable[Dim]) -> Dim:
+    """Return the sum of dimensions, `?` as soon as one is not known."""
+    found = 0
+    for dim in dims:
+        if type(dim) is not int:
+            return ANY
+        found += dim
+    return found
+
+
+def join_dim(a: Dim, b: Dim) -> Dim | None:
+    """Return the one dimension that `a` and `b` both are, None when they differ: a known size wins over `?`."""
+    if a is b or a == b or b is ANY:
+        return a
+    return b if a is ANY else None
 
 
 def same_dtype(a: TensorType, b: TensorType, index: int = 1) -> None:
     """Raise `RelationError` unless both tensors have one dtype."""
     if a.dtype != b.dtype:
-        raise RelationError(
-            Diagnostic(
-                f"data types {a.dtype} and {b.dtype} do not match",
-                expected=a.dtype,
-                found=b.dtype,
-                hint="cast one of them with `cast`",
-            ),
+        refuse(
+            f"data types {a.dtype} and {b.dtype} do not match",
             index,
+            expected=a.dtype,
+            found=b.dtype,
+            hint="cast one of them with `cast`",
         )
 
 

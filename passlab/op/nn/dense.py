@@ -32,11 +32,18 @@ def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     inner, reduced = data.shape[-1], weight.shape[1]
     if inner != reduced and inner is not ANY and reduced is not ANY:
         raise RelationError(
-            Diagnostic(f"dense cannot multiply {data} with {weight}", expected=f"a weight of {inner} columns", found=str(weight)), 1
+            Diagnostic(
+                f"dense cannot multiply {data} with {weight}",
+                expected=f"a weight of {inner} columns",
+                found=str(weight),
+            ),
+            1,
         )
     if units is not None and weight.shape[0] is not ANY and units != weight.shape[0]:
         raise RelationError(Diagnostic(f"units is {units} and the weight has {weight.shape[0]} rows"), 1)
-    return TensorType((*data.shape[:-1], units if units is not None else weight.shape[0]), attrs.out_dtype or data.dtype)
+    return TensorType(
+        (*data.shape[:-1], units if units is not None else weight.shape[0]), attrs.out_dtype or data.dtype
+    )
 
 
 def dense_face(data: Any, weight: Any, units: int | None = None, out_dtype: str = "") -> Any:

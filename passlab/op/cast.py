@@ -1,0 +1,81 @@
+"""Operators that change the dtype of elements, by value or by bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passlab.ir.expr import Call, Expr
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import TensorType, Type
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array, array_dtype
+from passlab.op.fields import attrs, dtype
+from passlab.op.relations import refuse, tensor
+
+CAST = attrs("CastAttrs", dtype("dtype", doc="the dtype to convert to"))
+
+
+def _cast_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    return None if data is None else TensorType(data.shape, attrs.dtype)
+
+
+def _cast_grad(orig: Call, grad: Expr) -> list[Expr]:
+    return [call("cast_like", grad, orig.args[0])]
+
+
+@operator(
+    "cast", ("data",), attrs=CAST, relation=_cast_type, pattern=OpPattern.ELEMWISE, level=3, out=False, warns=True,
+    gradient=_cast_grad, example='cast(%x, dtype="int32")',
+)  # fmt: skip
+def cast(attrs: Any, data: Array) -> Array:
+    """Convert each element to another dtype: floats are cut towards zero, integers wrap, bool asks for not zero."""
+    return data.astype(array_dtype(attrs.dtype), copy=False)
+
+
+def _cast_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, like = tensor(types, 0, "data"), tensor(types, 1, "dtype_like")
+    return None if data is None or like is None else TensorType(data.shape, like.dtype)
+
+
+def _cast_like_grad(orig: Call, grad: Expr) -> list[Expr]:
+    x, like = orig.args
+    return [call("cast_like", grad, x), call("zeros_like", like)]
+
+
+@operator(
+    "cast_like", ("data", "dtype_like"), relation=_cast_like_type, pattern=OpPattern.ELEMWISE, level=3, out=False,
+    warns=True,
+    gradient=_cast_like_grad, example="cast_like(%x, %y)",
+)  # fmt: skip
+def cast_like(attrs: Any, data: Array, dtype_like: Array) -> Array:
+    """Convert each element of `data` to the dtype of `dtype_like`."""
+    return data.astype(dtype_like.dtype, copy=False)
+
+
+def _reinterpret_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    have, want = array_dtype(data.dtype).itemsize, array_dtype(attrs.dtype).itemsize
+    if have != want:
+        refuse(
+            f"{data.dtype} has {have} bytes an element and {attrs.dtype} has {want}",
+            0,
+            expected=f"a dtype of {want} bytes",
+            found=data.dtype,
+        )
+    return TensorType(data.shape, attrs.dtype)
+
+
+@operator(
+    "reinterpret", ("data",), attrs=CAST, relation=_reinterpret_type, pattern=OpPattern.ELEMWISE, level=3, out=False,
+    example='reinterpret(%x, dtype="int32")',
+)  # fmt: skip
+def reinterpret(attrs: Any, data: Array) -> Array:
+    """Read the bits of each element as another dtype of the same size."""
+    wanted = array_dtype(attrs.dtype)
+    if wanted.kind == "b":  # any bits other than 0 are true: a bool array must hold only 0 and 1
+        return data.astype(wanted)
+    return data.view(wanted)

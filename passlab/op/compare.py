@@ -1,0 +1,63 @@
+"""Comparisons of two tensors that broadcast, giving bools, and the choice between two tensors by such bools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call, Expr
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import TensorType, Type
+from passlab.op.broadcast import binary, binary_kernel, flat_in_both
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array
+from passlab.op.relations import broadcast_compare, broadcast_shape, same_dtype, tensor
+
+
+def _comparison(name: str, ufunc: Callable[..., Any], doc: str) -> Op:
+    kernel = binary_kernel(ufunc)
+    return binary(name, kernel, doc, level=4, relation=broadcast_compare, warns=False, gradient=flat_in_both)
+
+
+equal = _comparison("equal", np.equal, "Whether elements are equal; NaN equals nothing.")
+not_equal = _comparison("not_equal", np.not_equal, "Whether elements differ; NaN differs from everything.")
+less = _comparison("less", np.less, "Whether each element of `lhs` is less than that of `rhs`.")
+less_equal = _comparison(
+    "less_equal", np.less_equal, "Whether each element of `lhs` is less than that of `rhs` or equal to it."
+)
+greater = _comparison("greater", np.greater, "Whether each element of `lhs` is greater than that of `rhs`.")
+greater_equal = _comparison(
+    "greater_equal", np.greater_equal, "Whether each element of `lhs` is greater than that of `rhs` or equal to it."
+)
+
+
+def _where_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    condition, x, y = tensor(types, 0, "condition"), tensor(types, 1, "x"), tensor(types, 2, "y")
+    if condition is None or x is None or y is None:
+        return None
+    same_dtype(x, y, 2)
+    if condition.shape == x.shape == y.shape:
+        return x
+    branches = TensorType(broadcast_shape(x, y), x.dtype)
+    return TensorType(broadcast_shape(condition, branches), x.dtype)
+
+
+def _where_grad(orig: Call, grad: Expr) -> list[Expr]:
+    condition, x, y = orig.args
+    none = call("zeros_like", grad)
+    return [
+        call("zeros_like", condition),
+        call("collapse_sum_like", call("where", condition, grad, none), x),
+        call("collapse_sum_like", call("where", condition, none, grad), y),
+    ]
+
+
+@operator(
+    "where", ("condition", "x", "y"), relation=_where_type, pattern=OpPattern.BROADCAST, level=4, gradient=_where_grad,
+    out=False, example="where(%c, %x, %y)",
+)  # fmt: skip
+def where(attrs: Any, condition: Array, x: Array, y: Array) -> Array:
+    """The element of `x` where `condition` is true (not zero), else that of `y`; all three broadcast."""
+    return np.where(condition if condition.dtype.kind == "b" else condition != 0, x, y)

@@ -1,0 +1,150 @@
+"""Tensors made from nothing but attributes, from a single value, or in the likeness of another tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import TensorType, Type
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array, array_dtype, guard_size
+from passlab.op.fields import attrs, dims, dtype
+from passlab.op.relations import identity, refuse, tensor
+
+INIT = attrs(
+    "InitOpAttrs",
+    dims("shape", optional=True, doc="the shape of the result"),
+    dtype("dtype", "", doc="the dtype of the result"),
+)
+
+
+def shape_argument(shape: Any) -> tuple[Any, ...] | Expr:
+    """Return a shape given in Python as a tuple, or as the expression that computes it."""
+    if isinstance(shape, Constant):
+        return tuple(shape.data.reshape(-1).tolist())
+    if isinstance(shape, Expr):
+        return shape
+    return tuple(shape) if hasattr(shape, "__iter__") else (shape,)
+
+
+def filled(attrs: Any, dtype: np.dtype[Any], value: Any, what: str) -> Array:
+    """Return an array of the shape in `attrs`, filled with `value`. Raises `LimitError` when it would be too large."""
+    guard_size(attrs.shape, dtype, what)
+    return np.full(attrs.shape, value, dtype)
+
+
+def _init_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    if attrs.shape is None:
+        refuse("the shape is missing", hint="give `shape=[...]`")
+    if not attrs.dtype:
+        refuse("the dtype is missing", hint='give `dtype="float32"`')
+    return TensorType(attrs.shape, attrs.dtype)
+
+
+def _no_gradient(orig: Call, grad: Expr) -> list[Expr]:
+    return []
+
+
+def _init(name: str, value: int, doc: str) -> Op:
+    def face(shape: Any, dtype: str) -> Call:
+        wanted = shape_argument(shape)
+        if isinstance(wanted, Expr):
+            return call(f"dyn.{name}", wanted, shape=None, dtype=dtype)
+        return call(name, shape=wanted, dtype=dtype)
+
+    face.__name__ = face.__qualname__ = name
+    face.__doc__ = doc
+
+    def kernel(attrs: Any) -> Array:
+        return filled(attrs, array_dtype(attrs.dtype), value, name)
+
+    return operator(
+        name, (), attrs=INIT, relation=_init_type, pattern=OpPattern.ELEMWISE, level=3, out=False, face=face, doc=doc,
+        gradient=_no_gradient, example=f'{name}(shape=[2, 3], dtype="float32")',
+    )(kernel)  # fmt: skip
+
+
+zeros = _init("zeros", 0, "A tensor of zeros of the given shape and dtype.")
+ones = _init("ones", 1, "A tensor of ones of the given shape and dtype.")
+
+
+def _like(name: str, fill: Callable[[Array], Array], doc: str) -> Op:
+    def kernel(attrs: Any, data: Array) -> Array:
+        return fill(data)
+
+    def gradient(orig: Call, grad: Expr) -> list[Expr]:
+        return [call("zeros_like", orig.args[0])]
+
+    return operator(
+        name, ("data",), relation=identity, pattern=OpPattern.ELEMWISE, level=4, out=False, doc=doc, gradient=gradient,
+        example=f"{name}(%x)",
+    )(kernel)  # fmt: skip
+
+
+zeros_like = _like("zeros_like", np.zeros_like, "Zeros in the shape and dtype of a tensor.")
+ones_like = _like("ones_like", np.ones_like, "Ones in the shape and dtype of a tensor.")
+
+
+# ---------------------------------------------------------------- full
+def scalar(types: Sequence[Type], index: int, name: str) -> TensorType | None:
+    """Return input `index` as the type of a tensor of one element without dimensions, None while unknown."""
+    value = tensor(types, index, name)
+    if value is not None and value.shape:
+        refuse(f"{name} must be a scalar", index, expected="a tensor without dimensions", found=value)
+    return value
+
+
+def _full_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    value = scalar(types, 0, "fill_value")
+    if value is None:
+        return None
+    if attrs.shape is None:
+        refuse("the shape is missing", hint="give `shape=[...]`")
+    return TensorType(attrs.shape, attrs.dtype or value.dtype)
+
+
+def _full_face(fill_value: Any, shape: Any = (), dtype: str = "") -> Call:
+    """A tensor of `shape` filled with the scalar `fill_value`, in `dtype` or that of the value."""
+    wanted = shape_argument(shape)
+    if isinstance(wanted, Expr):
+        return call("dyn.full", fill_value, wanted, shape=None, dtype=dtype)
+    return call("full", fill_value, shape=wanted, dtype=dtype)
+
+
+def _full_grad(orig: Call, grad: Expr) -> list[Expr]:
+    return [call("cast_like", call("sum", grad), orig.args[0])]
+
+
+@operator(
+    "full", ("fill_value",), attrs=INIT, relation=_full_type, pattern=OpPattern.ELEMWISE, level=3, out=False,
+    warns=True,
+    face=_full_face, gradient=_full_grad, example='full(%v, shape=[2, 3], dtype="float32")',
+)  # fmt: skip
+def full(attrs: Any, fill_value: Array) -> Array:
+    """A tensor of the given shape filled with one value."""
+    wanted = array_dtype(attrs.dtype) if attrs.dtype else fill_value.dtype
+    return filled(attrs, wanted, fill_value.astype(wanted), "full")
+
+
+def _full_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    scalar(types, 1, "fill_value")
+    return tensor(types, 0, "data")
+
+
+def _full_like_grad(orig: Call, grad: Expr) -> list[Expr]:
+    data, value = orig.args
+    return [call("zeros_like", data), call("cast_like", call("sum", grad), value)]
+
+
+@operator(
+    "full_like", ("data", "fill_value"), relation=_full_like_type, pattern=OpPattern.ELEMWISE, level=3, out=False,
+    warns=True,
+    gradient=_full_like_grad, example="full_like(%x, %v)",
+)  # fmt: skip
+def full_like(attrs: Any, data: Array, fill_value: Array) -> Array:
+    """A tensor in the shape and dtype of `data` filled with one value."""
+    return np.full(data.shape, fill_value.astype(data.dtype))

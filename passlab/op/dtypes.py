@@ -1,0 +1,71 @@
+"""From Relay's dtype names to NumPy's dtypes, and the guard that stands before every allocation.
+
+bfloat16 and the 8-bit floats come from `ml_dtypes`, which is loaded when the first of them is met.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from passlab import limits
+from passlab.errors import Diagnostic, MissingPackageError, RunError
+
+Array = npt.NDArray[Any]
+
+_EXTENDED = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4")
+_known: dict[str, np.dtype[Any]] = {}
+
+
+def array_dtype(name: str) -> np.dtype[Any]:
+    """Return NumPy's dtype of Relay's dtype `name`. Raises `RunError` for one that arrays cannot hold."""
+    try:
+        return _known[name]
+    except KeyError:
+        pass
+    found: np.dtype[Any]
+    if name in _EXTENDED:
+        found = np.dtype(getattr(_ml_dtypes(name), name))
+    else:
+        try:
+            found = np.dtype("bool" if name == "uint1" else name)
+        except TypeError:
+            raise RunError(Diagnostic(f"arrays cannot hold elements of type `{name}`")) from None
+    _known[name] = found
+    return found
+
+
+def _ml_dtypes(name: str) -> Any:
+    try:
+        return importlib.import_module("ml_dtypes")
+    except ImportError:
+        raise MissingPackageError(
+            Diagnostic(f"{name} needs the package `ml_dtypes`", hint="pip install ml_dtypes")
+        ) from None
+
+
+def is_float(dtype: Any) -> bool:
+    """Tell whether a NumPy dtype is a floating-point one, `ml_dtypes`' included."""
+    return dtype.kind == "f" or (dtype.kind == "V" and "float" in dtype.name)
+
+
+def is_float_name(dtype: str) -> bool:
+    """Tell whether a Relay dtype name is a floating-point one."""
+    return "float" in dtype
+
+
+def guard_size(shape: Sequence[int], dtype: np.dtype[Any], what: str) -> None:
+    """Raise `LimitError` before an array of this shape would break the caps on elements or bytes."""
+    count = math.prod(shape)
+    limits.check("elements", count, f"the result of {what}")
+    limits.check("tensor_bytes", count * dtype.itemsize, f"the result of {what}")
+
+
+def as_array(value: Any) -> Array:
+    """Return a kernel's result as an array: NumPy turns results without dimensions into scalars."""
+    return value if type(value) is np.ndarray else np.asarray(value)

@@ -1,0 +1,227 @@
+"""Operators that join several tensors into one, or part one into several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RelationError
+from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
+from passlab.op.declare import TupleWrapper, as_expr, call, operator
+from passlab.op.dtypes import Array
+from passlab.op.fields import attrs, integer, integer_or_integers, text
+from passlab.op.relations import join_dim, normal_axis, refuse, tensor, tensor_fields, total
+
+CONCATENATE = attrs("ConcatenateAttrs", integer("axis", 0, doc="the dimension along which to join"))
+
+
+def _one_kind(fields: list[TensorType]) -> None:
+    """Raise `RelationError` unless there is at least one tensor and all have one dtype and rank."""
+    if not fields:
+        refuse("there is nothing to join", 0, expected="a tuple of at least one tensor")
+    for i, field in enumerate(fields):
+        if field.dtype != fields[0].dtype:
+            refuse(f"field {i} has another dtype than field 0", 0, expected=fields[0].dtype, found=field.dtype)
+        if len(field.shape) != len(fields[0].shape):
+            refuse(
+                f"field {i} has {len(field.shape)} dimensions and field 0 has {len(fields[0].shape)}",
+                0,
+                expected=fields[0],
+                found=field,
+            )
+
+
+def joined_dim(dims: Sequence[Dim], at: int) -> Dim:
+    """Return the one size that dimension `at` of all tensors has. Raises `RelationError` when they differ."""
+    found = dims[0]
+    for i, dim in enumerate(dims):
+        both = join_dim(found, dim)
+        if both is None:
+            refuse(f"dimension {at} of field {i} is {dim} and was {found} before", 0, expected=found, found=dim)
+        found = both
+    return found
+
+
+def concatenate_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    """Tensors of a tuple that agree but along one axis, joined along it."""
+    fields = tensor_fields(types, 0)
+    if fields is None:
+        return None
+    _one_kind(fields)
+    shapes = [field.shape for field in fields]
+    axis = normal_axis(attrs.axis, len(shapes[0]))
+    out = [
+        total(dims) if at == axis else dims[0] if len(set(dims)) == 1 else joined_dim(dims, at)
+        for at, dims in enumerate(zip(*shapes, strict=True))
+    ]
+    return TensorType(tuple(out), fields[0].dtype)
+
+
+def _concatenate_face(data: Any, axis: int) -> Call:
+    """The tensors of `data` (a list, or an expression of tuple type) joined along `axis`."""
+    return call("concatenate", data, axis=axis)
+
+
+def tuple_parts(value: Expr) -> list[Expr]:
+    """Return the parts of a typed expression of tuple type, as expressions."""
+    if isinstance(value, Tuple):
+        return list(value.fields)
+    ty = value.checked_type
+    if not isinstance(ty, TupleType):
+        raise RelationError(Diagnostic("a tuple is needed", value.span, expected="a tuple", found=str(ty)))
+    return [TupleGetItem(value, i) for i in range(len(ty.fields))]
+
+
+def _extent(part: Expr, axis: int) -> int:
+    """The size of a typed tensor along `axis`. Raises `RelationError` when it is not known."""
+    ty = part.checked_type
+    dim = ty.shape[axis] if isinstance(ty, TensorType) else None
+    if type(dim) is not int:
+        raise RelationError(Diagnostic("the gradient of concatenate needs known sizes", part.span, found=str(ty)))
+    return dim
+
+
+def _concatenate_grad(orig: Call, grad: Expr) -> list[Expr]:
+    parts, axis = tuple_parts(orig.args[0]), orig.attrs.axis  # type: ignore[union-attr]
+    ends = np.cumsum([_extent(part, axis) for part in parts]).tolist()
+    pieces = TupleWrapper(call("split", grad, indices_or_sections=ends[:-1], axis=axis), len(parts))
+    return [Tuple(list(pieces))]
+
+
+@operator(
+    "concatenate", ("data",), attrs=CONCATENATE, relation=concatenate_type, pattern=OpPattern.INJECTIVE, level=1,
+    face=_concatenate_face, gradient=_concatenate_grad, example="concatenate((%x, %x), axis=1)",
+)  # fmt: skip
+def concatenate(attrs: Any, data: tuple[Array, ...], *, out: Array | None = None) -> Array:
+    """Join the tensors of a tuple along one dimension; all others must agree."""
+    return np.concatenate(data, axis=attrs.axis, out=out)
+
+
+# ---------------------------------------------------------------- stack
+def _stack_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    fields = tensor_fields(types, 0)
+    if fields is None:
+        return None
+    _one_kind(fields)
+    shapes = [field.shape for field in fields]
+    axis = normal_axis(attrs.axis, len(shapes[0]) + 1)
+    shape = [joined_dim(dims, at) for at, dims in enumerate(zip(*shapes, strict=True))]
+    return TensorType((*shape[:axis], len(fields), *shape[axis:]), fields[0].dtype)
+
+
+def _stack_face(data: Any, axis: int) -> Call:
+    """The tensors of `data` (a list, or an expression of tuple type) as slices along a new dimension `axis`."""
+    return call("stack", data, axis=axis)
+
+
+def _stack_grad(orig: Call, grad: Expr) -> list[Expr]:
+    parts, axis = tuple_parts(orig.args[0]), orig.attrs.axis  # type: ignore[union-attr]
+    pieces = TupleWrapper(call("split", grad, indices_or_sections=len(parts), axis=axis), len(parts))
+    return [Tuple([call("squeeze", piece, axis=[axis]) for piece in pieces])]
+
+
+@operator(
+    "stack", ("data",), attrs=attrs("StackAttrs", integer("axis", 0, doc="the new dimension")), relation=_stack_type,
+    pattern=OpPattern.INJECTIVE, level=3, face=_stack_face, gradient=_stack_grad, example="stack((%x, %x), axis=0)",
+)  # fmt: skip
+def stack(attrs: Any, data: tuple[Array, ...], *, out: Array | None = None) -> Array:
+    """Put tensors of one shape side by side along a new dimension."""
+    return np.stack(data, axis=attrs.axis, out=out)
+
+
+# ---------------------------------------------------------------- split
+def _split_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    axis = normal_axis(attrs.axis, len(data.shape))
+    sizes = _section_sizes(data.shape[axis], attrs.indices_or_sections)
+    return TupleType([TensorType((*data.shape[:axis], size, *data.shape[axis + 1 :]), data.dtype) for size in sizes])
+
+
+def _section_sizes(dim: Dim, sections: int | tuple[int, ...]) -> list[Dim]:
+    if isinstance(sections, int):
+        if sections < 1:
+            refuse(f"data cannot be split into {sections} sections", 0)
+        if type(dim) is not int:
+            return [ANY] * sections
+        if dim % sections:
+            refuse(f"a dimension of {dim} cannot be split into {sections} equal sections", 0)
+        return [dim // sections] * sections
+    ends = [0, *sections]
+    if any(a > b or b < 0 for a, b in pairwise(ends)):
+        refuse("indices_or_sections must not go down", 0, expected="an ascending list", found=list(sections))
+    if type(dim) is not int:
+        return [*(b - a for a, b in pairwise(ends)), ANY]
+    if ends[-1] > dim:
+        refuse(f"index {ends[-1]} is outside the dimension of {dim}", 0, found=list(sections))
+    return [b - a for a, b in pairwise([*ends, dim])]
+
+
+def _split_face(data: Any, indices_or_sections: Any, axis: int = 0) -> TupleWrapper:
+    """`data` parted along `axis` into that many equal sections, or before each of the given indices."""
+    count = indices_or_sections if isinstance(indices_or_sections, int) else len(indices_or_sections) + 1
+    return TupleWrapper(call("split", data, indices_or_sections=indices_or_sections, axis=axis), count)
+
+
+def _split_grad(orig: Call, grad: Expr) -> list[Expr]:
+    return [call("concatenate", grad, axis=orig.attrs.axis)]  # type: ignore[union-attr]
+
+
+@operator(
+    "split", ("data",),
+    attrs=attrs(
+        "SplitAttrs",
+        integer_or_integers("indices_or_sections",
+        doc="a number of equal sections, or the indices before which to cut"),
+        integer("axis", 0, doc="the dimension to part"),
+    ),
+    relation=_split_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_split_face, gradient=_split_grad,
+    example="split(%x, indices_or_sections=2)",
+)  # fmt: skip
+def split(attrs: Any, data: Array) -> tuple[Array, ...]:
+    """Part a tensor along one dimension; the result is a tuple."""
+    sections = attrs.indices_or_sections
+    return tuple(np.split(data, sections if isinstance(sections, int) else list(sections), axis=attrs.axis))
+
+
+# ---------------------------------------------------------------- meshgrid
+def _meshgrid_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    fields = tensor_fields(types, 0)
+    if fields is None:
+        return None
+    if not fields:
+        refuse("there is nothing to make a grid of", 0, expected="a tuple of at least one tensor")
+    for i, field in enumerate(fields):
+        if field.dtype != fields[0].dtype:
+            refuse(f"field {i} has another dtype than field 0", 0, expected=fields[0].dtype, found=field.dtype)
+        if len(field.shape) > 1:
+            refuse(f"field {i} must be a vector or a scalar", 0, found=field)
+    shape: list[Dim] = [field.shape[0] if field.shape else 1 for field in fields]
+    if attrs.indexing == "xy" and len(shape) > 1:
+        shape[0], shape[1] = shape[1], shape[0]
+    return TupleType([TensorType(tuple(shape), fields[0].dtype)] * len(fields))
+
+
+def _meshgrid_face(data: Any, indexing: str = "ij") -> TupleWrapper:
+    """The coordinate grids of the vectors of `data`."""
+    made = as_expr(data)
+    count = len(made) if isinstance(made, Tuple) else len(tuple_parts(made))
+    return TupleWrapper(call("meshgrid", made, indexing=indexing), count)
+
+
+@operator(
+    "meshgrid", ("data",),
+    attrs=attrs("MeshgridAttrs",
+    text("indexing", "ij", doc="the order of the dimensions: matrix or Cartesian", choices=("ij", "xy"))),
+    relation=_meshgrid_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_meshgrid_face,
+    example="meshgrid((%v, %v))",
+)  # fmt: skip
+def meshgrid(attrs: Any, data: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Coordinate grids: one tensor for each vector of the tuple, each varying along its own dimension."""
+    return tuple(np.meshgrid(*data, indexing=attrs.indexing))

@@ -1,0 +1,145 @@
+"""Operators that put the elements of a tensor in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RunError
+from passlab.ir.expr import Call, Expr
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import TensorType, Type
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array
+from passlab.op.fields import attrs, integer, integers
+from passlab.op.relations import identity, join_dim, normal_axes, normal_axis, refuse, tensor
+
+
+# ---------------------------------------------------------------- transpose
+def _transpose_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    rank = len(data.shape)
+    if attrs.axes is None:
+        return TensorType(data.shape[::-1], data.dtype)
+    axes = normal_axes(attrs.axes, rank, "axes")
+    if len(axes) != rank:
+        refuse(f"axes must name all {rank} dimensions", 0, found=list(attrs.axes))
+    return TensorType(tuple([data.shape[axis] for axis in axes]), data.dtype)
+
+
+def _transpose_face(data: Any, axes: Any = None) -> Call:
+    """`data` with its dimensions in the order of `axes`, reversed when None."""
+    return call("transpose", data, axes=axes)
+
+
+def _transpose_grad(orig: Call, grad: Expr) -> list[Expr]:
+    axes = orig.attrs.axes  # type: ignore[union-attr]
+    back = None if axes is None else np.argsort([axis % len(axes) for axis in axes]).tolist()
+    return [call("transpose", grad, axes=back)]
+
+
+@operator(
+    "transpose", ("data",),
+    attrs=attrs("TransposeAttrs",
+    integers("axes", optional=True, doc="the new order of the dimensions, None to reverse them")),
+    relation=_transpose_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_transpose_face,
+    gradient=_transpose_grad,
+    example="transpose(%x, axes=[1, 0])",
+)  # fmt: skip
+def transpose(attrs: Any, data: Array) -> Array:
+    """Put the dimensions in another order."""
+    return np.transpose(data, attrs.axes)
+
+
+# ---------------------------------------------------------------- reverse
+def _reverse_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is not None:
+        normal_axis(_axis_or_zero(attrs), len(data.shape))
+    return data
+
+
+def _axis_or_zero(attrs: Any) -> int:
+    return attrs.axis if attrs.axis is not None else 0
+
+
+def _reverse_grad(orig: Call, grad: Expr) -> list[Expr]:
+    return [call("reverse", grad, axis=orig.attrs.axis)]  # type: ignore[union-attr]
+
+
+@operator(
+    "reverse", ("data",),
+    attrs=attrs("ReverseAttrs", integer("axis", None, doc="the dimension to turn round (0 when None)")),
+    relation=_reverse_type, pattern=OpPattern.INJECTIVE, level=3, out=False, gradient=_reverse_grad,
+    example="reverse(%x, axis=0)",
+)  # fmt: skip
+def reverse(attrs: Any, data: Array) -> Array:
+    """Turn the elements along one dimension round."""
+    return np.flip(data, _axis_or_zero(attrs))
+
+
+# ---------------------------------------------------------------- reverse_sequence
+def _reverse_sequence_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, lengths = tensor(types, 0, "data"), tensor(types, 1, "seq_lengths")
+    if data is None or lengths is None:
+        return None
+    rank = len(data.shape)
+    batch = normal_axis(attrs.batch_axis, rank, "batch_axis")
+    normal_axis(attrs.seq_axis, rank, "seq_axis")
+    if len(lengths.shape) != 1 or "int" not in lengths.dtype:
+        refuse("seq_lengths must be a vector of integers", 1, found=lengths)
+    if join_dim(lengths.shape[0], data.shape[batch]) is None:
+        refuse(f"seq_lengths has {lengths.shape[0]} elements for {data.shape[batch]} batches", 1)
+    return data
+
+
+@operator(
+    "reverse_sequence", ("data", "seq_lengths"),
+    attrs=attrs("ReverseSequenceAttrs", integer("seq_axis", 1, doc="the dimension to turn round"),
+    integer("batch_axis", 0, doc="the dimension of batches")),
+    relation=_reverse_sequence_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
+    example="reverse_sequence(%x, %lengths)",
+)  # fmt: skip
+def reverse_sequence(attrs: Any, data: Array, seq_lengths: Array) -> Array:
+    """Turn the first `seq_lengths[b]` elements of each batch b round along one dimension; longer lengths mean all."""
+    extent = data.shape[attrs.seq_axis]
+    lengths = np.minimum(seq_lengths, extent).astype(np.int64)[:, None]
+    steps = np.arange(extent)[None, :]
+    source = np.where(steps < lengths, lengths - 1 - steps, steps)  # (batches, extent)
+    sequence, batch = attrs.seq_axis % data.ndim, attrs.batch_axis % data.ndim
+    if sequence == batch:  # each element is a sequence of its own: the diagonal
+        return np.take(data, np.diagonal(source), axis=sequence)
+    index = source if batch < sequence else source.T
+    shape = [extent if at == sequence else data.shape[batch] if at == batch else 1 for at in range(data.ndim)]
+    return np.take_along_axis(data, index.reshape(shape), axis=sequence)
+
+
+# ---------------------------------------------------------------- invert_permutation
+def _permutation_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = identity(types, attrs, reporter)
+    if isinstance(data, TensorType) and (len(data.shape) != 1 or "int" not in data.dtype):
+        refuse("a permutation is a vector of integers", 0, found=data)
+    return data
+
+
+@operator(
+    "invert_permutation", ("data",), relation=_permutation_type, pattern=OpPattern.INJECTIVE, level=1, out=False,
+    example="invert_permutation(%p)",
+)  # fmt: skip
+def invert_permutation(attrs: Any, data: Array) -> Array:
+    """The permutation that undoes a permutation of 0..n-1. Raises `RunError` when `data` is none."""
+    if not np.array_equal(np.sort(data), np.arange(data.size)):
+        raise RunError(
+            Diagnostic(
+                "the data is not a permutation",
+                expected=f"each of 0..{data.size - 1} once",
+                found=np.array2string(data, threshold=20),
+            )
+        )
+    made = np.empty_like(data)
+    made[data] = np.arange(data.size, dtype=data.dtype)
+    return made

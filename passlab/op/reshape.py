@@ -1,0 +1,339 @@
+"""Operators that give the same elements, in the same order, another shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array
+from passlab.op.fields import attrs, boolean, integer, integers
+from passlab.op.relations import concrete, normal_axes, product, refuse, tensor
+
+RESHAPE = attrs(
+    "ReshapeAttrs",
+    integers(
+        "newshape",
+        doc="the new shape; 0 copies a dimension, -1 is inferred, -2 copies the rest, -3 joins two, "
+        "-4 splits one into the next two",
+    ),
+    boolean("allowzero", False, doc="whether 0 means a dimension of no elements"),
+)
+
+
+class _Reshaping:
+    """One walk along the old and the new shape together. Collects `out`, with at most one dimension left to infer."""
+
+    def __init__(self, shape: Shape, newshape: Sequence[Dim], allowzero: bool) -> None:
+        self.shape = shape
+        self.newshape = newshape
+        self.allowzero = allowzero
+        self.out: list[Dim] = []
+        self.used = 0  # dimensions of the old shape that codes have consumed
+        self.unknown: int | None = None  # where -1 stands in `out`
+        self.rest: list[Dim] = []  # old dimensions that `unknown` and the plain sizes must hold together
+        self.sizes: list[Dim] = []  # those plain sizes
+
+    def take(self, code: int) -> Dim:
+        """Consume one dimension of the old shape."""
+        if self.used >= len(self.shape):
+            refuse(
+                f"the code {code} of newshape needs a dimension that the data does not have",
+                0,
+                found=f"{len(self.shape)} dimensions",
+            )
+        self.used += 1
+        return self.shape[self.used - 1]
+
+    def leave_to_infer(self) -> None:
+        if self.unknown is not None:
+            refuse("newshape may have one -1", 0, found=list(self.newshape))
+        self.unknown = len(self.out)
+        self.out.append(ANY)
+
+    def plain(self, dim: Dim) -> None:
+        """A size as it stands, or -1."""
+        if self.used < len(self.shape):
+            self.rest.append(self.take(0))
+        if dim == -1:
+            self.leave_to_infer()
+        else:
+            self.out.append(dim)
+            self.sizes.append(dim)
+
+    def split(self, position: int) -> None:
+        """Code -4: one old dimension becomes the next two of newshape, one of which may be -1."""
+        if position + 2 >= len(self.newshape):
+            refuse("the code -4 of newshape needs two dimensions after it", 0, found=list(self.newshape))
+        old, first, second = self.take(-4), self.newshape[position + 1], self.newshape[position + 2]
+        if first == -1 and second == -1:
+            refuse("only one of the two dimensions after -4 can be -1", 0, found=list(self.newshape))
+        if first == -1:
+            first = _quotient(old, second)
+        elif second == -1:
+            second = _quotient(old, first)
+        elif type(old) is int and type(product((first, second))) is int and product((first, second)) != old:
+            refuse(f"a dimension of {old} cannot be split into {first} and {second}", 0)
+        self.out += [first, second]
+
+    def run(self) -> Shape:
+        position = 0
+        while position < len(self.newshape):
+            code = self.newshape[position]
+            if code == 0 and not self.allowzero:
+                self.out.append(self.take(0))
+            elif code == -2:
+                self.out += self.shape[self.used :]
+                self.used = len(self.shape)
+            elif code == -3:
+                self.out.append(product((self.take(-3), self.take(-3))))
+            elif code == -4:
+                self.split(position)
+                position += 2
+            elif type(code) is int and code < -4:
+                refuse(f"{code} means nothing in newshape", 0, hint="the codes are 0, -1, -2, -3 and -4")
+            else:
+                self.plain(code)
+            position += 1
+        self.infer()
+        return tuple(self.out)
+
+    def infer(self) -> None:
+        """Fill in the dimension of -1, from what codes have not consumed."""
+        if self.unknown is None:
+            return
+        left = product([*self.rest, *self.shape[self.used :]])
+        known = product(self.sizes)
+        if type(left) is int and type(known) is int:
+            if known == 0 or left % known:
+                refuse(
+                    f"the dimension -1 cannot be inferred: {left} elements in rows of {known}",
+                    0,
+                    found=list(self.newshape),
+                )
+            self.out[self.unknown] = left // known
+        elif len(self.rest) == 1 and not self.sizes and self.used == len(self.shape):
+            self.out[self.unknown] = self.rest[0]
+
+
+def _quotient(whole: Dim, part: Dim) -> Dim:
+    if type(whole) is not int or type(part) is not int:
+        return ANY
+    if part == 0 or whole % part:
+        refuse(f"a dimension of {whole} cannot be split by {part}", 0)
+    return whole // part
+
+
+def infer_newshape(shape: Shape, newshape: Sequence[Dim], allowzero: bool = False, *, reverse: bool = False) -> Shape:
+    """Return the shape that `newshape`, with its codes, gives data of `shape`; `reverse` reads both from the right.
+
+    Raises `RelationError` when the codes do not fit or the number of elements would change.
+    """
+    if reverse:
+        shape, newshape = shape[::-1], newshape[::-1]
+    out = _Reshaping(shape, newshape, allowzero).run()
+    before, after = product(shape), product(out)
+    if type(before) is int and type(after) is int and before != after:
+        refuse(
+            f"{before} elements cannot be reshaped into {after}",
+            0,
+            expected=f"{before} elements",
+            found=f"the shape {list(out)}",
+        )
+    return out[::-1] if reverse else out
+
+
+def _reshape_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    return None if data is None else TensorType(infer_newshape(data.shape, attrs.newshape, attrs.allowzero), data.dtype)
+
+
+def _reshape_face(data: Any, newshape: Any, allowzero: bool = False) -> Call:
+    """`data` in the shape `newshape` (integers, a constant, or an expression that computes it)."""
+    if isinstance(newshape, Constant):
+        newshape = newshape.data.reshape(-1).tolist()
+    if isinstance(newshape, Expr):
+        return call("dyn.reshape", data, newshape, newshape=[], allowzero=allowzero)
+    return call("reshape", data, newshape=[newshape] if isinstance(newshape, int) else newshape, allowzero=allowzero)
+
+
+def reshape_back(orig: Call, grad: Expr) -> list[Expr]:
+    """The gradient of an operator that keeps the elements in order: the gradient in the shape of the input."""
+    return [call("reshape_like", grad, orig.args[0])]
+
+
+@operator(
+    "reshape", ("data",), attrs=RESHAPE, relation=_reshape_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
+    face=_reshape_face, gradient=reshape_back, example="reshape(%x, newshape=[0, -1])",
+)  # fmt: skip
+def reshape(attrs: Any, data: Array) -> Array:
+    """The elements in a new shape; see `newshape` for its codes."""
+    return data.reshape(concrete(infer_newshape(data.shape, attrs.newshape, attrs.allowzero)))
+
+
+def _reverse_reshape_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    return (
+        None
+        if data is None
+        else TensorType(infer_newshape(data.shape, attrs.newshape, attrs.allowzero, reverse=True), data.dtype)
+    )
+
+
+def _reverse_reshape_face(data: Any, newshape: Any) -> Call:
+    """`data` in the shape `newshape`, whose codes are read from the right."""
+    return call("contrib_reverse_reshape", data, newshape=[newshape] if isinstance(newshape, int) else newshape)
+
+
+@operator(
+    "contrib_reverse_reshape", ("data",), attrs=RESHAPE, relation=_reverse_reshape_type, pattern=OpPattern.INJECTIVE,
+    level=10, out=False,
+    face=_reverse_reshape_face, gradient=reshape_back, example="contrib_reverse_reshape(%x, newshape=[-1, 0])",
+)  # fmt: skip
+def reverse_reshape(attrs: Any, data: Array) -> Array:
+    """The elements in a new shape whose codes are read from the right."""
+    return data.reshape(concrete(infer_newshape(data.shape, attrs.newshape, attrs.allowzero, reverse=True)))
+
+
+# ---------------------------------------------------------------- reshape_like
+def _reshape_like_shape(shape: Shape, like: Shape, attrs: Any) -> Shape:
+    def span(rank: int, begin: int, end: int | None, side: str) -> tuple[int, int]:
+        first = begin + rank if begin < 0 else begin
+        last = rank if end is None else end + rank if end < 0 else end
+        if not 0 <= first <= rank or not 0 <= last <= rank:
+            refuse(f"{side}_begin and {side}_end must lie in the rank {rank}", 0, found=f"{begin} and {end}")
+        return first, max(first, last)
+
+    left, right = span(len(shape), attrs.lhs_begin, attrs.lhs_end, "lhs")
+    first, last = span(len(like), attrs.rhs_begin, attrs.rhs_end, "rhs")
+    return shape[:left] + like[first:last] + shape[right:]
+
+
+def _reshape_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, like = tensor(types, 0, "data"), tensor(types, 1, "shape_like")
+    if data is None or like is None:
+        return None
+    out = _reshape_like_shape(data.shape, like.shape, attrs)
+    before, after = product(data.shape), product(out)
+    if type(before) is int and type(after) is int and before != after:
+        refuse(
+            f"{before} elements cannot be reshaped into {after}",
+            0,
+            expected=f"{before} elements",
+            found=f"the shape {list(out)}",
+        )
+    return TensorType(out, data.dtype)
+
+
+def _reshape_like_grad(orig: Call, grad: Expr) -> list[Expr]:
+    data, like = orig.args
+    return [call("reshape_like", grad, data), call("zeros_like", like)]
+
+
+@operator(
+    "reshape_like", ("data", "shape_like"),
+    attrs=attrs(
+        "ReshapeLikeAttrs",
+        integer("lhs_begin", 0, doc="first dimension of `data` to replace"),
+        integer("lhs_end", None, doc="dimension of `data` to stop before"),
+        integer("rhs_begin", 0, doc="first dimension of `shape_like` to put there"),
+        integer("rhs_end", None, doc="dimension of `shape_like` to stop before"),
+    ),
+    relation=_reshape_like_type, pattern=OpPattern.INJECTIVE, level=3, out=False, gradient=_reshape_like_grad,
+    example="reshape_like(%x, %y)",
+)  # fmt: skip
+def reshape_like(attrs: Any, data: Array, shape_like: Array) -> Array:
+    """`data` with the dimensions [lhs_begin, lhs_end) replaced by those [rhs_begin, rhs_end) of `shape_like`."""
+    return data.reshape(concrete(_reshape_like_shape(data.shape, shape_like.shape, attrs)))
+
+
+# ---------------------------------------------------------------- dimensions of size 1
+def _expand_dims_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    return None if data is None else TensorType(_expanded(data.shape, attrs), data.dtype)
+
+
+def _expanded(shape: Shape, attrs: Any) -> Shape:
+    rank, axis, count = len(shape), attrs.axis, attrs.num_newaxis
+    if not -rank - 1 <= axis <= rank:
+        refuse(
+            f"axis {axis} is outside the rank {rank} of the data and its end", 0, hint=f"allowed: {-rank - 1}..{rank}"
+        )
+    if count < 0:
+        refuse(f"num_newaxis is {count}", 0, expected="a number of new dimensions")
+    at = axis if axis >= 0 else axis + rank + 1
+    return (*shape[:at], *([1] * count), *shape[at:])
+
+
+def _expand_dims_face(data: Any, axis: Any, num_newaxis: int = 1) -> Call:
+    """`data` with `num_newaxis` dimensions of size 1 put in at `axis`."""
+    if isinstance(axis, Constant):
+        axis = int(axis.data)
+    if isinstance(axis, Expr):
+        return call("dyn.expand_dims", data, axis, num_newaxis=num_newaxis)
+    return call("expand_dims", data, axis=axis, num_newaxis=num_newaxis)
+
+
+@operator(
+    "expand_dims", ("data",),
+    attrs=attrs(
+        "ExpandDimsAttrs",
+        integer("axis", doc="where the new dimensions go; negative counts from the end of the result's place"),
+        integer("num_newaxis", 1, doc="how many"),
+    ),
+    relation=_expand_dims_type, pattern=OpPattern.BROADCAST, level=1, out=False, face=_expand_dims_face,
+    gradient=reshape_back,
+    example="expand_dims(%x, axis=0)",
+)  # fmt: skip
+def expand_dims(attrs: Any, data: Array) -> Array:
+    """Put dimensions of size 1 in at one place."""
+    return data.reshape(concrete(_expanded(data.shape, attrs)))
+
+
+def squeezed(shape: Shape, axis: Sequence[int] | None) -> Shape:
+    """Return `shape` without the dimensions of size 1 that `axis` names, or without any. Raises `RelationError`."""
+    if axis is None:
+        if any(type(dim) is not int for dim in shape):
+            refuse("which dimensions are 1 is not known", 0, found=list(shape), hint="name them in `axis`")
+        return tuple([dim for dim in shape if dim != 1])
+    gone = normal_axes(axis, len(shape))
+    for at in gone:
+        if shape[at] != 1 and shape[at] is not ANY:
+            refuse(
+                f"dimension {at} cannot be squeezed away: its size is {shape[at]}",
+                0,
+                expected="a dimension of size 1",
+                found=list(shape),
+            )
+    return tuple([dim for at, dim in enumerate(shape) if at not in gone])
+
+
+def _squeeze_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    return None if data is None else TensorType(squeezed(data.shape, attrs.axis), data.dtype)
+
+
+def _squeeze_face(data: Any, axis: Any = None) -> Call:
+    """`data` without its dimensions of size 1, or without those that `axis` names."""
+    if isinstance(axis, Constant):
+        axis = axis.data.reshape(-1).tolist()
+    if isinstance(axis, Expr):
+        return call("dyn.squeeze", data, axis)
+    return call("squeeze", data, axis=axis)
+
+
+SQUEEZE = attrs(
+    "SqueezeAttrs", integers("axis", None, doc="the dimensions to drop, None for all of size 1", scalar_ok=True)
+)
+
+
+@operator(
+    "squeeze", ("data",), attrs=SQUEEZE, relation=_squeeze_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
+    face=_squeeze_face, gradient=reshape_back, example="squeeze(%x, axis=[0])",
+)  # fmt: skip
+def squeeze(attrs: Any, data: Array) -> Array:
+    """Drop dimensions of size 1."""
+    return data.reshape(concrete(squeezed(data.shape, attrs.axis)))

@@ -1,0 +1,260 @@
+"""Operators that cut boxes out of tensors, or write into them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RunError
+from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import ANY, Dim, TensorType, Type
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array
+from passlab.op.fields import attrs, integers, text
+from passlab.op.relations import normal_axes, refuse, same_dtype, tensor
+
+SLICE = attrs(
+    "StridedSliceAttrs",
+    integers("begin", optional=True, doc="first index of each dimension; negative counts from its end"),
+    integers("end", optional=True, doc="index to stop before; negative counts from the end"),
+    integers("strides", optional=True, doc="steps; negative goes backwards; 1 where left out"),
+    text(
+        "slice_mode", "end", doc='"size": `end` holds sizes instead, -1 for all that is left', choices=("end", "size")
+    ),
+    integers("axes", optional=True, doc="the dimensions meant, None for the first ones in order"),
+)
+
+FOREVER = 2**63 - 1  # an end beyond every dimension
+
+
+def slices_of(
+    rank: int,
+    begin: Sequence[int],
+    end: Sequence[int],
+    strides: Sequence[int],
+    mode: str = "end",
+    axes: Sequence[int] | None = None,
+) -> list[slice]:
+    """Return the slice of each dimension of data of that `rank`. Raises `RelationError` when they do not fit."""
+    if len(begin) > rank and axes is None:
+        refuse(f"begin has {len(begin)} entries for {rank} dimensions", 0, found=list(begin))
+    targets = range(len(begin)) if axes is None else normal_axes(axes, rank, "axes")
+    if axes is not None and not len(begin) == len(end) == len(targets):
+        refuse(
+            "begin, end and axes must have one entry for each axis",
+            0,
+            found=f"{len(begin)}, {len(end)} and {len(targets)} entries",
+        )
+    cuts = [slice(None)] * rank
+    for i, axis in enumerate(targets):
+        step = strides[i] if i < len(strides) and mode == "end" else 1
+        if step == 0:
+            refuse("a stride is 0", 0, found=list(strides))
+        stop = end[i] if i < len(end) else None
+        cuts[axis] = _sized(begin[i], stop) if mode == "size" else slice(begin[i], _open_end(stop, step), step)
+    return cuts
+
+
+def _open_end(stop: int | None, step: int) -> int | None:
+    """An end far before the dimension, going backwards, means that element 0 is taken too."""
+    return None if stop is None or (step < 0 and stop <= -FOREVER) else stop
+
+
+def _sized(begin: int, size: int | None) -> slice:
+    if size is None or size < 0:
+        return slice(begin, None)
+    stop = begin + size
+    return slice(begin, None if begin < 0 <= stop else stop)
+
+
+def sliced_dim(dim: Dim, cut: slice) -> Dim:
+    """Return the size of a dimension after a slice; one that is not known stays as it is when all of it is taken."""
+    if type(dim) is int:
+        return len(range(*cut.indices(dim)))
+    whole = cut.start in (None, 0) and (cut.stop is None or cut.stop >= FOREVER) and cut.step in (None, 1)
+    return dim if whole else ANY
+
+
+def _slice_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    cuts = _cuts(len(data.shape), attrs)
+    return TensorType(tuple([sliced_dim(dim, cut) for dim, cut in zip(data.shape, cuts, strict=True)]), data.dtype)
+
+
+def _cuts(rank: int, attrs: Any) -> list[slice]:
+    if attrs.begin is None or attrs.end is None:
+        refuse("begin and end are missing", hint="give `begin=[...]` and `end=[...]`")
+    return slices_of(rank, attrs.begin, attrs.end, attrs.strides or (), attrs.slice_mode, attrs.axes)
+
+
+def python_slice(begin: Any, end: Any, strides: Any) -> tuple[list[int], list[int], list[int]]:
+    """Return begin, end and strides given in Python, where None leaves an entry open, as lists of integers."""
+    begin, end, strides = (None if v is None else _listed(v) for v in (begin, end, strides))
+    steps = strides or [1]
+
+    def forward(i: int) -> bool:
+        return i >= len(steps) or steps[i] is None or steps[i] > 0
+
+    starts = [(0 if forward(i) else -1) if b is None else b for i, b in enumerate(begin)]
+    stops = [(FOREVER if forward(i) else -FOREVER) if e is None else e for i, e in enumerate(end)]
+    return starts, stops, [1 if step is None else step for step in steps]
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, Constant):
+        value = value.data.reshape(-1).tolist()
+    return list(value) if hasattr(value, "__iter__") else [value]
+
+
+def _slice_face(
+    data: Any, begin: Any, end: Any, strides: Any = None, axes: Any = None, slice_mode: str = "end"
+) -> Call:
+    """The box [begin, end) of `data` in steps of `strides`; entries of None are open."""
+    if any(isinstance(v, Expr) and not isinstance(v, Constant) for v in (begin, end, strides)):
+        bounds = [as_index(v) for v in (begin, end, strides if strides is not None else [1])]
+        return call(
+            "dyn.strided_slice", data, *bounds, begin=None, end=None, strides=None, slice_mode=slice_mode, axes=axes
+        )
+    starts, stops, steps = python_slice(begin, end, strides)
+    return call("strided_slice", data, begin=starts, end=stops, strides=steps, slice_mode=slice_mode, axes=axes)
+
+
+def as_index(value: Any) -> Expr:
+    """Return a list of integers as a constant; an expression stays as it is."""
+    return value if isinstance(value, Expr) else Constant(np.asarray(value, np.int64).reshape(-1))
+
+
+def _slice_grad(orig: Call, grad: Expr) -> list[Expr]:
+    """The gradient, written into zeros where the slice was taken."""
+    data, attrs = orig.args[0], orig.attrs
+    ty = data.checked_type
+    if not isinstance(ty, TensorType) or ty.dynamic:
+        refuse("the gradient of strided_slice needs a known shape", 0, found=ty)
+    bounds = [cut.indices(dim) for cut, dim in zip(_cuts(len(ty.shape), attrs), ty.concrete_shape, strict=True)]
+    begin, end = [b[0] for b in bounds], [b[1] if b[1] >= 0 else -FOREVER for b in bounds]
+    strides = [b[2] for b in bounds]
+    return [call("strided_set", call("zeros_like", data), grad, as_index(begin), as_index(end), as_index(strides))]
+
+
+@operator(
+    "strided_slice", ("data",), attrs=SLICE, relation=_slice_type, pattern=OpPattern.INJECTIVE, level=4, out=False,
+    face=_slice_face, gradient=_slice_grad,
+    example="strided_slice(%x, begin=[0, 1], end=[2, 3], strides=[1, 1], axes=None)",
+)  # fmt: skip
+def strided_slice(attrs: Any, data: Array) -> Array:
+    """Cut a box out of a tensor, as Python's slices do; indices beyond a dimension are cut back to it."""
+    return data[tuple(_cuts(data.ndim, attrs))]
+
+
+# ---------------------------------------------------------------- strided_set
+def _index_vector(types: Sequence[Type], index: int, name: str) -> TensorType | None:
+    """Return input `index` as a vector of integers, None while unknown. Raises `RelationError` when it is none."""
+    ty = tensor(types, index, name)
+    if ty is not None and (len(ty.shape) != 1 or "int" not in ty.dtype):
+        refuse(f"{name} must be a vector of integers", index, found=ty)
+    return ty
+
+
+def _strided_set_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, v = tensor(types, 0, "data"), tensor(types, 1, "v")
+    if data is None:
+        return None
+    if v is not None:
+        same_dtype(data, v)
+    for index, name in ((2, "begin"), (3, "end"), (4, "strides")):
+        _index_vector(types, index, name)
+    return data
+
+
+def _strided_set_face(data: Any, v: Any, begin: Any, end: Any, strides: Any = None) -> Call:
+    """`data` with the box [begin, end) in steps of `strides` replaced by `v`."""
+    return call(
+        "strided_set", data, v, as_index(begin), as_index(end), as_index(strides if strides is not None else [1])
+    )
+
+
+def _strided_set_grad(orig: Call, grad: Expr) -> list[Expr]:
+    _, v, begin, end, strides = orig.args
+    inside = call("dyn.strided_slice", grad, begin, end, strides, begin=None, end=None, strides=None)
+    outside = call("strided_set", grad, call("zeros_like", v), begin, end, strides)
+    return [outside, inside, *(call("zeros_like", arg) for arg in (begin, end, strides))]
+
+
+@operator(
+    "strided_set", ("data", "v", "begin", "end", "strides"), relation=_strided_set_type, pattern=OpPattern.INJECTIVE,
+    level=4, out=False,
+    face=_strided_set_face, gradient=_strided_set_grad, example="strided_set(%x, %v, %begin, %end, %strides)",
+)  # fmt: skip
+def strided_set(attrs: Any, data: Array, v: Array, begin: Array, end: Array, strides: Array) -> Array:
+    """A copy of `data` with the box [begin, end), in steps of `strides`, replaced by `v`.
+
+    Raises `RunError` when `v` does not fit the box.
+    """
+    made = data.copy()
+    box = made[tuple(slices_of(data.ndim, begin.tolist(), end.tolist(), strides.tolist()))]
+    if np.broadcast_shapes(v.shape, box.shape) != box.shape if v.ndim <= box.ndim else True:
+        raise RunError(
+            Diagnostic(
+                "strided_set: `v` does not fill the box",
+                expected=f"the shape {list(box.shape)}",
+                found=f"the shape {list(v.shape)}",
+            )
+        )
+    box[...] = v
+    return made
+
+
+# ---------------------------------------------------------------- slice_like
+def _sliced_axes(rank: int, like_rank: int, axes: Sequence[int] | None) -> tuple[int, ...]:
+    """The dimensions that `slice_like` cuts."""
+    if axes is None:
+        if like_rank > rank:
+            refuse(f"shape_like has {like_rank} dimensions and data has {rank}", 1)
+        return tuple(range(like_rank))
+    found = normal_axes(axes, rank, "axes")
+    for axis in found:
+        if axis >= like_rank:
+            refuse(f"shape_like has no dimension {axis}", 1, found=f"{like_rank} dimensions")
+    return found
+
+
+def _slice_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, like = tensor(types, 0, "data"), tensor(types, 1, "shape_like")
+    if data is None or like is None:
+        return None
+    shape = list(data.shape)
+    for axis in _sliced_axes(len(shape), len(like.shape), attrs.axes):
+        have, want = shape[axis], like.shape[axis]
+        if type(have) is int and type(want) is int and want > have:
+            refuse(
+                f"dimension {axis} of data has {have} elements and shape_like asks for {want}",
+                0,
+                expected=f"at least {want}",
+                found=have,
+            )
+        shape[axis] = want
+    return TensorType(tuple(shape), data.dtype)
+
+
+def _slice_like_face(data: Any, shape_like: Any, axes: Any = None) -> Call:
+    """The beginning of `data` in the shape of `shape_like`, along `axes` or all dimensions."""
+    return call("slice_like", data, shape_like, axes=axes or None)
+
+
+@operator(
+    "slice_like", ("data", "shape_like"),
+    attrs=attrs("SliceLikeAttrs", integers("axes", optional=True, doc="the dimensions to cut, None for all")),
+    relation=_slice_like_type, pattern=OpPattern.INJECTIVE, level=10, out=False, face=_slice_like_face,
+    example="slice_like(%x, %y, axes=None)",
+)  # fmt: skip
+def slice_like(attrs: Any, data: Array, shape_like: Array) -> Array:
+    """The beginning of `data` along each dimension, as long as `shape_like` is there."""
+    cuts = [slice(None)] * data.ndim
+    for axis in _sliced_axes(data.ndim, shape_like.ndim, attrs.axes):
+        cuts[axis] = slice(0, shape_like.shape[axis])
+    return data[tuple(cuts)]
