@@ -1,0 +1,170 @@
+"""Activation functions, `nn.bias_add`, the softmax family and `nn.dropout`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.types import TensorType, TupleType, Type
+from passlab.op.declare import TupleWrapper, make_call, operator
+from passlab.op.fields import attrs, integer, number
+from passlab.op.nn.arithmetic import is_float
+from passlab.op.relations import identity, normal_axis, tensor
+
+
+@operator("nn.relu", ("data",), relation=identity, pattern=OpPattern.ELEMWISE, level=1, example="nn.relu(%x)")
+def relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """Replace negative elements by zero."""
+    return np.maximum(data, data.dtype.type(0), out=out)
+
+
+@operator(
+    "nn.leaky_relu", ("data",), attrs=attrs("LeakyReluAttrs", number("alpha", 0.25, "factor of negative elements")), relation=identity,
+    pattern=OpPattern.ELEMWISE, level=3, example="nn.leaky_relu(%x, alpha=0.1f)",
+)  # fmt: skip
+def leaky_relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """Multiply negative elements by `alpha`."""
+    return _scaled_below_zero(data, np.asarray(attrs.alpha).astype(data.dtype), out)
+
+
+def _scaled_below_zero(data: Any, slope: Any, out: Any) -> Any:
+    made = np.multiply(data, slope, out=out if out is not data else None)
+    np.copyto(made, data, where=data > 0)
+    if out is data:
+        out[...] = made
+        return out
+    return made
+
+
+def channel_vector(name: str, inputs: Sequence[str]) -> Any:
+    """Make the relation of an operator whose further inputs are vectors along `axis` of the data; the result is like the data."""
+
+    def relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+        data = tensor(types, 0, "data")
+        if data is None:
+            return None
+        check_vectors(types, data, normal_axis(attrs.axis, len(data.shape), f"{name}: axis"), inputs, reporter)
+        return data
+
+    return relation
+
+
+def check_vectors(types: Sequence[Type], data: TensorType, axis: int, inputs: Sequence[str], reporter: Reporter) -> TensorType:
+    """State that the inputs after the first are vectors as long as `axis` of the data; return their type."""
+    vector = TensorType((data.shape[axis],), data.dtype)
+    for i, name in enumerate(inputs, 1):
+        if tensor(types, i, name) is not vector:
+            reporter.assign(i, vector)
+    return vector
+
+
+def along(vector: Any, axis: int, rank: int) -> Any:
+    """Return a vector shaped to broadcast along `axis` of a tensor of `rank` dimensions."""
+    return vector.reshape([-1 if i == axis % rank else 1 for i in range(rank)])
+
+
+@operator(
+    "nn.bias_add", ("data", "bias"), attrs=attrs("BiasAddAttrs", integer("axis", 1, "the axis of the data the bias runs along")),
+    relation=channel_vector("nn.bias_add", ("bias",)), pattern=OpPattern.BROADCAST, level=1, example="nn.bias_add(%x, %b)",
+)  # fmt: skip
+def bias_add(attrs: Any, data: Any, bias: Any, *, out: Any = None) -> Any:
+    """Add a vector along one axis."""
+    return np.add(data, along(bias, attrs.axis, data.ndim), out=out)
+
+
+@operator(
+    "nn.prelu", ("data", "alpha"), attrs=attrs("PReluAttrs", integer("axis", 1, "the axis of the data alpha runs along")),
+    relation=channel_vector("nn.prelu", ("alpha",)), pattern=OpPattern.BROADCAST, level=3, example="nn.prelu(%x, %a)",
+)  # fmt: skip
+def prelu(attrs: Any, data: Any, alpha: Any, *, out: Any = None) -> Any:
+    """Multiply negative elements by the `alpha` of their channel."""
+    return _scaled_below_zero(data, along(alpha, attrs.axis, data.ndim), out)
+
+
+SoftmaxAttrs = attrs("SoftmaxAttrs", integer("axis", -1, "the axis that sums to one"))
+
+
+def _softmax_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is not None:
+        normal_axis(attrs.axis, len(data.shape))
+    return data
+
+
+def _softmax(attrs: Any, data: Any, out: Any) -> Any:
+    work = data if data.dtype.itemsize >= 4 or not is_float(data.dtype) else data.astype(np.float32)
+    if not data.size:
+        return data.copy() if out is None else out
+    shifted = np.subtract(work, work.max(axis=attrs.axis, keepdims=True), out=out if out is not None and out.dtype == work.dtype else None)
+    powers = np.exp(shifted, out=shifted if is_float(shifted.dtype) else None)
+    total = powers.sum(axis=attrs.axis, keepdims=True)
+    made = np.divide(powers, total, out=powers)
+    return finish(made, data.dtype, out)
+
+
+def finish(made: Any, dtype: Any, out: Any) -> Any:
+    """Return `made` in `dtype`, in `out` when it is given."""
+    if out is None:
+        return made.astype(dtype, copy=False)
+    if made is not out:
+        np.copyto(out, made, casting="unsafe")
+    return out
+
+
+@operator(
+    "nn.softmax", ("data",), attrs=SoftmaxAttrs, relation=_softmax_type, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, precision=Precision.NEVER,
+    level=1, example="nn.softmax(%x, axis=1)",
+)  # fmt: skip
+def softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """exp(x) / sum(exp(x)) along one axis, computed from x less its maximum."""
+    return _softmax(attrs, data, out)
+
+
+@operator(
+    "nn.fast_softmax", ("data",), attrs=SoftmaxAttrs, relation=_softmax_type, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, precision=Precision.NEVER,
+    level=1, example="nn.fast_softmax(%x, axis=1)",
+)  # fmt: skip
+def fast_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """The softmax that FastMath puts in: here the exact one, since NumPy's `exp` is as fast as the approximation."""
+    return _softmax(attrs, data, out)
+
+
+@operator(
+    "nn.log_softmax", ("data",), attrs=SoftmaxAttrs, relation=_softmax_type, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, precision=Precision.NEVER,
+    level=1, example="nn.log_softmax(%x, axis=1)",
+)  # fmt: skip
+def log_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """x - log(sum(exp(x))) along one axis, computed from x less its maximum."""
+    work = data if data.dtype.itemsize >= 4 or not is_float(data.dtype) else data.astype(np.float32)
+    if not data.size:
+        return data.copy() if out is None else out
+    shifted = work - work.max(axis=attrs.axis, keepdims=True)
+    made = shifted - np.log(np.exp(shifted).sum(axis=attrs.axis, keepdims=True))
+    return finish(made, data.dtype, out)
+
+
+def _dropout_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    return None if data is None else TupleType((data, data))
+
+
+def dropout_raw(data: Any, rate: float = 0.5) -> TupleWrapper:
+    """Return the call of `nn.dropout` with both results: the data and the mask."""
+    return TupleWrapper(make_call(Op.get("nn.dropout"), (data,), {"rate": rate}), 2)
+
+
+def dropout_face(data: Any, rate: float = 0.5) -> Any:
+    """Return `data` with dropout applied (the first result of `nn.dropout`)."""
+    return dropout_raw(data, rate)[0]
+
+
+@operator(
+    "nn.dropout", ("data",), attrs=attrs("DropoutAttrs", number("rate", 0.5, "the share of elements dropped in training")),
+    relation=_dropout_type, stateful=True, level=1, face=dropout_face, results=2, out=False, example="nn.dropout(%x, rate=0.5f)",
+)  # fmt: skip
+def dropout(attrs: Any, data: Any) -> Any:
+    """At inference the data unchanged, with a mask of ones."""
+    return data.copy(), np.ones_like(data)

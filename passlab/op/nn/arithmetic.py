@@ -1,0 +1,67 @@
+"""In which number format sums of products are computed.
+
+NumPy's matrix product is fast (BLAS) for float32 and float64 only. Other formats are computed in one of these when the
+result is then the same or better: half floats in float32, small integers in float64 (exact below 2**53), and rounded
+or wrapped to the result format once at the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_BLAS = (np.dtype("float32"), np.dtype("float64"))
+_SMALL = tuple(np.dtype(d) for d in ("bool", "int8", "uint8", "int16", "uint16"))
+
+
+def result_dtype(name: str, default: Any) -> Any:
+    """Return the NumPy dtype called `name`; "" stands for `default`."""
+    if not name:
+        return np.dtype(default)
+    if name == "bfloat16" or name.startswith("float8"):
+        import ml_dtypes  # only programs that use these formats pay for it
+
+        return np.dtype(getattr(ml_dtypes, name))
+    return np.dtype(name)
+
+
+def is_float(dtype: Any) -> bool:
+    """Whether a dtype is a floating-point format, those of ml_dtypes included (their NumPy kind is "V" or "f")."""
+    return dtype.kind not in "biu"
+
+
+def working_dtype(out: Any, *inputs: Any) -> Any:
+    """Return the dtype to compute sums of products in, for inputs and a result of given dtypes."""
+    if is_float(out):
+        return out if out in _BLAS else np.dtype("float32")
+    if all(d in _SMALL for d in inputs):
+        return np.dtype("float64")
+    return out
+
+
+def to_dtype(array: Any, dtype: Any) -> Any:
+    """Return `array` in `dtype`. Whole numbers held as floats wrap when they become integers, as integer sums do."""
+    if array.dtype == dtype:
+        return array
+    if array.dtype == np.float64 and not is_float(dtype):
+        return array.astype(np.int64).astype(dtype)
+    return array.astype(dtype)
+
+
+def deliver(result: Any, dtype: Any, out: Any) -> Any:
+    """Return `result` in `dtype`, written to `out` when it is given (and is not `result` itself)."""
+    if out is None:
+        return to_dtype(result, dtype)
+    if result is not out:
+        np.copyto(out, to_dtype(result, dtype), casting="unsafe")
+    return out
+
+
+def matmul(a: Any, b: Any, dtype: Any, out: Any = None) -> Any:
+    """Return the matrix product of `a` and `b` (NumPy's rules) summed and returned in `dtype`."""
+    work = working_dtype(dtype, a.dtype, b.dtype)
+    a, b = a.astype(work, copy=False), b.astype(work, copy=False)
+    if work == dtype:
+        return np.matmul(a, b, out=out)
+    return deliver(np.matmul(a, b), dtype, out)

@@ -1,0 +1,220 @@
+"""Convolutions: `nn.conv1d`, `nn.conv2d`, `nn.conv3d`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passlab.errors import Diagnostic, RelationError
+from passlab.ir.attrs import Attrs
+from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
+from passlab.ir.types import Shape, TensorType, Type
+from passlab.op.declare import make_call, operator
+from passlab.op.fields import attrs, dtype, integer, integers, text
+from passlab.op.nn.arithmetic import result_dtype
+from passlab.op.nn.convolve import Window, convolve
+from passlab.op.nn.layouts import conversion, forward_shape
+from passlab.op.nn.windows import check_lengths, check_positive, full_padding, per_axis, split_padding, window_size
+from passlab.op.relations import tensor
+
+DATA_LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+KERNEL_LAYOUTS = {1: "OIW", 2: "OIHW", 3: "OIDHW"}
+KERNEL_DOC = "layout of the weight: O output channels, I input channels of a group"
+
+
+def conv_attrs(rank: int) -> type[Attrs]:
+    """Make the attribute record of a convolution over `rank` spatial axes."""
+    return attrs(
+        f"Conv{rank}DAttrs",
+        integers("strides", (1,) * rank, "steps of the window"),
+        integers("padding", (0,) * max(rank, 2), "zeros around the data: both sides alike, or all befores then all afters"),
+        integers("dilation", (1,) * rank, "distance of the taps of the window"),
+        integer("groups", 1, "how many parts the channels are divided into"),
+        integer("channels", None, "number of output channels, None to read it off the weight"),
+        integers("kernel_size", None, "size of the window, None to read it off the weight"),
+        text("data_layout", DATA_LAYOUTS[rank], "layout of the data"),
+        text("kernel_layout", KERNEL_LAYOUTS[rank], KERNEL_DOC),
+        text("out_layout", "", 'layout of the result, "" for that of the data'),
+        dtype("out_dtype", "", "dtype of sums and result"),
+    )
+
+
+def conv_relation(rank: int, name: str) -> Relation:
+    """Make the type relation of a convolution over `rank` spatial axes."""
+    standard, kernel_standard = DATA_LAYOUTS[rank], KERNEL_LAYOUTS[rank]
+
+    def relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+        data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
+        if data is None:
+            return None
+        check_window(attrs, rank)
+        into = conversion(attrs.data_layout, standard, "data_layout")
+        kernel_way = conversion(attrs.kernel_layout, kernel_standard, "kernel_layout")
+        shape = forward_shape(into, data.shape, "data", 0)
+        if weight is None:
+            known = _weight_shape(shape, attrs, name)
+            if known is None:
+                return None
+            weight = TensorType(kernel_way.backward_shape(known), data.dtype)
+            reporter.assign(1, weight)
+        kernel = forward_shape(kernel_way, weight.shape, "weight", 1)
+        channels = _check_weight(shape, kernel, attrs, name)
+        before, after = split_padding(attrs.padding, rank)
+        size = [
+            window_size(shape[2 + i], (attrs.kernel_size or kernel[2:])[i], attrs.strides[i], before[i], after[i], attrs.dilation[i], axis=i)
+            for i in range(rank)
+        ]
+        way = conversion(attrs.out_layout or attrs.data_layout, standard, "out_layout")
+        return TensorType(way.backward_shape((shape[0], channels, *size)), attrs.out_dtype or data.dtype)
+
+    return relation
+
+
+def check_window(attrs: Any, rank: int) -> None:
+    """Raise `RelationError` for window attributes of wrong length or sign."""
+    check_lengths(rank, strides=attrs.strides, dilation=attrs.dilation, kernel_size=attrs.kernel_size)
+    check_positive(strides=attrs.strides, dilation=attrs.dilation, kernel_size=attrs.kernel_size, groups=(attrs.groups,))
+
+
+def _weight_shape(data: Shape, attrs: Any, name: str) -> Shape | None:
+    """The weight's shape (O, I, *K) as the attributes and the data give it, None when they do not."""
+    if attrs.groups > 1:
+        raise RelationError(
+            Diagnostic(f"{name} in groups cannot infer its weight", expected="a weight of known shape", hint="annotate the weight with its type"), 1
+        )
+    if attrs.kernel_size is None or attrs.channels is None or not isinstance(data[1], int):
+        return None
+    return (attrs.channels, data[1], *attrs.kernel_size)
+
+
+def _check_weight(data: Shape, kernel: Shape, attrs: Any, name: str) -> Any:
+    """Check the weight (O, I, *K) against data and attributes; return the number of output channels."""
+    groups, inputs, outputs, each = attrs.groups, data[1], kernel[0], kernel[1]
+    if attrs.kernel_size is not None:
+        for want, have in zip(attrs.kernel_size, kernel[2:], strict=True):
+            if isinstance(have, int) and have != want:
+                raise RelationError(
+                    Diagnostic(f"{name}: the weight does not have the kernel_size", expected=str(list(attrs.kernel_size)), found=str(list(kernel[2:]))), 1
+                )
+    multiplied = groups > 1 and inputs == groups == outputs and each != 1  # depthwise, written (C, multiplier, *K)
+    if isinstance(inputs, int) and inputs % groups:
+        raise RelationError(Diagnostic(f"{name}: {inputs} channels cannot be divided into {groups} groups"), 0)
+    if isinstance(inputs, int) and isinstance(each, int) and each != inputs // groups and not multiplied:
+        raise RelationError(
+            Diagnostic(
+                f"{name}: the weight does not fit the channels of the data", expected=f"{inputs // groups} input channels ({inputs} / {groups} groups)",
+                found=f"{each}", hint="check data_layout and kernel_layout",
+            ), 1,
+        )  # fmt: skip
+    made = outputs * each if multiplied and isinstance(outputs, int) and isinstance(each, int) else outputs
+    if attrs.channels is not None:
+        if isinstance(made, int) and made != attrs.channels:
+            raise RelationError(Diagnostic(f"{name}: the weight does not have the output channels", expected=f"channels={attrs.channels}", found=str(made)), 1)
+        made = attrs.channels
+    if isinstance(made, int) and made % groups:
+        raise RelationError(Diagnostic(f"{name}: {made} output channels cannot be divided into {groups} groups"), 1)
+    return made
+
+
+def conv_kernel(rank: int, attrs: Any, data: Any, weight: Any, out: Any) -> Any:
+    """Compute a convolution in any layout."""
+    dtype = result_dtype(attrs.out_dtype, data.dtype)
+    before, after = split_padding(attrs.padding, rank)
+    window = Window(attrs.strides, before, after, attrs.dilation)
+    into = conversion(attrs.data_layout, DATA_LAYOUTS[rank], "data_layout")
+    kernel_way = conversion(attrs.kernel_layout, KERNEL_LAYOUTS[rank], "kernel_layout")
+    name = attrs.out_layout or attrs.data_layout
+    w = kernel_way.forward(weight)
+    if attrs.groups > 1 and w.shape[1] * attrs.groups != into.forward_shape(data.shape)[1]:
+        w = w.reshape(-1, 1, *w.shape[2:])
+    spatial = DATA_LAYOUTS[rank][2:]
+    if attrs.data_layout == f"N{spatial}C":
+        w = w.transpose(*range(2, rank + 2), 1, 0)
+        if name == attrs.data_layout:
+            return convolve(data, w, window, attrs.groups, dtype, last=True, out=out)
+        result = convolve(data, w, window, attrs.groups, dtype, last=True)
+        result = result.transpose(0, rank + 1, *range(1, rank + 1))
+    elif into.same and name == attrs.data_layout:
+        return convolve(data, w, window, attrs.groups, dtype, out=out)
+    else:
+        result = convolve(into.forward(data), w, window, attrs.groups, dtype)
+    made = conversion(name, DATA_LAYOUTS[rank], "out_layout").backward(result)
+    if out is None:
+        return made.copy()
+    out[...] = made
+    return out
+
+
+def conv_values(rank: int, **values: Any) -> dict[str, Any]:
+    """Return the arguments of a Python face as attributes: numbers spread over the axes, padding on all sides."""
+    for name in ("strides", "dilation", "kernel_size", "output_padding"):
+        if name in values:
+            values[name] = per_axis(values[name], rank)
+    return {**values, "padding": full_padding(values["padding"], rank)}
+
+
+def conv1d_face(
+    data: Any, weight: Any, strides: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, channels: int | None = None,
+    kernel_size: Any = None, data_layout: str = "NCW", kernel_layout: str = "OIW", out_layout: str = "", out_dtype: str = "",
+) -> Any:  # fmt: skip
+    """Return the convolution of `data` with `weight` along one axis."""
+    values = conv_values(
+        1, strides=strides, padding=padding, dilation=dilation, groups=groups, channels=channels, kernel_size=kernel_size,
+        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout, out_dtype=out_dtype,
+    )  # fmt: skip
+    return make_call(Op.get("nn.conv1d"), (data, weight), values)
+
+
+def conv2d_face(
+    data: Any, weight: Any, strides: Any = (1, 1), padding: Any = (0, 0), dilation: Any = (1, 1), groups: int = 1, channels: int | None = None,
+    kernel_size: Any = None, data_layout: str = "NCHW", kernel_layout: str = "OIHW", out_layout: str = "", out_dtype: str = "",
+) -> Any:  # fmt: skip
+    """Return the convolution of `data` with `weight` over two axes."""
+    values = conv_values(
+        2, strides=strides, padding=padding, dilation=dilation, groups=groups, channels=channels, kernel_size=kernel_size,
+        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout, out_dtype=out_dtype,
+    )  # fmt: skip
+    return make_call(Op.get("nn.conv2d"), (data, weight), values)
+
+
+def conv3d_face(
+    data: Any, weight: Any, strides: Any = (1, 1, 1), padding: Any = (0, 0, 0), dilation: Any = (1, 1, 1), groups: int = 1, channels: int | None = None,
+    kernel_size: Any = None, data_layout: str = "NCDHW", kernel_layout: str = "OIDHW", out_layout: str = "", out_dtype: str = "",
+) -> Any:  # fmt: skip
+    """Return the convolution of `data` with `weight` over three axes."""
+    values = conv_values(
+        3, strides=strides, padding=padding, dilation=dilation, groups=groups, channels=channels, kernel_size=kernel_size,
+        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout, out_dtype=out_dtype,
+    )  # fmt: skip
+    return make_call(Op.get("nn.conv3d"), (data, weight), values)
+
+
+@operator(
+    "nn.conv1d", ("data", "weight"), attrs=conv_attrs(1), relation=conv_relation(1, "nn.conv1d"), pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS, level=2, face=conv1d_face, example="nn.conv1d(%x, %w, padding=[1, 1], channels=8, kernel_size=[3])",
+)  # fmt: skip
+def conv1d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+    """Slide windows along one axis; each result is the sum of a window's elements times the weight."""
+    return conv_kernel(1, attrs, data, weight, out)
+
+
+@operator(
+    "nn.conv2d", ("data", "weight"), attrs=conv_attrs(2), relation=conv_relation(2, "nn.conv2d"), pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS, level=2, face=conv2d_face, example="nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3])",
+)  # fmt: skip
+def conv2d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+    """Slide windows over two axes; each result is the sum of a window's elements times the weight.
+
+    `out[n, o, y, x] = sum(data[n, i, y * stride + ky * dilation, x * stride + kx * dilation] * weight[o, i, ky, kx])`
+    """
+    return conv_kernel(2, attrs, data, weight, out)
+
+
+@operator(
+    "nn.conv3d", ("data", "weight"), attrs=conv_attrs(3), relation=conv_relation(3, "nn.conv3d"), pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS, level=2, face=conv3d_face,
+    example="nn.conv3d(%x, %w, padding=[1, 1, 1, 1, 1, 1], channels=8, kernel_size=[3, 3, 3])",
+)  # fmt: skip
+def conv3d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+    """Slide windows over three axes; each result is the sum of a window's elements times the weight."""
+    return conv_kernel(3, attrs, data, weight, out)

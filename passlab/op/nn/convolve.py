@@ -1,0 +1,271 @@
+"""Convolution of arrays with NumPy and BLAS, for any number of spatial axes.
+
+Patches are copied block by block into a matrix (im2col) that stays in cache, and multiplied with the weight; a 1x1
+window needs no copy; depthwise windows are summed tap by tap. This file knows arrays, not operators or layouts:
+data is (N, C, *S) or, with `last`, (N, *S, C). See Chellapilla et al., "High performance convolutional neural networks
+for document processing" (2006) for the reduction to a matrix product.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from passlab.op.nn.arithmetic import deliver, working_dtype
+
+# Patches of this many bytes are multiplied at a time: they are read from cache, and scratch memory stays small.
+BLOCK_BYTES = 2 << 20
+
+
+@dataclass(frozen=True)
+class Window:
+    """How a window slides: per spatial axis its stride, the padding before and after, and the dilation of its taps."""
+
+    strides: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    dilation: tuple[int, ...]
+
+    def extent(self, kernel: tuple[int, ...]) -> tuple[int, ...]:
+        """The sizes a kernel covers, dilation included."""
+        return tuple((k - 1) * d + 1 for k, d in zip(kernel, self.dilation, strict=True))
+
+    def output(self, size: tuple[int, ...], kernel: tuple[int, ...]) -> tuple[int, ...]:
+        """The number of windows along each axis."""
+        spans = zip(size, self.before, self.after, self.extent(kernel), self.strides, strict=True)
+        return tuple(max(0, (n + a + b - e) // s + 1) for n, a, b, e, s in spans)
+
+
+def pad_spatial(x: Any, before: tuple[int, ...], after: tuple[int, ...], last: bool, value: Any = 0) -> Any:
+    """Return `x` with `value` around its spatial axes; `x` itself when nothing is padded."""
+    if not any(before) and not any(after):
+        return x
+    first = 1 if last else 2
+    shape = list(x.shape)
+    inner = [slice(None)] * x.ndim
+    for i, (a, b) in enumerate(zip(before, after, strict=True)):
+        inner[first + i] = slice(a, a + shape[first + i])
+        shape[first + i] += a + b
+    padded = np.full(shape, value, x.dtype) if value else np.zeros(shape, x.dtype)
+    padded[tuple(inner)] = x
+    return padded
+
+
+def convolve(x: Any, w: Any, window: Window, groups: int, dtype: Any, *, last: bool = False, out: Any = None) -> Any:
+    """Return the convolution of `x` with `w`, summed and returned in `dtype`.
+
+    `x` is (N, C, *S) and `w` (O, C / groups, *K); with `last`, `x` is (N, *S, C) and `w` (*K, C / groups, O). The
+    result has the layout of `x`. Scratch is a padded copy of `x` and one block of patches.
+    """
+    work = working_dtype(dtype, x.dtype, w.dtype)
+    x, w = x.astype(work, copy=False), w.astype(work, copy=False)
+    kernel = w.shape[:-2] if last else w.shape[2:]
+    size = window.output(x.shape[1:-1] if last else x.shape[2:], kernel)
+    channels = w.shape[-1] if last else w.shape[0]
+    shape = (x.shape[0], *size, channels) if last else (x.shape[0], channels, *size)
+    direct = out is not None and out.dtype == work and out.flags.c_contiguous
+    result = out if direct else np.empty(shape, work)
+    if w.size == 0:
+        result[...] = 0
+    elif result.size:
+        _convolve_into(result, x, w, window, groups, kernel, last)
+    return deliver(result, dtype, out)
+
+
+def _convolve_into(out: Any, x: Any, w: Any, window: Window, groups: int, kernel: tuple[int, ...], last: bool) -> None:
+    channels = x.shape[-1] if last else x.shape[1]
+    if groups > 1 and groups == channels:
+        padded = pad_spatial(x, window.before, window.after, last)
+        _depthwise(out, padded, w, window, kernel, last)
+        return
+    matrix = _weight_matrix(w, groups, last)
+    plain = not any(window.before) and not any(window.after)
+    if plain and math.prod(kernel) == 1 and set(window.strides) <= {1}:
+        _pointwise(out, x, matrix, groups, last)
+        return
+    padded = pad_spatial(x, window.before, window.after, last)
+    (_columns_last if last else _columns_first)(out, padded, matrix, window, groups, kernel)
+
+
+def _weight_matrix(w: Any, groups: int, last: bool) -> Any:
+    """Return the weight as one matrix per group: (G, O / G, I * K), or with `last` (G, K * I, O / G)."""
+    if not last:
+        return w.reshape(groups, w.shape[0] // groups, -1)
+    flat = w.reshape(-1, groups, w.shape[-1] // groups)
+    return flat.transpose(1, 0, 2)
+
+
+def _pointwise(out: Any, x: Any, matrix: Any, groups: int, last: bool) -> None:
+    """A 1x1 window: the data is already the matrix of patches."""
+    if last:
+        if groups == 1:
+            np.matmul(x.reshape(-1, x.shape[-1]), matrix[0], out=out.reshape(-1, out.shape[-1]))
+            return
+        data = x.reshape(-1, groups, x.shape[-1] // groups).transpose(1, 0, 2)
+        np.matmul(data, matrix, out=out.reshape(-1, groups, out.shape[-1] // groups).transpose(1, 0, 2))
+        return
+    n, c, o = x.shape[0], x.shape[1], out.shape[1]
+    np.matmul(matrix, x.reshape(n, groups, c // groups, -1), out=out.reshape(n, groups, o // groups, -1))
+
+
+def _blocks(samples: int, rows: int, row_bytes: int) -> list[tuple[int, int, int, int]]:
+    """Cut samples and output rows into blocks (first sample, end, first row, end) of about `BLOCK_BYTES`."""
+    height = max(1, min(rows, BLOCK_BYTES // max(row_bytes, 1)))
+    depth = max(1, min(samples, BLOCK_BYTES // max(row_bytes * rows, 1))) if height == rows else 1
+    return [
+        (n, min(n + depth, samples), r, min(r + height, rows))
+        for n in range(0, samples, depth)
+        for r in range(0, rows, height)
+    ]
+
+
+def _columns_first(out: Any, x: Any, matrix: Any, window: Window, groups: int, kernel: tuple[int, ...]) -> None:
+    """Multiply by blocks for (N, C, *S): patches (n, C, *K, rows, *rest) become the right factor."""
+    n, c, size = x.shape[0], x.shape[1], out.shape[2:]
+    space = x.strides[2:]
+    taps = tuple(s * d for s, d in zip(space, window.dilation, strict=True))
+    steps = tuple(s * d for s, d in zip(space, window.strides, strict=True))
+    patches = as_strided(x, (n, c, *kernel, *size), (*x.strides[:2], *taps, *steps), writeable=False)
+    rest = math.prod(size[1:])
+    result = out.reshape(n, groups, out.shape[1] // groups, -1)
+    scratch = np.empty(0, x.dtype)
+    rows_at = (slice(None),) * (2 + len(kernel))
+    for n0, n1, r0, r1 in _blocks(n, size[0], c * math.prod(kernel) * rest * x.itemsize):
+        shape = (n1 - n0, c, *kernel, r1 - r0, *size[1:])
+        scratch = _room(scratch, math.prod(shape))
+        block = scratch[: math.prod(shape)].reshape(shape)
+        np.copyto(block, patches[n0:n1][(*rows_at, slice(r0, r1))])
+        factor = block.reshape(n1 - n0, groups, -1, (r1 - r0) * rest)
+        np.matmul(matrix, factor, out=result[n0:n1, :, :, r0 * rest : r1 * rest])
+
+
+def _columns_last(out: Any, x: Any, matrix: Any, window: Window, groups: int, kernel: tuple[int, ...]) -> None:
+    """Multiply by blocks for (N, *S, C): patches (G, n, rows, *rest, *K, C / G) become the left factor."""
+    n, c, size = x.shape[0], x.shape[-1], out.shape[1:-1]
+    space = x.strides[1:-1]
+    taps = tuple(s * d for s, d in zip(space, window.dilation, strict=True))
+    steps = tuple(s * d for s, d in zip(space, window.strides, strict=True))
+    each = c // groups
+    patches = as_strided(
+        x, (groups, n, *size, *kernel, each), (x.strides[-1] * each, x.strides[0], *steps, *taps, x.strides[-1]), writeable=False
+    )
+    inner = math.prod(kernel) * each
+    scratch = np.empty(0, x.dtype)
+    for n0, n1, r0, r1 in _blocks(n, size[0], c * math.prod(kernel) * math.prod(size[1:]) * x.itemsize):
+        shape = (groups, n1 - n0, r1 - r0, *size[1:], *kernel, each)
+        scratch = _room(scratch, math.prod(shape))
+        block = scratch[: math.prod(shape)].reshape(shape)
+        np.copyto(block, patches[:, n0:n1, r0:r1])
+        result = out[n0:n1, r0:r1].reshape(-1, groups, out.shape[-1] // groups).transpose(1, 0, 2)
+        np.matmul(block.reshape(groups, -1, inner), matrix, out=result)
+
+
+def _room(scratch: Any, count: int) -> Any:
+    return scratch if scratch.size >= count else np.empty(count, scratch.dtype)
+
+
+# A depthwise block of this many bytes (result and product) stays in the second-level cache over all taps.
+_DEPTHWISE_BYTES = 256 << 10
+# Below this length of the last axis the inner loops are too short: the channels make longer ones.
+_SHORT_ROW = 32
+
+
+def _depthwise(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...], last: bool) -> None:
+    """Each channel has its own windows: add up the data shifted to each tap, times that tap's weight.
+
+    `x` is padded already. Output channel o reads channel o // multiplier.
+    """
+    if last:
+        _depthwise_last(out, x, w.reshape(*kernel, -1), window, kernel)
+    elif out.shape[-1] >= _SHORT_ROW:
+        _depthwise_first(out, x, w.reshape(-1, *kernel), window, kernel)
+    else:
+        back = (0, *range(2, x.ndim), 1)
+        swapped = np.empty(tuple(out.shape[i] for i in back), out.dtype)
+        taps = np.ascontiguousarray(w.reshape(-1, *kernel).transpose(*range(1, len(kernel) + 1), 0))
+        _depthwise_last(swapped, np.ascontiguousarray(x.transpose(back)), taps, window, kernel)
+        np.copyto(out, swapped.transpose(0, x.ndim - 1, *range(1, x.ndim - 1)))
+
+
+def _shifts(window: Window, kernel: tuple[int, ...], size: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[slice, ...]]]:
+    """Return each tap with the slices of the padded data it reads for the output `size`."""
+    return [
+        (tap, tuple(slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, n, s in zip(tap, window.dilation, size, window.strides, strict=True)))
+        for tap in itertools.product(*map(range, kernel))
+    ]
+
+
+def _depthwise_first(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
+    size, times = out.shape[2:], out.shape[1] // x.shape[1]
+    ones = (1,) * len(kernel)
+    shifts = _shifts(window, kernel, size)
+    step = max(1, _DEPTHWISE_BYTES // max(1, 2 * math.prod(size) * out.itemsize))
+    product = np.empty((min(step, x.shape[1]), *size), out.dtype)
+    for n, m, c in itertools.product(range(x.shape[0]), range(times), range(0, x.shape[1], step)):
+        data = x[n, c : c + step]
+        target = out[n, c * times + m : (c + len(data)) * times : times]
+        weight = w[c * times + m : (c + len(data)) * times : times]
+        term = product[: len(data)]
+        for i, (tap, place) in enumerate(shifts):
+            factor = weight[(slice(None), *tap)].reshape(-1, *ones)
+            np.multiply(data[(slice(None), *place)], factor, out=term if i else target)
+            if i:
+                np.add(target, term, out=target)
+
+
+def _depthwise_last(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
+    size, times = out.shape[1:-1], out.shape[-1] // x.shape[-1]
+    rest = math.prod(size[1:]) * x.shape[-1]
+    step = max(1, min(size[0], _DEPTHWISE_BYTES // max(1, 2 * rest * out.itemsize)))
+    product = np.empty((step, *size[1:], x.shape[-1]), out.dtype)
+    for n, m, r in itertools.product(range(x.shape[0]), range(times), range(0, size[0], step)):
+        target = out[n, r : r + step, ..., m::times]
+        rows = (len(target), *size[1:])
+        data = x[n, r * window.strides[0] :]
+        term = product[: len(target)]
+        for i, (tap, place) in enumerate(_shifts(window, kernel, rows)):
+            np.multiply(data[place], w[tap][m::times], out=term if i else target)
+            if i:
+                np.add(target, term, out=target)
+
+
+def convolve_transposed(x: Any, w: Any, window: Window, extra: tuple[int, ...], groups: int, dtype: Any, out: Any = None) -> Any:
+    """Return the transposed convolution of `x` (N, C, *S) with `w` (C, O / groups, *K): windows are added, not read.
+
+    `extra` enlarges the end of each axis of the result (output padding). Scratch is bounded by working on a few output
+    channels at a time.
+    """
+    work = working_dtype(dtype, x.dtype, w.dtype)
+    x, w = x.astype(work, copy=False), w.astype(work, copy=False)
+    n, c, size, kernel = x.shape[0], x.shape[1], x.shape[2:], w.shape[2:]
+    full = tuple((s - 1) * t + e for s, t, e in zip(size, window.strides, window.extent(kernel), strict=True))
+    shape = tuple(f - a - b + p for f, a, b, p in zip(full, window.before, window.after, extra, strict=True))
+    canvas = tuple(max(f, a + s) for f, a, s in zip(full, window.before, shape, strict=True))
+    each = w.shape[1]
+    whole = np.zeros((n, groups, each, *canvas), work)
+    if x.size and w.size:
+        _scatter(whole, x.reshape(n, groups, c // groups, -1), w.reshape(groups, c // groups, each, -1), window, kernel, size)
+    inner = tuple(slice(a, a + s) for a, s in zip(window.before, shape, strict=True))
+    result = whole.reshape(n, groups * each, *canvas)[(slice(None), slice(None), *inner)]
+    return deliver(np.ascontiguousarray(result) if out is None else result, dtype, out)
+
+
+def _scatter(whole: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...], size: tuple[int, ...]) -> None:
+    """Add the product of data (N, G, C, L) and weight (G, C, O, K) to `whole` (N, G, O, *canvas), tap by tap."""
+    n, groups, _, length = x.shape
+    taps = math.prod(kernel)
+    each = w.shape[2]
+    step = max(1, min(each, 4 * BLOCK_BYTES // max(1, groups * taps * length * x.itemsize)))
+    shifts = _shifts(window, kernel, size)
+    for i, o in itertools.product(range(n), range(0, each, step)):
+        weight = w[:, :, o : o + step]
+        factor = weight.reshape(groups, weight.shape[1], -1).transpose(0, 2, 1)
+        columns = np.matmul(factor, x[i]).reshape(groups, weight.shape[2], taps, *size)
+        target = whole[i, :, o : o + step]
+        for k, (_, place) in enumerate(shifts):
+            target[(slice(None), slice(None), *place)] += columns[:, :, k]

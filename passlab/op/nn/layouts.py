@@ -1,0 +1,169 @@
+"""Data layouts by name: "NCHW", "NHWC", "OIHW", packed ones such as "NCHW4c", and the way from one to another.
+
+A capital letter is an axis; a number and a small letter is a part of that axis split off (`C` and `4c`: channel
+`C * 4 + c`). This file knows shapes and arrays, not operators.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from passlab.errors import Diagnostic, RelationError
+from passlab.ir.types import ANY, Dim, Shape
+
+_PART = re.compile(r"([A-Z])|([1-9]\d*)([a-z])")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A parsed layout: `parts` in order, each an axis letter and, for a split-off part, its factor (0 for an axis)."""
+
+    name: str
+    parts: tuple[tuple[str, int], ...]
+
+    @property
+    def axes(self) -> str:
+        """The axis letters in order, without the split-off parts."""
+        return "".join(letter for letter, factor in self.parts if not factor)
+
+    def factor(self, letter: str) -> int:
+        """The product of the parts split off axis `letter` (1 when it is whole)."""
+        return math.prod(f for part, f in self.parts if f and part == letter)
+
+
+@lru_cache(maxsize=None)
+def parse_layout(name: str) -> Layout | None:
+    """Return the layout called `name`, None when the name is not one (unknown characters, an axis twice or missing)."""
+    parts: list[tuple[str, int]] = []
+    end = 0
+    for match in _PART.finditer(name):
+        if match.start() != end:
+            return None
+        end = match.end()
+        parts.append((match[1], 0) if match[1] else (match[3].upper(), int(match[2])))
+    axes = [letter for letter, factor in parts if not factor]
+    known = end == len(name) and len(set(axes)) == len(axes) and all(letter in axes for letter, _ in parts)
+    return Layout(name, tuple(parts)) if parts and known else None
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """The way from layout `source` to `target`, which has the same axes, all whole.
+
+    `order[i]` is the place in `source` of axis `i` of `target`; `same` tells that nothing moves, `packed` that
+    `source` has split axes.
+    """
+
+    source: Layout
+    target: str
+    order: tuple[int, ...]
+    same: bool
+    packed: bool
+
+    def forward_shape(self, shape: Sequence[Dim]) -> Shape:
+        """Return the shape in `target` of a tensor whose shape in `source` is `shape`."""
+        if self.same:
+            return tuple(shape)
+        if not self.packed:
+            return tuple(shape[i] for i in self.order)
+        sizes: dict[str, Any] = {}
+        for (letter, _), dim in zip(self.source.parts, shape, strict=True):
+            sizes[letter] = _times(sizes.get(letter, 1), dim)
+        return tuple(sizes[letter] for letter in self.target)
+
+    def backward_shape(self, shape: Sequence[Dim]) -> Shape:
+        """Return the shape in `source` of a tensor whose shape in `target` is `shape`.
+
+        Raises `RelationError` when a split axis is not a multiple of its factor.
+        """
+        if self.same:
+            return tuple(shape)
+        sizes: dict[str, Any] = dict(zip(self.target, shape, strict=True))
+        out: list[Any] = []
+        for letter, factor in self.source.parts:
+            out.append(factor or self._over(sizes[letter], letter))
+        return tuple(out)
+
+    def _over(self, dim: Dim, letter: str) -> Dim:
+        factor = self.source.factor(letter)
+        if factor == 1 or not isinstance(dim, int):
+            return dim
+        if dim % factor:
+            raise RelationError(Diagnostic(f"axis {letter} of size {dim} cannot be split for the layout {self.source.name}", expected=f"a multiple of {factor}"))
+        return dim // factor
+
+    def forward(self, array: Any) -> Any:
+        """Return `array` (in `source`) in the layout `target`: a view unless axes are packed."""
+        if self.same:
+            return array
+        if not self.packed:
+            return array.transpose(self.order)
+        order: list[int] = []
+        for letter in self.target:
+            order += [i for i, (part, factor) in enumerate(self.source.parts) if part == letter and not factor]
+            order += [i for i, (part, factor) in enumerate(self.source.parts) if part == letter and factor]
+        return array.transpose(order).reshape(self.forward_shape(array.shape))
+
+    def backward(self, array: Any) -> Any:
+        """Return `array` (in `target`) in the layout `source`: a view."""
+        if self.same:
+            return array
+        split: list[int] = []
+        place: dict[tuple[str, int], list[int]] = {}
+        for letter, dim in zip(self.target, array.shape, strict=True):
+            whole = dim // self.source.factor(letter)
+            for part, factor in [(letter, 0), *((p, f) for p, f in self.source.parts if p == letter and f)]:
+                place.setdefault((part, factor), []).append(len(split))
+                split.append(factor or whole)
+        return array.reshape(split).transpose([place[part].pop(0) for part in self.source.parts])
+
+
+def _times(a: Dim, b: Dim) -> Dim:
+    return a * b if isinstance(a, int) and isinstance(b, int) else b if a == 1 else a if b == 1 else ANY
+
+
+@lru_cache(maxsize=None)
+def find_conversion(source: str, target: str) -> Conversion | None:
+    """Return the way from layout `source` to the whole layout `target`, None when their axes differ."""
+    layout = parse_layout(source)
+    if layout is None or sorted(layout.axes) != sorted(target):
+        return None
+    packed = any(factor for _, factor in layout.parts)
+    letters = [letter for letter, _ in layout.parts]
+    return Conversion(layout, target, tuple(letters.index(a) for a in target), source == target, packed)
+
+
+def conversion(source: str, target: str, what: str) -> Conversion:
+    """Return the way from layout `source` to `target`. Raises `RelationError` naming `what` when there is none."""
+    found = find_conversion(source, target)
+    if found is None:
+        raise RelationError(
+            Diagnostic(
+                f"{what} cannot be `{source}`", expected=f"a layout with the axes of {target}", found=f'"{source}"',
+                hint=f'such as "{target}"',
+            )
+        )  # fmt: skip
+    return found
+
+
+def forward_shape(way: Conversion, shape: Sequence[Dim], what: str, argument: int) -> Shape:
+    """Return `way.forward_shape(shape)`. Raises `RelationError` when the rank or a split part does not fit."""
+    parts = way.source.parts
+    if len(shape) != len(parts):
+        raise RelationError(
+            Diagnostic(f"{what} has {len(shape)} dimensions and its layout {way.source.name} has {len(parts)}", found=f"shape {_text(shape)}"), argument
+        )
+    if way.packed:
+        for (letter, factor), dim in zip(parts, shape, strict=True):
+            if factor and isinstance(dim, int) and dim != factor:
+                raise RelationError(Diagnostic(f"the part of axis {letter} in {what} has size {dim}", expected=f"{factor}, from the layout {way.source.name}"), argument)
+    return way.forward_shape(shape)
+
+
+def _text(shape: Sequence[Dim]) -> str:
+    return f"({', '.join(map(str, shape))})"

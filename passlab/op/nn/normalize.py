@@ -1,0 +1,180 @@
+"""Normalisations: batch, layer, group, instance, L2, and local response normalisation.
+
+Each kernel computes in the order in which SimplifyInference spells the operator out, so that the pass changes no bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RelationError
+from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.types import TupleType, Type
+from passlab.op.declare import TupleWrapper, make_call, operator
+from passlab.op.fields import attrs, boolean, integer, integers, number
+from passlab.op.nn.activation import along, channel_vector, check_vectors, finish
+from passlab.op.relations import identity, normal_axis, tensor
+
+
+def _norm_attrs(name: str, axis: int, *, groups: bool = False) -> Any:
+    return attrs(
+        name, *([integer("num_groups", 0, "how many groups the channels are divided into")] if groups else []),
+        integer("axis", axis, "the channel axis"), number("epsilon", 1e-5, "added to the variance"),
+        boolean("center", True, "whether beta is added"), boolean("scale", True, "whether gamma multiplies"),
+    )  # fmt: skip
+
+
+def _batch_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    axis = normal_axis(attrs.axis, len(data.shape), "nn.batch_norm: axis")
+    vector = check_vectors(types, data, axis, ("gamma", "beta", "moving_mean", "moving_var"), reporter)
+    return TupleType((data, vector, vector))
+
+
+def batch_norm_face(
+    data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, axis: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = True
+) -> TupleWrapper:
+    """Return the normalised data, the moving mean and the moving variance."""
+    values = {"axis": axis, "epsilon": epsilon, "center": center, "scale": scale}
+    return TupleWrapper(make_call(Op.get("nn.batch_norm"), (data, gamma, beta, moving_mean, moving_var), values), 3)
+
+
+@operator(
+    "nn.batch_norm", ("data", "gamma", "beta", "moving_mean", "moving_var"), attrs=_norm_attrs("BatchNormAttrs", 1), relation=_batch_norm_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE, level=1, face=batch_norm_face, results=3, example="nn.batch_norm(%x, %gamma, %beta, %mean, %var)",
+)  # fmt: skip
+def batch_norm(attrs: Any, data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, *, out: Any = None) -> Any:
+    """Normalise each channel with the moving mean and variance: a tuple of the result and the two, unchanged."""
+    one = data.dtype.type(1)
+    scale = one / np.sqrt(moving_var + data.dtype.type(attrs.epsilon))
+    if attrs.scale:
+        scale = scale * gamma
+    shift = -moving_mean * scale
+    if attrs.center:
+        shift = shift + beta
+    made = np.multiply(data, along(scale, attrs.axis, data.ndim), out=out[0] if out else None)
+    np.add(made, along(shift, attrs.axis, data.ndim), out=made)
+    if out is None:
+        return made, moving_mean.copy(), moving_var.copy()
+    np.copyto(out[1], moving_mean)
+    np.copyto(out[2], moving_var)
+    return out
+
+
+def _centred(data: Any, axes: tuple[int, ...], epsilon: float) -> Any:
+    """Return data less its mean, over its standard deviation, along `axes`."""
+    mean = data.mean(axis=axes, keepdims=True, dtype=data.dtype)
+    centred = data - mean
+    variance = np.square(centred).mean(axis=axes, keepdims=True, dtype=data.dtype)
+    centred /= np.sqrt(variance + data.dtype.type(epsilon))
+    return centred
+
+
+def _affine(made: Any, attrs: Any, gamma: Any, beta: Any, out: Any) -> Any:
+    if attrs.scale:
+        made *= along(gamma, attrs.axis, made.ndim)
+    if attrs.center:
+        made += along(beta, attrs.axis, made.ndim)
+    return finish(made, made.dtype, out)
+
+
+@operator(
+    "nn.layer_norm", ("data", "gamma", "beta"), attrs=_norm_attrs("LayerNormAttrs", -1), relation=channel_vector("nn.layer_norm", ("gamma", "beta")),
+    precision=Precision.NEVER, level=1, example="nn.layer_norm(%x, %gamma, %beta)",
+)  # fmt: skip
+def layer_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
+    """Normalise along `axis` with the data's own mean and variance (Ba et al., 2016)."""
+    return _affine(_centred(data, (attrs.axis,), attrs.epsilon), attrs, gamma, beta, out)
+
+
+def _instance_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is not None and len(data.shape) < 3:
+        raise RelationError(Diagnostic("nn.instance_norm needs a batch, a channel and a spatial axis", found=str(data)), 0)
+    return channel_vector("nn.instance_norm", ("gamma", "beta"))(types, attrs, reporter)  # type: ignore[no-any-return]
+
+
+@operator(
+    "nn.instance_norm", ("data", "gamma", "beta"), attrs=_norm_attrs("InstanceNormAttrs", 1), relation=_instance_norm_type, level=1,
+    example="nn.instance_norm(%x, %gamma, %beta)",
+)  # fmt: skip
+def instance_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
+    """Normalise each channel of each sample with its own mean and variance (Ulyanov et al., 2016)."""
+    axes = tuple(i for i in range(1, data.ndim) if i != attrs.axis % data.ndim)
+    return _affine(_centred(data, axes, attrs.epsilon), attrs, gamma, beta, out)
+
+
+def _group_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    made = channel_vector("nn.group_norm", ("gamma", "beta"))(types, attrs, reporter)
+    if made is None:
+        return None
+    channels = made.shape[attrs.axis]
+    if attrs.num_groups < 1 or isinstance(channels, int) and channels % attrs.num_groups:
+        raise RelationError(Diagnostic(f"nn.group_norm cannot divide {channels} channels into {attrs.num_groups} groups"), 0)
+    return made  # type: ignore[no-any-return]
+
+
+@operator(
+    "nn.group_norm", ("data", "gamma", "beta"), attrs=_norm_attrs("GroupNormAttrs", 1, groups=True), relation=_group_norm_type, level=1,
+    example="nn.group_norm(%x, %gamma, %beta, num_groups=2)",
+)  # fmt: skip
+def group_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
+    """Normalise each group of channels, and the axes after them, of each sample (Wu and He, 2018)."""
+    axis, shape = attrs.axis % data.ndim, data.shape
+    grouped = data.reshape(*shape[:axis], attrs.num_groups, shape[axis] // attrs.num_groups, *shape[axis + 1 :])
+    made = _centred(grouped, tuple(range(axis + 1, grouped.ndim)), attrs.epsilon)
+    return _affine(made.reshape(shape), attrs, gamma, beta, out)
+
+
+def _l2_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is not None:
+        for axis in attrs.axis:
+            normal_axis(axis, len(data.shape), "nn.l2_normalize: axis")
+    return data
+
+
+def l2_normalize_face(data: Any, eps: float, axis: Any = None) -> Any:
+    """Return `data` over its Euclidean norm along `axis` (a list)."""
+    return make_call(Op.get("nn.l2_normalize"), (data,), {"eps": eps, "axis": axis if axis is not None else ()})
+
+
+@operator(
+    "nn.l2_normalize", ("data",),
+    attrs=attrs("L2NormalizeAttrs", number("eps", doc="the least sum of squares"), integers("axis", doc="axes to sum over, none for all", scalar_ok=True)),
+    relation=_l2_type, precision=Precision.NEVER, level=2, face=l2_normalize_face, example="nn.l2_normalize(%x, eps=0.001f, axis=[1])",
+)  # fmt: skip
+def l2_normalize(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """x / sqrt(max(sum(x * x), eps)) along `axis`."""
+    total = np.square(data).sum(axis=attrs.axis or None, keepdims=True, dtype=data.dtype)
+    return np.divide(data, np.sqrt(np.maximum(total, data.dtype.type(attrs.eps))), out=out)
+
+
+@operator(
+    "nn.lrn", ("data",),
+    attrs=attrs(
+        "LRNAttrs", integer("size", 5, "how many neighbours are summed"), integer("axis", 1, "the axis of the neighbours"), number("bias", 2.0),
+        number("alpha", 0.0001), number("beta", 0.75),
+    ),
+    relation=identity, level=2, example="nn.lrn(%x, size=5)",
+)  # fmt: skip
+def lrn(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """Local response normalisation: x / (bias + alpha / size * (sum of squares of `size` neighbours)) ** beta.
+
+    See Krizhevsky et al., "ImageNet classification with deep convolutional neural networks" (2012).
+    """
+    squares = np.square(data)
+    total = np.zeros_like(squares)
+    length, half = data.shape[attrs.axis], attrs.size // 2
+    head = (slice(None),) * (attrs.axis % data.ndim)
+    for shift in range(-half, attrs.size - half):
+        target = slice(max(0, -shift), max(0, length - max(0, shift)))
+        source = slice(max(0, shift), max(0, length + min(0, shift)))
+        total[(*head, target)] += squares[(*head, source)]
+    cast = data.dtype.type
+    return np.divide(data, (cast(attrs.bias) + cast(attrs.alpha) * total / cast(attrs.size)) ** cast(attrs.beta), out=out)

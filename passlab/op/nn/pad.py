@@ -1,0 +1,128 @@
+"""Operators that add a border or only reorder: `nn.pad`, `nn.mirror_pad` and `nn.batch_flatten`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RelationError
+from passlab.ir.expr import Expr, const
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import ANY, Dim, TensorType, Type
+from passlab.op.declare import make_call, operator
+from passlab.op.fields import attrs, pairs, text
+from passlab.op.relations import tensor
+
+
+def _padded(name: str, data: TensorType, widths: Sequence[Sequence[int]], longest: int | None = None) -> Type:
+    """Return the type of `data` with a border. `longest` limits a mirrored border: 0 to the size, 1 to one less."""
+    if len(widths) != len(data.shape):
+        raise RelationError(Diagnostic(f"{name}: pad_width has {len(widths)} pairs", expected=f"{len(data.shape)}, one for each dimension"), 0)
+    shape: list[Dim] = []
+    for i, (dim, pair) in enumerate(zip(data.shape, widths, strict=True)):
+        if len(pair) != 2:
+            raise RelationError(Diagnostic(f"{name}: pad_width[{i}] has {len(pair)} numbers", expected="two: before and after"), 0)
+        if not isinstance(dim, int):
+            shape.append(dim)
+            continue
+        if dim + sum(pair) < 0:
+            raise RelationError(Diagnostic(f"{name}: pad_width[{i}] removes more than dimension {i} has", expected=f"at most {dim}", found=str(list(pair))), 0)
+        if longest is not None and (min(pair) < 0 or max(pair) > max(0, dim - longest)):
+            raise RelationError(
+                Diagnostic(f"{name}: pad_width[{i}] cannot be mirrored from dimension {i} of size {dim}", expected=f"0..{dim - longest}", found=str(list(pair))), 0
+            )
+        shape.append(dim + sum(pair))
+    return TensorType(tuple(shape), data.dtype)
+
+
+def _pad_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, value = tensor(types, 0, "data"), tensor(types, 1, "pad_val")
+    if value is not None and math.prod(d if isinstance(d, int) else 1 for d in value.shape) != 1:
+        raise RelationError(Diagnostic("nn.pad: pad_val must be a single number", found=str(value)), 1)
+    if data is None:
+        return None
+    return _padded("nn.pad", data, attrs.pad_width, {"constant": None, "edge": None, "reflect": 1}[attrs.pad_mode])
+
+
+def pad_face(data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constant") -> Any:
+    """Return `data` with a border of `pad_value` (a number or an expression)."""
+    value = pad_value if isinstance(pad_value, Expr) else const(pad_value)
+    return make_call(Op.get("nn.pad"), (data, value), {"pad_width": pad_width, "pad_mode": pad_mode})
+
+
+def bordered(data: Any, widths: Sequence[Sequence[int]], value: Any, out: Any = None) -> Any:
+    """Return `data` inside a border of `value`; negative widths cut off."""
+    shape = tuple(n + a + b for n, (a, b) in zip(data.shape, widths, strict=True))
+    made = np.empty(shape, data.dtype) if out is None else out
+    made[...] = np.asarray(value).astype(data.dtype)
+    target = tuple(slice(max(a, 0), max(n - max(b, 0), 0)) for n, (a, b) in zip(shape, widths, strict=True))
+    source = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(data.shape, widths, strict=True))
+    made[target] = data[source]
+    return made
+
+
+@operator(
+    "nn.pad", ("data", "pad_val"),
+    attrs=attrs(
+        "PadAttrs", pairs("pad_width", doc="for each dimension the width before and after"),
+        text("pad_mode", "constant", "what the border holds", choices=("constant", "edge", "reflect")),
+    ),
+    relation=_pad_type, pattern=OpPattern.INJECTIVE, level=2, face=pad_face, example="nn.pad(%x, 0f, pad_width=[[0, 0], [1, 1]])",
+)  # fmt: skip
+def pad(attrs: Any, data: Any, pad_val: Any, *, out: Any = None) -> Any:
+    """Put a border around a tensor: a constant, its edge, or its reflection. Negative widths cut off."""
+    if attrs.pad_mode == "constant":
+        return bordered(data, attrs.pad_width, np.asarray(pad_val).reshape(()), out)
+    made = np.pad(data, attrs.pad_width, mode=attrs.pad_mode)
+    return _given(made, out)
+
+
+def _given(made: Any, out: Any) -> Any:
+    if out is None:
+        return made
+    np.copyto(out, made)
+    return out
+
+
+def _mirror_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    return None if data is None else _padded("nn.mirror_pad", data, attrs.pad_width, 0 if attrs.mode == "SYMMETRIC" else 1)
+
+
+def mirror_pad_face(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> Any:
+    """Return `data` with its mirror image as a border."""
+    return make_call(Op.get("nn.mirror_pad"), (data,), {"mode": mode, "pad_width": pad_width})
+
+
+@operator(
+    "nn.mirror_pad", ("data",),
+    attrs=attrs(
+        "MirrorPadAttrs", text("mode", "SYMMETRIC", "whether the edge itself is repeated", choices=("SYMMETRIC", "REFLECT")),
+        pairs("pad_width", doc="for each dimension the width before and after"),
+    ),
+    relation=_mirror_type, pattern=OpPattern.INJECTIVE, level=2, face=mirror_pad_face, example="nn.mirror_pad(%x, pad_width=[[0, 0], [1, 1]])",
+)  # fmt: skip
+def mirror_pad(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """Put the tensor's mirror image around it, with (SYMMETRIC) or without (REFLECT) its edge."""
+    return _given(np.pad(data, attrs.pad_width, mode=attrs.mode.lower()), out)
+
+
+def _flatten_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    if not data.shape:
+        raise RelationError(Diagnostic("nn.batch_flatten needs a batch dimension", found=str(data)), 0)
+    rest = data.shape[1:]
+    dims = [d for d in rest if isinstance(d, int)]
+    flat = math.prod(dims) if len(dims) == len(rest) else ANY
+    return TensorType((data.shape[0], flat), data.dtype)
+
+
+@operator("nn.batch_flatten", ("data",), relation=_flatten_type, pattern=OpPattern.INJECTIVE, level=2, example="nn.batch_flatten(%x)")
+def batch_flatten(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """Join all dimensions after the first."""
+    return _given(data.reshape(data.shape[0], math.prod(data.shape[1:])), out)

@@ -1,0 +1,70 @@
+"""Arithmetic of sliding windows: strides, padding and dilation as numbers per axis, and the sizes they lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passlab.errors import AttrsError, Diagnostic, RelationError
+from passlab.ir.types import Dim
+
+
+def per_axis(value: Any, rank: int) -> Any:
+    """Return one number as `rank` equal numbers, as Relay's Python interface does; anything else unchanged."""
+    return (value,) * rank if isinstance(value, int) else value
+
+
+def full_padding(padding: Any, rank: int) -> tuple[int, ...]:
+    """Return padding as `rank` numbers before and `rank` numbers after the axes.
+
+    One number pads all sides, `rank` numbers pad both sides of each axis alike. Raises `AttrsError` for other counts.
+    """
+    values = (padding,) if isinstance(padding, int) else tuple(padding)
+    if len(values) == 1:
+        return values * (2 * rank)
+    if len(values) == rank:
+        return values * 2
+    if len(values) == 2 * rank:
+        return values
+    raise AttrsError(Diagnostic(f"padding has {len(values)} numbers", expected=f"1, {rank} or {2 * rank}", found=str(list(values))))
+
+
+def check_lengths(rank: int, **lists: Sequence[int] | None) -> None:
+    """Raise `RelationError` unless each list has one number for each of `rank` axes."""
+    for name, values in lists.items():
+        if values is not None and len(values) != rank:
+            raise RelationError(Diagnostic(f"{name} has {len(values)} numbers", expected=f"{rank}, one for each spatial axis", found=str(list(values))))
+
+
+def check_positive(**lists: Sequence[int] | None) -> None:
+    """Raise `RelationError` unless all numbers are positive."""
+    for name, values in lists.items():
+        if values and min(values) < 1:
+            raise RelationError(Diagnostic(f"{name} must be positive", found=str(list(values))))
+
+
+def split_padding(padding: Sequence[int], rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the padding before and after each axis. Raises `RelationError` when their count fits no rule."""
+    try:
+        full = full_padding(padding, rank)
+    except AttrsError as error:
+        raise RelationError(error.diagnostics[0]) from None
+    return full[:rank], full[rank:]
+
+
+def window_size(size: Dim, window: Dim, stride: int, before: int, after: int, dilation: int, *, ceil: bool = False, axis: int = 0) -> Dim:
+    """Return how many windows fit along one axis: `?` and symbolic sizes stay as they are.
+
+    Raises `RelationError` when the window is larger than the padded axis.
+    """
+    if not isinstance(size, int) or not isinstance(window, int):
+        return size if not isinstance(size, int) else window
+    room = size + before + after - (window - 1) * dilation - 1
+    if room < 0:
+        raise RelationError(
+            Diagnostic(
+                f"the window is larger than spatial axis {axis}", expected=f"at most {size + before + after} (the size {size} and its padding)",
+                found=f"{(window - 1) * dilation + 1}", hint="pad the data or use a smaller window",
+            ), 0,
+        )  # fmt: skip
+    return (room + stride - 1 if ceil else room) // stride + 1
