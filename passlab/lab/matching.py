@@ -1,0 +1,236 @@
+"""Which node of one program corresponds to which node of another.
+
+Nodes are paired in four steps, each linear in nodes and edges: the very same object; the same value (a number given to
+each node from what it computes, through lets and through the parameters of functions that are called on the spot, so
+that renaming, binding and fusing move a node but do not change it); the same operator on operands that are already
+paired; and what is left of one operator, in order. The first two pair what is unchanged, the others what was changed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+from passlab.ir.adt import Constructor, pattern_vars
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Match, Tuple, TupleGetItem, Var
+from passlab.ir.op import Op
+from passlab.ir.walk import CHILDREN, post_order
+
+# Names, and bindings that only carry a value on.
+CARRIERS = (Var, Op, GlobalVar, Constructor, Let)
+
+
+def is_carrier(node: Expr) -> bool:
+    """Whether a node computes nothing itself: a name, a let, or a function literal called on the spot."""
+    return isinstance(node, CARRIERS) or (isinstance(node, Call) and isinstance(node.op, Function))
+
+
+def nodes_of(*roots: Expr) -> list[Expr]:
+    """Return the nodes of programs that a diff speaks of, children before parents: all but the carriers."""
+    return [n for n in post_order(*roots) if not is_carrier(n)]
+
+
+class Matching:
+    """The pairs between two lists of root expressions: `forward[old]` is the new node, `backward[new]` the old one.
+
+    `same` holds the new nodes whose partner computes the same value; pairs outside it were changed in some field.
+    """
+
+    def __init__(self, before: Iterable[Expr], after: Iterable[Expr]) -> None:
+        self.before, self.after = list(before), list(after)
+        self.old, self.new = nodes_of(*self.before), nodes_of(*self.after)
+        self.forward: dict[Expr, Expr] = {}
+        self.backward: dict[Expr, Expr] = {}
+        self.same: set[Expr] = set()
+        self._pair_same_objects()
+        self._pair_same_values()
+        if self._open():
+            self._pair_by_operands()
+        if self._open():
+            self._pair_by_label()
+
+    @cached_property
+    def sources(self) -> tuple[dict[Expr, Expr], dict[Expr, Expr]]:
+        """What each carrier carries, in the old and in the new programs."""
+        return _carried(self.before), _carried(self.after)
+
+    def _open(self) -> bool:
+        return len(self.forward) < len(self.old) and len(self.backward) < len(self.new)
+
+    def _pair(self, old: Expr, new: Expr) -> None:
+        self.forward[old] = new
+        self.backward[new] = old
+
+    def _pair_same_objects(self) -> None:
+        old = set(self.old)
+        for node in self.new:
+            if node in old:
+                self._pair(node, node)
+                self.same.add(node)
+
+    def _pair_same_values(self) -> None:
+        numbers = ValueNumbers()
+        numbers.read(self.before)
+        numbers.read(self.after)
+        waiting: defaultdict[int, deque[Expr]] = defaultdict(deque)
+        for node in self.old:
+            if node not in self.forward:
+                waiting[numbers.of[node]].append(node)
+        for node in self.new:
+            if node not in self.backward and (queue := waiting.get(numbers.of[node])):
+                self._pair(queue.popleft(), node)
+                self.same.add(node)
+
+    def _pair_by_operands(self) -> None:
+        """Pair nodes of one label where an operand, in the same position, is paired already."""
+        source_old, source_new = self.sources
+        waiting: defaultdict[tuple[Any, ...], deque[Expr]] = defaultdict(deque)
+        for node in self.old:
+            if node not in self.forward:
+                for place, operand in enumerate(_operands(node, source_old)):
+                    waiting[(_label(node), place, operand)].append(node)
+        for node in self.new:
+            if node in self.backward:
+                continue
+            for place, operand in enumerate(_operands(node, source_new)):
+                queue = waiting.get((_label(node), place, self.backward.get(operand, operand)))
+                while queue and queue[0] in self.forward:
+                    queue.popleft()
+                if queue:
+                    self._pair(queue.popleft(), node)
+                    break
+
+    def _pair_by_label(self) -> None:
+        waiting: defaultdict[tuple[Any, ...], deque[Expr]] = defaultdict(deque)
+        for node in self.old:
+            if node not in self.forward and not isinstance(node, (Constant, Tuple)):
+                waiting[(_label(node), node.checked_type_)].append(node)
+        for node in self.new:
+            if node not in self.backward and (queue := waiting.get((_label(node), node.checked_type_))):
+                self._pair(queue.popleft(), node)
+
+
+def _label(node: Expr) -> Any:
+    """What kind of thing a node is: its class, and the operator or the global it calls."""
+    if isinstance(node, Call):
+        return node.op if isinstance(node.op, Op) else (Call, getattr(node.op, "name_hint", None))
+    if isinstance(node, TupleGetItem):
+        return (TupleGetItem, node.index)
+    if isinstance(node, Constant):
+        return (Constant, node.data.shape, node.data.dtype)
+    return type(node)
+
+
+def _carried(roots: Iterable[Expr]) -> dict[Expr, Expr]:
+    """Return for each carrier the node whose value it carries: a let and a call on the spot that of their bodies."""
+    source: dict[Expr, Expr] = {}
+    for node in post_order(*roots):
+        if isinstance(node, Let):
+            source[node.var] = node.value
+            source[node] = node.body
+        elif isinstance(node, Call) and isinstance(node.op, Function) and len(node.op.params) == len(node.args):
+            source.update(zip(node.op.params, node.args, strict=True))
+            source[node] = node.op.body
+    return source
+
+
+def resolve(node: Expr, source: dict[Expr, Expr]) -> Expr:
+    """Return the node that a carrier stands for."""
+    seen = set()
+    while node in source and node not in seen:  # a recursive function carries itself
+        seen.add(node)
+        node = source[node]
+    return node
+
+
+def _operands(node: Expr, source: dict[Expr, Expr]) -> list[Expr]:
+    return [resolve(kid, source) for kid in CHILDREN[type(node)](node) if not isinstance(kid, Op)]
+
+
+class ValueNumbers:
+    """A number for each node, equal for nodes that compute the same value from the same inputs.
+
+    Parameters count by name and annotation, constants by their bytes when small and by identity when large.
+    """
+
+    SMALL = 4096  # bytes up to which constants are compared by content
+
+    def __init__(self) -> None:
+        self.of: dict[Expr, int] = {}
+        self._table: dict[tuple[Any, ...], int] = {}
+
+    def _number(self, *key: Any) -> int:
+        return self._table.setdefault(key, len(self._table))
+
+    def read(self, roots: Iterable[Expr]) -> None:
+        """Number the nodes of some programs."""
+        order = post_order(*roots)
+        source = _carried(roots)
+        for position, root in enumerate(roots):
+            if isinstance(root, Function):
+                for index, param in enumerate(root.params):
+                    self.of.setdefault(param, self._number("param", position, index, param.type_annotation))
+        for node in order:
+            self._visit(node, source)
+
+    def _visit(self, first: Expr, source: dict[Expr, Expr]) -> None:
+        """Number a node. A variable is numbered as what it carries, which may stand later in the order, hence the stack."""
+        stack = [first]
+        opened: set[Expr] = set()
+        while stack:
+            node = stack[-1]
+            if node in self.of:
+                stack.pop()
+                continue
+            carried = source.get(node)
+            needs = (carried,) if carried is not None else _needs(node)
+            missing = [n for n in needs if n not in self.of and n not in opened]
+            if missing and node not in opened:
+                opened.add(node)
+                stack.extend(missing)
+                continue
+            if carried is not None:
+                self.of[node] = self.of.get(carried, -1)  # -1: a function that carries itself
+            else:
+                self.of[node] = self._fresh(node)
+            stack.pop()
+
+    def _fresh(self, node: Expr) -> int:
+        of = self.of.get
+        if isinstance(node, Call):
+            callee: Any = node.op if isinstance(node.op, Op) else of(node.op, -1)
+            return self._number("call", callee, tuple(of(a, -1) for a in node.args), node.attrs)
+        if isinstance(node, Var):
+            return self._number("var", node.name_hint, node.type_annotation)
+        if isinstance(node, Constant):
+            small = node.data.nbytes <= self.SMALL
+            return self._number("const", node.data.shape, node.data.dtype.str, node.data.tobytes() if small else id(node.data))
+        if isinstance(node, GlobalVar):
+            return self._number("global", node.name_hint)
+        if isinstance(node, Op):
+            return self._number("op", node.name)
+        extra: tuple[Any, ...] = ()
+        if isinstance(node, TupleGetItem):
+            extra = (node.index,)
+        elif isinstance(node, Function):
+            extra = (node.attrs, len(node.params))
+        elif isinstance(node, Constructor):
+            extra = (node.name_hint,)
+        return self._number(type(node).__name__, extra, tuple(of(k, -1) for k in _needs(node)))
+
+
+def _needs(node: Expr) -> tuple[Expr, ...]:
+    """The nodes that a node's number is made of: its children but for the names it binds."""
+    if isinstance(node, Function):
+        return (node.body,)
+    if isinstance(node, Let):
+        return (node.body,)
+    if isinstance(node, Match):
+        bound = {v for c in node.clauses for v in pattern_vars(c.lhs)}
+        return tuple(k for k in CHILDREN[Match](node) if k not in bound)
+    return CHILDREN[type(node)](node)
+
+
+__all__ = ["Matching", "ValueNumbers", "is_carrier", "nodes_of", "resolve"]
