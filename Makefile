@@ -14,7 +14,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10 p
 
 TOUR      := notebooks/01-tour.ipynb
 NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
-NBVAL     := --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with=tests/nbval_sanitize.cfg
+NBVAL     := -p nbval.plugin --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with=tests/nbval_sanitize.cfg
 SELECT    := $(if $(SLOW),,-m "not slow")
 
 # The kernels and extensions of .venv come before those the user has installed elsewhere.
@@ -37,7 +37,7 @@ lab: $(VENV)/.lab ## install passlab and open JupyterLab on the tour (ARGS="--no
 
 test: $(VENV)/.dev ## run every test: layers, architecture, unit, laws, notebooks, browser (SLOW=1 for the slow ones)
 	@$(if $(NOTEBOOKS),:,echo "no notebooks in notebooks/: none to run")
-	$(BIN)/python -m pytest $(SELECT) $(NBVAL) tests/architecture tests $(NOTEBOOKS) $(ARGS)
+	$(BIN)/python -m pytest $(SELECT) $(if $(NOTEBOOKS),$(NBVAL)) tests/architecture tests $(NOTEBOOKS) $(ARGS)
 
 check: $(VENV)/.dev ## lint, type-check and check the layers
 	$(BIN)/ruff check --output-format concise .
