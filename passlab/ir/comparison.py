@@ -110,9 +110,13 @@ class Comparison:
                 continue
             kind = type(a)
             if kind is not type(b):
-                return self.fail(link, a, b, "different kinds of node")
+                return self.fail(link, a, b, "different kinds")
             if kind is TupleGetItem:
                 a, b = self._projection(a, 0), self._projection(b, 1)
+            if kind not in _COMPARE:
+                if not (self.attrs if isinstance(a, Attrs) else self.value)(a, b, link):
+                    return False
+                continue
             known = known_left.get(a)
             if known is b:
                 continue
@@ -128,10 +132,6 @@ class Comparison:
                     return self.fail(link, a, b, "different projections")
                 known_left[a] = b
                 known_right[b] = a
-            elif kind not in _COMPARE:
-                if not self.value(a, b, link):
-                    return False
-                continue
             if not _COMPARE[kind](self, a, b, link):
                 return False
         return True
@@ -235,15 +235,20 @@ class Comparison:
         return all(self.value(value, b[name], (link, name, -1)) for name, value in a.items())
 
     def value(self, a: Any, b: Any, link: Link) -> bool:
-        """Compare two attribute values, or containers of comparable things, which nest only a few levels."""
+        """Compare two attribute values, or other things that are no nodes; what they hold is left on the stack."""
         if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
             if len(a) != len(b):
                 return self.fail(link, a, b, f"{len(a)} against {len(b)}")
-            return all(self.value(x, y, (link, "", i)) for i, (x, y) in enumerate(zip(a, b, strict=True)))
+            self.stack += [(a[i], b[i], (link, "", i)) for i in range(len(a) - 1, -1, -1)]
+            return True
         if isinstance(a, dict) and isinstance(b, dict):
             if a.keys() != b.keys():
                 return self.fail(link, a, b, "different keys")
-            return all(self.value(x, b[k], (link, str(k), -1)) for k, x in a.items())
+            self.stack += [(a[key], b[key], (link, str(key), -1)) for key in reversed(a)]
+            return True
+        if isinstance(a, Attrs) and isinstance(b, Attrs):
+            self.stack.append((a, b, link))
+            return True
         if type(a) in _COMPARE and type(a) is type(b):
             self.stack.append((a, b, link))
             return True

@@ -182,22 +182,25 @@ def structural_hash(node: Any, map_free_vars: bool = False) -> int:
     `map_free_vars` changes nothing.
     """
     if isinstance(node, IRModule):
-        parts = [hash((text_token(name), structural_hash(f))) for name, f in node.items()]
-        types = [structural_hash(data) for data in node.type_definitions.values()]
+        parts = [hash((text_token(name), _one_hash(f))) for name, f in node.items()]
+        types = [_one_hash(data) for data in node.type_definitions.values()]
         return hash((len(parts), *sorted(parts), *sorted(types), attrs_token(node.attrs, _any_token)))
+    return value_token(tuple(node), _one_hash) if isinstance(node, (list, tuple)) else _one_hash(node)
+
+
+def _one_hash(node: Any) -> int:
+    """Return the hash of anything but a module."""
     if isinstance(node, (Expr, Clause, Pattern)):
         known = _hashes.get(node)
         if known is None:
             known = _hashes[node] = _program_hash(node)
         return known
     if isinstance(node, TypeData):
-        return hash((text_token(node.header.name_hint), node.extern, *map(structural_hash, node.constructors)))
+        return hash((text_token(node.header.name_hint), node.extern, *map(_constructor_token, node.constructors)))
     if isinstance(node, Type):
         return type_form(node).token
     if isinstance(node, Attrs):
         return attrs_token(node, _any_token)
-    if isinstance(node, (list, tuple)):
-        return hash((1, *map(structural_hash, node)))
     return value_token(node, _any_token)
 
 

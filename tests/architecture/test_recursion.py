@@ -22,6 +22,7 @@ MAY_RECURSE: dict[str, str] = {
     "passlab/ir/attrs.py: as_value": "as deep as attrs.VALUE_DEPTH",
     "passlab/ir/attrs.py: same_values": "stored values are at most attrs.VALUE_DEPTH deep",
     "passlab/ir/attrs.py: value_hash": "stored values are at most attrs.VALUE_DEPTH deep",
+    "passlab/ir/forms.py: value_token": "stored values are at most attrs.VALUE_DEPTH deep",
     "passlab/op/declare.py: as_expr": "lists of expressions in one Python call, as deep as its author typed them",
 }
 
