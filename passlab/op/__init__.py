@@ -7,7 +7,8 @@ import importlib
 from passlab.op.declare import call as make
 
 ROOMS = (
-    "elementwise", "broadcast", "compare", "cast", "create", "reshape", "join", "order", "slice",
+    "elementwise", "broadcast", "compare", "cast", "create", "reshape", "join", "order", "slice", "reduce", "scan",
+    "spread",
     "nn.dense",
 )  # fmt: skip
 

@@ -61,11 +61,11 @@ def refuse_zero(divisor: Array, count: int) -> None:
 
 def truncated_quotient(lhs: Array, rhs: Array) -> Array:
     """Return the quotient of integers cut towards zero; the smallest integer divided by -1 wraps to itself."""
-    made = np.floor_divide(lhs, rhs)
+    made = as_array(np.floor_divide(lhs, rhs))
     if lhs.dtype.kind != "i":
         return made
     inexact = np.multiply(made, rhs) != lhs
-    return made + (inexact & ((lhs < 0) != (rhs < 0))).astype(lhs.dtype)
+    return as_array(np.add(made, inexact & ((lhs < 0) != (rhs < 0)), dtype=lhs.dtype, casting="unsafe"))
 
 
 def _float_trunc_divide(lhs: Array, rhs: Array, out: Array | None = None) -> Array:

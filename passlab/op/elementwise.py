@@ -297,7 +297,8 @@ def _clip_face(a: Any, a_min: float, a_max: float) -> Call:
 
 def _clip_grad(orig: Call, grad: Expr) -> list[Expr]:
     x = orig.args[0]
-    low, high = (call("broadcast_to_like", constant_like(v, x), x) for v in (orig.attrs.a_min, orig.attrs.a_max))  # type: ignore[union-attr]
+    assert orig.attrs is not None
+    low, high = (call("broadcast_to_like", constant_like(orig.attrs[k], x), x) for k in ("a_min", "a_max"))
     zeros, ones = _zero(x), _one(x)
     inside = call("where", call("less", high, x), zeros, ones * grad)
     return [call("where", call("less", x, low), zeros, inside)]

@@ -1,0 +1,282 @@
+"""Reductions: operators that make one element of all the elements along some dimensions.
+
+`axis` names the dimensions to reduce, None meaning all; `exclude` means all others; `keepdims` keeps them with size 1.
+The result has the dtype of the data (int32 for positions). A maximum over no elements is the lowest value of the dtype.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RunError
+from passlab.ir.expr import Call, Expr
+from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.types import Shape, TensorType, Type
+from passlab.op.broadcast import truncated_quotient
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array, as_array, is_float
+from passlab.op.elementwise import constant_like
+from passlab.op.fields import attrs, boolean, integers
+from passlab.op.relations import broadcast_shape, concrete, normal_axes, product, refuse, tensor
+
+_AXIS = integers("axis", None, doc="the dimensions to reduce, None for all", scalar_ok=True)
+_KEEPDIMS = boolean("keepdims", False, doc="whether reduced dimensions stay, with size 1")
+_EXCLUDE = boolean("exclude", False, doc="whether `axis` names the dimensions to keep instead")
+REDUCE = attrs("ReduceAttrs", _AXIS, _KEEPDIMS, _EXCLUDE)
+ARG_REDUCE = attrs(
+    "ArgReduceAttrs",
+    _AXIS,
+    _KEEPDIMS,
+    boolean("select_last_index", False, doc="whether the last of equal elements wins"),
+    _EXCLUDE,
+)
+
+
+def reduced_axes(rank: int, attrs: Any) -> tuple[int, ...]:
+    """Return the dimensions that a reduction removes, ascending. Raises `RelationError` for axes outside the rank."""
+    if attrs.axis is None:
+        named: tuple[int, ...] = tuple(range(rank))
+        return () if attrs.exclude else named
+    named = normal_axes(attrs.axis, rank)
+    return tuple([at for at in range(rank) if (at in named) != attrs.exclude])
+
+
+def reduced_shape(shape: Shape, attrs: Any) -> Shape:
+    """Return the shape that a reduction leaves."""
+    axes = reduced_axes(len(shape), attrs)
+    if attrs.keepdims:
+        return tuple([1 if at in axes else dim for at, dim in enumerate(shape)])
+    return tuple([dim for at, dim in enumerate(shape) if at not in axes])
+
+
+def _reduce_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    return None if data is None else TensorType(reduced_shape(data.shape, attrs), data.dtype)
+
+
+def _arg_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    return None if data is None else TensorType(reduced_shape(data.shape, attrs), "int32")
+
+
+# ---------------------------------------------------------------- kernels
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    """The value that no element of the dtype is below."""
+    if is_float(dtype):
+        return dtype.type(-math.inf)
+    return dtype.type(False) if dtype.kind == "b" else np.iinfo(dtype).min
+
+
+def _highest(dtype: np.dtype[Any]) -> Any:
+    if is_float(dtype):
+        return dtype.type(math.inf)
+    return dtype.type(True) if dtype.kind == "b" else np.iinfo(dtype).max
+
+
+def _sum(data: Array, **where: Any) -> Any:
+    return np.add.reduce(data, dtype=data.dtype, **where)
+
+
+def _prod(data: Array, **where: Any) -> Any:
+    return np.multiply.reduce(data, dtype=data.dtype, **where)
+
+
+def _max(data: Array, **where: Any) -> Any:
+    return np.maximum.reduce(data, **where, **({} if data.size else {"initial": _lowest(data.dtype)}))
+
+
+def _min(data: Array, **where: Any) -> Any:
+    return np.minimum.reduce(data, **where, **({} if data.size else {"initial": _highest(data.dtype)}))
+
+
+def _mean(data: Array, **where: Any) -> Any:
+    if is_float(data.dtype):
+        return np.mean(data, **where) if data.dtype.kind == "f" else np.mean(data.astype(np.float32), **where)
+    count = math.prod(data.shape[at] for at in where["axis"])
+    if count == 0:
+        raise RunError(Diagnostic("the mean of no integers has no value", hint="cast the data to a float first"))
+    wide = np.dtype(np.int64 if data.dtype.kind == "i" else np.uint64)
+    sums = as_array(np.add.reduce(data, dtype=data.dtype, **where)).astype(wide)
+    return truncated_quotient(sums, np.asarray(count, wide))
+
+
+def _all(data: Array, **where: Any) -> Any:
+    return np.logical_and.reduce(data, **where)
+
+
+def _any(data: Array, **where: Any) -> Any:
+    return np.logical_or.reduce(data, **where)
+
+
+def _kernel(function: Callable[..., Array]) -> Callable[..., Any]:
+    def kernel(attrs: Any, data: Array) -> Array:
+        made = function(data, axis=reduced_axes(data.ndim, attrs), keepdims=attrs.keepdims)
+        return as_array(made).astype(data.dtype, copy=False)
+
+    return kernel
+
+
+# ---------------------------------------------------------------- gradients
+def _spread(value: Expr, orig: Call) -> Expr:
+    """Return a reduced value as large as the data again: reduced dimensions put back, then broadcast."""
+    data, attrs = orig.args[0], orig.attrs
+    ty = data.checked_type
+    assert isinstance(ty, TensorType)
+    if attrs is not None and not attrs["keepdims"]:
+        for axis in reduced_axes(len(ty.shape), attrs):
+            value = call("expand_dims", value, axis=axis)
+    return call("broadcast_to_like", value, data)
+
+
+def _sum_grad(orig: Call, grad: Expr) -> list[Expr]:
+    return [_spread(grad, orig)]
+
+
+def _count(orig: Call) -> int:
+    """The number of elements that make one element of the result. Raises `RelationError` when it is not known."""
+    ty = orig.args[0].checked_type
+    assert isinstance(ty, TensorType)
+    count = product(ty.shape[at] for at in reduced_axes(len(ty.shape), orig.attrs))
+    if type(count) is not int:
+        refuse("this gradient needs a known shape", 0, found=ty)
+    return count
+
+
+def _mean_grad(orig: Call, grad: Expr) -> list[Expr]:
+    return [_spread(grad, orig) * constant_like(1 / max(_count(orig), 1), orig.args[0])]
+
+
+def _extremum_grad(orig: Call, grad: Expr) -> list[Expr]:
+    """The gradient is shared among the elements that are the extremum."""
+    data = orig.args[0]
+    hit = call("cast_like", call("equal", data, _spread(orig, orig)), data)
+    attrs = orig.attrs
+    assert attrs is not None
+    hits = _spread(call("sum", hit, axis=attrs["axis"], keepdims=attrs["keepdims"], exclude=attrs["exclude"]), orig)
+    return [_spread(grad, orig) * hit / hits]
+
+
+def _prod_grad(orig: Call, grad: Expr) -> list[Expr]:
+    return [_spread(grad * orig, orig) / orig.args[0]]
+
+
+# ---------------------------------------------------------------- declarations
+def _reduction(name: str, function: Callable[..., Array], doc: str, **facts: Any) -> Op:
+    return operator(
+        name, ("data",), attrs=REDUCE, relation=_reduce_type, pattern=OpPattern.COMM_REDUCE, level=4, out=False,
+        warns=True,
+        doc=doc, example=f"{name}(%x, axis=[1])", **facts,
+    )(_kernel(function))  # fmt: skip
+
+
+sum_ = _reduction("sum", _sum, "The sums of elements; integers wrap.", precision=Precision.NEVER, gradient=_sum_grad)
+mean = _reduction(
+    "mean",
+    _mean,
+    "The means of elements; of integers, cut to an integer.",
+    precision=Precision.NEVER,
+    gradient=_mean_grad,
+)
+prod = _reduction("prod", _prod, "The products of elements; integers wrap.", gradient=_prod_grad)
+max_ = _reduction("max", _max, "The largest elements; NaN when one is NaN.", gradient=_extremum_grad)
+min_ = _reduction("min", _min, "The smallest elements; NaN when one is NaN.", gradient=_extremum_grad)
+all_ = _reduction("all", _all, "Whether all elements are true, in their dtype.")
+any_ = _reduction("any", _any, "Whether some element is true, in their dtype.")
+
+
+def _arg_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
+    def kernel(attrs: Any, data: Array) -> Array:
+        axes = reduced_axes(data.ndim, attrs)
+        kept = [at for at in range(data.ndim) if at not in axes]
+        rows = data.transpose(*kept, *axes).reshape(
+            *(data.shape[at] for at in kept), -1 if data.size else math.prod(data.shape[at] for at in axes)
+        )
+        if rows.shape[-1] == 0 and rows[..., :0].shape[:-1] != (0,):
+            raise RunError(Diagnostic("the position of an extremum among no elements has no value"))
+        found = rows.shape[-1] - 1 - find(rows[..., ::-1], axis=-1) if attrs.select_last_index else find(rows, axis=-1)
+        return as_array(found).astype(np.int32).reshape(concrete(reduced_shape(data.shape, attrs)))
+
+    return kernel
+
+
+def _position(name: str, find: Callable[..., Any], doc: str) -> Op:
+    def face(
+        data: Any, axis: Any = None, keepdims: bool = False, exclude: bool = False, select_last_index: bool = False
+    ) -> Call:
+        return call(name, data, axis=axis, keepdims=keepdims, exclude=exclude, select_last_index=select_last_index)
+
+    face.__name__, face.__doc__ = name, doc
+    return operator(
+        name, ("data",), attrs=ARG_REDUCE, relation=_arg_type, pattern=OpPattern.COMM_REDUCE, level=4, out=False,
+        face=face,
+        doc=doc, example=f"{name}(%x, axis=[1])",
+    )(_arg_kernel(find))  # fmt: skip
+
+
+argmax = _position(
+    "argmax", np.argmax, "The positions of the largest elements, counted along the reduced dimensions together."
+)
+argmin = _position(
+    "argmin", np.argmin, "The positions of the smallest elements, counted along the reduced dimensions together."
+)
+
+
+# ---------------------------------------------------------------- variance
+def _variance_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, center = tensor(types, 0, "data"), tensor(types, 1, "mean")
+    if data is None:
+        return None
+    if center is not None:
+        if center.dtype != data.dtype:
+            refuse("data and mean have different dtypes", 1, expected=data.dtype, found=center.dtype)
+        if len(broadcast_shape(data, center)) != len(data.shape):
+            refuse("mean has more dimensions than data", 1, expected=data, found=center)
+    return TensorType(reduced_shape(data.shape, attrs), data.dtype)
+
+
+def _variance_face(
+    data: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    unbiased: bool = False,
+    with_mean: Any = None,
+) -> Call:
+    """The variances of elements around `with_mean`, or around their means."""
+    center = with_mean if with_mean is not None else call("mean", data, axis=axis, keepdims=True, exclude=exclude)
+    return call("variance", data, center, axis=axis, keepdims=keepdims, exclude=exclude, unbiased=unbiased)
+
+
+def _divisor(count: int, attrs: Any) -> int:
+    return count - 1 if attrs.unbiased else count
+
+
+def _variance_grad(orig: Call, grad: Expr) -> list[Expr]:
+    data, center = orig.args
+    scale = constant_like(2 / max(_divisor(_count(orig), orig.attrs), 1), data)
+    slope = scale * _spread(grad, orig) * (data - center)
+    return [slope, call("collapse_sum_like", -slope, center)]
+
+
+@operator(
+    "variance", ("data", "mean"),
+    attrs=attrs("VarianceAttrs", _AXIS, _KEEPDIMS, _EXCLUDE,
+    boolean("unbiased", False, doc="whether to divide by n - 1")),
+    relation=_variance_type, pattern=OpPattern.COMM_REDUCE, precision=Precision.NEVER, level=4, out=False, warns=True,
+    face=_variance_face, gradient=_variance_grad, example="variance(%x, %m, axis=[1])",
+)  # fmt: skip
+def variance(attrs: Any, data: Array, mean: Array) -> Array:
+    """The mean square distances of elements from `mean`, which broadcasts against `data`."""
+    axes = reduced_axes(data.ndim, attrs)
+    off = data - mean
+    count = _divisor(math.prod(data.shape[at] for at in axes), attrs)
+    squares = np.add.reduce(off * off, axis=axes, keepdims=attrs.keepdims, dtype=data.dtype)
+    if not is_float(data.dtype):
+        if count == 0:
+            raise RunError(Diagnostic("integer division by zero: the variance has no elements to divide by"))
+        return as_array(squares // count).astype(data.dtype)
+    return as_array(np.true_divide(squares, data.dtype.type(count))).astype(data.dtype, copy=False)

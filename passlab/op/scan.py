@@ -1,0 +1,72 @@
+"""Running sums and products along one dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call, Expr
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import TensorType, Type
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array, array_dtype
+from passlab.op.fields import attrs, boolean, dtype, integer
+from passlab.op.relations import normal_axis, product, tensor
+
+SCAN = attrs(
+    "ScanopAttrs",
+    integer("axis", None, doc="the dimension to run along, None for all elements in order"),
+    dtype("dtype", "", doc="the dtype of the result, that of the data when left out"),
+    boolean("exclusive", False, doc="whether each element is left out of its own result"),
+)
+
+
+def _scan_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    if attrs.axis is None:
+        return TensorType((product(data.shape),), attrs.dtype or data.dtype)
+    normal_axis(attrs.axis, len(data.shape))
+    return TensorType(data.shape, attrs.dtype or data.dtype)
+
+
+def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None) -> Op:
+    def face(data: Any, axis: int | None = None, dtype: Any = None, exclusive: bool | None = None) -> Call:
+        return call(name, data, axis=axis, dtype=dtype or "", exclusive=bool(exclusive))
+
+    face.__name__, face.__doc__ = name, doc
+
+    def kernel(attrs: Any, data: Array) -> Array:
+        made_in = array_dtype(attrs.dtype) if attrs.dtype else data.dtype
+        rows = data.reshape(-1) if attrs.axis is None else data
+        axis = attrs.axis if attrs.axis is not None else 0
+        rows = rows.astype(made_in, copy=False)
+        if not attrs.exclusive:
+            return ufunc.accumulate(rows, axis=axis, dtype=made_in)
+        made = np.full(rows.shape, start, made_in)
+        np.moveaxis(made, axis, 0)[1:] = np.moveaxis(ufunc.accumulate(rows, axis=axis, dtype=made_in), axis, 0)[:-1]
+        return made
+
+    return operator(
+        name, ("data",), attrs=SCAN, relation=_scan_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True,
+        face=face,
+        doc=doc, gradient=gradient, example=f"{name}(%x, axis=1)",
+    )(kernel)  # fmt: skip
+
+
+def _cumsum_grad(orig: Call, grad: Expr) -> list[Expr]:
+    """Each element counts in all sums after it: a running sum from the other end."""
+    data, attrs = orig.args[0], orig.attrs
+    assert attrs is not None
+    axis = attrs["axis"] if attrs["axis"] is not None else 0
+    back = call(
+        "reverse", call("cumsum", call("reverse", grad, axis=axis), axis=axis, exclusive=attrs["exclusive"]), axis=axis
+    )
+    return [call("cast_like", call("reshape_like", back, data), data)]
+
+
+cumsum = _scan("cumsum", np.add, 0, "The running sums along one dimension; integers wrap.", _cumsum_grad)
+cumprod = _scan("cumprod", np.multiply, 1, "The running products along one dimension; integers wrap.")

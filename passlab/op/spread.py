@@ -1,0 +1,257 @@
+"""Operators that make a tensor larger by saying its elements again, and their inverses, which sum the copies up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RunError
+from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import ANY, Shape, TensorType, Type
+from passlab.op.create import INIT, shape_argument
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array, as_array, guard_size
+from passlab.op.fields import attrs, integer, integers
+from passlab.op.relations import concrete, normal_axis, product, refuse, tensor
+
+
+# ---------------------------------------------------------------- broadcast_to
+def check_broadcast(data: Shape, wanted: Shape) -> None:
+    """Raise `RelationError` unless `data` broadcasts to exactly `wanted`."""
+    if len(data) > len(wanted):
+        refuse(
+            f"data of {len(data)} dimensions cannot be broadcast to {len(wanted)}",
+            0,
+            expected=list(wanted),
+            found=list(data),
+        )
+    for have, want in zip(data[::-1], wanted[::-1], strict=False):
+        if have != 1 and have != want and have is not ANY and want is not ANY:
+            refuse(f"a dimension of {have} cannot be broadcast to {want}", 0, expected=list(wanted), found=list(data))
+
+
+def _broadcast_to_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    if attrs.shape is None:
+        refuse("the shape is missing", hint="give `shape=[...]`")
+    check_broadcast(data.shape, attrs.shape)
+    return TensorType(attrs.shape, data.dtype)
+
+
+def _broadcast_to_face(data: Any, shape: Any) -> Call:
+    """`data` broadcast to `shape` (integers, a constant, or an expression that computes it)."""
+    wanted = shape_argument(shape)
+    if isinstance(wanted, Expr):
+        return call("dyn.broadcast_to", data, wanted, shape=None)
+    return call("broadcast_to", data, shape=wanted)
+
+
+def sum_back(orig: Call, grad: Expr) -> list[Expr]:
+    """The gradient of broadcasting one tensor: the copies summed up."""
+    return [call("collapse_sum_like", grad, orig.args[0])]
+
+
+@operator(
+    "broadcast_to", ("data",), attrs=INIT, relation=_broadcast_to_type, pattern=OpPattern.BROADCAST, level=4,
+    out=False,
+    face=_broadcast_to_face, gradient=sum_back, example="broadcast_to(%x, shape=[3, 2, 3])",
+)  # fmt: skip
+def broadcast_to(attrs: Any, data: Array) -> Array:
+    """Say the elements again along dimensions of size 1, and new ones in front, up to the given shape."""
+    guard_size(attrs.shape, data.dtype, "broadcast_to")
+    return np.array(np.broadcast_to(data, attrs.shape))
+
+
+def _broadcast_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, like = tensor(types, 0, "data"), tensor(types, 1, "broadcast_type")
+    if data is None or like is None:
+        return None
+    check_broadcast(data.shape, like.shape)
+    return TensorType(like.shape, data.dtype)
+
+
+def _broadcast_like_grad(orig: Call, grad: Expr) -> list[Expr]:
+    data, like = orig.args
+    return [call("collapse_sum_like", grad, data), call("zeros_like", like)]
+
+
+@operator(
+    "broadcast_to_like", ("data", "broadcast_type"), relation=_broadcast_like_type, pattern=OpPattern.BROADCAST,
+    level=10, out=False,
+    gradient=_broadcast_like_grad, example="broadcast_to_like(%x, %y)",
+)  # fmt: skip
+def broadcast_to_like(attrs: Any, data: Array, broadcast_type: Array) -> Array:
+    """Say the elements of `data` again up to the shape of `broadcast_type`."""
+    return np.array(np.broadcast_to(data, broadcast_type.shape))
+
+
+# ---------------------------------------------------------------- collapse_sum
+def collapsed(data: Array, shape: Sequence[int]) -> Array:
+    """Return `data` summed along what broadcasting from `shape` would repeat. Raises `RunError` when it cannot be."""
+    lead = data.ndim - len(shape)
+    pairs = list(zip(data.shape[max(lead, 0) :], shape, strict=False))
+    if lead < 0 or any(want not in (1, have) for have, want in pairs):
+        raise RunError(Diagnostic(f"a tensor of shape {list(data.shape)} does not collapse to {list(shape)}"))
+    axes = (*range(lead), *(lead + at for at, (have, want) in enumerate(pairs) if have != want))
+    if not axes:
+        return data
+    return as_array(np.add.reduce(data, axis=axes, dtype=data.dtype, keepdims=True)).reshape(tuple(shape))
+
+
+def _collapse_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, like = tensor(types, 0, "data"), tensor(types, 1, "collapse_type")
+    if data is None or like is None:
+        return None
+    check_broadcast(like.shape, data.shape)
+    return TensorType(like.shape, data.dtype)
+
+
+def _collapse_like_grad(orig: Call, grad: Expr) -> list[Expr]:
+    data, like = orig.args
+    return [call("broadcast_to_like", grad, data), call("zeros_like", like)]
+
+
+@operator(
+    "collapse_sum_like", ("data", "collapse_type"), relation=_collapse_like_type, pattern=OpPattern.COMM_REDUCE,
+    level=10, out=False,
+    warns=True, gradient=_collapse_like_grad, example="collapse_sum_like(%y, %x)",
+)  # fmt: skip
+def collapse_sum_like(attrs: Any, data: Array, collapse_type: Array) -> Array:
+    """Sum `data` down to the shape of `collapse_type`, which broadcasts to it."""
+    return collapsed(data, collapse_type.shape)
+
+
+def _collapse_to_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, shape = tensor(types, 0, "data"), tensor(types, 1, "shape")
+    if data is None or shape is None:
+        return None
+    if len(shape.shape) != 1 or "int" not in shape.dtype:
+        refuse("shape must be a vector of integers", 1, found=shape)
+    if type(shape.shape[0]) is not int:
+        refuse("the length of shape must be known", 1, found=shape)
+    return TensorType((ANY,) * shape.shape[0], data.dtype)
+
+
+def _collapse_to_face(data: Any, shape: Any) -> Call:
+    """`data` summed down to `shape` (integers, or an expression that computes it)."""
+    wanted = shape if isinstance(shape, Expr) else Constant(np.asarray(shape, np.int64).reshape(-1))
+    return call("collapse_sum_to", data, wanted)
+
+
+def _collapse_to_shape(attrs: Any, data: Array, shape: Array) -> Type:
+    return TensorType(tuple(shape.tolist()), data.dtype)
+
+
+@operator(
+    "collapse_sum_to", ("data", "shape"), relation=_collapse_to_type, pattern=OpPattern.COMM_REDUCE, level=4,
+    out=False, warns=True,
+    shape_function=_collapse_to_shape, face=_collapse_to_face, example="collapse_sum_to(%x, %shape)",
+)  # fmt: skip
+def collapse_sum_to(attrs: Any, data: Array, shape: Array) -> Array:
+    """Sum `data` down to `shape`, which broadcasts to its shape."""
+    return collapsed(data, shape.tolist())
+
+
+# ---------------------------------------------------------------- tile
+TILE = attrs("TileAttrs", integers("reps", doc="how often, for each dimension; missing ones in front are 1"))
+
+
+def tiled(shape: Shape, reps: Sequence[int]) -> Shape:
+    """Return the shape of data tiled. Raises `RelationError` for a negative count."""
+    if any(count < 0 for count in reps):
+        refuse("a tensor cannot be repeated less than 0 times", 0, found=list(reps))
+    rank = max(len(shape), len(reps))
+    long = (1,) * (rank - len(shape)) + shape
+    return tuple(
+        [
+            product((dim, count)) if count != 1 else dim
+            for dim, count in zip(long, [1] * (rank - len(reps)) + list(reps), strict=True)
+        ]
+    )
+
+
+def _tile_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    return None if data is None else TensorType(tiled(data.shape, attrs.reps), data.dtype)
+
+
+def _tile_face(data: Any, reps: Any) -> Call:
+    """`data` repeated as a whole, `reps` times along each dimension."""
+    wanted = shape_argument(reps)
+    if isinstance(wanted, Expr):
+        return call("dyn.tile", data, wanted, reps=[])
+    return call("tile", data, reps=wanted)
+
+
+def _tile_grad(orig: Call, grad: Expr) -> list[Expr]:
+    data, attrs = orig.args[0], orig.attrs
+    ty = data.checked_type
+    assert isinstance(ty, TensorType)
+    assert attrs is not None
+    reps = attrs["reps"]
+    rank = max(len(ty.shape), len(reps))
+    dims = [1] * (rank - len(ty.shape)) + list(ty.concrete_shape)
+    counts = [1] * (rank - len(reps)) + list(reps)
+    pairs = [size for pair in zip(counts, dims, strict=True) for size in pair]
+    return [
+        call("reshape_like", call("sum", call("reshape", grad, newshape=pairs), axis=list(range(0, 2 * rank, 2))), data)
+    ]
+
+
+@operator(
+    "tile", ("data",), attrs=TILE, relation=_tile_type, pattern=OpPattern.BROADCAST, level=3, out=False,
+    face=_tile_face,
+    gradient=_tile_grad, example="tile(%x, reps=[2, 1])",
+)  # fmt: skip
+def tile(attrs: Any, data: Array) -> Array:
+    """Repeat a tensor as a whole along its dimensions."""
+    guard_size(concrete(tiled(data.shape, attrs.reps)), data.dtype, "tile")
+    return np.tile(data, attrs.reps)
+
+
+# ---------------------------------------------------------------- repeat
+def _repeat_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    if attrs.repeats < 0:
+        refuse("an element cannot be repeated less than 0 times", 0, found=attrs.repeats)
+    if attrs.axis is None:
+        return TensorType((product((*data.shape, attrs.repeats)),), data.dtype)
+    axis = normal_axis(attrs.axis, len(data.shape))
+    return TensorType(
+        (*data.shape[:axis], product((data.shape[axis], attrs.repeats)), *data.shape[axis + 1 :]), data.dtype
+    )
+
+
+def _repeat_face(data: Any, repeats: int, axis: int | None = None) -> Call:
+    """Each element of `data` said `repeats` times in a row along `axis`."""
+    return call("repeat", data, repeats=repeats, axis=axis)
+
+
+def _repeat_grad(orig: Call, grad: Expr) -> list[Expr]:
+    data, attrs = orig.args[0], orig.attrs
+    ty = data.checked_type
+    assert isinstance(ty, TensorType)
+    assert attrs is not None
+    axis = len(ty.shape) - 1 if attrs["axis"] is None else normal_axis(attrs["axis"], len(ty.shape))
+    shape = [*ty.concrete_shape[: axis + 1], attrs["repeats"], *ty.concrete_shape[axis + 1 :]]
+    return [call("sum", call("reshape", grad, newshape=shape), axis=[axis + 1])]
+
+
+@operator(
+    "repeat", ("data",),
+    attrs=attrs("RepeatAttrs", integer("repeats", doc="how often"),
+    integer("axis", None, doc="the dimension, None for all elements in order")),
+    relation=_repeat_type, pattern=OpPattern.BROADCAST, level=3, out=False, face=_repeat_face, gradient=_repeat_grad,
+    example="repeat(%x, repeats=2, axis=1)",
+)  # fmt: skip
+def repeat(attrs: Any, data: Array) -> Array:
+    """Repeat each element in place along one dimension."""
+    guard_size((data.size, attrs.repeats), data.dtype, "repeat")
+    return np.repeat(data, attrs.repeats, attrs.axis)
