@@ -1,0 +1,74 @@
+"""Post-dominators of a dataflow graph: for each node the nearest one that every path from it to the outside goes through.
+
+Nodes are numbers, in topological order (uses after definitions). Each edge carries a number, and each node learns the
+largest one on any path to its post-dominator, which is what operator fusion asks for. One pass over the graph from the
+last node back; common ancestors in the tree cost log(depth), through pointers far up (Myers, "An applicative
+random-access stack", 1983). Knows nothing of expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+NONE = -1
+
+
+class PostDominators:
+    """The post-dominator tree. `parent[n]` is the immediate post-dominator of node n, or `NONE`.
+
+    `relation[n]` is the largest edge number on the paths from n to `parent[n]`. A node that is `outside` (used by
+    something that is not in the graph) has no post-dominator.
+    """
+
+    def __init__(self, outputs: Sequence[Sequence[tuple[int, int]]], outside: Sequence[bool], worst: int) -> None:
+        size = len(outputs)
+        self.parent = [NONE] * size
+        self.relation = [worst] * size
+        self._depth = [1] * size
+        self._jump = list(range(size))
+        self._jump_relation = [0] * size  # the largest relation from a node, inclusive, up to its jump, exclusive
+        for node in range(size - 1, -1, -1):
+            if not outside[node]:
+                self._settle(node, outputs[node])
+
+    def _settle(self, node: int, edges: Sequence[tuple[int, int]]) -> None:
+        if not edges:
+            self.relation[node] = 0
+            return
+        at, relation = edges[0]
+        for target, number in edges[1:]:
+            if at != NONE:
+                at, relation = self._common(at, target, relation)
+            relation = max(relation, number)
+        self.relation[node] = relation
+        if at == NONE:
+            return
+        self.parent[node] = at
+        depth, jump = self._depth, self._jump
+        depth[node] = depth[at] + 1
+        far = jump[at]
+        if depth[at] - depth[far] == depth[far] - depth[jump[far]]:
+            jump[node] = jump[far]
+            self._jump_relation[node] = max(relation, self._jump_relation[at], self._jump_relation[far])
+        else:
+            jump[node] = at
+            self._jump_relation[node] = relation
+
+    def _common(self, a: int, b: int, relation: int) -> tuple[int, int]:
+        """Return the nearest common ancestor of two nodes, or NONE, and the largest relation on the way to it."""
+        depth, jump, parent = self._depth, self._jump, self.parent
+        if depth[a] < depth[b]:
+            a, b = b, a
+        while depth[a] > depth[b]:
+            if depth[jump[a]] >= depth[b]:
+                relation, a = max(relation, self._jump_relation[a]), jump[a]
+            else:
+                relation, a = max(relation, self.relation[a]), parent[a]
+        while a != b:
+            if jump[a] != jump[b] and jump[a] != a:
+                relation = max(relation, self._jump_relation[a], self._jump_relation[b])
+                a, b = jump[a], jump[b]
+            else:
+                relation = max(relation, self.relation[a], self.relation[b])
+                a, b = parent[a], parent[b]
+        return a, relation

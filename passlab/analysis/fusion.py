@@ -1,0 +1,218 @@
+"""Which nodes of a dataflow graph may be computed together, in one kernel.
+
+Each operator has a pattern (element-wise, broadcast, injective, reduction, ...). A node may join its immediate
+post-dominator when all that lies on the way fits, so that diamonds fuse whole. Three phases: first what ends in
+element-wise work (convolutions take their epilogues), then injective operators and tuples, then the injective producers
+of tuples that were taken in themselves. After the graph partitioner of TVM's FuseOps. Needs types. Linear: the stretch
+looked at for each node is at most `max_nodes` long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from passlab.analysis.dominators import NONE, PostDominators
+from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem
+from passlab.ir.op import Op, OpPattern
+from passlab.ir.types import TensorType, TupleType, is_dynamic
+from passlab.ir.walk import CHILDREN, post_order
+
+ELEMWISE, BROADCAST, INJECTIVE, COMM_REDUCE, ANCHOR, TUPLE, OPAQUE = (int(p) for p in OpPattern)
+_SIMPLE_DTYPES = {"int32", "int64", "float32", "float64", "bool"}
+
+
+class FusionGraph:
+    """The dataflow of a function: `nodes` in topological order, `index` their numbers.
+
+    `pattern[n]` is the fusion pattern of node n, `outputs[n]` its users as (number, pattern of the edge), and
+    `outside[n]` whether something uses it that cannot be fused: a function's result, a let, a branch.
+    """
+
+    def __init__(self, root: Expr) -> None:
+        self.nodes = post_order(root)
+        self.index = {node: i for i, node in enumerate(self.nodes)}
+        size = len(self.nodes)
+        self.pattern = [OPAQUE] * size
+        self.outputs: list[list[tuple[int, int]]] = [[] for _ in range(size)]
+        self.outside = [False] * size
+        self.outside[-1] = True
+        for number, node in enumerate(self.nodes):
+            rule = _RULES.get(type(node))
+            if rule is not None:
+                rule(self, number, node)
+
+    def _use(self, node: Expr, user: int, pattern: int) -> None:
+        self.outputs[self.index[node]].append((user, pattern))
+
+    def _all_outside(self, number: int, node: Expr) -> None:
+        for child in CHILDREN[type(node)](node):
+            self.outside[self.index[child]] = True
+
+    def _constant(self, number: int, node: Constant) -> None:
+        if node.data.ndim == 0 and node.data.dtype.name in _SIMPLE_DTYPES:
+            self.pattern[number] = ELEMWISE
+
+    def _call(self, number: int, node: Call) -> None:
+        self.outside[self.index[node.op]] = True
+        pattern = OPAQUE
+        if type(node.op) is Op:
+            spec = node.op.spec
+            unknown = spec.shape_function is not None and is_dynamic(node.checked_type)
+            pattern = OPAQUE if unknown else int(spec.pattern)
+        self.pattern[number] = pattern
+        result = node.checked_type
+        for arg in node.args:
+            edge = pattern
+            if pattern == BROADCAST and type(result) is TensorType:
+                ty = arg.checked_type
+                if ty is result or (type(ty) is TensorType and ty.shape == result.shape):
+                    edge = ELEMWISE
+            self._use(arg, number, edge)
+
+    def _tuple(self, number: int, node: Tuple) -> None:
+        self.pattern[number] = TUPLE
+        for field in node.fields:
+            if type(field.checked_type) is TensorType:
+                self._use(field, number, INJECTIVE)
+            else:
+                self.outside[self.index[field]] = True
+
+    def _projection(self, number: int, node: TupleGetItem) -> None:
+        ty = node.tuple_value.checked_type
+        if type(ty) is TupleType and all(type(f) is TensorType for f in ty.fields):
+            self.pattern[number] = INJECTIVE
+            self._use(node.tuple_value, number, INJECTIVE)
+        else:  # kernels take tensors and tuples of tensors only
+            self.outside[self.index[node.tuple_value]] = True
+
+
+_RULES: dict[type, Callable[..., None]] = {
+    Constant: FusionGraph._constant, Call: FusionGraph._call, Tuple: FusionGraph._tuple, TupleGetItem: FusionGraph._projection,
+    **{kind: FusionGraph._all_outside for kind in (Function, Let, If, Match, RefCreate, RefRead, RefWrite)},
+}  # fmt: skip
+
+
+class FusionGroups:
+    """The nodes of a graph in groups, each to be one kernel. `root(n)` is the last node of the group of node n.
+
+    With `fuse` False every node stays alone. No group grows beyond `max_nodes` nodes.
+    """
+
+    def __init__(self, graph: FusionGraph, max_nodes: int, fuse: bool = True) -> None:
+        size = len(graph.nodes)
+        self._graph = graph
+        self._max = max_nodes
+        self._parent = list(range(size))
+        self._size = [1] * size
+        self._kind = list(graph.pattern)
+        self._anchored = [p == ANCHOR for p in graph.pattern]
+        if fuse:
+            self._tree = PostDominators(graph.outputs, graph.outside, OPAQUE)
+            for phase in range(3):
+                self._run(phase)
+
+    def root(self, node: int) -> int:
+        """Return the last node of the group of a node."""
+        parent = self._parent
+        top = node
+        while parent[top] != top:
+            top = parent[top]
+        while parent[node] != top:
+            parent[node], node = top, parent[node]
+        return top
+
+    def _run(self, phase: int) -> None:
+        pattern, dominator = self._graph.pattern, self._tree.parent
+        for node in range(len(pattern)):
+            if self._kind[node] == OPAQUE or dominator[node] == NONE:
+                continue
+            sink = dominator[node]
+            if phase == 2:
+                if self._kind[node] <= INJECTIVE and self._fits(node, sink):
+                    self._into_tuple(node, sink)
+            elif self._kind[sink] != TUPLE and self.root(node) != self.root(sink) and self._fits(node, sink):
+                self._try(node, sink, phase)
+
+    def _try(self, node: int, sink: int, phase: int) -> None:
+        kind, relation = self._kind[node], self._tree.relation[node]
+        if kind == ANCHOR:
+            if phase == 0 and relation == ELEMWISE and self._path(node, sink, BROADCAST, _at_most_broadcast):
+                self._merge(node, sink)
+        elif kind <= BROADCAST:
+            near = relation <= INJECTIVE or relation == COMM_REDUCE
+            if near and self._path(node, sink, INJECTIVE, _takes_broadcast):
+                self._merge(node, sink)
+        elif kind in (INJECTIVE, TUPLE) and phase == 1 and self._path(node, sink, INJECTIVE, _at_most_injective):
+            self._merge(node, sink)
+
+    def _into_tuple(self, node: int, sink: int) -> None:
+        """Take an injective producer into a tuple that was itself taken into an injective operator."""
+        top = self._kind[self.root(sink)]
+        if self._kind[sink] == TUPLE and top <= INJECTIVE and self._path(node, sink, INJECTIVE, _at_most_injective):
+            self._merge(node, sink)
+
+    def _fits(self, node: int, sink: int) -> bool:
+        """Whether the group would not grow beyond the limit; stops counting as soon as it would."""
+        total = self._size[self.root(sink)]
+        seen = {sink}
+        stack = [node]
+        while stack:
+            at = stack.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            total += self._size[at]
+            if total > self._max:
+                return False
+            stack += [user for user, _ in self._graph.outputs[at]]
+        return True
+
+    def _path(self, node: int, sink: int, between: int, at_sink: Callable[[int], bool]) -> bool:
+        """Whether all groups on the way to `sink` are of kind `between` at most, and that of the sink is accepted."""
+        seen = {node}
+        stack = [user for user, _ in self._graph.outputs[node]]
+        while stack:
+            at = stack.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            kind = self._kind[self.root(at)]
+            if at == sink:
+                if not at_sink(kind):
+                    return False
+                continue
+            if kind > between:
+                return False
+            stack += [user for user, _ in self._graph.outputs[at]]
+        return True
+
+    def _merge(self, node: int, sink: int) -> None:
+        seen = {sink}
+        stack = [node]
+        while stack:
+            at = stack.pop()
+            if at not in seen:
+                seen.add(at)
+                self._join(self.root(at), self.root(sink))
+                stack += [user for user, _ in self._graph.outputs[at]]
+
+    def _join(self, child: int, parent: int) -> None:
+        if child == parent:
+            return
+        self._size[parent] += self._size[child]
+        self._parent[child] = parent
+        if self._anchored[child]:
+            self._anchored[parent] = True
+            self._kind[parent] = max(self._kind[child], self._kind[parent])
+
+
+def _at_most_broadcast(kind: int) -> bool:
+    return kind <= BROADCAST
+
+
+def _at_most_injective(kind: int) -> bool:
+    return kind <= INJECTIVE
+
+
+def _takes_broadcast(kind: int) -> bool:
+    return kind <= COMM_REDUCE or kind == ANCHOR

@@ -1,0 +1,216 @@
+"""Which expressions neither read nor change state, so that they may be dropped, moved or computed another number of times.
+
+A function is a value: making one is pure, calling it may not be. So there are two questions, `evaluation` (is computing
+this pure?) and `call` (if it is a function: is calling it pure?). The answers are safe: functions that come out of
+tuples, references, data or parameters count as impure to call, and so do external functions. Needs types: what is not
+known to be first order counts as a function. Knows nothing of passes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import FuncType
+from passlab.ir.walk import CHILDREN, post_order
+
+
+class Purity(NamedTuple):
+    """Whether evaluating is pure, and whether calling the result is."""
+
+    evaluation: bool
+    call: bool
+
+
+PURE = Purity(True, True)
+IMPURE_TO_CALL = Purity(True, False)
+
+
+@dataclass(frozen=True)
+class ModulePurity:
+    """The purity of the nodes and global functions of a module."""
+
+    nodes: dict[Expr, Purity]
+    functions: dict[str, Purity]
+
+    def pure(self, expr: Expr) -> bool:
+        """Whether evaluating a node of the module is known to be pure."""
+        found = self.nodes.get(expr)
+        return found is not None and found.evaluation
+
+
+def module_purity(mod: IRModule) -> ModulePurity:
+    """Return the purity of every node of a typed module.
+
+    Recursion is taken to be pure until something in the cycle is not: a greatest fixed point, reached by visiting a
+    function again when one that it calls turns out to be impure.
+    """
+    functions: dict[str, Purity] = {}
+    nodes: dict[Expr, Purity] = {}
+    orders: dict[str, list[Expr]] = {}
+    callers: dict[str, list[str]] = {}
+    for name, function in mod.items():
+        functions[name] = PURE if not function.attrs.get("Extern") else IMPURE_TO_CALL
+        orders[name] = post_order(function)
+        for callee in dict.fromkeys(n.name_hint for n in orders[name] if type(n) is GlobalVar):
+            callers.setdefault(callee, []).append(name)
+    waiting = deque(functions)
+    queued = set(functions)
+    while waiting:
+        name = waiting.popleft()
+        queued.discard(name)
+        _visit(orders[name], functions, nodes)
+        found = nodes[mod[name]]
+        if functions[name].call and not found.call:
+            functions[name] = IMPURE_TO_CALL
+            again = [c for c in callers.get(name, ()) if c not in queued]
+            waiting.extend(again)
+            queued.update(again)
+    return ModulePurity(nodes, functions)
+
+
+def _visit(order: list[Expr], functions: dict[str, Purity], nodes: dict[Expr, Purity]) -> None:
+    """Fill `nodes` for one function.
+
+    A local function that calls itself is first taken to be pure. Where that was wrong the function is visited again
+    with the truth; where it is then wrong about another one, all that call themselves are taken to be impure, so that
+    three rounds are enough.
+    """
+    values = {n.var: n.value for n in order if type(n) is Let}
+    binders: dict[Expr, list[Var]] = {}
+    for var, value in values.items():
+        binders.setdefault(value, []).append(var)
+    recursive = _recursive(order, values)
+    assumed: set[Var] = set()  # recursive local functions that are impure to call
+    for rounds in range(3):
+        for node in order:
+            if type(node) is Var:
+                nodes[node] = Purity(True, node not in assumed if node in values else _first_order(node))
+        wrong = _round(order, binders, functions, nodes) & recursive - assumed
+        if not wrong:
+            return
+        assumed |= wrong if rounds == 0 else recursive
+
+
+def _recursive(order: list[Expr], values: dict[Var, Expr]) -> set[Var]:
+    """Return the let variables that are used before their value is complete: those bound to recursive functions."""
+    place = {node: i for i, node in enumerate(order)}
+    found = set()
+    for i, node in enumerate(order):
+        for child in CHILDREN[type(node)](node)[type(node) is Let :]:
+            if type(child) is Var and child in values and i <= place[values[child]]:
+                found.add(child)
+    return found
+
+
+def _round(
+    order: list[Expr], binders: dict[Expr, list[Var]], functions: dict[str, Purity], nodes: dict[Expr, Purity]
+) -> set[Var]:
+    """Work out all nodes once; return the let variables whose value is impure to call."""
+    impure = set()
+    for node in order:
+        if type(node) is Var:
+            continue
+        nodes[node] = found = _RULES[type(node)](node, nodes, functions)
+        if node in binders:
+            for var in binders[node]:
+                nodes[var] = Purity(True, found.call)
+                if not found.call:
+                    impure.add(var)
+    return impure
+
+
+def _first_order(expr: Expr) -> bool:
+    return expr._checked_type is not None and type(expr._checked_type) is not FuncType
+
+
+Nodes = dict[Expr, Purity]
+Functions = dict[str, Purity]
+
+
+def _pure(node: Expr, nodes: Nodes, functions: Functions) -> Purity:
+    return PURE
+
+
+def _operator(node: Op, nodes: Nodes, functions: Functions) -> Purity:
+    return IMPURE_TO_CALL if node.spec.stateful else PURE
+
+
+def _global(node: GlobalVar, nodes: Nodes, functions: Functions) -> Purity:
+    return Purity(True, functions.get(node.name_hint, IMPURE_TO_CALL).call)
+
+
+def _function(node: Function, nodes: Nodes, functions: Functions) -> Purity:
+    body = nodes[node.body]
+    return Purity(True, body.evaluation and body.call)
+
+
+def _call(node: Call, nodes: Nodes, functions: Functions) -> Purity:
+    callee = nodes[node.op]
+    pure = callee.evaluation and callee.call and all(nodes[a].evaluation for a in node.args)
+    return Purity(pure, callee.call or _first_order(node))
+
+
+def _let(node: Let, nodes: Nodes, functions: Functions) -> Purity:
+    body = nodes[node.body]
+    return Purity(nodes[node.value].evaluation and body.evaluation, body.call)
+
+
+def _if(node: If, nodes: Nodes, functions: Functions) -> Purity:
+    yes, no = nodes[node.true_branch], nodes[node.false_branch]
+    return Purity(nodes[node.cond].evaluation and yes.evaluation and no.evaluation, yes.call and no.call)
+
+
+def _match(node: Match, nodes: Nodes, functions: Functions) -> Purity:
+    arms = [nodes[c.rhs] for c in node.clauses]
+    pure = nodes[node.data].evaluation and all(a.evaluation for a in arms)
+    return Purity(pure, all(a.call for a in arms))
+
+
+def _tuple(node: Tuple, nodes: Nodes, functions: Functions) -> Purity:
+    return Purity(all(nodes[f].evaluation for f in node.fields), True)
+
+
+def _projection(node: TupleGetItem, nodes: Nodes, functions: Functions) -> Purity:
+    return Purity(nodes[node.tuple_value].evaluation, _first_order(node))
+
+
+def _ref_create(node: RefCreate, nodes: Nodes, functions: Functions) -> Purity:
+    """A new cell is seen by nobody but through the reads and writes on it."""
+    return Purity(nodes[node.value].evaluation, True)
+
+
+def _ref_read(node: RefRead, nodes: Nodes, functions: Functions) -> Purity:
+    return Purity(False, _first_order(node))
+
+
+def _ref_write(node: RefWrite, nodes: Nodes, functions: Functions) -> Purity:
+    return Purity(False, True)
+
+
+_RULES: dict[type, Callable[[Any, Nodes, Functions], Purity]] = {
+    Constant: _pure, Constructor: _pure, Op: _operator, GlobalVar: _global, Function: _function, Call: _call,
+    Let: _let, If: _if, Match: _match, Tuple: _tuple, TupleGetItem: _projection, RefCreate: _ref_create,
+    RefRead: _ref_read, RefWrite: _ref_write,
+}  # fmt: skip

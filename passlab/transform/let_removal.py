@@ -1,0 +1,82 @@
+"""Taking lets out of a program: dropping the binding, or putting the value where the variable stood.
+
+The value is shared by all uses, as one node, so nothing is computed twice. Knows nothing of passes or modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from passlab.ir.expr import Expr, Let, Var, set_span
+from passlab.ir.walk import CHILDREN, REBUILD, note_rewrite, post_order
+
+
+class Fate(Enum):
+    """What becomes of a let: it stays, it goes with its value, or its value takes the place of its variable."""
+
+    KEEP = "keep"
+    DROP = "drop"
+    INLINE = "inline"
+
+
+def remove_lets(
+    root: Expr,
+    fate: Callable[[Let, Expr], Fate],
+    rule: Callable[[Expr, Expr], Expr] | None = None,
+    enter: Callable[[Expr], bool] | None = None,
+) -> Expr:
+    """Return `root` with lets removed as `fate(let, new value)` says; the same object when nothing changes.
+
+    `fate` is asked when the value has been rewritten and before the uses are. `rule(pre, post)` may replace any other
+    node meanwhile, as in `walk.rewrite`. A value that uses its own variable, as a recursive function does, is put in
+    as `let f = value; f`. Values of lets that are dropped are rewritten all the same, to no effect.
+    """
+    changed: dict[Expr, Expr] = {}
+    order = post_order(root, enter=enter)
+    lets: dict[Expr, list[Let]] = {}
+    for node in order:
+        if type(node) is Let:
+            lets.setdefault(node.value, []).append(node)
+    pending = {let.var for several in lets.values() for let in several}
+    removed: dict[Let, Fate] = {}
+    recursive: set[Expr] = set()
+    get = changed.get
+
+    def new(node: Expr) -> Expr:
+        return get(node, node)
+
+    for pre in order:
+        kind = type(pre)
+        post = pre
+        kids: Any = CHILDREN[kind](pre)
+        if kind is Let:
+            kids = kids[1:]
+        if kind is not Var and kids and (enter is None or enter(pre)):
+            if pending:
+                recursive.update(kid for kid in kids if kid in pending)
+            if kind is Let and pre in removed:
+                post = new(pre.body)  # type: ignore[attr-defined]
+            elif any(kid in changed for kid in kids):
+                post = _rebuild_let(pre, new) if kind is Let else REBUILD[kind](pre, new)  # type: ignore[arg-type]
+        if rule is not None and kind is not Let:
+            post = rule(pre, post)
+        if post is not pre:
+            set_span(post, pre.span)
+            changed[pre] = post
+            note_rewrite(pre, post)
+        for let in lets.get(pre, ()):
+            pending.discard(let.var)
+            chosen = fate(let, post)
+            if chosen is Fate.KEEP:
+                continue
+            removed[let] = chosen
+            if chosen is Fate.INLINE:
+                changed[let.var] = Let(let.var, post, let.var, let.span) if let.var in recursive else post
+    return changed.get(root, root)
+
+
+def _rebuild_let(let: Let, new: Callable[[Expr], Expr]) -> Expr:
+    """A let that stays keeps its variable, whatever stands for the uses."""
+    return let.with_fields(value=new(let.value), body=new(let.body))  # type: ignore[no-any-return]
