@@ -1,0 +1,72 @@
+"""Constants as values and back: what folding, and every pass that asks "is this known?", works with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import PasslabError
+from passlab.evaluate import apply_operator
+from passlab.ir.expr import Call, Constant, Expr, Tuple
+from passlab.ir.op import Op
+
+UNKNOWN: Any = object()
+NOT_FOLDED = frozenset({"device_copy", "on_device", "shape_of", "vm.shape_of", "ndarray_size", "annotation.stop_fusion"})
+
+
+def known_value(expr: Expr) -> Any:
+    """Return the array of a constant, the tuple of values of a tuple of constants; `UNKNOWN` for all else.
+
+    Each distinct node is looked at once.
+    """
+    if type(expr) is Constant:
+        return expr.data
+    if type(expr) is not Tuple:
+        return UNKNOWN
+    values: dict[Expr, Any] = {}
+    stack: list[Expr] = [expr]
+    while stack:
+        node = stack[-1]
+        if type(node) is Constant:
+            values[node] = node.data
+        elif type(node) is not Tuple:
+            return UNKNOWN
+        else:
+            waiting = [f for f in node.fields if f not in values]
+            if waiting:
+                stack += waiting
+                continue
+            values[node] = tuple(values[f] for f in node.fields)
+        stack.pop()
+    return values[expr]
+
+
+def as_constant(value: Any) -> Expr | None:
+    """Return a value as a constant or a tuple of constants, None when it is something else."""
+    if isinstance(value, np.ndarray):
+        return Constant(value)
+    if isinstance(value, tuple):
+        fields = [as_constant(v) for v in value]
+        return None if any(f is None for f in fields) else Tuple([f for f in fields if f is not None])
+    return None
+
+
+def folded_call(call: Call, fold_qnn: bool = False) -> Expr | None:
+    """Return the value of an operator call whose arguments are all constant, or None when it is not to be computed.
+
+    Stateful operators, operators without arguments (`zeros` is shorter than its value) and those that are only
+    notes to the compiler are left alone; so is one whose kernel refuses its arguments, which then fails when run.
+    """
+    op = call.op
+    if type(op) is not Op or not call.args or op.spec.stateful or op.spec.kernel is None or op.name in NOT_FOLDED:
+        return None
+    if op.spec.non_computational and not (fold_qnn and op.name.startswith("qnn.")):
+        return None
+    values = [known_value(arg) for arg in call.args]
+    if any(v is UNKNOWN for v in values):
+        return None
+    try:
+        return as_constant(apply_operator(op, call.attrs, values))
+    except PasslabError:
+        return None

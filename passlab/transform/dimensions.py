@@ -1,0 +1,15 @@
+"""Bringing a vector that belongs to one axis of a tensor into a shape that broadcasts along that axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from passlab.ir.expr import Call, Expr
+from passlab.ir.types import Dim, TensorType
+from passlab.op import make
+
+
+def expand_to_axis(vector: Expr, rank: int, axis: int) -> Expr:
+    """Return a vector of length shape[axis] with the dimensions of size 1 it needs to broadcast against `rank` axes."""
+    after = rank - 1 - axis
+    return make("expand_dims", vector, axis=1, num_newaxis=after) if after else vector
