@@ -7,6 +7,15 @@ where it differs) to that one.
 from __future__ import annotations
 
 PASSES: dict[str, str] = {
+    "CanonicalizeOps": "canonicalize_ops:CanonicalizeOps",
+    "DeadCodeElimination": "dead_code_elimination:DeadCodeElimination",
+    "EliminateCommonSubexpr": "eliminate_common_subexpr:EliminateCommonSubexpr",
+    "FoldConstant": "fold_constant:FoldConstant",
+    "FuseOps": "fuse_ops:FuseOps",
+    "SimplifyInference": "simplify_inference:SimplifyInference",
+    "ToANormalForm": "to_a_normal_form:ToANormalForm",
+    "ToBasicBlockNormalForm": "to_basic_block_normal_form:ToBasicBlockNormalForm",
+    "ToGraphNormalForm": "to_graph_normal_form:ToGraphNormalForm",
     "PrintIR": "print_ir:PrintIR",
 }
 
