@@ -16,15 +16,16 @@ from passlab.transform.decorators import function_pass, module_pass
 from passlab.transform.diagnostics import DiagnosticContext
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.passes import PASSES
-from passlab.transform.promise import EXACT, FINITE, Promise, Rounds
 from passlab.transform.pipeline import as_pass, parse_pipeline
+from passlab.transform.promise import EXACT, FINITE, Promise, Rounds
 from passlab.transform.registry import find_factory, get_pass, list_passes, pass_names, register_pass, unregister_pass
 from passlab.transform.sequential import Sequential
 
 __all__ = [
     "EXACT", "FINITE", "DiagnosticContext", "FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "PassRun",
     "Promise", "Rounds", "Sequential", "as_pass", "current_run", "function_pass", "get_pass", "is_optimizable",
-    "list_passes", "module_pass", "parse_pipeline", "pass_names", "register_config_option", "register_pass", "standard_pass", "unregister_pass",
+    "list_passes", "module_pass", "parse_pipeline", "pass_names", "register_config_option",
+    "register_pass", "standard_pass", "unregister_pass",
 ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ Pipelines are in `sequential`, decorators in `decorators`, standard passes are d
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any, ClassVar
 
 from passlab.errors import Diagnostic, DiagnosticError, PassError, PassTypeError
@@ -23,10 +24,11 @@ from passlab.transform.promise import Promise
 class PassRun:
     """One run of a pass: what it started from, under which context, inside which other run.
 
-    `partial` is the module it had reached when it failed, `diagnostics` where it reports findings.
+    `partial` is the module it had reached when it failed, `diagnostics` where it reports findings. While a pipeline
+    runs the passes that one of its passes requires, `requiring` is that pass. `seconds` is the wall time of the work.
     """
 
-    __slots__ = ("pass_", "context", "module", "parent", "partial", "diagnostics")
+    __slots__ = ("pass_", "context", "module", "parent", "partial", "diagnostics", "requiring", "seconds")
 
     def __init__(self, pass_: Pass, context: PassContext, module: IRModule, parent: PassRun | None) -> None:
         self.pass_ = pass_
@@ -35,6 +37,8 @@ class PassRun:
         self.parent = parent
         self.partial: IRModule = module
         self.diagnostics: DiagnosticContext | None = None
+        self.requiring: Pass | None = None
+        self.seconds = 0.0
 
     def path(self) -> str:
         """Return the names of the passes around this one and its own, outermost first: `sequential > FuseOps`."""
@@ -90,6 +94,7 @@ class Pass:
         observers = run.context._rewrite_observers(run)
         watch = bool(run.context.config.get("testing.immutable_module"))
         before = run.module.snapshot() if watch else run.module
+        started = perf_counter()
         try:
             if not observers:
                 result = self._run(run)
@@ -100,6 +105,8 @@ class Pass:
         except Exception as error:
             _add_note(error, run)
             raise
+        finally:
+            run.seconds = perf_counter() - started
         if watch and not before.same_contents(run.module):
             raise PassError(Diagnostic(f"Immutable module has been modified in pass: {self.info.name}"))
         return result

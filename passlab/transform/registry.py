@@ -52,7 +52,7 @@ def find_factory(name: str) -> Callable[..., Any] | None:
         name = name.rpartition("transform.")[2]
     if name in _registered:
         made = _registered[name]
-        return (lambda: made) if isinstance(made, Pass) else made  # type: ignore[no-any-return]
+        return (lambda: made) if isinstance(made, Pass) else made
     target = PASSES.get(ALIASES.get(name, name))
     if target is None:
         return None
@@ -98,15 +98,15 @@ def _row(name: str, made: Any) -> tuple[Any, ...]:
     """Describe a pass, a class of passes, or a function that makes one (which says little before it is called)."""
     cls = made if isinstance(made, type) else type(made)
     info = getattr(made, "info", None)
-    known = isinstance(info, PassInfo)
+    info = info if isinstance(info, PassInfo) else None
     options = [f"{f.name}={f.default!r}" if f.default is not dataclasses.MISSING else f.name for f in _fields(cls)]
     return (
-        f"{name} ({info.name})" if known and info.name != name else name,
+        f"{name} ({info.name})" if info and info.name != name else name,
         next((kind for base, kind in _KINDS if issubclass(cls, base)), ""),
-        info.opt_level if known else None,
-        ", ".join(info.required) if known else "",
+        info.opt_level if info else None,
+        ", ".join(info.required) if info else "",
         ", ".join(options),
-        str(getattr(made, "promise", None) or "") if known else "",
+        str(getattr(made, "promise", None) or "") if info else "",
         (inspect.getdoc(made) or "").partition("\n")[0],
     )
 

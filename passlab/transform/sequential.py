@@ -69,7 +69,9 @@ class Sequential(Pass):
                 _note_skipped(child, context, mod, run, why_not)
                 continue
             for needed in required_passes(child):
+                run.requiring = child
                 mod = run.partial = needed(mod)
+            run.requiring = None
             mod = run.partial = child(mod)
         return mod
 

@@ -18,7 +18,10 @@ _log = logging.getLogger("passlab.PrintIR")
 
 @standard_pass(opt_level=0, promise=EXACT)
 class PrintIR(ModulePass):
-    """Log the module as Relay text under a header, at INFO level to the logger `passlab.PrintIR` (standard error)."""
+    """Log the module as Relay text under a header, to standard error unless logging is set up otherwise.
+
+    The logger is `passlab.PrintIR`, the level INFO.
+    """
 
     header: str = ""
     show_meta_data: bool = False
@@ -30,7 +33,7 @@ class PrintIR(ModulePass):
 
 def _show(text: str) -> None:
     """Log at INFO; without any logging set up the text goes to standard error, since printing is what was asked for."""
-    if not _log.hasHandlers():
+    if not _log.handlers and not logging.getLogger().handlers:
         _log.addHandler(logging.StreamHandler())
     if not _log.isEnabledFor(logging.INFO):
         _log.setLevel(logging.INFO)

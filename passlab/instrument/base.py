@@ -1,0 +1,87 @@
+"""`PassInstrument`: code that runs around passes, and `pass_instrument`, which makes one of any class.
+
+    @pass_instrument
+    class Counter:
+        def __init__(self):
+            self.count = 0
+        def run_after_pass(self, mod, info):
+            self.count += 1
+
+When each method is called, and what happens when one raises, is decided by `transform.context`. This module knows
+neither passes nor programs.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from passlab.errors import Diagnostic, PassTypeError
+
+if TYPE_CHECKING:
+    from passlab.ir.module import IRModule
+    from passlab.transform.pass_info import PassInfo
+
+
+class PassInstrument:
+    """Base of all instruments; every method may be overridden, and does nothing otherwise.
+
+    `name` is the name of the class unless an instance sets its own.
+    """
+
+    name: str = "PassInstrument"
+
+    def __init__(self) -> None:
+        self.name = type(self).__name__
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.name = cls.__name__
+
+    def enter_pass_ctx(self) -> None:
+        """Called when the context is entered, or when this instrument is put into it."""
+
+    def exit_pass_ctx(self) -> None:
+        """Called when the context is left, or when this instrument is taken out of it."""
+
+    def should_run(self, mod: IRModule, info: PassInfo) -> bool:
+        """Called before a pass that the context does not require; if any instrument answers False it is skipped."""
+        return True
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """Called right before a pass runs."""
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """Called with the result right after a pass has run."""
+
+    def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
+        """Called with the input, in place of `run_after_pass`, when the pass or an instrument around it raised."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    __repr__ = __str__
+
+
+def pass_instrument(pi_cls: Any = None) -> Any:
+    """Make an instrument of a class that defines some of the methods of `PassInstrument`.
+
+    A class that is one already is returned as it is; without an argument a decorator is returned. Raises
+    `PassTypeError` for what is not a class.
+    """
+
+    def made(cls: Any) -> Any:
+        if not isinstance(cls, type):
+            raise PassTypeError(Diagnostic("pi_cls must be a class", found=type(cls).__name__))
+        if issubclass(cls, PassInstrument):
+            return cls
+
+        @functools.wraps(cls.__init__)
+        def init(self: Any, *args: Any, **kwargs: Any) -> None:
+            cls.__init__(self, *args, **kwargs)
+            PassInstrument.__init__(self)
+
+        kept = {name: getattr(cls, name) for name in ("__doc__", "__module__", "__qualname__")}
+        return type(cls.__name__, (cls, PassInstrument), {"__init__": init, **kept})
+
+    return made(pi_cls) if pi_cls is not None else made

@@ -1,0 +1,88 @@
+"""`DumpIR`: write the program after each pass to a numbered file."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from passlab.instrument.base import PassInstrument
+from passlab.instrument.change import is_changed
+from passlab.ir.module import IRModule
+from passlab.transform.pass_info import PassInfo
+from passlab.transform.table import Table
+
+_OURS = re.compile(r"\d{3,}_[A-Za-z0-9_.-]*\.(relay|failed\.txt)")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+class DumpIR(PassInstrument):
+    """Write the module after each pass to `DIR/NNN_PASS.relay`; numbers start at 000 when the context is entered.
+
+    With `refresh` the files of an earlier run are removed first; no other file is touched. With `only_changed` a pass
+    that changed nothing writes none. A pass that raises writes its error to `NNN_PASS.failed.txt`. Raises `OSError`
+    when the directory cannot be written. A file is either complete or not there.
+    """
+
+    def __init__(
+        self,
+        dump_dir: str | os.PathLike[str],
+        refresh: bool = False,
+        *,
+        only_changed: bool = False,
+        show_meta_data: bool = True,
+    ) -> None:
+        super().__init__()
+        self.dump_dir = Path(dump_dir)
+        self.refresh = refresh
+        self.only_changed = only_changed
+        self.show_meta_data = show_meta_data
+        self._before: list[IRModule] = []
+        self._written: list[tuple[int, str, str]] = []
+        self._next = 0
+
+    def enter_pass_ctx(self) -> None:
+        self._before, self._written, self._next = [], [], 0
+        self.dump_dir.mkdir(parents=True, exist_ok=True)
+        if self.refresh:
+            for path in self.dump_dir.iterdir():
+                if _OURS.fullmatch(path.name) and path.is_file():
+                    path.unlink()
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        self._before.append(mod.snapshot())
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        before = self._before.pop()
+        if not self.only_changed or is_changed(before, mod):
+            self._write(info.name, ".relay", mod.astext(show_meta_data=self.show_meta_data))
+
+    def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
+        self._before.pop()
+        self._write(info.name, ".failed.txt", f"{type(error).__name__}: {error}\n")
+
+    def _write(self, name: str, ending: str, text: str) -> None:
+        file_name = f"{self._next:03d}_{_UNSAFE.sub('_', name)[:100]}{ending}"
+        partial = self.dump_dir / f".{file_name}.{os.getpid()}.part"
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(self.dump_dir / file_name)
+        self._written.append((self._next, name, file_name))
+        self._next += 1
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files written since the context was entered, in order."""
+        return [self.dump_dir / file_name for _, _, file_name in self._written]
+
+    def table(self) -> Table:
+        """Return the files written: number, pass, file name."""
+        return Table(("number", "pass", "file"), self._written)
+
+    def frame(self) -> Any:
+        """Return `table()` as a pandas data frame."""
+        return self.table().frame()
+
+    def text(self) -> str:
+        """Return `table()` as text."""
+        return str(self.table())

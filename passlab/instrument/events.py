@@ -1,0 +1,124 @@
+"""What a recorder writes down: one `Event` per pass that ran, failed or was skipped. Plain data about live programs.
+
+The modules are snapshots, which share all their contents with the modules the passes saw. This module computes
+nothing; `lab.recording` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from passlab.errors import Diagnostic
+from passlab.ir.expr import Expr
+from passlab.ir.late import late
+from passlab.ir.module import IRModule
+from passlab.transform.base import Pass
+
+Status = Literal["input", "ran", "skipped", "failed", "running"]
+Role = Literal["step", "required", "nested"]
+
+
+@dataclass(frozen=True)
+class ContextOptions:
+    """The options of the context a pass ran under: what is needed to run it again."""
+
+    opt_level: int = 2
+    required_pass: tuple[str, ...] = ()
+    disabled_pass: tuple[str, ...] = ()
+    config: dict[str, Any] = field(default_factory=dict)
+
+
+class Rewrites:
+    """The nodes a pass put in place of others, in order: pairs (old, new)."""
+
+    __slots__ = ("_flat",)
+
+    def __init__(self) -> None:
+        self._flat: list[Expr] = []  # old, new, old, new, ...: a third of the memory of pairs
+
+    def note(self, old: Expr, new: Expr) -> None:
+        """Add a pair."""
+        self._flat += (old, new)
+
+    def __len__(self) -> int:
+        return len(self._flat) // 2
+
+    def __iter__(self) -> Iterator[tuple[Expr, Expr]]:
+        flat = iter(self._flat)
+        return zip(flat, flat, strict=True)
+
+    def __getitem__(self, index: int) -> tuple[Expr, Expr]:
+        at = range(len(self))[index]
+        return self._flat[2 * at], self._flat[2 * at + 1]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} rewrites>"
+
+
+@dataclass(eq=False)
+class Event:
+    """One pass in a recording.
+
+    `id` is its number ("3"); that of a pass inside another one goes on from there ("3.1"). `status` says whether it ran,
+    failed, was skipped (`reason` says why) or is still running; `role` whether it is a step of a pipeline, was run
+    because the pass around it requires it, or was run by that pass. `before` and `after` are modules; after a failure
+    `after` is the partial state. `seconds` is wall time, `peak_bytes` memory above the start, if it was asked for.
+    """
+
+    name: str
+    before: IRModule
+    after: IRModule
+    status: Status = "running"
+    role: Role = "step"
+    reason: str = ""
+    text: str = ""
+    kind: str = ""
+    opt_level: int = 0
+    pass_: Pass | None = None
+    context: ContextOptions = field(default_factory=ContextOptions)
+    seconds: float = 0.0
+    peak_bytes: int | None = None
+    rewrites: Rewrites = field(default_factory=Rewrites)
+    log: list[str] = field(default_factory=list)
+    diagnostics: tuple[Diagnostic, ...] = ()
+    error: BaseException | None = None
+    parent: Event | None = None
+    children: list[Event] = field(default_factory=list)
+    id: str = ""
+    order: int = 0
+
+    @property
+    def changed(self) -> bool:
+        """Whether the module after is another one than before."""
+        return self.after is not self.before
+
+    @property
+    def depth(self) -> int:
+        """How many passes are around this one."""
+        return self.id.count(".")
+
+    def walk(self) -> Iterator[Event]:
+        """Yield this event and all inside it, in the order they are numbered."""
+        stack = [self]
+        while stack:
+            event = stack.pop()
+            yield event
+            stack.extend(reversed(event.children))
+
+    def diff(self) -> Any:
+        """Return the difference between the modules before and after (`lab.Diff`)."""
+        return late("passlab.lab.diff", "diff")(self.before, self.after)
+
+    def rerun(self, pass_: Any = None, **context: Any) -> Any:
+        """Run the pass again on the same input under the same options, and return the new `lab.Recording`.
+
+        `pass_` takes the place of the pass; `context` changes options of the context, as in `opt_level=2`.
+        """
+        return late("passlab.lab.recording", "rerun")(self, pass_, **context)
+
+    def __repr__(self) -> str:
+        state = f"{self.status}{': ' + self.reason if self.reason else ''}"
+        change = "" if self.status != "ran" else ", changed" if self.changed else ", unchanged"
+        return f"<{self.id or '-'} {self.name}: {state}{change}>"

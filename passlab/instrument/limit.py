@@ -1,0 +1,61 @@
+"""`PassLimit`: run only the first passes of a pipeline, to find the one that breaks a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from passlab.instrument.base import PassInstrument
+from passlab.ir.module import IRModule
+from passlab.transform.base import current_run
+from passlab.transform.pass_info import PassInfo, as_names
+from passlab.transform.sequential import Sequential
+from passlab.transform.table import Table
+
+
+class PassLimit(PassInstrument):
+    """Number the runs of passes from 1 and skip those above `limit` (None: only number them).
+
+    Pipelines are not numbered, and neither are the passes in `always` (`InferType`, unless given), which every program
+    needs. Asking is counting: with another instrument that skips a pass, its number is used up all the same.
+    """
+
+    def __init__(self, limit: int | None = None, always: Iterable[str] = ("InferType",)) -> None:
+        super().__init__()
+        self.limit = limit
+        self.always = frozenset(as_names(tuple(always), "always"))
+        self._rows: list[tuple[int, str, bool]] = []
+
+    def enter_pass_ctx(self) -> None:
+        self._rows = []
+
+    def should_run(self, mod: IRModule, info: PassInfo) -> bool:
+        run = current_run()
+        if info.name in self.always or (run is not None and isinstance(run.pass_, Sequential)):
+            return True
+        number = len(self._rows) + 1
+        runs = self.limit is None or number <= self.limit
+        self._rows.append((number, info.name, runs))
+        return runs
+
+    @property
+    def ran(self) -> list[str]:
+        """The names of the numbered passes that ran."""
+        return [name for _, name, ran in self._rows if ran]
+
+    @property
+    def skipped(self) -> list[str]:
+        """The names of the passes above the limit."""
+        return [name for _, name, ran in self._rows if not ran]
+
+    def table(self) -> Table:
+        """Return the numbered passes and whether each ran."""
+        return Table(("number", "pass", "ran"), self._rows)
+
+    def frame(self) -> Any:
+        """Return `table()` as a pandas data frame."""
+        return self.table().frame()
+
+    def text(self) -> str:
+        """Return `table()` as text."""
+        return str(self.table())

@@ -1,0 +1,97 @@
+"""How much memory each pass took: `MemoryInstrument`, and the meter it shares with recorders.
+
+Python allocations are counted by `tracemalloc`, which slows passes down several times; use it where memory, not time,
+is the question.
+"""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+from passlab.instrument.base import PassInstrument
+from passlab.ir.module import IRModule
+from passlab.transform.pass_info import PassInfo
+from passlab.transform.table import Table
+
+
+class MemoryMeter:
+    """Peak and kept bytes of nested stretches of work: `begin`, work, `end`.
+
+    Tracing is started when it is off, and stopped again by `close`.
+    """
+
+    def __init__(self) -> None:
+        self._open: list[list[int]] = []  # [bytes at the start, highest so far]
+        self._started = False
+
+    def begin(self) -> None:
+        """Start a stretch inside the current one."""
+        if not tracemalloc.is_tracing():
+            tracemalloc.start()
+            self._started = True
+        now, peak = tracemalloc.get_traced_memory()
+        for stretch in self._open[-1:]:
+            stretch[1] = max(stretch[1], peak)
+        tracemalloc.reset_peak()
+        self._open.append([now, now])
+
+    def end(self) -> tuple[int, int]:
+        """End the innermost stretch; return (peak, kept): bytes above its start at most, and at its end."""
+        start, highest = self._open.pop()
+        now, peak = tracemalloc.get_traced_memory()
+        highest = max(highest, peak)
+        for stretch in self._open[-1:]:
+            stretch[1] = max(stretch[1], highest)
+        tracemalloc.reset_peak()
+        return max(0, highest - start), now - start
+
+    def close(self) -> None:
+        """Stop the tracing that this meter started."""
+        if self._started:
+            tracemalloc.stop()
+            self._started = False
+
+
+class MemoryInstrument(PassInstrument):
+    """Measure the memory of every pass: `frame()` gives the peak above its start and what it kept, in bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._meter = MemoryMeter()
+        self._rows: list[list[Any]] = []
+        self._running: list[list[Any]] = []
+
+    def enter_pass_ctx(self) -> None:
+        if not self._running:
+            self._rows = []
+
+    def exit_pass_ctx(self) -> None:
+        if not self._running:
+            self._meter.close()
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        row = [len(self._running), info.name, None, None, False]
+        self._rows.append(row)
+        self._running.append(row)
+        self._meter.begin()
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        row = self._running.pop()
+        row[2], row[3] = self._meter.end()
+
+    def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
+        self._running[-1][4] = True
+        self.run_after_pass(mod, info)
+
+    def table(self) -> Table:
+        """Return the passes in order of starting, with their bytes."""
+        return Table(("depth", "pass", "peak_bytes", "kept_bytes", "failed"), self._rows)
+
+    def frame(self) -> Any:
+        """Return `table()` as a pandas data frame."""
+        return self.table().frame()
+
+    def text(self) -> str:
+        """Return the passes without figures: the same for every run."""
+        return "\n".join(f"{'  ' * row[0]}{row[1]}{' (failed)' if row[4] else ''}" for row in self._rows)

@@ -1,0 +1,153 @@
+"""Show the program before or after passes: `PrintIRBefore` and `PrintIRAfter`.
+
+    PrintIRAfter(passes=["FuseOps"], functions=["main"], only_changed=True)
+
+The text goes to standard output, or to any object with `write`. What was shown is kept, as `text()` and `frame()`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from passlab.errors import did_you_mean, visible
+from passlab.instrument.base import PassInstrument
+from passlab.instrument.change import changed_functions, is_changed, only_functions
+from passlab.ir.module import IRModule
+from passlab.transform.pass_info import PassInfo, as_names
+from passlab.transform.table import Table
+
+
+class _Printer(PassInstrument):
+    """What both directions share: which passes and functions to show, where to, and what has been shown."""
+
+    when = ""
+
+    def __init__(
+        self,
+        passes: Iterable[str] | None = None,
+        functions: Iterable[str] | None = None,
+        *,
+        show_meta_data: bool = False,
+        file: Any = None,
+    ) -> None:
+        super().__init__()
+        self.passes = None if passes is None else as_names(passes, "passes")
+        self.functions = None if functions is None else list(as_names(functions, "functions"))
+        self.show_meta_data = show_meta_data
+        self.file = file
+        self._shown: list[tuple[str, str, str]] = []
+        self._met: dict[str, None] = {}
+
+    def enter_pass_ctx(self) -> None:
+        self._shown = []
+        self._met = {}
+
+    def exit_pass_ctx(self) -> None:
+        """Say which of the passes asked for never ran: a misspelt name would otherwise just show nothing."""
+        for name in self.passes or ():
+            if self._met and name not in self._met:
+                near = did_you_mean(name, self._met)
+                self._write(f"no pass `{name}` ran{': ' + near if near else ''}\n")
+
+    def _wanted(self, info: PassInfo) -> bool:
+        self._met[info.name] = None
+        return self.passes is None or info.name in self.passes
+
+    def _show(self, info: PassInfo, body: str, note: str = "") -> None:
+        self._shown.append((info.name, note, body))
+        self._write(f"{_entry(self.when, info.name, note, body)}\n")
+
+    def _write(self, text: str) -> None:
+        (sys.stdout if self.file is None else self.file).write(text)
+
+    def _module_text(self, mod: IRModule) -> str:
+        return only_functions(mod, self.functions).astext(show_meta_data=self.show_meta_data).rstrip("\n")
+
+    def text(self) -> str:
+        """Return everything shown since the context was entered."""
+        return "\n".join(_entry(self.when, *shown) for shown in self._shown)
+
+    def frame(self) -> Any:
+        """Return what was shown as a pandas data frame: pass, note, text."""
+        return Table(("pass", "note", "text"), self._shown).frame()
+
+
+def _entry(when: str, name: str, note: str, body: str) -> str:
+    head = f"{when} Running Pass: {visible(name)}{f' ({note})' if note else ''}"
+    return f"{head}\n{body}" if body else head
+
+
+class PrintIRBefore(_Printer):
+    """Print the module before passes: before all, or those named in `passes`; all of it, or some `functions`."""
+
+    when = "Before"
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        if self._wanted(info):
+            self._show(info, self._module_text(mod))
+
+
+class PrintIRAfter(_Printer):
+    """Print the module after passes: after all, or those named in `passes`; all of it, or some `functions`.
+
+    With `only_changed` a pass that changed nothing is one line. With `diff` the change is shown instead of the module.
+    A pass that failed is one line with its error.
+    """
+
+    when = "After"
+
+    def __init__(
+        self,
+        passes: Iterable[str] | None = None,
+        functions: Iterable[str] | None = None,
+        *,
+        only_changed: bool = False,
+        diff: bool = False,
+        show_meta_data: bool = False,
+        file: Any = None,
+    ) -> None:
+        super().__init__(passes, functions, show_meta_data=show_meta_data, file=file)
+        self.only_changed = only_changed
+        self.diff = diff
+        self._before: list[IRModule] = []
+
+    def enter_pass_ctx(self) -> None:
+        super().enter_pass_ctx()
+        self._before = []
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        self._before.append(mod.snapshot())
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        before = self._before.pop()
+        if not self._wanted(info):
+            return
+        if (self.only_changed or self.diff) and not self._changed(before, mod):
+            self._show(info, "", "no change")
+        elif self.diff:
+            self._show(info, self._diff_text(before, mod))
+        else:
+            self._show(info, self._module_text(mod))
+
+    def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
+        self._before.pop()
+        if self._wanted(info):
+            self._show(info, visible(str(error)), f"failed: {type(error).__name__}")
+
+    def _changed(self, before: IRModule, after: IRModule) -> bool:
+        if self.functions is None:
+            return is_changed(before, after)
+        return any(name in self.functions for name in changed_functions(before, after))
+
+    def _diff_text(self, before: IRModule, after: IRModule) -> str:
+        return unified(self._module_text(before), self._module_text(after))
+
+
+def unified(before: str, after: str) -> str:
+    """Return the line differences of two texts, with two lines of surroundings."""
+    import difflib
+
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", n=2, lineterm="")
+    return "\n".join(lines)

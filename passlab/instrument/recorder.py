@@ -1,0 +1,173 @@
+"""`Recorder`: the instrument that writes down everything a pipeline does, as a tree of events.
+
+    recorder = Recorder()
+    with PassContext(opt_level=3, instruments=[recorder]):
+        mod = pipeline(mod)
+    recorder.recording
+
+It keeps snapshots (which cost nothing, since programs are immutable), measures, and listens to rewrites and logs. What
+can be asked of the result is in `lab.recording`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from passlab.instrument.base import PassInstrument
+from passlab.instrument.events import ContextOptions, Event
+from passlab.instrument.memory import MemoryMeter
+from passlab.ir.expr import Expr
+from passlab.ir.late import late
+from passlab.ir.module import IRModule
+from passlab.transform.base import FunctionPass, ModulePass, PassRun, current_run
+from passlab.transform.context import PassContext
+from passlab.transform.pass_info import PassInfo
+from passlab.transform.sequential import Sequential
+
+_RECORDING = (
+    "passlab.lab.recording",
+    "Recording",
+)  # stands above instruments: named here as text, loaded when asked for
+_KINDS: tuple[tuple[type, str], ...] = ((Sequential, "sequential"), (ModulePass, "module"), (FunctionPass, "function"))
+
+
+class Recorder(PassInstrument):
+    """Record passes: `roots` are the events of the passes called from outside, each with those inside it.
+
+    With `memory` the peak memory of each pass is measured, which is slow. With `rewrites=False` rewritten nodes are not
+    noted, and provenance is unknown. A recorder used for several contexts goes on where it stopped.
+    """
+
+    def __init__(self, memory: bool = False, rewrites: bool = True) -> None:
+        super().__init__()
+        self.roots: list[Event] = []
+        self.input: IRModule | None = None
+        self._meter = MemoryMeter() if memory else None
+        self._rewrites = rewrites
+        self._open: dict[PassRun, Event] = {}
+        self._required: dict[PassRun, list[Event]] = {}  # by the pipeline's run: those whose pass has not begun
+        self._snapshots: dict[int, tuple[IRModule, IRModule]] = {}  # by identity of a module: it and its snapshot
+        self._contexts: dict[int, tuple[PassContext, ContextOptions]] = {}
+        self._handler = _LogHandler(self)
+        self._order = 0
+
+    @property
+    def recording(self) -> Any:
+        """What was recorded so far as a `lab.Recording`, with everything that can be asked of it."""
+        return late(*_RECORDING)(self.roots, self.input)
+
+    # ------------------------------------------------------------ hooks
+    def enter_pass_ctx(self) -> None:
+        logging.getLogger("passlab").addHandler(self._handler)
+
+    def exit_pass_ctx(self) -> None:
+        logging.getLogger("passlab").removeHandler(self._handler)
+        if self._meter is not None and not self._open:
+            self._meter.close()
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        run = current_run()
+        if run is None:
+            return
+        event = self._add(run, mod)
+        if self._meter is not None:
+            self._meter.begin()
+        self._open[run] = event
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        self._close(mod, None)
+
+    def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
+        self._close(None, error)
+
+    def _pass_skipped(self, run: PassRun, reason: str) -> None:
+        event = self._add(run, run.module)
+        event.status, event.reason = "skipped", reason
+
+    def _rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr], None] | None:
+        known = self._open.get(run)
+        return known.rewrites.note if known is not None and self._rewrites else None
+
+    # ------------------------------------------------------------ writing
+    def _add(self, run: PassRun, mod: IRModule) -> Event:
+        """Make the event of a run and put it into the tree: in its pipeline, or with the pass that requires it."""
+        pass_ = run.pass_
+        before = self.snapshot(mod)
+        if self.input is None:
+            self.input = before
+        self._order += 1
+        event = Event(
+            pass_.info.name, before, before, text=pass_.as_text(), opt_level=pass_.info.opt_level, pass_=pass_,
+            kind=next((kind for base, kind in _KINDS if isinstance(pass_, base)), "pass"),
+            context=self._options(run.context), order=self._order,
+        )  # fmt: skip
+        parent = self._open.get(run.parent) if run.parent is not None else None
+        if parent is None or run.parent is None:
+            self.roots.append(event)
+            return event
+        event.parent, event.role = parent, "nested"
+        if run.parent.requiring is not None:
+            event.role = "required"
+            self._required.setdefault(run.parent, []).append(event)
+            return event
+        if isinstance(run.parent.pass_, Sequential):
+            event.role = "step"
+        for needed in self._required.pop(run.parent, ()):
+            needed.parent = event
+            event.children.append(needed)
+        parent.children.append(event)
+        return event
+
+    def _close(self, mod: IRModule | None, error: BaseException | None) -> None:
+        run = current_run()
+        event = self._open.pop(run, None) if run is not None else None
+        if run is None or event is None:
+            return
+        event.seconds = run.seconds
+        if self._meter is not None:
+            event.peak_bytes = self._meter.end()[0]
+        event.children += self._required.pop(run, ())  # their pass never began
+        event.after = self.snapshot(mod if mod is not None else run.partial)
+        event.status, event.error = ("ran", None) if error is None else ("failed", error)
+        if run.diagnostics is not None:
+            event.diagnostics = tuple(run.diagnostics.diagnostics)
+
+    def snapshot(self, mod: IRModule) -> IRModule:
+        """Return a snapshot of a module; the same one as before while its contents are the same objects."""
+        known = self._snapshots.get(id(mod))
+        if known is not None and known[0] is mod and known[1].same_contents(mod):
+            return known[1]
+        made = mod.snapshot()
+        self._snapshots[id(mod)] = (mod, made)
+        return made
+
+    def _options(self, context: PassContext) -> ContextOptions:
+        options = ContextOptions(
+            context.opt_level, tuple(context.required_pass), tuple(context.disabled_pass), dict(context.config)
+        )
+        known = self._contexts.get(id(context))
+        if known is not None and known[1] == options:
+            return known[1]
+        self._contexts[id(context)] = (context, options)
+        return options
+
+    def _log(self, message: str) -> None:
+        run = current_run()
+        while run is not None:
+            if run in self._open:
+                self._open[run].log.append(message)
+                return
+            run = run.parent
+
+
+class _LogHandler(logging.Handler):
+    """Adds what the passes of this thread or task log to the event of the innermost recorded one."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self._recorder = recorder
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._recorder._log(f"{record.levelname}: {record.getMessage()}")

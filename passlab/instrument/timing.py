@@ -1,0 +1,147 @@
+"""How long each pass took: `PassTimingInstrument`, a tree of passes with their times, in TVM's format and as a table."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from time import perf_counter_ns
+from typing import Any
+
+from passlab.errors import Diagnostic, PassError
+from passlab.instrument.base import PassInstrument
+from passlab.ir.module import IRModule
+from passlab.transform.pass_info import PassInfo
+from passlab.transform.table import Table
+
+_log = logging.getLogger("passlab.instrument")
+_latest = threading.local()
+
+
+class PassTime:
+    """One run of a pass: its name, the passes it ran itself, its time in microseconds, and whether it failed."""
+
+    __slots__ = ("name", "children", "started", "nanoseconds", "failed")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.children: list[PassTime] = []
+        self.started = perf_counter_ns()
+        self.nanoseconds = 0
+        self.failed = False
+
+    @property
+    def total(self) -> float:
+        """Microseconds from start to end."""
+        return self.nanoseconds / 1000
+
+    @property
+    def own(self) -> float:
+        """Microseconds without the passes that ran inside."""
+        return self.total - sum(child.total for child in self.children)
+
+
+class _OnClassOrInstance:
+    """A method that also works on the class, where it means the instrument last used in this thread (as TVM's does)."""
+
+    def __init__(self, method: Callable[[Any], str]) -> None:
+        self.method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, instance: Any, owner: Any) -> Callable[[], str]:
+        target = instance if instance is not None else getattr(_latest, "instrument", None)
+        return lambda: self.method(target if target is not None else owner())
+
+
+class PassTimingInstrument(PassInstrument):
+    """Measure every pass. `render()` gives the tree as text, `frame()` as a table, `passes` as data.
+
+    The times stay available after the context is left, and are dropped when it is entered again. A pass that raises
+    counts up to that moment.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.passes: list[PassTime] = []
+        self._running: list[PassTime] = []
+
+    def enter_pass_ctx(self) -> None:
+        _latest.instrument = self
+        if not self._running:
+            self.passes = []
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        _latest.instrument = self
+        node = PassTime(info.name)
+        (self._running[-1].children if self._running else self.passes).append(node)
+        self._running.append(node)
+        node.started = perf_counter_ns()
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        node = self._running.pop()
+        node.nanoseconds = perf_counter_ns() - node.started
+
+    def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
+        self.run_after_pass(mod, info)
+        _last_ended(self.passes, self._running).failed = True
+
+    def walk(self) -> Iterator[tuple[int, PassTime, PassTime | None]]:
+        """Yield (depth, pass, the pass around it) in order of starting."""
+        stack: list[tuple[int, PassTime, PassTime | None]] = [(0, node, None) for node in reversed(self.passes)]
+        while stack:
+            depth, node, parent = stack.pop()
+            yield depth, node, parent
+            stack.extend((depth + 1, child, node) for child in reversed(node.children))
+
+    def _rows(self) -> Iterator[tuple[int, str, float, float, float, float, bool]]:
+        if self._running:
+            raise PassError(Diagnostic("cannot print pass profile while still in a pass!"))
+        everything = sum(node.total for node in self.passes)
+        for depth, node, parent in self.walk():
+            around = everything if parent is None else parent.total
+            yield (
+                depth,
+                node.name,
+                node.total,
+                node.own,
+                _percent(node.total, everything),
+                _percent(node.total, around),
+                node.failed,
+            )
+
+    @_OnClassOrInstance
+    def render(self) -> str:
+        """Return the tree, one line a pass: `NAME: TOTALus [SELFus] (PERCENT_OF_ALL%; PERCENT_OF_PARENT%)`.
+
+        Raises `PassError` from inside a pass. Warns and returns "" when nothing was measured.
+        """
+        lines = [
+            f"{chr(9) * depth}{name}: {total:.0f}us [{own:.0f}us] ({of_all:.2f}%; {of_parent:.2f}%)\n"
+            for depth, name, total, own, of_all, of_parent, _ in self._rows()
+        ]
+        if not lines:
+            _log.warning("no passes have been profiled, did you enable pass profiling?")
+        return "".join(lines)
+
+    def table(self) -> Table:
+        """Return the passes in order of starting, with times in microseconds."""
+        names = ("depth", "pass", "total_us", "self_us", "percent_of_all", "percent_of_parent", "failed")
+        return Table(names, self._rows())
+
+    def frame(self) -> Any:
+        """Return `table()` as a pandas data frame."""
+        return self.table().frame()
+
+    def text(self) -> str:
+        """Return the tree without times: the same for every run."""
+        return "\n".join(
+            f"{'  ' * depth}{node.name}{' (failed)' if node.failed else ''}" for depth, node, _ in self.walk()
+        )
+
+
+def _percent(part: float, whole: float) -> float:
+    return 100 * part / whole if whole else 0.0
+
+
+def _last_ended(passes: list[PassTime], running: list[PassTime]) -> PassTime:
+    return (running[-1].children if running else passes)[-1]

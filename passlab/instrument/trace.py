@@ -1,0 +1,75 @@
+"""`TraceInstrument`: passes on a time line, in the JSON format that Perfetto and Chrome's `about:tracing` open."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Any
+
+from passlab.instrument.base import PassInstrument
+from passlab.ir.module import IRModule
+from passlab.transform.base import current_run
+from passlab.transform.pass_info import PassInfo
+from passlab.transform.table import Table
+
+
+class TraceInstrument(PassInstrument):
+    """Record when each pass started and ended, thread by thread. `save(path)` writes the trace, `json()` returns it.
+
+    Times are microseconds from the moment the context was entered.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._events: list[dict[str, Any]] = []
+        self._running: dict[int, list[dict[str, Any]]] = {}
+        self._origin = perf_counter_ns()
+
+    def enter_pass_ctx(self) -> None:
+        if not any(self._running.values()):
+            self._events = []
+            self._origin = perf_counter_ns()
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        thread = threading.get_ident()
+        run = current_run()
+        event = {
+            "name": info.name, "cat": "pass", "ph": "X", "pid": os.getpid(), "tid": thread, "dur": 0.0, "ts": 0.0,
+            "args": {"opt_level": info.opt_level, "path": run.path() if run is not None else info.name},
+        }  # fmt: skip
+        self._events.append(event)
+        self._running.setdefault(thread, []).append(event)
+        event["ts"] = (perf_counter_ns() - self._origin) / 1000
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        now = (perf_counter_ns() - self._origin) / 1000
+        event = self._running[threading.get_ident()].pop()
+        event["dur"] = now - event["ts"]
+
+    def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
+        self._running[threading.get_ident()][-1]["args"]["error"] = type(error).__name__
+        self.run_after_pass(mod, info)
+
+    def json(self) -> str:
+        """Return the trace as JSON text."""
+        return json.dumps({"traceEvents": self._events, "displayTimeUnit": "ms"})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the trace to a file. Raises `OSError`."""
+        Path(path).write_text(self.json(), encoding="utf-8")
+
+    def table(self) -> Table:
+        """Return the passes in order of starting, with start and duration in microseconds."""
+        rows = [(e["name"], e["args"]["path"], e["ts"], e["dur"], e["args"].get("error", "")) for e in self._events]
+        return Table(("pass", "path", "start_us", "duration_us", "error"), rows)
+
+    def frame(self) -> Any:
+        """Return `table()` as a pandas data frame."""
+        return self.table().frame()
+
+    def text(self) -> str:
+        """Return the paths of the passes, one a line: the same for every run."""
+        return "\n".join(event["args"]["path"] for event in self._events)

@@ -1,0 +1,318 @@
+"""`Recording`: what a pipeline did to a program, pass by pass, as data to walk through, query and run again.
+
+    rec = passlab.record(mod, "InferType, FoldConstant, FuseOps(fuse_opt_level=2)")
+    rec[2].before, rec["FuseOps"].after, rec.where(op="nn.relu"), rec.first(lambda mod: len(mod) > 1)
+
+Recorders write the events, this module numbers and asks. Files are in `recording_files`, provenance in `provenance`,
+drawing in `display`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from passlab.errors import Diagnostic, PassError, did_you_mean
+from passlab.instrument.events import Event
+from passlab.instrument.recorder import Recorder
+from passlab.instrument.statistics import count_module, shown_change
+from passlab.ir.expr import Expr
+from passlab.ir.module import IRModule
+from passlab.lab.provenance import Biography, Provenance
+from passlab.transform.base import Pass
+from passlab.transform.context import PassContext
+from passlab.transform.pipeline import as_pass
+from passlab.transform.table import Table
+
+if TYPE_CHECKING:
+    import os
+
+    import pandas as pd
+
+Predicate = Callable[[IRModule], Any]
+
+
+class Recording:
+    """The steps of one or more pipelines over one program. Step 0 is the input, step n the n-th pass.
+
+    `rec[3]` is a step, `rec["3.1"]` a pass inside it, `rec["FuseOps"]` the first pass of that name, steps before those
+    inside; a slice gives a list of steps. `runs` are the passes called from outside; a pipeline among them is not a step
+    itself, its passes are.
+    """
+
+    def __init__(self, runs: Iterable[Event], input: IRModule | None = None, name: str = "") -> None:  # noqa: A002
+        self.runs = list(runs)
+        self.name = name
+        start = input if input is not None else self.runs[0].before if self.runs else IRModule()
+        self.steps: list[Event] = [Event("input", start, start, status="input", id="0")]
+        for run in self.runs:
+            self.steps += run.children if run.kind == "sequential" else [run]
+        _number(self.steps)
+
+    # ------------------------------------------------------------ reading
+    @property
+    def input(self) -> IRModule:
+        """The program at the start."""
+        return self.steps[0].after
+
+    @property
+    def last(self) -> IRModule:
+        """The program at the end; after a failure, as far as it had come."""
+        return self.runs[-1].after if self.runs else self.input
+
+    @property
+    def output(self) -> IRModule:
+        """The program at the end. Raises the error of the pass that failed, if one did."""
+        if self.error is not None:
+            raise self.error
+        return self.last
+
+    @property
+    def failed(self) -> Event | None:
+        """The innermost pass that failed, or None."""
+        return next((e for e in reversed(self.events) if e.status == "failed"), None) or next(
+            (run for run in self.runs if run.status == "failed"), None
+        )
+
+    @property
+    def error(self) -> BaseException | None:
+        """What ended the recording, or None."""
+        return next((run.error for run in self.runs if run.error is not None), None)
+
+    @property
+    def events(self) -> list[Event]:
+        """All events, the input first, each before those inside it."""
+        return [event for step in self.steps for event in step.walk()]
+
+    def all(self, name: str) -> list[Event]:
+        """Return every event of the pass called `name`, inside others too."""
+        return [event for event in self.events if event.name == name]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.steps)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, (int, slice)):
+            return self._step(key)
+        if not isinstance(key, str):
+            raise TypeError(f"a recording is indexed by number, id or name of a pass, not by {type(key).__name__}")
+        found = [e for e in self.events if e.id == key or e.name == key]
+        if not found:
+            names = dict.fromkeys(event.name for event in self.events)
+            hint = did_you_mean(key, names) or f"it has {', '.join(names)}"
+            raise PassError(Diagnostic(f"no pass `{key}` was recorded", hint=hint))
+        return min(found, key=lambda event: event.depth)
+
+    def _step(self, key: int | slice) -> Any:
+        try:
+            return self.steps[key]
+        except IndexError:
+            raise IndexError(f"step {key} of a recording with steps 0 to {len(self.steps) - 1}") from None
+
+    # ------------------------------------------------------------ asking
+    def where(
+        self,
+        op: str | None = None,
+        *,
+        name: str | None = None,
+        status: str | None = None,
+        changed: bool | None = None,
+        predicate: Callable[[Event], Any] | None = None,
+    ) -> list[Event]:
+        """Return the events for which everything asked holds: passes that changed how often the operator `op` is called,
+
+        that have a name or status, changed the program or not, or satisfy a predicate over events.
+        """
+        found = self.events[1:]
+        if name is not None:
+            found = [e for e in found if e.name == name]
+        if status is not None:
+            found = [e for e in found if e.status == status]
+        if changed is not None:
+            found = [e for e in found if e.changed == changed]
+        if op is not None:
+            found = [e for e in found if e.changed and _calls(e.before, op) != _calls(e.after, op)]
+        return [e for e in found if predicate(e)] if predicate is not None else found
+
+    def first(self, predicate: Predicate) -> Event | None:
+        """Return the first step (the input included) after which a predicate over modules holds, innermost pass, or None."""
+        holds = _remembered(predicate)
+        event = next((step for step in self.steps if holds(step.after)), None)
+        while event is not None and event.children and event.status != "input" and not holds(event.before):
+            inner = next((e for e in event.children if holds(e.after)), None)
+            if inner is None:
+                break
+            event = inner
+        return event
+
+    def when(self, predicate: Predicate) -> list[Event]:
+        """Return the steps (the input included) after which a predicate over modules holds."""
+        holds = _remembered(predicate)
+        return [step for step in self.steps if holds(step.after)]
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """Which pass made which node, from which one."""
+        return Provenance(self.events)
+
+    def blame(self, mod: IRModule | None = None) -> Table:
+        """Return for each node of a module (the last, unless given) the pass that made it and the node it was made from."""
+        return self.provenance.blame(self.last if mod is None else mod)
+
+    def biography(self, node: Expr) -> Biography:
+        """Return the life of a node: each node it was before, and the pass that replaced it, back to the input."""
+        return self.provenance.biography(node)
+
+    def diff(self, start: Any = 0, end: Any = -1) -> Any:
+        """Return the difference between the modules after two steps (`lab.Diff`)."""
+        from passlab.lab.diff import diff
+
+        return diff(self[start].after, self[end].after)
+
+    # ------------------------------------------------------------ showing
+    def table(self) -> Table:
+        """Return one row per event: id, pass, what happened, and what it took."""
+        return Table(_COLUMNS, (_row(event) for event in self.events))
+
+    def frame(self) -> pd.DataFrame:
+        """Return `table()` as a pandas data frame."""
+        return self.table().frame()
+
+    def text(self) -> str:
+        """Return the recording as text without times: the same for every run."""
+        rows = [("  " * e.depth + e.id, e.text or e.name, outcome(e), change(e)) for e in self.events]
+        shown = Table(("step", "pass", "outcome", "operators"), rows)
+        title = f"recording{f' of {self.name}' if self.name else ''}: {self.summary()}"
+        return f"{title}\n{shown}"
+
+    def summary(self) -> str:
+        """Return how many passes ran, changed the program, were skipped and failed, in words."""
+        passes = self.steps[1:]
+        ran = [e for e in passes if e.status == "ran"]
+        parts = [
+            f"{len(ran)} of {len(passes)} passes ran",
+            f"{sum(e.changed for e in ran)} changed the program",
+            f"{sum(e.status == 'skipped' for e in passes)} skipped",
+            f"{sum(e.status == 'failed' for e in passes)} failed",
+        ]
+        return ", ".join(parts[:2] + [part for part in parts[2:] if not part.startswith("0 ")])
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    # ------------------------------------------------------------ keeping
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Write the recording to a directory: Relay text, arrays and JSON. Raises `OSError`, `PassError`."""
+        from passlab.lab.recording_files import save
+
+        save(self, directory)
+
+    @staticmethod
+    def load(directory: str | os.PathLike[str]) -> Recording:
+        """Read a recording that was saved. Raises `OSError`, and `PassError` for files that are no recording."""
+        from passlab.lab.recording_files import load
+
+        return load(directory)
+
+
+def record(
+    mod: IRModule,
+    passes: Any,
+    opt_level: int = 3,
+    *,
+    required_pass: Iterable[str] | None = None,
+    disabled_pass: Iterable[str] | None = None,
+    config: Mapping[str, Any] | None = None,
+    instruments: Iterable[Any] = (),
+    scope: Mapping[str, Any] | None = None,
+    name: str = "",
+    memory: bool = False,
+) -> Recording:
+    """Run passes over a module under a new context and return the recording.
+
+    `passes` is a pass, a list of passes, or a text of the pipeline language, in which `scope` may add names. A pass that
+    raises ends the recording: `rec.error` is what it raised, `rec.last` how far it came, and `rec.output` raises.
+    """
+    pipeline = as_pass(passes, scope)
+    recorder = Recorder(memory=memory)
+    context = PassContext(opt_level, required_pass, disabled_pass, [*instruments, recorder], config)
+    try:
+        with context:
+            pipeline(mod)
+    except Exception:
+        if not any(run.error is not None for run in recorder.roots):
+            raise  # not of a pass: there would be no trace of it in the recording
+    return Recording(recorder.roots, recorder.input or mod.snapshot(), name)
+
+
+def rerun(event: Event, pass_: Any = None, **context: Any) -> Recording:
+    """Run the pass of an event again on what it ran on. Raises `PassError` for the input, which no pass made."""
+    if event.status == "input":
+        raise PassError(Diagnostic("step 0 is the input of the recording: no pass to run again"))
+    again: Pass = as_pass(pass_ if pass_ is not None else event.pass_ if event.pass_ is not None else event.text)
+    options = {
+        "opt_level": event.context.opt_level,
+        "required_pass": list(event.context.required_pass),
+        "disabled_pass": [name for name in event.context.disabled_pass if name != again.info.name],
+        "config": event.context.config,
+    }
+    return record(event.before, again, name=again.as_text(), **{**options, **context})
+
+
+# ---------------------------------------------------------------- numbering and rows
+def _number(steps: list[Event]) -> None:
+    stack = [(step, str(number)) for number, step in enumerate(steps)]
+    while stack:
+        event, event.id = stack.pop()
+        stack.extend((child, f"{event.id}.{number}") for number, child in enumerate(event.children, 1))
+
+
+def outcome(event: Event) -> str:
+    """Return in a few words what became of a pass."""
+    if event.status == "ran":
+        return "changed" if event.changed else "unchanged"
+    if event.status == "skipped":
+        return f"skipped: {event.reason}"
+    if event.status == "failed":
+        return f"failed: {type(event.error).__name__}"
+    return "" if event.status == "input" else event.status
+
+
+def change(event: Event) -> str:
+    """Return how a pass changed the calls of operators: `-2 nn.bias_add +2 add`."""
+    return shown_change(count_module(event.before)[1], count_module(event.after)[1]) if event.changed else ""
+
+
+_COLUMNS = (
+    "id", "depth", "pass", "kind", "role", "opt_level", "status", "reason", "changed", "milliseconds", "peak_bytes",
+    "rewrites", "functions", "nodes", "operators", "error",
+)  # fmt: skip
+
+
+def _row(event: Event) -> tuple[Any, ...]:
+    error = "" if event.error is None else f"{type(event.error).__name__}: {event.error}"
+    return (
+        event.id, event.depth, event.text or event.name, event.kind, event.role, event.opt_level, event.status,
+        event.reason, event.changed, event.seconds * 1000, event.peak_bytes, len(event.rewrites), len(event.after),
+        count_module(event.after)[0], change(event), error,
+    )  # fmt: skip
+
+
+def _calls(mod: IRModule, op: str) -> int:
+    return count_module(mod)[1][op]
+
+
+def _remembered(predicate: Predicate) -> Callable[[IRModule], bool]:
+    """Ask a predicate once per module: unchanged steps share theirs."""
+    known: dict[int, bool] = {}
+
+    def ask(mod: IRModule) -> bool:
+        if id(mod) not in known:
+            known[id(mod)] = bool(predicate(mod))
+        return known[id(mod)]
+
+    return ask
