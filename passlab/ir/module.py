@@ -95,6 +95,17 @@ class IRModule:
             new._global_vars = {**self._global_vars, **missing}
         return new
 
+    def with_global_vars(self, fresh: Mapping[str, GlobalVar]) -> IRModule:
+        """Return a module in which other objects are the global variables of some names; `self` for none.
+
+        For inference: a global variable carries one type, so a function whose signature changed gets a new one.
+        """
+        if all(self._global_vars.get(name) is var for name, var in fresh.items()):
+            return self
+        new = self.snapshot()
+        new._global_vars = {**self._global_vars, **fresh}
+        return new
+
     def same_contents(self, other: IRModule) -> bool:
         """Whether both modules hold the very same objects under the same names."""
         return (

@@ -1,0 +1,16 @@
+"""Type inference: every expression gets a `checked_type`, or its errors are told where they are.
+
+    infer_module(mod)          the module, typed
+    infer_expr(expr, mod)      an expression, typed
+    check_kind(ty, mod)        the kind of a type
+    unmatched_cases(match)     what a match leaves out
+
+A relation-based algorithm: unknowns are solved by unification, operators are relations that run when enough is known.
+This room knows operators only as relations, and nothing of passes.
+"""
+
+from passlab.infer.exhaustive import pattern_text, unmatched_cases
+from passlab.infer.inference import infer_expr, infer_module
+from passlab.infer.kinds import check_kind
+
+__all__ = ["check_kind", "infer_expr", "infer_module", "pattern_text", "unmatched_cases"]

@@ -1,0 +1,206 @@
+"""Typing calls: of operators, whose relation gives the result; of functions and constructors, whose type does.
+
+The call of an operator on inputs of known types costs its relation and little more: no unknown is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from passlab.errors import AttrsError, Diagnostic
+from passlab.infer import diagnose
+from passlab.infer.draft import Draft
+from passlab.infer.relations import Instance, OperatorRelation, Refused
+from passlab.infer.solver import Mismatch, brief
+from passlab.infer.unify import unify
+from passlab.ir.attrs import Attrs
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, Var
+from passlab.ir.op import Op
+from passlab.ir.types import FuncType, IncompleteType, TensorType, Type, TypeRelation, TypeVar, map_type
+
+
+def default_attrs(op: Op) -> Attrs | None:
+    """Return an operator's attributes with every default. Raises `AttrsError` when one has none."""
+    return op.spec.attrs() if op.spec.attrs is not None else None
+
+
+class Calls:
+    """Types calls in a draft."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.types = draft.types
+        self.solver = draft.solver
+        self.reporter = draft.reporter
+        self.of = draft.of
+
+    def call(self, node: Call) -> None:
+        """Type a call."""
+        op = node.op
+        if type(op) is not Op:
+            self.types[node] = self._function_call(node)
+            return
+        types = self.types
+        args = [types.get(arg) or arg._checked_type for arg in node.args]
+        solver = self.solver
+        spec = op.spec
+        if len(args) != len(spec.inputs) and not (spec.variadic and len(args) >= len(spec.inputs)):
+            self.draft.error(diagnose.arity(node.span, len(spec.inputs), len(args), spec.variadic, op))
+            types[node] = solver.fresh()
+            return
+        attrs = node.attrs
+        if attrs is None and spec.attrs is not None:
+            attrs = self._defaults(node, op)
+        if solver.used:
+            for ty in args:
+                if type(ty) is not TensorType and solver.is_open(ty):  # type: ignore[arg-type]
+                    types[node] = self._open_call(node, op, args, attrs)  # type: ignore[arg-type]
+                    return
+        try:
+            result = self.reporter.run(op, args, attrs, node)  # type: ignore[arg-type]
+        except Refused:
+            result = None
+        if result is None:
+            result = solver.fresh()
+        types[node] = result
+
+    def _defaults(self, node: Call, op: Op) -> Attrs | None:
+        try:
+            attrs = default_attrs(op)
+        except AttrsError as error:
+            self.draft.errors += [Diagnostic(d.message, node.span, hint=d.hint) for d in error.diagnostics]
+            return None
+        if attrs is not None:
+            self.draft.attrs[node] = attrs
+        return attrs
+
+    def _open_call(self, node: Call, op: Op, args: Sequence[Type], attrs: Attrs | None) -> Type:
+        """Type the call of an operator some of whose inputs hold unknowns."""
+        solver = self.solver
+        if not solver.exact:
+            try:
+                result = self.reporter.run(op, [solver.resolve(t) for t in args], attrs, node)
+            except Refused:
+                return solver.fresh()
+            if result is not None:
+                return result
+        out = solver.fresh()
+        solver.add(OperatorRelation(op, args, attrs, out, node, self.reporter))
+        return out
+
+    # ------------------------------------------------------------ functions
+    def _function_call(self, node: Call) -> Type:
+        """Type the call of something that is not an operator."""
+        solver = self.solver
+        callee = self.of(node.op)
+        known = solver.head(callee)
+        if type(known) is IncompleteType:
+            solver.solve()
+            known = solver.head(callee)
+        if type(known) is IncompleteType:
+            assumed = self._assumed(node, known)
+            if assumed is None:
+                return solver.fresh()
+            known = assumed
+        if not isinstance(known, FuncType):
+            found = brief(solver.resolve(known))
+            self.draft.error(Diagnostic(f"only expressions with function types can be called, found {found}", diagnose.first_place(node.op, node), notes=tuple(self.draft.origin(node.op)[:1])))
+            return solver.fresh()
+        for ty in node.type_args:
+            self.draft.annotation(ty, node.span)
+        if known.type_params or node.type_args or known.type_constraints:
+            if len(node.type_args) > len(known.type_params):
+                self.draft.error(Diagnostic(f"Incorrect number of type args in the call of {diagnose.name_of(node.op)}: expected {len(known.type_params)}, found {len(node.type_args)}", node.span))
+                return solver.fresh()
+            known, args = self.instantiate(known, 0, node.type_args, node)
+            if args:
+                self.draft.type_args[node] = args
+        self._arguments(node, known)
+        return known.ret_type
+
+    def _assumed(self, node: Call, callee: Type) -> FuncType | None:
+        """Let a callee of unknown type be a function of the types of these arguments."""
+        solver = self.solver
+        params: list[Type] = []
+        for arg in node.args:
+            param = solver.fresh()  # a later call with another argument may weaken it
+            unify(solver, param, self.of(arg), keep_right=True)
+            params.append(param)
+        fn = FuncType(params, solver.fresh())
+        try:
+            solver.bind(callee, fn)
+        except Mismatch as problem:
+            self.draft.error(diagnose.mismatch(problem, fn, callee, node.span))
+            return None
+        return fn
+
+    def _arguments(self, node: Call, fn: FuncType) -> None:
+        """Hold the arguments of a call against the parameters."""
+        args, params = node.args, fn.arg_types
+        if len(args) != len(params):
+            self.draft.error(diagnose.arity(node.span, len(params), len(args), False, node.op))
+            return
+        for i, (arg, param) in enumerate(zip(args, params, strict=True)):
+            found = self.of(arg)
+            if param is found:
+                continue
+            notes = partial(self._argument_notes, node, i, param)
+            self.draft.same(param, found, diagnose.first_place(arg, node), notes, keep_right=True)
+
+    def _argument_notes(self, node: Call, index: int, expected: Type) -> list[diagnose.Note]:
+        """Say which parameter an argument was held against, and where the argument comes from."""
+        return [self._parameter_note(node.op, index, self.solver.resolve(expected)), *self.draft.origin(node.args[index])]
+
+    def _parameter_note(self, callee: Expr, index: int, ty: Type) -> diagnose.Note:
+        name = diagnose.name_of(callee)
+        fn: Expr | None = callee
+        if isinstance(callee, Var):
+            fn = self.draft.values.get(callee)
+        elif isinstance(callee, GlobalVar):
+            fn = self.draft.world.functions.get(callee.name_hint)
+        if isinstance(fn, Function) and index < len(fn.params):
+            param = fn.params[index]
+            return f"parameter `%{param.name_hint}` of {name} is `{brief(ty)}`", param.span
+        return f"argument {index} of {name} is `{brief(ty)}`", None
+
+    # ------------------------------------------------------------ generic functions
+    def instantiate(self, fn: FuncType, kept: int, given: Sequence[Type], where: Call | None) -> tuple[FuncType, tuple[Type, ...]]:
+        """Return a generic function type with its type parameters after the first `kept` replaced, and by what.
+
+        They are replaced by the types `given`, then by unknowns. Constraints become relations.
+        """
+        solver = self.solver
+        names: dict[Type, Type] = {}
+        for i, param in enumerate(fn.type_params[kept:]):
+            names[param] = given[i] if i < len(given) else solver.fresh()
+        args = [map_type(solver.resolve(a), names.get) for a in fn.arg_types]
+        if solver.free_unknowns((fn.ret_type,)) and names:
+            ret: Type = solver.fresh()  # the body is still being inferred: wait for it
+            place = where.span if where is not None else None
+            solver.add(Instance(fn.ret_type, names, ret, place, solver, self.draft))
+        else:
+            ret = map_type(solver.resolve(fn.ret_type), names.get)
+        for constraint in fn.type_constraints:
+            self._constrain(map_type(constraint, names.get), where)  # type: ignore[arg-type]
+        return FuncType(args, ret, fn.type_params[:kept]), tuple(names.values())
+
+    def instantiate_surplus(self, fn: FuncType, kept: int) -> FuncType:
+        """Return a generic function type with its type parameters after the first `kept` unknown."""
+        return self.instantiate(fn, kept, (), None)[0]
+
+    def _constrain(self, relation: TypeRelation, where: Call | None) -> None:
+        """Add the relation of an operator that is used as a value."""
+        call = where or Call(Op.get(relation.name), ())
+        inputs, out = relation.args[: relation.num_inputs], relation.args[relation.num_inputs]
+        self.solver.add(OperatorRelation(Op.get(relation.name), inputs, relation.attrs, out, call, self.reporter))
+
+    def operator_type(self, op: Op) -> FuncType:
+        """Return the type of an operator as a value: generic in all its inputs and its result, under its relation."""
+        names = [TypeVar(name) for name in (*op.spec.inputs, "result")]
+        try:
+            attrs = default_attrs(op)
+        except AttrsError:
+            attrs = None  # calling it will say which attribute is missing
+        relation = TypeRelation(op.name, names, len(names) - 1, attrs)
+        return FuncType(names[:-1], names[-1], names, [relation])

@@ -1,0 +1,93 @@
+"""Type errors in words: what was expected, what was found, where each came from.
+
+Everything here only builds `Diagnostic`s; when to report is decided by inference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from passlab.errors import Diagnostic, PasslabError, Place
+from passlab.infer.solver import Mismatch, brief
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Var
+from passlab.ir.op import Op
+from passlab.ir.types import Type
+
+Note = tuple[str, Place | None]
+
+UNRESOLVED = (
+    "The type inference pass was unable to infer a type for this expression. "
+    "This usually occurs when an operator call is under constrained in some way"
+)
+
+
+def name_of(expr: Expr) -> str:
+    """Return how a message calls an expression."""
+    if isinstance(expr, Var):
+        return f"`%{expr.name_hint}`"
+    if isinstance(expr, GlobalVar):
+        return f"`@{expr.name_hint}`"
+    if isinstance(expr, Op):
+        return f"`{expr.name}`"
+    if isinstance(expr, Constructor):
+        return f"`{expr.name_hint}`"
+    return "this function" if isinstance(expr, Function) else "this constant" if isinstance(expr, Constant) else "this expression"
+
+
+def first_place(*exprs: Expr) -> Place | None:
+    """Return the place of the first expression that has one."""
+    return next((e.span for e in exprs if e.span is not None), None)
+
+
+def mismatch(problem: Mismatch, expected: Type, found: Type, place: Place | None, notes: Sequence[Note] = ()) -> Diagnostic:
+    """Two types that should have been one; `problem` holds the innermost parts that differ."""
+    detail: tuple[Note, ...] = ((problem.detail, None),) if problem.detail else ()
+    return Diagnostic(
+        "The Relay type checker is unable to show the following types match. "
+        f"In particular `{brief(problem.left)}` does not match `{brief(problem.right)}`",
+        place, expected=brief(expected), found=brief(found), notes=(*detail, *notes),
+    )  # fmt: skip
+
+
+def arity(place: Place | None, expected: int, found: int, at_least: bool, callee: Expr) -> Diagnostic:
+    """A call with the wrong number of arguments."""
+    many = "many" if found > expected else "few"
+    plural = " or more" if at_least else ""
+    return Diagnostic(
+        f"the function is provided too {many} arguments expected {expected}{plural}, found {found}", place,
+        notes=((f"{name_of(callee)} takes {expected}{plural}", callee.span),) if callee.span or isinstance(callee, (Op, GlobalVar)) else (),
+    )  # fmt: skip
+
+
+def refused(error: PasslabError, argument: Expr | None, call: Expr, notes: Sequence[Note]) -> list[Diagnostic]:
+    """What a type relation found wrong, at the argument at fault when it named one."""
+    place = first_place(argument, call) if argument is not None else call.span
+    return [replace(d, place=d.place or place, notes=(*d.notes, *notes)) for d in error.diagnostics]
+
+
+def broken_relation(error: Exception, call: Expr, name: str) -> Diagnostic:
+    """A type relation that failed by itself: the inputs are unlike anything it was written for."""
+    return Diagnostic(
+        f"the type relation of `{name}` cannot handle these inputs: {type(error).__name__}: {error}", call.span,
+        hint="check the number, the types and the attributes of the inputs",
+    )  # fmt: skip
+
+
+def unresolved(expr: Expr, ty: Type) -> Diagnostic:
+    """An expression whose type nothing determines."""
+    if isinstance(expr, Var):
+        what, hint = f"{UNRESOLVED}: nothing determines the type of `%{expr.name_hint}`", f"annotate it: `%{expr.name_hint}: Tensor[(...), float32]`"
+    else:
+        what, hint = UNRESOLVED, "annotate the variables it is made of"
+    return Diagnostic(what, expr.span, found=brief(ty), hint=hint)
+
+
+def inexhaustive(cases: Sequence[str], place: Place | None) -> Diagnostic:
+    """A `match` that leaves values out."""
+    listed = ", ".join(f"case {i}: {case}" for i, case in enumerate(cases))
+    return Diagnostic(
+        f"match expression does not handle the following cases: {listed}", place,
+        hint="add the missing cases, or write `match?` if they cannot happen",
+    )  # fmt: skip

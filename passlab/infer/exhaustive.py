@@ -1,0 +1,127 @@
+"""Which values a `match` leaves out.
+
+The clauses form a matrix of patterns, taken apart column by column: a column in which some row names a constructor (or
+a tuple) splits the values by constructor, and each part keeps the rows that still fit (Maranget, "Warnings for pattern
+matching", 2007). A part without rows is a missing case. Rows are linked lists, so that a deep pattern costs no more
+than its size.
+"""
+
+from __future__ import annotations
+
+from passlab import limits
+from passlab.errors import Diagnostic, LimitError, TypeInferenceError
+from passlab.ir.adt import (
+    Constructor, Pattern, PatternConstructor, PatternTuple, PatternWildcard,
+)  # fmt: skip
+from passlab.ir.expr import Match
+from passlab.ir.module import IRModule
+
+# A list of columns still to be looked at: (pattern, rest) or None at the end.
+_Row = tuple[Pattern, "_Row"] | None
+# What was decided so far, newest first: (constructor, or the size of a tuple, or None for "anything"; before).
+_Path = tuple[Constructor | int | None, "_Path"] | None
+
+SHOWN_CASES = 100
+_ANYTHING = PatternWildcard()
+
+
+def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
+    """Return patterns that cover all values no clause of `match` fits, disjoint; at most `SHOWN_CASES` of them.
+
+    `mod` defines the data types. Raises `TypeInferenceError` for a constructor of a type it does not define, and
+    `LimitError` when the clauses interlock so badly that looking at all cases is out of reach.
+    """
+    missing: list[Pattern] = []
+    work: list[tuple[list[_Row], int, _Path]] = [([(c.lhs, None) for c in match.clauses], 1, None)]
+    steps = 0
+    while work and len(missing) < SHOWN_CASES:
+        rows, columns, path = work.pop()
+        steps += len(rows) + 1
+        if steps > limits.current().match_cases:
+            raise LimitError("the clauses of this match have too many cases to look at; raise `passlab.limits.override(match_cases=...)`")
+        if not rows:
+            missing.append(_case(path, columns))
+        elif columns:
+            work += reversed(_split(rows, columns, path, mod))
+    return missing
+
+
+def _split(rows: list[_Row], columns: int, path: _Path, mod: IRModule | None) -> list[tuple[list[_Row], int, _Path]]:
+    """Take the first column apart: one part for each shape a value can have there."""
+    shape = next((row[0] for row in rows if row and isinstance(row[0], (PatternConstructor, PatternTuple))), None)
+    if shape is None:
+        return [([row[1] for row in rows if row], columns - 1, (None, path))]
+    if isinstance(shape, PatternTuple):
+        size = len(shape.patterns)
+        return [(_specialise(rows, None, size), columns - 1 + size, (size, path))]
+    return [
+        (_specialise(rows, c, len(c.inputs)), columns - 1 + len(c.inputs), (c, path))
+        for c in _constructors(shape, mod)
+    ]  # fmt: skip
+
+
+def _specialise(rows: list[_Row], constructor: Constructor | None, size: int) -> list[_Row]:
+    """Return the rows that fit a constructor (or a tuple) in their first column, its fields in its place."""
+    out: list[_Row] = []
+    for row in rows:
+        if row is None:
+            continue
+        first, rest = row
+        fields: tuple[Pattern, ...] = (_ANYTHING,) * size
+        if isinstance(first, PatternConstructor):
+            if constructor is None or first.constructor.name_hint != constructor.name_hint:
+                continue
+            fields = first.patterns
+        elif isinstance(first, PatternTuple):
+            fields = first.patterns
+        if len(fields) != size:
+            continue  # an ill-typed pattern fits nothing; inference says so elsewhere
+        for field in reversed(fields):
+            rest = (field, rest)
+        out.append(rest)
+    return out
+
+
+def _constructors(shape: PatternConstructor, mod: IRModule | None) -> tuple[Constructor, ...]:
+    owner = shape.constructor.belong_to
+    data = mod.find_type(owner.name_hint) if mod is not None else None
+    if data is None:
+        raise TypeInferenceError(Diagnostic(f"the type variable : `{owner.name_hint}` is undefined", shape.span))
+    return data.constructors
+
+
+def _case(path: _Path, columns: int) -> Pattern:
+    """Return the pattern that a path of decisions describes; what was not looked at is `_`."""
+    done: list[Pattern] = [_ANYTHING] * columns  # patterns to the right of what is being built, leftmost last
+    while path is not None:
+        shape, path = path
+        size = 0 if shape is None else shape if isinstance(shape, int) else len(shape.inputs)
+        fields = [done.pop() for _ in range(size)]
+        if shape is None:
+            done.append(_ANYTHING)
+        else:
+            done.append(PatternTuple(fields) if isinstance(shape, int) else PatternConstructor(shape, fields))
+    return done[0]
+
+
+def pattern_text(root: Pattern) -> str:
+    """Return a pattern as Relay text, with `_` for everything that binds."""
+    out: list[str] = []
+    stack: list[Pattern | str] = [root]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            out.append(item)
+        elif isinstance(item, (PatternConstructor, PatternTuple)):
+            named = isinstance(item, PatternConstructor)
+            if isinstance(item, PatternConstructor):
+                out.append(item.constructor.name_hint)
+            if item.patterns or not named:
+                parts: list[Pattern | str] = ["("]
+                for i, inner in enumerate(item.patterns):
+                    parts += [", ", inner] if i else [inner]
+                parts.append(",)" if len(item.patterns) == 1 and not named else ")")
+                stack += reversed(parts)
+        else:
+            out.append("_")
+    return "".join(out)

@@ -1,0 +1,137 @@
+"""Type inference of modules and expressions.
+
+Functions whose signature is known (typed already, or annotated completely) are inferred one by one. The others are
+inferred in groups: those that call each other together, callees first. Typed functions cost a look in a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from passlab.errors import Diagnostic, TypeInferenceError
+from passlab.infer.draft import Draft
+from passlab.infer.finish import Finisher
+from passlab.infer.generate import Generator
+from passlab.infer.order import groups
+from passlab.infer.solver import Weakened
+from passlab.infer.world import RELIANCES, World
+from passlab.ir.expr import Expr, Function, GlobalVar
+from passlab.ir.module import IRModule
+from passlab.ir.walk import post_order
+
+SHOWN_ERRORS = 50
+
+
+def infer_module(mod: IRModule) -> IRModule:
+    """Return `mod` with every node typed: the same object when it was typed, or only types had to be added in place.
+
+    Missing annotations of variables, result types of functions and type arguments of calls are filled in, which makes
+    new nodes; all others stay the same objects. Raises `TypeInferenceError` with every independent finding; the module
+    is left as it was.
+    """
+    world = World(mod)
+    todo = [name for name, fn in mod.items() if not _typed(fn, world)]
+    if not todo:
+        return mod
+    changes: dict[str, Function] = {}
+    errors: list[Diagnostic] = []
+    for group in [*_unsigned(world, todo), *([n] for n in todo if world.signature(n) is not None)]:
+        errors += _group(world, group, changes)
+    if errors:
+        raise TypeInferenceError(*_shown(errors))
+    for name, fn in world.functions.items():
+        world.global_var(mod.get_global_var(name), fn.checked_type)
+    return mod.with_functions(changes).with_global_vars(world.fresh_vars)
+
+
+def infer_expr(expr: Expr, mod: IRModule | None = None) -> Expr:
+    """Return `expr` with every node typed, under the functions and data types of `mod`; the same object when possible.
+
+    Free variables must be annotated, or be determined by their uses. Raises `TypeInferenceError`.
+    """
+    world = World(mod)
+    if expr._checked_type is not None and not isinstance(expr, GlobalVar) and _typed(expr, world):
+        return expr
+    errors: list[Diagnostic] = []
+    untyped = [n for n, fn in world.functions.items() if fn._checked_type is None]
+    for group in _unsigned(world, untyped):
+        errors += _group(world, group, {})
+    if not errors:
+        roots, errors = _infer(world, [expr], [])
+        if not errors:
+            return roots[0]
+    raise TypeInferenceError(*_shown(errors))
+
+
+def _typed(expr: Expr, world: World) -> bool:
+    """Whether an expression has a type that stands in this module."""
+    if expr._checked_type is None:
+        return False
+    reliance = RELIANCES.get(expr)
+    return reliance is None or world.holds(reliance)
+
+
+def _unsigned(world: World, names: Iterable[str]) -> list[list[str]]:
+    """Return the functions without a known signature, in groups, callees first."""
+    unsigned = [n for n in names if world.signature(n) is None]
+    if not unsigned:
+        return []
+    wanted = set(unsigned)
+    references = {}
+    for name in unsigned:
+        met = (node.name_hint for node in post_order(world.functions[name]) if isinstance(node, GlobalVar))
+        references[name] = list(dict.fromkeys(n for n in met if n in wanted))
+    return groups(references)
+
+
+def _group(world: World, names: list[str], changes: dict[str, Function]) -> list[Diagnostic]:
+    """Infer a group of global functions together, noting in `changes` those that were replaced. Returns the errors."""
+    fns = [world.functions[n] for n in names]
+    recursive = [n for n in names if world.signature(n) is None]
+    roots, errors = _infer(world, fns, recursive)
+    if errors:
+        world.failed.update(names)
+        return errors
+    for name, fn, root in zip(names, fns, roots, strict=True):
+        assert isinstance(root, Function)
+        world.solved(name, root)
+        if root is not fn:
+            changes[name] = root
+    return []
+
+
+def _infer(world: World, roots: list[Expr] | list[Function], names: list[str]) -> tuple[list[Expr], list[Diagnostic]]:
+    """Infer some expressions together; `names` are those of the roots that are global functions without a signature."""
+    try:
+        draft, generator = _generate(world, roots, names, exact=False)
+    except Weakened:
+        draft, generator = _generate(world, roots, names, exact=True)
+    finisher = Finisher(draft, generator.order)
+    errors = [*draft.errors, *finisher.problems()]
+    if errors or draft.echo:
+        return [], errors
+    for name in names:
+        world.solved_type(name, finisher.final(draft.signatures[name]))
+    finisher.write()
+    return [finisher.changed.get(root, root) for root in roots], []
+
+
+def _generate(world: World, roots: list[Expr] | list[Function], names: list[str], exact: bool) -> tuple[Draft, Generator]:
+    draft = Draft(world, exact)
+    generator = Generator(draft)
+    for name, root in zip(names, roots, strict=False):
+        assert isinstance(root, Function)
+        generator.declare(name, root)
+    for root in roots:
+        generator.run(root)
+    draft.solver.solve()
+    return draft, generator
+
+
+def _shown(errors: list[Diagnostic]) -> list[Diagnostic]:
+    """Return the findings to show: each once, and not more than anyone reads."""
+    unique = list({(d.message, id(d.place), d.found): d for d in errors}.values())
+    if len(unique) > SHOWN_ERRORS:
+        more = Diagnostic(f"and {len(unique) - SHOWN_ERRORS} more errors", severity="note")
+        unique = [*unique[:SHOWN_ERRORS], more]
+    return unique

@@ -1,0 +1,115 @@
+"""Kinds: which types may stand where. A value has a type of kind `Type`; a data type must be defined and fully applied.
+
+Source: the kind rules of Relay (TVM, src/relay/analysis/kind_check.cc), without recursion.
+"""
+
+from __future__ import annotations
+
+from passlab.errors import Diagnostic, Place, TypeInferenceError, did_you_mean
+from passlab.infer.solver import brief
+from passlab.ir.adt import TypeData
+from passlab.ir.module import IRModule
+from passlab.ir.types import (
+    FuncType, GlobalTypeVar, IncompleteType, Kind, RefType, SizeVar, TensorType, TupleType, Type, TypeCall, TypeRelation, TypeVar,
+    type_nodes,
+)  # fmt: skip
+
+
+def check_kind(ty: Type | SizeVar, mod: IRModule | None = None) -> Kind:
+    """Return the kind of a type, checking every type inside it.
+
+    Data types are looked up in `mod`; without one they are taken to be defined. Raises `TypeInferenceError`.
+    """
+    if isinstance(ty, SizeVar):
+        return Kind.ShapeVar
+    problem = kind_problem(ty, mod, None)
+    if problem is not None:
+        raise TypeInferenceError(problem)
+    return _kind(ty)
+
+
+def kind_problem(ty: Type, mod: IRModule | None, place: Place | None) -> Diagnostic | None:
+    """Return what is wrong with the kinds inside `ty`, or None."""
+    for part in type_nodes(ty):
+        problem = _problem(part, mod, place)
+        if problem is not None:
+            return problem
+    if isinstance(ty, TypeData):
+        return _data_problem(ty, mod, place)
+    return None
+
+
+def _kind(ty: Type) -> Kind:
+    if isinstance(ty, (TypeVar, GlobalTypeVar, IncompleteType)):
+        return ty.kind
+    if isinstance(ty, TypeRelation):
+        return Kind.Constraint
+    return Kind.TypeData if isinstance(ty, TypeData) else Kind.Type
+
+
+def _problem(ty: Type, mod: IRModule | None, place: Place | None) -> Diagnostic | None:
+    """Check one level; what is below was checked before."""
+    if isinstance(ty, TensorType):
+        return None
+    if isinstance(ty, TypeCall):
+        return _call_problem(ty, mod, place)
+    if isinstance(ty, TupleType):
+        return _want(Kind.Type, ty.fields, "a tuple's member", ty, place)
+    if isinstance(ty, RefType):
+        return _want(Kind.Type, (ty.value,), "a reference's content", ty, place)
+    if isinstance(ty, TypeRelation):
+        return _want(Kind.Type, ty.args, "a relation's argument", ty, place)
+    if isinstance(ty, FuncType):
+        return (
+            _want(Kind.Type, (*ty.arg_types, ty.ret_type), "a function's parameter or result", ty, place)
+            or _want(Kind.Constraint, ty.type_constraints, "a function's constraint", ty, place)
+        )  # fmt: skip
+    return None
+
+
+def _want(kind: Kind, parts: tuple[Type, ...], what: str, whole: Type, place: Place | None) -> Diagnostic | None:
+    for part in parts:
+        if _kind(part) is not kind:
+            hint = f"write `{brief(part)}[...]`" if isinstance(part, GlobalTypeVar) else None
+            return Diagnostic(
+                f"{what} must be of kind {kind.name}: `{brief(part)}` in `{brief(whole)}` is of kind {_kind(part).name}", place, hint=hint
+            )
+    return None
+
+
+def _call_problem(ty: TypeCall, mod: IRModule | None, place: Place | None) -> Diagnostic | None:
+    head = ty.func
+    if not isinstance(head, GlobalTypeVar) or head.kind is not Kind.AdtHandle:
+        return Diagnostic(f"only a data type takes type arguments, and `{brief(head)}` is none", place, found=brief(ty))
+    if mod is not None:
+        data = mod.find_type(head.name_hint)
+        if data is None:
+            return undefined_type(head, mod, place)
+        if len(data.type_vars) != len(ty.args):
+            return Diagnostic(f"Expected {len(data.type_vars)} arguments for {brief(ty)}; got {len(ty.args)}", place)
+    return _want(Kind.Type, ty.args, "a type argument", ty, place)
+
+
+def undefined_type(head: GlobalTypeVar, mod: IRModule, place: Place | None) -> Diagnostic:
+    """A data type that the module does not define."""
+    hint = did_you_mean(head.name_hint, [g.name_hint for g in mod.get_global_type_vars()])
+    return Diagnostic(
+        f"the type variable : `{head.name_hint}` is undefined", place, hint=hint or f"define it: `type {head.name_hint} {{ ... }}`"
+    )
+
+
+def _data_problem(data: TypeData, mod: IRModule | None, place: Place | None) -> Diagnostic | None:
+    if data.header.kind is not Kind.AdtHandle:
+        return Diagnostic(f"the header of the data type `{data.header.name_hint}` must be of kind AdtHandle", place)
+    for constructor in data.constructors:
+        if constructor.belong_to is not data.header:
+            return Diagnostic(
+                f"the constructor `{constructor.name_hint}` belongs to `{constructor.belong_to.name_hint}`, not to `{data.header.name_hint}`", place
+            )
+        for ty in constructor.inputs:
+            problem = kind_problem(ty, mod, constructor.span or place) or _want(
+                Kind.Type, (ty,), "a constructor's field", ty, constructor.span or place
+            )
+            if problem is not None:
+                return problem
+    return None

@@ -1,0 +1,114 @@
+"""Typing patterns: what the scrutinee's type says about the variables a pattern binds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from passlab.errors import Diagnostic, Place
+from passlab.infer.draft import Draft
+from passlab.infer.kinds import undefined_type
+from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
+from passlab.ir.expr import Match, Var
+from passlab.ir.types import FuncType, IncompleteType, TupleType, Type, TypeCall, TypeVar, map_type
+
+
+class Patterns:
+    """Types patterns and constructors in a draft."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.solver = draft.solver
+
+    def constructor_type(self, constructor: Constructor, place: Place | None) -> FuncType | None:
+        """Return the polymorphic type of a constructor under the module's definitions; None, reported, without one."""
+        found = self._definition(constructor, place)
+        if found is None:
+            return None
+        own, type_vars = found
+        return FuncType(own.inputs, TypeCall(own.belong_to, type_vars), type_vars)
+
+    def _definition(self, constructor: Constructor, place: Place | None) -> tuple[Constructor, tuple[TypeVar, ...]] | None:
+        head = constructor.belong_to
+        mod = self.draft.world.mod
+        data = self.draft.world.data(head.name_hint)
+        if data is None:
+            if mod is not None:
+                self.draft.error(undefined_type(head, mod, place))
+            else:
+                self.draft.error(Diagnostic(f"the type variable : `{head.name_hint}` is undefined", place, hint="infer it within its module"))
+            return None
+        for own in data.constructors:
+            if own is constructor or own.name_hint == constructor.name_hint:
+                return own, data.type_vars
+        known = ", ".join(f"`{c.name_hint}`" for c in data.constructors) or "none"
+        self.draft.error(Diagnostic(f"the type `{head.name_hint}` has no constructor `{constructor.name_hint}`", place, hint=f"it has {known}"))
+        return None
+
+    def pattern(self, root: Pattern, scrutinee: Type, match: Match) -> None:
+        """Check a pattern against the type of what it takes apart, and type the variables it binds."""
+        stack: list[tuple[Pattern, Type]] = [(root, scrutinee)]
+        while stack:
+            pattern, ty = stack.pop()
+            if isinstance(pattern, PatternVar):
+                self._pattern_var(pattern.var, ty, pattern, match)
+            elif isinstance(pattern, PatternConstructor):
+                fields = self._constructor_fields(pattern, ty, match)
+                stack += reversed(list(zip(pattern.patterns, fields, strict=True)))
+            elif isinstance(pattern, PatternTuple):
+                parts = self._tuple_fields(pattern, ty, match)
+                stack += reversed(list(zip(pattern.patterns, parts, strict=True)))
+
+    def _pattern_var(self, var: Var, ty: Type, pattern: Pattern, match: Match) -> None:
+        place = pattern.span or var.span or match.span
+        if var.type_annotation is not None:
+            self.draft.annotation(var.type_annotation, place)
+            self.draft.types[var] = var.type_annotation
+            self.draft.same(var.type_annotation, ty, place, lambda: [*self.draft.origin(var), *self.draft.origin(match.data)])
+        elif var in self.draft.types:
+            self.draft.same(self.draft.types[var], ty, place, lambda: [*self.draft.origin(var), *self.draft.origin(match.data)])
+        else:
+            self.draft.types[var] = ty
+
+    def _unknowns(self, count: int) -> list[Type]:
+        return [self.solver.fresh() for _ in range(count)]
+
+    def _constructor_fields(self, pattern: PatternConstructor, ty: Type, match: Match) -> Sequence[Type]:
+        """Return the types of the fields of a constructor pattern; unknowns after an error."""
+        place = pattern.span or match.span
+        constructor = pattern.constructor
+        self.draft.data.add(constructor.belong_to.name_hint)
+        found = self._definition(constructor, place)
+        if found is None:
+            return self._unknowns(len(pattern.patterns))
+        own, type_vars = found
+        known = self._head(ty)
+        if isinstance(known, TypeCall) and known.func is own.belong_to and len(known.args) == len(type_vars):
+            args: Sequence[Type] = known.args
+        else:
+            args = self._unknowns(len(type_vars))
+            self.draft.same(TypeCall(own.belong_to, args), ty, place, lambda: [(f"`{own.name_hint}` makes values of type `{own.belong_to.name_hint}`", own.span), *self.draft.origin(match.data)])
+        if len(pattern.patterns) != len(own.inputs):
+            few = "Not enough" if len(pattern.patterns) < len(own.inputs) else "Too many"
+            self.draft.error(Diagnostic(f"{few} inputs for the constructor; expected {len(own.inputs)}, got {len(pattern.patterns)}", place, notes=((f"`{own.name_hint}` is defined here", own.span),) if own.span else ()))
+            return self._unknowns(len(pattern.patterns))
+        if not type_vars:
+            return own.inputs
+        names: dict[Type, Type] = dict(zip(type_vars, args, strict=True))
+        return [map_type(t, names.get) for t in own.inputs]
+
+    def _tuple_fields(self, pattern: PatternTuple, ty: Type, match: Match) -> Sequence[Type]:
+        """Return the types of the fields of a tuple pattern; unknowns after an error."""
+        known = self._head(ty)
+        size = len(pattern.patterns)
+        if isinstance(known, TupleType) and len(known.fields) == size:
+            return known.fields
+        fields = self._unknowns(size)
+        self.draft.same(TupleType(fields), ty, pattern.span or match.span, lambda: self.draft.origin(match.data))
+        return fields
+
+    def _head(self, ty: Type) -> Type:
+        known = self.solver.head(ty)
+        if type(known) is IncompleteType:
+            self.solver.solve()
+            known = self.solver.head(ty)
+        return known

@@ -1,0 +1,188 @@
+"""The relations that may have to wait: an operator's, a projection from a tuple, a use of a signature not yet solved.
+
+Each knows the expression it stands for and reports through `Report`, so that a relation which fails late is still
+reported where it belongs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from passlab.errors import Diagnostic, PasslabError, Place
+from passlab.infer import diagnose
+from passlab.infer.solver import Mismatch, Solver, brief
+from passlab.infer.unify import unify
+from passlab.ir.expr import Call, Expr, TupleGetItem
+from passlab.ir.op import Op
+from passlab.ir.types import IncompleteType, TupleType, Type, map_type
+
+
+class Report(Protocol):
+    """Where relations put their findings."""
+
+    def error(self, finding: Diagnostic) -> None:
+        """Note an error."""
+
+    def origin(self, expr: Expr) -> Sequence[diagnose.Note]:
+        """Say where the type of an expression comes from."""
+
+
+class OperatorReporter:
+    """What an operator's relation talks to: `assign` states the type of an input."""
+
+    __slots__ = ("solver", "types", "call", "report")
+
+    def __init__(self, solver: Solver, report: Report) -> None:
+        self.solver = solver
+        self.report = report
+        self.types: Sequence[Type] = ()
+        self.call: Call | None = None
+
+    def assign(self, index: int, ty: Type) -> None:
+        """State that input number `index` has type `ty`."""
+        have = self.types[index]
+        try:
+            unify(self.solver, ty, have)
+        except Mismatch as problem:
+            call = self.call
+            argument = call.args[index] if call is not None and index < len(call.args) else None
+            notes = self.report.origin(argument) if argument is not None else ()
+            place = diagnose.first_place(argument, call) if argument is not None and call is not None else None
+            self.report.error(diagnose.mismatch(problem, ty, self.solver.resolve(have), place, notes))
+
+    def run(self, op: Op, types: Sequence[Type], attrs: Any, call: Call) -> Type | None:
+        """Run the relation of `op` on input types. A refusal is reported and re-raised as `Refused`."""
+        self.types, self.call = types, call
+        try:
+            return op.spec.relation(types, attrs, self)
+        except PasslabError as error:
+            index = getattr(error, "argument", None)
+            argument = call.args[index] if index is not None and 0 <= index < len(call.args) else None
+            notes = self._argument_notes(op, types, call)
+            for finding in diagnose.refused(error, argument, call, notes):
+                self.report.error(finding)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            self.report.error(diagnose.broken_relation(error, call, op.name))
+        raise Refused
+
+    def _argument_notes(self, op: Op, types: Sequence[Type], call: Call) -> list[diagnose.Note]:
+        names = op.spec.inputs
+        notes: list[diagnose.Note] = []
+        for i, (arg, ty) in enumerate(zip(call.args, types, strict=False)):
+            name = names[i] if i < len(names) else str(i)
+            notes.append((f"input `{name}` of `{op.name}` is `{brief(self.solver.resolve(ty))}`", arg.span))
+        return notes[:6]
+
+
+class Refused(Exception):
+    """A relation refused its inputs, and this was reported: its result is unknown for good."""
+
+
+class OperatorRelation:
+    """The call of an operator of whose inputs too little is known: its result is `out`."""
+
+    __slots__ = ("op", "types", "attrs", "out", "call", "reporter", "queued")
+
+    def __init__(self, op: Op, types: Sequence[Type], attrs: Any, out: Type, call: Call, reporter: OperatorReporter) -> None:
+        self.op = op
+        self.types = types
+        self.attrs = attrs
+        self.out = out
+        self.call = call
+        self.reporter = reporter
+        self.queued = False
+
+    @property
+    def mentions(self) -> Iterable[Type]:
+        return self.types
+
+    def attempt(self) -> bool:
+        solver = self.reporter.solver
+        try:
+            result = self.reporter.run(self.op, [solver.resolve(t) for t in self.types], self.attrs, self.call)
+        except Refused:
+            return True
+        if result is None:
+            return False
+        try:
+            unify(solver, self.out, result)
+        except Mismatch as problem:
+            expected = solver.resolve(self.out)
+            self.reporter.report.error(diagnose.mismatch(problem, expected, result, self.call.span))
+        return not solver.is_open(result)
+
+
+class Projection:
+    """Element `index` of a tuple whose type is not yet known: its type is `out`."""
+
+    __slots__ = ("node", "whole", "out", "solver", "report", "queued")
+
+    def __init__(self, node: TupleGetItem, whole: Type, out: Type, solver: Solver, report: Report) -> None:
+        self.node = node
+        self.whole = whole
+        self.out = out
+        self.solver = solver
+        self.report = report
+        self.queued = False
+
+    @property
+    def mentions(self) -> Iterable[Type]:
+        return (self.whole,)
+
+    def attempt(self) -> bool:
+        whole = self.solver.head(self.whole)
+        if type(whole) is IncompleteType:
+            return False
+        try:
+            unify(self.solver, self.out, project(self.node, whole))
+        except Mismatch as problem:
+            found = self.solver.resolve(whole)
+            self.report.error(diagnose.mismatch(problem, self.solver.resolve(self.out), found, self.node.span))
+        except PasslabError as error:
+            for finding in error.diagnostics:
+                self.report.error(finding)
+        return True
+
+
+def project(node: TupleGetItem, whole: Type) -> Type:
+    """Return the type of an element of a tuple type. Raises a `PasslabError` for other types and indices outside."""
+    if not isinstance(whole, TupleType):
+        raise PasslabError(
+            Diagnostic("only a tuple has elements", diagnose.first_place(node.tuple_value, node), expected="a tuple", found=brief(whole))
+        )
+    size = len(whole.fields)
+    if not 0 <= node.index < size:
+        allowed = f"its elements are .0 to .{size - 1}" if size else "it has no elements"
+        raise PasslabError(Diagnostic(f"there is no element .{node.index} in a tuple of {size}", node.span, found=brief(whole), hint=allowed))
+    return whole.fields[node.index]
+
+
+class Instance:
+    """A use of a generic function whose result type is being inferred: `out` is that type with `names` replaced."""
+
+    __slots__ = ("source", "names", "out", "place", "solver", "report", "queued")
+
+    def __init__(self, source: Type, names: Mapping[Type, Type], out: Type, place: Place | None, solver: Solver, report: Report) -> None:
+        self.source = source
+        self.names = names
+        self.out = out
+        self.place = place
+        self.solver = solver
+        self.report = report
+        self.queued = False
+
+    @property
+    def mentions(self) -> Iterable[Type]:
+        return (self.source,)
+
+    def attempt(self) -> bool:
+        if self.solver.free_unknowns((self.source,)):
+            return False
+        result = map_type(self.solver.resolve(self.source), self.names.get)
+        try:
+            unify(self.solver, self.out, result)
+        except Mismatch as problem:
+            expected, found = self.solver.resolve(self.out), self.solver.resolve(result)
+            self.report.error(diagnose.mismatch(problem, expected, found, self.place))
+        return True

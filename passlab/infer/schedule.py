@@ -1,0 +1,115 @@
+"""The order in which the nodes of a program are typed.
+
+A schedule lists each untyped node once, after its children, with two kinds of marks between them: `BindLet` where the
+value of a `let` is typed and its variable gets a type, before the body; `EnterClause` where the variables of a pattern
+do, before the arm. A subgraph that is typed already is not entered. Variables stand where they are met first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from passlab.ir.adt import Clause, Constructor
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
+from passlab.ir.op import Op
+
+
+class BindLet:
+    """The value of `let` is typed: type its variable."""
+
+    __slots__ = ("let",)
+
+    def __init__(self, let: Let) -> None:
+        self.let = let
+
+
+class EnterFunction:
+    """The value of a `let` is a function that may call itself: give the variable a provisional type."""
+
+    __slots__ = ("let",)
+
+    def __init__(self, let: Let) -> None:
+        self.let = let
+
+
+class EnterClause:
+    """The data of `match` is typed: check the pattern of `clause` and type its variables."""
+
+    __slots__ = ("match", "clause")
+
+    def __init__(self, match: Match, clause: Clause) -> None:
+        self.match = match
+        self.clause = clause
+
+
+Step = Expr | BindLet | EnterFunction | EnterClause
+
+
+def _let(node: Let) -> list[Step]:
+    if type(node.value) is Function:
+        return [EnterFunction(node), node.value, BindLet(node), node.body]
+    return [node.value, BindLet(node), node.body]
+
+
+def _match(node: Match) -> list[Step]:
+    steps: list[Step] = [node.data]
+    for clause in node.clauses:
+        steps += (EnterClause(node, clause), clause.rhs)
+    return steps
+
+
+_NONE: tuple[Any, ...] = ()
+_STEPS: dict[type, Callable[[Any], tuple[Any, ...] | list[Any]]] = {
+    Var: lambda n: _NONE,
+    Constant: lambda n: _NONE,
+    GlobalVar: lambda n: _NONE,
+    Op: lambda n: _NONE,
+    Constructor: lambda n: _NONE,
+    Call: lambda n: (n.op, *n.args),
+    Tuple: lambda n: n.fields,
+    TupleGetItem: lambda n: (n.tuple_value,),
+    Let: _let,
+    Function: lambda n: (*n.params, n.body),
+    If: lambda n: (n.cond, n.true_branch, n.false_branch),
+    Match: _match,
+    RefCreate: lambda n: (n.value,),
+    RefRead: lambda n: (n.ref,),
+    RefWrite: lambda n: (n.ref, n.value),
+}
+_MARKS = (BindLet, EnterFunction, EnterClause)
+
+
+def schedule(root: Expr, known: Callable[[Expr], bool], seen: set[Expr]) -> list[Step]:
+    """Return the steps that type `root`, `root` last.
+
+    `known(node)` is asked of each node that has a type and tells whether it may be used as it stands; if so the node
+    is left out and not entered. Nodes in `seen` are left out, those found are added.
+    """
+    order: list[Step] = []
+    emit = order.append
+    stack: list[Any] = [root]
+    push, pop = stack.append, stack.pop
+    table = _STEPS
+    while stack:
+        node = pop()
+        if node is None:  # the step below this mark has had all its children listed
+            emit(pop())
+            continue
+        kind = type(node)
+        if kind in _MARKS:
+            emit(node)
+            continue
+        if node in seen:
+            continue
+        seen.add(node)
+        if node._checked_type is not None and known(node):
+            continue
+        kids = table[kind](node)
+        if kids:
+            push(node)
+            push(None)
+            stack.extend(kids[::-1])
+        else:
+            emit(node)
+    return order

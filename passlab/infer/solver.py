@@ -1,0 +1,224 @@
+"""Unknown types and what is known about them: a union-find over unknowns, and a queue of pending relations.
+
+An unknown is an `IncompleteType`. It is linked to another unknown (they are one), bound to a type (which may contain
+unknowns), or free. A pending relation waits until one of the unknowns it mentions learns something; it is tried again
+then and only then. The solver knows nothing of expressions.
+
+Two modes. In the *quick* mode what was concluded from a bound unknown stands. Unification can later weaken a bound
+unknown, as a known dimension that meets `?` becomes `?`; then the conclusions drawn from it must be drawn again. That
+is rare, so the quick solver raises `Weakened` and the work starts over in the *exact* mode, in which every relation
+stays subscribed to its unknowns and is tried again when one weakens.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Protocol
+
+from passlab.ir.types import IncompleteType, SizeVar, TensorType, Type, rebuild_type, type_children, type_text
+
+
+class Mismatch(Exception):
+    """Two types cannot be one: `left` and `right` are the innermost parts that differ, `detail` says how."""
+
+    def __init__(self, left: Type, right: Type, detail: str | None = None) -> None:
+        super().__init__(detail)
+        self.left = left
+        self.right = right
+        self.detail = detail
+
+
+class Weakened(Exception):
+    """A bound unknown lost a dimension in the quick mode: start over in the exact one."""
+
+
+class Pending(Protocol):
+    """A relation that may have to wait. `mentions` are the types it depends on."""
+
+    queued: bool
+
+    @property
+    def mentions(self) -> Iterable[Type]: ...
+
+    def attempt(self) -> bool:
+        """Try to conclude something; answer whether nothing more can come of it in the quick mode."""
+
+
+class Solver:
+    """The unknowns and relations of one group of functions that are inferred together."""
+
+    def __init__(self, exact: bool = False) -> None:
+        self.exact = exact
+        self.links: dict[Type, Type] = {}
+        self.sizes: dict[SizeVar, int] = {}  # what symbolic dimensions were found to be
+        self.used = False  # whether any unknown was made: if not, every type is as it stands
+        self._open: dict[Type, bool] = {}
+        self._watchers: dict[Type, dict[Pending, None]] = {}
+        self._queue: deque[Pending] = deque()
+        self._unfinished: dict[Pending, None] = {}
+
+    # ------------------------------------------------------------ unknowns
+    def fresh(self) -> IncompleteType:
+        """Return a new unknown."""
+        self.used = True
+        return IncompleteType()
+
+    def is_open(self, ty: Type) -> bool:
+        """Whether `ty` contains an unknown, bound or free. Costs what was not asked before."""
+        if type(ty) is TensorType:
+            return False
+        known = self._open.get(ty)
+        if known is not None:
+            return known
+        memo = self._open
+        stack = [ty]
+        while stack:
+            at = stack[-1]
+            kids = type_children(at)
+            todo = [kid for kid in kids if kid not in memo]
+            if todo:
+                stack += todo
+                continue
+            memo[at] = type(at) is IncompleteType or any(memo[kid] for kid in kids)
+            stack.pop()
+        if memo[ty]:
+            self.used = True
+        return memo[ty]
+
+    def root(self, unknown: Type) -> Type:
+        """Return the unknown that stands for all those linked with `unknown`."""
+        links = self.links
+        top = unknown
+        while type(nxt := links.get(top)) is IncompleteType:
+            top = nxt
+        while unknown is not top:  # shorten the path for the next time
+            links[unknown], unknown = top, links[unknown]
+        return top
+
+    def head(self, ty: Type) -> Type:
+        """Return what is known of `ty` at its outermost level: never a bound unknown."""
+        if type(ty) is not IncompleteType:
+            return ty
+        root = self.root(ty)
+        return self.links.get(root, root)
+
+    def resolve(self, ty: Type, memo: dict[Type, Type] | None = None) -> Type:
+        """Return `ty` with every bound unknown replaced by its type. `memo` may be kept while nothing is bound."""
+        if not self.is_open(ty):
+            return ty
+        done: dict[Type, Type] = {} if memo is None else memo
+        stack = [ty]
+        while stack:
+            at = stack[-1]
+            if at in done:
+                stack.pop()
+            elif not self.is_open(at):
+                done[at] = at
+            elif type(at) is IncompleteType:
+                known = self.head(at)
+                if type(known) is IncompleteType:
+                    done[at] = known
+                elif known in done:
+                    done[at] = done[known]
+                else:
+                    stack.append(known)
+            else:
+                todo = [kid for kid in type_children(at) if kid not in done]
+                if todo:
+                    stack += todo
+                else:
+                    done[at] = rebuild_type(at, done.__getitem__)
+        return done[ty]
+
+    def free_unknowns(self, types: Iterable[Type], bound: bool = False) -> list[Type]:
+        """Return the free unknowns inside `types`, and with `bound` the roots of the bound ones as well."""
+        found: list[Type] = []
+        seen: set[Type] = set()
+        stack = [ty for ty in types if self.is_open(ty)]
+        while stack:
+            at = stack.pop()
+            if type(at) is IncompleteType:
+                at = self.root(at)
+                if at in seen:
+                    continue
+                seen.add(at)
+                known = self.links.get(at)
+                if known is None or bound:
+                    found.append(at)
+                if known is not None and self.is_open(known):
+                    stack.append(known)
+            elif at not in seen:
+                seen.add(at)
+                stack += [kid for kid in type_children(at) if self.is_open(kid)]
+        return found
+
+    # ------------------------------------------------------------ learning
+    def bind(self, root: Type, ty: Type) -> None:
+        """Let the free unknown `root` be `ty`, a type or another root. Raises `Mismatch` when it occurs in `ty`."""
+        if self.is_open(ty) and root in self.free_unknowns([ty]):
+            resolved = self.resolve(ty)
+            raise Mismatch(root, resolved, f"the unknown type occurs in {brief(resolved)}, which would be infinite")
+        self.links[root] = ty
+        self._wake(root)
+
+    def join(self, a: Type, b: Type) -> None:
+        """Let two roots, both free or both bound alike, be one."""
+        watchers = self._watchers
+        if len(watchers.get(a, ())) > len(watchers.get(b, ())):
+            a, b = b, a
+        moved = watchers.pop(a, None)
+        if moved:
+            watchers.setdefault(b, {}).update(moved)
+        self.links[a] = b
+
+    def weaken(self, root: Type, ty: Type) -> None:
+        """Replace what the unknown `root` is bound to by a weaker type. Raises `Weakened` in the quick mode."""
+        if not self.exact:
+            raise Weakened
+        self.links[root] = ty
+        self._wake(root)
+
+    def _wake(self, root: Type) -> None:
+        for pending in self._watchers.pop(root, ()):
+            if not pending.queued:
+                pending.queued = True
+                self._queue.append(pending)
+
+    # ------------------------------------------------------------ relations
+    def add(self, pending: Pending) -> bool:
+        """Try a relation now, and keep it when it has to wait. Answers whether it is finished."""
+        self._unfinished[pending] = None
+        return self._try(pending)
+
+    def _try(self, pending: Pending) -> bool:
+        pending.queued = False
+        finished = pending.attempt()
+        if finished:
+            self._unfinished.pop(pending, None)
+        if not finished or self.exact:
+            for unknown in self.free_unknowns(pending.mentions, bound=self.exact):
+                self._watchers.setdefault(unknown, {})[pending] = None
+        return finished
+
+    def solve(self) -> None:
+        """Try every relation of which an unknown has learnt something, until none is left."""
+        queue = self._queue
+        while queue:
+            self._try(queue.popleft())
+
+    def unfinished(self) -> list[Pending]:
+        """The relations that still wait."""
+        return list(self._unfinished)
+
+
+def brief(ty: Type, types: int = 200) -> str:
+    """Return the text of a type for a message, cut short after so many parts."""
+    left = types
+
+    def name(part: object) -> str | None:
+        nonlocal left
+        left -= isinstance(part, Type)
+        return None if left >= 0 or not isinstance(part, Type) else "..."
+
+    return type_text(ty, name)

@@ -1,0 +1,225 @@
+"""Make two types one: the structural half of inference.
+
+`unify(solver, a, b)` binds unknowns so that both sides agree and returns the type both have become. The rules for
+dimensions are Relay's: a known size and `?` give `?` (so a size can be lost), two different sizes conflict, a symbolic
+size takes the number it meets. Where a loss happens below an unknown, the unknown is weakened; where it happens below
+a type that was written down, only the returned type is weaker, because types are values here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from passlab.infer.solver import Mismatch, Solver, brief
+from passlab.ir.types import (
+    ANY, Dim, FuncType, IncompleteType, RefType, SizeVar, TensorType, TupleType, Type, TypeCall, TypeRelation, map_type, rebuild_type,
+)  # fmt: skip
+
+# What unifying gave: the common type, and whether it is weaker than the left and the right type were.
+Outcome = tuple[Type, bool, bool]
+Instantiate = Callable[[FuncType, int], FuncType]
+
+
+def unify(solver: Solver, a: Type, b: Type, *, keep_right: bool = False, instantiate: Instantiate | None = None) -> Type:
+    """Return the one type `a` and `b` become. With `keep_right`, bound unknowns of `b` are not weakened.
+
+    `instantiate(fn, kept)` replaces the type parameters of a generic function after the first `kept` by unknowns; it is
+    needed where a generic function meets one that is less so. Raises `Mismatch`.
+    """
+    if a is b:
+        return a
+    if type(a) is TensorType and type(b) is TensorType:
+        return _tensors(solver, a, b)
+    return _Unification(solver, keep_right, instantiate).run(a, b)
+
+
+def _tensors(solver: Solver, a: TensorType, b: TensorType) -> TensorType:
+    if a.dtype != b.dtype:
+        raise Mismatch(a, b, f"dtype `{a.dtype}` does not match `{b.dtype}`")
+    if len(a.shape) != len(b.shape):
+        raise Mismatch(a, b, f"tensor type `{a}` has {len(a.shape)} dimensions, while `{b}` has {len(b.shape)} dimensions")
+    dims: list[Dim] = []
+    wrong: list[str] = []
+    for i, (x, y) in enumerate(zip(a.shape, b.shape, strict=True)):
+        dim = _dim(solver, x, y)
+        if dim is None:
+            wrong.append(f"dimension {i} conflicts: {x} does not match {y}.")
+        else:
+            dims.append(dim)
+    if wrong:
+        raise Mismatch(a, b, " ".join(wrong))
+    return TensorType(tuple(dims), a.dtype)
+
+
+def _dim(solver: Solver, x: Dim, y: Dim) -> Dim | None:
+    """Return the common dimension, or None. A symbolic size that met a number stands for it from then on."""
+    if x is y:
+        return x
+    if x is ANY or y is ANY:
+        return ANY
+    a = solver.sizes.get(x, x) if isinstance(x, SizeVar) else x
+    b = solver.sizes.get(y, y) if isinstance(y, SizeVar) else y
+    if isinstance(a, SizeVar) and isinstance(b, int):
+        solver.sizes[a] = b
+        return b
+    if isinstance(b, SizeVar) and isinstance(a, int):
+        solver.sizes[b] = a
+        return a
+    return a if a == b else None
+
+
+@dataclass
+class _Frame:
+    """A pair of structured types whose parts are being unified."""
+
+    a: Type
+    b: Type
+    root_a: Type | None
+    root_b: Type | None
+    pairs: list[tuple[Type, Type]]
+    results: list[Outcome] = field(default_factory=list)
+
+
+class _Unification:
+    """One run: an explicit stack of frames, and a memo of the pairs already unified (types are graphs)."""
+
+    def __init__(self, solver: Solver, keep_right: bool, instantiate: Instantiate | None) -> None:
+        self.solver = solver
+        self.keep_right = keep_right
+        self.instantiate = instantiate
+        self.memo: dict[tuple[Type, Type], Outcome] = {}
+        self.stack: list[_Frame] = []
+
+    def run(self, a: Type, b: Type) -> Type:
+        outcome = self.visit(a, b)
+        while self.stack:
+            frame = self.stack[-1]
+            if outcome is not None:
+                frame.results.append(outcome)
+            if len(frame.results) < len(frame.pairs):
+                outcome = self.visit(*frame.pairs[len(frame.results)])
+                continue
+            self.stack.pop()
+            outcome = self.assemble(frame)
+        assert outcome is not None
+        return outcome[0]
+
+    def visit(self, a: Type, b: Type) -> Outcome | None:
+        """Unify two types when that needs no descent; otherwise open a frame and answer None."""
+        if a is b:
+            return a, False, False
+        solver = self.solver
+        root_a = solver.root(a) if type(a) is IncompleteType else None
+        root_b = solver.root(b) if type(b) is IncompleteType else None
+        if root_a is not None and root_a is root_b:
+            return a, False, False
+        known_a = solver.links.get(root_a) if root_a is not None else a
+        known_b = solver.links.get(root_b) if root_b is not None else b
+        if known_a is None and known_b is None:
+            solver.join(root_a, root_b)  # type: ignore[arg-type]
+            return a, False, False
+        if known_a is None:
+            solver.bind(root_a, known_b if root_b is None or self.keep_right else root_b)  # type: ignore[arg-type]
+            return a, False, False
+        if known_b is None:
+            solver.bind(root_b, a if root_a is None else root_a)  # type: ignore[arg-type]
+            return a, False, False
+        return self.structures(known_a, known_b, root_a, root_b)
+
+    def structures(self, a: Type, b: Type, root_a: Type | None, root_b: Type | None) -> Outcome | None:
+        if a is b:
+            return self.settle((a, False, False), root_a, root_b)
+        known = self.memo.get((a, b))
+        if known is not None:
+            return self.settle(known, root_a, root_b)
+        if type(a) is TensorType and type(b) is TensorType:
+            merged = _tensors(self.solver, a, b)
+            outcome = (merged, merged is not a, merged is not b)
+            self.memo[a, b] = outcome
+            return self.settle(outcome, root_a, root_b)
+        frame = _Frame(a, b, root_a, root_b, [])
+        if type(a) is FuncType and type(b) is FuncType:
+            frame.pairs = self.functions(frame, a, b)
+        else:
+            frame.pairs = _parts(a, b)
+        self.memo[a, b] = (a, False, False)  # a pair met again below itself adds nothing
+        self.stack.append(frame)
+        return None
+
+    def functions(self, frame: _Frame, a: FuncType, b: FuncType) -> list[tuple[Type, Type]]:
+        """Bring two function types to the same type parameters; the surplus ones of either side are instantiated."""
+        if len(a.arg_types) != len(b.arg_types):
+            raise Mismatch(a, b, f"one function takes {len(a.arg_types)} arguments, the other {len(b.arg_types)}")
+        count = min(len(a.type_params), len(b.type_params))
+        if len(a.type_params) > count:
+            a = self._instance(a, b, count)
+        if len(b.type_params) > count:
+            b = self._instance(b, a, count)
+        if count and a.type_params != b.type_params:
+            names = dict(zip(b.type_params, a.type_params, strict=True))
+            b = map_type(self.solver.resolve(b), names.get)  # type: ignore[arg-type,assignment]
+        if len(a.type_constraints) != len(b.type_constraints):
+            raise Mismatch(a, b, "one of the functions is an operator with constraints that the other does not have")
+        frame.a, frame.b = a, b
+        return [
+            *zip(a.arg_types, b.arg_types, strict=True),
+            (a.ret_type, b.ret_type),
+            *zip(a.type_constraints, b.type_constraints, strict=True),
+        ]
+
+    def _instance(self, fn: FuncType, other: FuncType, kept: int) -> FuncType:
+        if self.instantiate is None:
+            raise Mismatch(fn, other, f"one function has {len(fn.type_params)} type parameters, the other {kept}")
+        return self.instantiate(fn, kept)
+
+    def assemble(self, frame: _Frame) -> Outcome:
+        """Close a frame whose parts are unified."""
+        a, b, results = frame.a, frame.b, frame.results
+        weak_a, weak_b = any(r[1] for r in results), any(r[2] for r in results)
+        if not weak_a:
+            outcome = (a, False, weak_b)
+        elif not weak_b:
+            outcome = (b, True, False)
+        else:
+            parts = iter([*getattr(a, "type_params", ()), *(r[0] for r in results)])
+            if isinstance(a, TypeCall):
+                parts = iter([a.func, *parts])
+            outcome = (rebuild_type(a, lambda part: next(parts)), True, True)
+        self.memo[a, b] = outcome
+        return self.settle(outcome, frame.root_a, frame.root_b)
+
+    def settle(self, outcome: Outcome, root_a: Type | None, root_b: Type | None) -> Outcome:
+        """Let the unknowns that stood for the two types carry the outcome."""
+        ty, weak_a, weak_b = outcome
+        if root_a is not None and weak_a:
+            self.solver.weaken(root_a, ty)
+        if root_b is not None and weak_b and not self.keep_right:
+            self.solver.weaken(root_b, ty)
+        if root_a is not None and root_b is not None and not self.keep_right:
+            if self.solver.root(root_a) is not self.solver.root(root_b):
+                self.solver.join(self.solver.root(root_a), self.solver.root(root_b))
+        if root_a is not None:
+            return root_a, False, weak_b and (root_b is None or self.keep_right)
+        if root_b is not None and not self.keep_right:
+            return root_b, weak_a, False
+        return outcome
+
+
+def _parts(a: Type, b: Type) -> list[tuple[Type, Type]]:
+    """Return the pairs of parts of two structured types of one make. Raises `Mismatch` for different makes."""
+    if type(a) is not type(b):
+        raise Mismatch(a, b)
+    if isinstance(a, TupleType) and isinstance(b, TupleType):
+        if len(a.fields) != len(b.fields):
+            raise Mismatch(a, b, f"one tuple has {len(a.fields)} fields, the other {len(b.fields)}")
+        return list(zip(a.fields, b.fields, strict=True))
+    if isinstance(a, TypeCall) and isinstance(b, TypeCall):
+        if a.func is not b.func or len(a.args) != len(b.args):
+            raise Mismatch(a, b, f"`{brief(a)}` and `{brief(b)}` are different data types")
+        return list(zip(a.args, b.args, strict=True))
+    if isinstance(a, RefType) and isinstance(b, RefType):
+        return [(a.value, b.value)]
+    if isinstance(a, TypeRelation) and isinstance(b, TypeRelation) and a.name == b.name and len(a.args) == len(b.args):
+        return list(zip(a.args, b.args, strict=True))
+    raise Mismatch(a, b)

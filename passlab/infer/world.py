@@ -1,0 +1,110 @@
+"""What inference knows of the module around an expression, and what typed nodes rely on.
+
+The type of an expression that mentions a global function or a data type depends on the module it stands in. So for
+each typed node that does, a `Reliance` is kept: the signatures and definitions it was typed under. In a module where
+they are the same its type stands; in another it is inferred anew. Nodes that mention none (whole networks, mostly)
+have no entry, and their types stand everywhere.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+from passlab.ir.adt import TypeData
+from passlab.ir.expr import Expr, Function, GlobalVar, set_checked_type
+from passlab.ir.module import IRModule
+from passlab.ir.types import FuncType, IncompleteType, TensorType, Type, type_nodes
+
+
+class Reliance:
+    """The signatures and data type definitions under which nodes were typed."""
+
+    __slots__ = ("signatures", "data")
+
+    def __init__(self, signatures: dict[str, Type], data: dict[str, TypeData | None]) -> None:
+        self.signatures = signatures
+        self.data = data
+
+
+RELIANCES: WeakKeyDictionary[Expr, Reliance] = WeakKeyDictionary()
+
+
+def complete(ty: Type | None) -> bool:
+    """Whether an annotation is there and leaves nothing open."""
+    if ty is None:
+        return False
+    return type(ty) is TensorType or not any(type(part) is IncompleteType for part in type_nodes(ty))
+
+
+def signature_of(fn: Function) -> FuncType | None:
+    """Return the type of a function as far as it is known without looking inside: typed, or annotated completely."""
+    if fn._checked_type is not None:
+        return fn._checked_type  # type: ignore[return-value]
+    if not complete(fn.ret_type) or not all(complete(p.type_annotation) for p in fn.params):
+        return None
+    args = [p.type_annotation for p in fn.params]
+    return FuncType(args, fn.ret_type, fn.type_params)  # type: ignore[arg-type]
+
+
+class World:
+    """The functions and data types an expression may mention. `mod` is None for an expression that stands alone."""
+
+    def __init__(self, mod: IRModule | None) -> None:
+        self.mod = mod
+        self.functions: dict[str, Function] = dict(mod.items()) if mod is not None else {}
+        self.failed: set[str] = set()  # functions whose own errors are reported already
+        self.fresh_vars: dict[str, GlobalVar] = {}  # new global variables, for signatures that changed
+        self._signatures: dict[str, FuncType | None] = {}
+        self._holding: dict[Reliance, bool] = {}
+
+    def signature(self, name: str) -> FuncType | None:
+        """Return the type of a global function, None while it is not known."""
+        if name not in self._signatures:
+            fn = self.functions.get(name)
+            self._signatures[name] = signature_of(fn) if fn is not None else None
+        return self._signatures[name]
+
+    def solved(self, name: str, fn: Function) -> None:
+        """Take note of a function that is typed now."""
+        self.functions[name] = fn
+        self._signatures[name] = fn._checked_type  # type: ignore[assignment]
+
+    def solved_type(self, name: str, ty: Type) -> None:
+        """Take note of the type found for a function whose nodes are about to be typed."""
+        self._signatures[name] = ty  # type: ignore[assignment]
+
+    def data(self, name: str) -> TypeData | None:
+        """Return the definition of a data type, or None."""
+        return self.mod.find_type(name) if self.mod is not None else None
+
+    def holds(self, reliance: Reliance) -> bool:
+        """Whether everything a typed node relies on is the same here."""
+        known = self._holding.get(reliance)
+        if known is None:
+            known = all(self.signature(n) is ty for n, ty in reliance.signatures.items()) and all(
+                self.data(n) is d for n, d in reliance.data.items()
+            )
+            self._holding[reliance] = known
+        return known
+
+    def global_var(self, node: GlobalVar, ty: Type) -> GlobalVar:
+        """Return the one global variable of this name whose type is `ty`.
+
+        A variable of the module that has another type already belongs to other modules too: a fresh one takes its place.
+        """
+        name = node.name_hint
+        own = self.fresh_vars.get(name)
+        if own is None:
+            own = self.mod.get_global_var(name) if self.mod is not None and name in self.mod else node
+        if own._checked_type is None:
+            set_checked_type(own, ty)
+        elif own._checked_type is not ty:
+            own = GlobalVar(name, own.span)
+            set_checked_type(own, ty)
+            self.fresh_vars[name] = own
+        return own
+
+    def reliance(self, names: set[str], data: set[str]) -> Reliance:
+        """Return what nodes that mention these functions and data types rely on."""
+        signatures: dict[str, Type] = {n: ty for n in sorted(names) if (ty := self.signature(n)) is not None}
+        return Reliance(signatures, {n: self.data(n) for n in sorted(data)})
