@@ -9,7 +9,7 @@ from passlab.op.declare import call as make
 ROOMS = (
     "elementwise", "broadcast", "compare", "cast", "create", "reshape", "join", "order", "slice", "reduce", "scan",
     "spread",
-    "nn.dense",
+    "nn",
 )  # fmt: skip
 
 

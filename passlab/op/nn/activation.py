@@ -10,8 +10,8 @@ import numpy as np
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op.declare import TupleWrapper, make_call, operator
+from passlab.op.dtypes import is_float
 from passlab.op.fields import attrs, integer, number
-from passlab.op.nn.arithmetic import is_float
 from passlab.op.relations import identity, normal_axis, tensor
 
 
@@ -22,9 +22,15 @@ def relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
 
 
 @operator(
-    "nn.leaky_relu", ("data",), attrs=attrs("LeakyReluAttrs", number("alpha", 0.25, "factor of negative elements")), relation=identity,
-    pattern=OpPattern.ELEMWISE, level=3, example="nn.leaky_relu(%x, alpha=0.1f)",
-)  # fmt: skip
+    "nn.leaky_relu",
+    ("data",),
+    attrs=attrs("LeakyReluAttrs", number("alpha", 0.25, "factor of negative elements")),
+    relation=identity,
+    pattern=OpPattern.ELEMWISE,
+    level=3,
+    warns=True,
+    example="nn.leaky_relu(%x, alpha=0.1f)",
+)
 def leaky_relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Multiply negative elements by `alpha`."""
     return _scaled_below_zero(data, np.asarray(attrs.alpha).astype(data.dtype), out)
@@ -40,7 +46,7 @@ def _scaled_below_zero(data: Any, slope: Any, out: Any) -> Any:
 
 
 def channel_vector(name: str, inputs: Sequence[str]) -> Any:
-    """Make the relation of an operator whose further inputs are vectors along `axis` of the data; the result is like the data."""
+    """Make the relation of an operator on data and vectors along its `axis`, whose result is like the data."""
 
     def relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
         data = tensor(types, 0, "data")
@@ -52,7 +58,9 @@ def channel_vector(name: str, inputs: Sequence[str]) -> Any:
     return relation
 
 
-def check_vectors(types: Sequence[Type], data: TensorType, axis: int, inputs: Sequence[str], reporter: Reporter) -> TensorType:
+def check_vectors(
+    types: Sequence[Type], data: TensorType, axis: int, inputs: Sequence[str], reporter: Reporter
+) -> TensorType:
     """State that the inputs after the first are vectors as long as `axis` of the data; return their type."""
     vector = TensorType((data.shape[axis],), data.dtype)
     for i, name in enumerate(inputs, 1):
@@ -67,18 +75,30 @@ def along(vector: Any, axis: int, rank: int) -> Any:
 
 
 @operator(
-    "nn.bias_add", ("data", "bias"), attrs=attrs("BiasAddAttrs", integer("axis", 1, "the axis of the data the bias runs along")),
-    relation=channel_vector("nn.bias_add", ("bias",)), pattern=OpPattern.BROADCAST, level=1, example="nn.bias_add(%x, %b)",
-)  # fmt: skip
+    "nn.bias_add",
+    ("data", "bias"),
+    attrs=attrs("BiasAddAttrs", integer("axis", 1, "the axis of the data the bias runs along")),
+    relation=channel_vector("nn.bias_add", ("bias",)),
+    pattern=OpPattern.BROADCAST,
+    level=1,
+    warns=True,
+    example="nn.bias_add(%x, %b)",
+)
 def bias_add(attrs: Any, data: Any, bias: Any, *, out: Any = None) -> Any:
     """Add a vector along one axis."""
     return np.add(data, along(bias, attrs.axis, data.ndim), out=out)
 
 
 @operator(
-    "nn.prelu", ("data", "alpha"), attrs=attrs("PReluAttrs", integer("axis", 1, "the axis of the data alpha runs along")),
-    relation=channel_vector("nn.prelu", ("alpha",)), pattern=OpPattern.BROADCAST, level=3, example="nn.prelu(%x, %a)",
-)  # fmt: skip
+    "nn.prelu",
+    ("data", "alpha"),
+    attrs=attrs("PReluAttrs", integer("axis", 1, "the axis of the data alpha runs along")),
+    relation=channel_vector("nn.prelu", ("alpha",)),
+    pattern=OpPattern.BROADCAST,
+    level=3,
+    warns=True,
+    example="nn.prelu(%x, %a)",
+)
 def prelu(attrs: Any, data: Any, alpha: Any, *, out: Any = None) -> Any:
     """Multiply negative elements by the `alpha` of their channel."""
     return _scaled_below_zero(data, along(alpha, attrs.axis, data.ndim), out)
@@ -98,7 +118,9 @@ def _softmax(attrs: Any, data: Any, out: Any) -> Any:
     work = data if data.dtype.itemsize >= 4 or not is_float(data.dtype) else data.astype(np.float32)
     if not data.size:
         return data.copy() if out is None else out
-    shifted = np.subtract(work, work.max(axis=attrs.axis, keepdims=True), out=out if out is not None and out.dtype == work.dtype else None)
+    shifted = np.subtract(
+        work, work.max(axis=attrs.axis, keepdims=True), out=out if out is not None and out.dtype == work.dtype else None
+    )
     powers = np.exp(shifted, out=shifted if is_float(shifted.dtype) else None)
     total = powers.sum(axis=attrs.axis, keepdims=True)
     made = np.divide(powers, total, out=powers)
@@ -115,29 +137,50 @@ def finish(made: Any, dtype: Any, out: Any) -> Any:
 
 
 @operator(
-    "nn.softmax", ("data",), attrs=SoftmaxAttrs, relation=_softmax_type, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, precision=Precision.NEVER,
-    level=1, example="nn.softmax(%x, axis=1)",
-)  # fmt: skip
+    "nn.softmax",
+    ("data",),
+    attrs=SoftmaxAttrs,
+    relation=_softmax_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.NEVER,
+    level=1,
+    warns=True,
+    example="nn.softmax(%x, axis=1)",
+)
 def softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """exp(x) / sum(exp(x)) along one axis, computed from x less its maximum."""
     return _softmax(attrs, data, out)
 
 
 @operator(
-    "nn.fast_softmax", ("data",), attrs=SoftmaxAttrs, relation=_softmax_type, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, precision=Precision.NEVER,
-    level=1, example="nn.fast_softmax(%x, axis=1)",
-)  # fmt: skip
+    "nn.fast_softmax",
+    ("data",),
+    attrs=SoftmaxAttrs,
+    relation=_softmax_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.NEVER,
+    level=1,
+    warns=True,
+    example="nn.fast_softmax(%x, axis=1)",
+)
 def fast_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """The softmax that FastMath puts in: here the exact one, since NumPy's `exp` is as fast as the approximation."""
     return _softmax(attrs, data, out)
 
 
 @operator(
-    "nn.log_softmax", ("data",), attrs=SoftmaxAttrs, relation=_softmax_type, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, precision=Precision.NEVER,
-    level=1, example="nn.log_softmax(%x, axis=1)",
-)  # fmt: skip
+    "nn.log_softmax",
+    ("data",),
+    attrs=SoftmaxAttrs,
+    relation=_softmax_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.NEVER,
+    level=1,
+    warns=True,
+    example="nn.log_softmax(%x, axis=1)",
+)
 def log_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
-    """x - log(sum(exp(x))) along one axis, computed from x less its maximum."""
+    """X - log(sum(exp(x))) along one axis, computed from x less its maximum."""
     work = data if data.dtype.itemsize >= 4 or not is_float(data.dtype) else data.astype(np.float32)
     if not data.size:
         return data.copy() if out is None else out
@@ -162,9 +205,18 @@ def dropout_face(data: Any, rate: float = 0.5) -> Any:
 
 
 @operator(
-    "nn.dropout", ("data",), attrs=attrs("DropoutAttrs", number("rate", 0.5, "the share of elements dropped in training")),
-    relation=_dropout_type, stateful=True, level=1, face=dropout_face, results=2, out=False, example="nn.dropout(%x, rate=0.5f)",
-)  # fmt: skip
+    "nn.dropout",
+    ("data",),
+    attrs=attrs("DropoutAttrs", number("rate", 0.5, "the share of elements dropped in training")),
+    relation=_dropout_type,
+    stateful=True,
+    level=1,
+    warns=True,
+    face=dropout_face,
+    results=2,
+    out=False,
+    example="nn.dropout(%x, rate=0.5f)",
+)
 def dropout(attrs: Any, data: Any) -> Any:
     """At inference the data unchanged, with a mask of ones."""
     return data.copy(), np.ones_like(data)

@@ -11,24 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from passlab.op.dtypes import array_dtype, is_float
+
 _BLAS = (np.dtype("float32"), np.dtype("float64"))
 _SMALL = tuple(np.dtype(d) for d in ("bool", "int8", "uint8", "int16", "uint16"))
 
 
 def result_dtype(name: str, default: Any) -> Any:
     """Return the NumPy dtype called `name`; "" stands for `default`."""
-    if not name:
-        return np.dtype(default)
-    if name == "bfloat16" or name.startswith("float8"):
-        import ml_dtypes  # only programs that use these formats pay for it
-
-        return np.dtype(getattr(ml_dtypes, name))
-    return np.dtype(name)
-
-
-def is_float(dtype: Any) -> bool:
-    """Whether a dtype is a floating-point format, those of ml_dtypes included (their NumPy kind is "V" or "f")."""
-    return dtype.kind not in "biu"
+    return array_dtype(name) if name else default
 
 
 def working_dtype(out: Any, *inputs: Any) -> Any:

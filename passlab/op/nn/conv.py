@@ -13,11 +13,10 @@ from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.convolve import Window, convolve
-from passlab.op.nn.layouts import conversion, forward_shape
+from passlab.op.nn.layouts import DATA_LAYOUTS, conversion, forward_shape
 from passlab.op.nn.windows import check_lengths, check_positive, full_padding, per_axis, split_padding, window_size
 from passlab.op.relations import tensor
 
-DATA_LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 KERNEL_LAYOUTS = {1: "OIW", 2: "OIHW", 3: "OIDHW"}
 KERNEL_DOC = "layout of the weight: O output channels, I input channels of a group"
 
@@ -27,7 +26,9 @@ def conv_attrs(rank: int) -> type[Attrs]:
     return attrs(
         f"Conv{rank}DAttrs",
         integers("strides", (1,) * rank, "steps of the window"),
-        integers("padding", (0,) * max(rank, 2), "zeros around the data: both sides alike, or all befores then all afters"),
+        integers(
+            "padding", (0,) * max(rank, 2), "zeros around the data: both sides alike, or all befores then all afters"
+        ),
         integers("dilation", (1,) * rank, "distance of the taps of the window"),
         integer("groups", 1, "how many parts the channels are divided into"),
         integer("channels", None, "number of output channels, None to read it off the weight"),
@@ -61,7 +62,15 @@ def conv_relation(rank: int, name: str) -> Relation:
         channels = _check_weight(shape, kernel, attrs, name)
         before, after = split_padding(attrs.padding, rank)
         size = [
-            window_size(shape[2 + i], (attrs.kernel_size or kernel[2:])[i], attrs.strides[i], before[i], after[i], attrs.dilation[i], axis=i)
+            window_size(
+                shape[2 + i],
+                (attrs.kernel_size or kernel[2:])[i],
+                attrs.strides[i],
+                before[i],
+                after[i],
+                attrs.dilation[i],
+                axis=i,
+            )
             for i in range(rank)
         ]
         way = conversion(attrs.out_layout or attrs.data_layout, standard, "out_layout")
@@ -73,16 +82,23 @@ def conv_relation(rank: int, name: str) -> Relation:
 def check_window(attrs: Any, rank: int) -> None:
     """Raise `RelationError` for window attributes of wrong length or sign."""
     check_lengths(rank, strides=attrs.strides, dilation=attrs.dilation, kernel_size=attrs.kernel_size)
-    check_positive(strides=attrs.strides, dilation=attrs.dilation, kernel_size=attrs.kernel_size, groups=(attrs.groups,))
+    check_positive(
+        strides=attrs.strides, dilation=attrs.dilation, kernel_size=attrs.kernel_size, groups=(attrs.groups,)
+    )
 
 
 def _weight_shape(data: Shape, attrs: Any, name: str) -> Shape | None:
     """The weight's shape (O, I, *K) as the attributes and the data give it, None when they do not."""
     if attrs.groups > 1:
         raise RelationError(
-            Diagnostic(f"{name} in groups cannot infer its weight", expected="a weight of known shape", hint="annotate the weight with its type"), 1
+            Diagnostic(
+                f"{name} in groups cannot infer its weight",
+                expected="a weight of known shape",
+                hint="annotate the weight with its type",
+            ),
+            1,
         )
-    if attrs.kernel_size is None or attrs.channels is None or not isinstance(data[1], int):
+    if attrs.kernel_size is None or attrs.channels is None:
         return None
     return (attrs.channels, data[1], *attrs.kernel_size)
 
@@ -94,7 +110,12 @@ def _check_weight(data: Shape, kernel: Shape, attrs: Any, name: str) -> Any:
         for want, have in zip(attrs.kernel_size, kernel[2:], strict=True):
             if isinstance(have, int) and have != want:
                 raise RelationError(
-                    Diagnostic(f"{name}: the weight does not have the kernel_size", expected=str(list(attrs.kernel_size)), found=str(list(kernel[2:]))), 1
+                    Diagnostic(
+                        f"{name}: the weight does not have the kernel_size",
+                        expected=str(list(attrs.kernel_size)),
+                        found=str(list(kernel[2:])),
+                    ),
+                    1,
                 )
     multiplied = groups > 1 and inputs == groups == outputs and each != 1  # depthwise, written (C, multiplier, *K)
     if isinstance(inputs, int) and inputs % groups:
@@ -102,14 +123,24 @@ def _check_weight(data: Shape, kernel: Shape, attrs: Any, name: str) -> Any:
     if isinstance(inputs, int) and isinstance(each, int) and each != inputs // groups and not multiplied:
         raise RelationError(
             Diagnostic(
-                f"{name}: the weight does not fit the channels of the data", expected=f"{inputs // groups} input channels ({inputs} / {groups} groups)",
-                found=f"{each}", hint="check data_layout and kernel_layout",
-            ), 1,
-        )  # fmt: skip
+                f"{name}: the weight does not fit the channels of the data",
+                expected=f"{inputs // groups} input channels ({inputs} / {groups} groups)",
+                found=f"{each}",
+                hint="check data_layout and kernel_layout",
+            ),
+            1,
+        )
     made = outputs * each if multiplied and isinstance(outputs, int) and isinstance(each, int) else outputs
     if attrs.channels is not None:
         if isinstance(made, int) and made != attrs.channels:
-            raise RelationError(Diagnostic(f"{name}: the weight does not have the output channels", expected=f"channels={attrs.channels}", found=str(made)), 1)
+            raise RelationError(
+                Diagnostic(
+                    f"{name}: the weight does not have the output channels",
+                    expected=f"channels={attrs.channels}",
+                    found=str(made),
+                ),
+                1,
+            )
         made = attrs.channels
     if isinstance(made, int) and made % groups:
         raise RelationError(Diagnostic(f"{name}: {made} output channels cannot be divided into {groups} groups"), 1)
@@ -154,54 +185,127 @@ def conv_values(rank: int, **values: Any) -> dict[str, Any]:
 
 
 def conv1d_face(
-    data: Any, weight: Any, strides: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, channels: int | None = None,
-    kernel_size: Any = None, data_layout: str = "NCW", kernel_layout: str = "OIW", out_layout: str = "", out_dtype: str = "",
-) -> Any:  # fmt: skip
+    data: Any,
+    weight: Any,
+    strides: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Any = None,
+    data_layout: str = "NCW",
+    kernel_layout: str = "OIW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> Any:
     """Return the convolution of `data` with `weight` along one axis."""
     values = conv_values(
-        1, strides=strides, padding=padding, dilation=dilation, groups=groups, channels=channels, kernel_size=kernel_size,
-        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout, out_dtype=out_dtype,
-    )  # fmt: skip
+        1,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        channels=channels,
+        kernel_size=kernel_size,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype,
+    )
     return make_call(Op.get("nn.conv1d"), (data, weight), values)
 
 
 def conv2d_face(
-    data: Any, weight: Any, strides: Any = (1, 1), padding: Any = (0, 0), dilation: Any = (1, 1), groups: int = 1, channels: int | None = None,
-    kernel_size: Any = None, data_layout: str = "NCHW", kernel_layout: str = "OIHW", out_layout: str = "", out_dtype: str = "",
-) -> Any:  # fmt: skip
+    data: Any,
+    weight: Any,
+    strides: Any = (1, 1),
+    padding: Any = (0, 0),
+    dilation: Any = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Any = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> Any:
     """Return the convolution of `data` with `weight` over two axes."""
     values = conv_values(
-        2, strides=strides, padding=padding, dilation=dilation, groups=groups, channels=channels, kernel_size=kernel_size,
-        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout, out_dtype=out_dtype,
-    )  # fmt: skip
+        2,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        channels=channels,
+        kernel_size=kernel_size,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype,
+    )
     return make_call(Op.get("nn.conv2d"), (data, weight), values)
 
 
 def conv3d_face(
-    data: Any, weight: Any, strides: Any = (1, 1, 1), padding: Any = (0, 0, 0), dilation: Any = (1, 1, 1), groups: int = 1, channels: int | None = None,
-    kernel_size: Any = None, data_layout: str = "NCDHW", kernel_layout: str = "OIDHW", out_layout: str = "", out_dtype: str = "",
-) -> Any:  # fmt: skip
+    data: Any,
+    weight: Any,
+    strides: Any = (1, 1, 1),
+    padding: Any = (0, 0, 0),
+    dilation: Any = (1, 1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Any = None,
+    data_layout: str = "NCDHW",
+    kernel_layout: str = "OIDHW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> Any:
     """Return the convolution of `data` with `weight` over three axes."""
     values = conv_values(
-        3, strides=strides, padding=padding, dilation=dilation, groups=groups, channels=channels, kernel_size=kernel_size,
-        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout, out_dtype=out_dtype,
-    )  # fmt: skip
+        3,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        channels=channels,
+        kernel_size=kernel_size,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype,
+    )
     return make_call(Op.get("nn.conv3d"), (data, weight), values)
 
 
 @operator(
-    "nn.conv1d", ("data", "weight"), attrs=conv_attrs(1), relation=conv_relation(1, "nn.conv1d"), pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    precision=Precision.ALWAYS, level=2, face=conv1d_face, example="nn.conv1d(%x, %w, padding=[1, 1], channels=8, kernel_size=[3])",
-)  # fmt: skip
+    "nn.conv1d",
+    ("data", "weight"),
+    attrs=conv_attrs(1),
+    relation=conv_relation(1, "nn.conv1d"),
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
+    level=2,
+    warns=True,
+    face=conv1d_face,
+    example="nn.conv1d(%x, %w, padding=[1, 1], channels=8, kernel_size=[3])",
+)
 def conv1d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     """Slide windows along one axis; each result is the sum of a window's elements times the weight."""
     return conv_kernel(1, attrs, data, weight, out)
 
 
 @operator(
-    "nn.conv2d", ("data", "weight"), attrs=conv_attrs(2), relation=conv_relation(2, "nn.conv2d"), pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    precision=Precision.ALWAYS, level=2, face=conv2d_face, example="nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3])",
-)  # fmt: skip
+    "nn.conv2d",
+    ("data", "weight"),
+    attrs=conv_attrs(2),
+    relation=conv_relation(2, "nn.conv2d"),
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
+    level=2,
+    warns=True,
+    face=conv2d_face,
+    example="nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3])",
+)
 def conv2d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     """Slide windows over two axes; each result is the sum of a window's elements times the weight.
 
@@ -211,10 +315,17 @@ def conv2d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
 
 
 @operator(
-    "nn.conv3d", ("data", "weight"), attrs=conv_attrs(3), relation=conv_relation(3, "nn.conv3d"), pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    precision=Precision.ALWAYS, level=2, face=conv3d_face,
+    "nn.conv3d",
+    ("data", "weight"),
+    attrs=conv_attrs(3),
+    relation=conv_relation(3, "nn.conv3d"),
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
+    level=2,
+    warns=True,
+    face=conv3d_face,
     example="nn.conv3d(%x, %w, padding=[1, 1, 1, 1, 1, 1], channels=8, kernel_size=[3, 3, 3])",
-)  # fmt: skip
+)
 def conv3d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     """Slide windows over three axes; each result is the sum of a window's elements times the weight."""
     return conv_kernel(3, attrs, data, weight, out)

@@ -12,9 +12,9 @@ from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.nn.arithmetic import result_dtype
-from passlab.op.nn.conv import DATA_LAYOUTS, check_window, conv_values
+from passlab.op.nn.conv import check_window, conv_values
 from passlab.op.nn.convolve import Window, convolve_transposed
-from passlab.op.nn.layouts import conversion, forward_shape
+from passlab.op.nn.layouts import DATA_LAYOUTS, conversion, forward_shape
 from passlab.op.nn.windows import check_lengths, split_padding
 from passlab.op.relations import tensor
 
@@ -28,11 +28,19 @@ def _attrs(rank: int) -> type[Attrs]:
         integers("kernel_size", None, "size of the window, None to read it off the weight"),
         integers("strides", (1,) * rank, "steps of the window in the result"),
         integers("output_padding", (0,) * rank, "how much larger the result is at the end of each axis"),
-        integers("padding", (0,) * rank, "what is cut off around the result: both sides alike, or all befores then all afters"),
+        integers(
+            "padding",
+            (0,) * rank,
+            "what is cut off around the result: both sides alike, or all befores then all afters",
+        ),
         integers("dilation", (1,) * rank, "distance of the taps of the window"),
         integer("groups", 1, "how many parts the channels are divided into"),
         text("data_layout", DATA_LAYOUTS[rank], "layout of the data"),
-        text("kernel_layout", KERNEL_LAYOUTS[rank], "layout of the weight: I input channels, O output channels of a group"),
+        text(
+            "kernel_layout",
+            KERNEL_LAYOUTS[rank],
+            "layout of the weight: I input channels, O output channels of a group",
+        ),
         text("out_layout", "", 'layout of the result, "" for that of the data'),
         dtype("out_dtype", "", "dtype of sums and result"),
     )
@@ -51,7 +59,7 @@ def _relation(rank: int, name: str) -> Relation:
         kernel_way = conversion(attrs.kernel_layout, kernel_standard, "kernel_layout")
         shape = forward_shape(into, data.shape, "data", 0)
         if weight is None:
-            if attrs.kernel_size is None or attrs.channels is None or not isinstance(shape[1], int):
+            if attrs.kernel_size is None or attrs.channels is None:
                 return None
             known = (shape[1], attrs.channels // attrs.groups, *attrs.kernel_size)
             weight = TensorType(kernel_way.backward_shape(known), data.dtype)
@@ -59,7 +67,10 @@ def _relation(rank: int, name: str) -> Relation:
         kernel = forward_shape(kernel_way, weight.shape, "weight", 1)
         channels = _check_weight(shape, kernel, attrs, name)
         before, after = split_padding(attrs.padding, rank)
-        size = [_size(i, shape[2 + i], (attrs.kernel_size or kernel[2:])[i], attrs, before[i] + after[i], name) for i in range(rank)]
+        size = [
+            _size(i, shape[2 + i], (attrs.kernel_size or kernel[2:])[i], attrs, before[i] + after[i], name)
+            for i in range(rank)
+        ]
         way = conversion(attrs.out_layout or attrs.data_layout, standard, "out_layout")
         return TensorType(way.backward_shape((shape[0], channels, *size)), attrs.out_dtype or data.dtype)
 
@@ -69,32 +80,60 @@ def _relation(rank: int, name: str) -> Relation:
 def _size(axis: int, size: Dim, kernel: Dim, attrs: Any, padding: int, name: str) -> Dim:
     if not isinstance(size, int) or not isinstance(kernel, int):
         return size if not isinstance(size, int) else kernel
-    made = (size - 1) * attrs.strides[axis] + (kernel - 1) * attrs.dilation[axis] + 1 - padding + attrs.output_padding[axis]
+    made: int = (
+        (size - 1) * attrs.strides[axis]
+        + (kernel - 1) * attrs.dilation[axis]
+        + 1
+        - padding
+        + attrs.output_padding[axis]
+    )
     if made < 0:
-        raise RelationError(Diagnostic(f"{name}: the padding is larger than spatial axis {axis} of the result", found=f"padding {padding}"), 0)
+        raise RelationError(
+            Diagnostic(
+                f"{name}: the padding is larger than spatial axis {axis} of the result", found=f"padding {padding}"
+            ),
+            0,
+        )
     return made
 
 
 def _check_weight(data: Shape, kernel: Shape, attrs: Any, name: str) -> Dim:
     """Check the weight (I, O / groups, *K) against data and attributes; return the number of output channels."""
-    if attrs.kernel_size is not None and any(isinstance(k, int) and k != want for want, k in zip(attrs.kernel_size, kernel[2:], strict=True)):
+    if attrs.kernel_size is not None and any(
+        isinstance(k, int) and k != want for want, k in zip(attrs.kernel_size, kernel[2:], strict=True)
+    ):
         raise RelationError(
-            Diagnostic(f"{name}: the weight does not have the kernel_size", expected=str(list(attrs.kernel_size)), found=str(list(kernel[2:]))), 1
+            Diagnostic(
+                f"{name}: the weight does not have the kernel_size",
+                expected=str(list(attrs.kernel_size)),
+                found=str(list(kernel[2:])),
+            ),
+            1,
         )
     if isinstance(data[1], int) and isinstance(kernel[0], int) and data[1] != kernel[0]:
         raise RelationError(
             Diagnostic(
-                f"{name}: the weight does not fit the channels of the data", expected=f"{data[1]} input channels", found=str(kernel[0]),
+                f"{name}: the weight does not fit the channels of the data",
+                expected=f"{data[1]} input channels",
+                found=str(kernel[0]),
                 hint="check data_layout and kernel_layout",
-            ), 1,
-        )  # fmt: skip
+            ),
+            1,
+        )
     if isinstance(data[1], int) and data[1] % attrs.groups:
         raise RelationError(Diagnostic(f"{name}: {data[1]} channels cannot be divided into {attrs.groups} groups"), 0)
     made = kernel[1] * attrs.groups if isinstance(kernel[1], int) else ANY
     if attrs.channels is None:
         return made
     if isinstance(made, int) and made != attrs.channels:
-        raise RelationError(Diagnostic(f"{name}: the weight does not have the output channels", expected=f"channels={attrs.channels}", found=str(made)), 1)
+        raise RelationError(
+            Diagnostic(
+                f"{name}: the weight does not have the output channels",
+                expected=f"channels={attrs.channels}",
+                found=str(made),
+            ),
+            1,
+        )
     return int(attrs.channels)
 
 
@@ -117,69 +156,152 @@ def _kernel(rank: int, attrs: Any, data: Any, weight: Any, out: Any) -> Any:
 
 
 def conv1d_transpose_face(
-    data: Any, weight: Any, strides: Any = (1,), padding: Any = (0,), dilation: Any = (1,), groups: int = 1, channels: int | None = None,
-    kernel_size: Any = None, data_layout: str = "NCW", kernel_layout: str = "IOW", out_layout: str = "", output_padding: Any = (0,), out_dtype: str = "",
-) -> Any:  # fmt: skip
+    data: Any,
+    weight: Any,
+    strides: Any = (1,),
+    padding: Any = (0,),
+    dilation: Any = (1,),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Any = None,
+    data_layout: str = "NCW",
+    kernel_layout: str = "IOW",
+    out_layout: str = "",
+    output_padding: Any = (0,),
+    out_dtype: str = "",
+) -> Any:
     """Return the transposed convolution of `data` with `weight` along one axis."""
     values = conv_values(
-        1, strides=strides, padding=padding, dilation=dilation, groups=groups, channels=channels, kernel_size=kernel_size,
-        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout, output_padding=output_padding, out_dtype=out_dtype,
-    )  # fmt: skip
+        1,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        channels=channels,
+        kernel_size=kernel_size,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        output_padding=output_padding,
+        out_dtype=out_dtype,
+    )
     # Relay's own face leaves the padding as it was given here, unlike that of the other convolutions.
     values["padding"] = (padding,) if isinstance(padding, int) else tuple(padding)
     return make_call(Op.get("nn.conv1d_transpose"), (data, weight), values)
 
 
 def conv2d_transpose_face(
-    data: Any, weight: Any, strides: Any = (1, 1), padding: Any = (0, 0), dilation: Any = (1, 1), groups: int = 1, channels: int | None = None,
-    kernel_size: Any = None, data_layout: str = "NCHW", kernel_layout: str = "IOHW", out_layout: str = "", output_padding: Any = (0, 0), out_dtype: str = "",
-) -> Any:  # fmt: skip
+    data: Any,
+    weight: Any,
+    strides: Any = (1, 1),
+    padding: Any = (0, 0),
+    dilation: Any = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Any = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "IOHW",
+    out_layout: str = "",
+    output_padding: Any = (0, 0),
+    out_dtype: str = "",
+) -> Any:
     """Return the transposed convolution of `data` with `weight` over two axes."""
     values = conv_values(
-        2, strides=strides, padding=padding, dilation=dilation, groups=groups, channels=channels, kernel_size=kernel_size,
-        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout, output_padding=output_padding, out_dtype=out_dtype,
-    )  # fmt: skip
+        2,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        channels=channels,
+        kernel_size=kernel_size,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        output_padding=output_padding,
+        out_dtype=out_dtype,
+    )
     return make_call(Op.get("nn.conv2d_transpose"), (data, weight), values)
 
 
 def conv3d_transpose_face(
-    data: Any, weight: Any, strides: Any = (1, 1, 1), padding: Any = (0, 0, 0), dilation: Any = (1, 1, 1), groups: int = 1, channels: int | None = None,
-    kernel_size: Any = None, data_layout: str = "NCDHW", kernel_layout: str = "IODHW", out_layout: str = "", output_padding: Any = (0, 0, 0),
+    data: Any,
+    weight: Any,
+    strides: Any = (1, 1, 1),
+    padding: Any = (0, 0, 0),
+    dilation: Any = (1, 1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Any = None,
+    data_layout: str = "NCDHW",
+    kernel_layout: str = "IODHW",
+    out_layout: str = "",
+    output_padding: Any = (0, 0, 0),
     out_dtype: str = "",
-) -> Any:  # fmt: skip
+) -> Any:
     """Return the transposed convolution of `data` with `weight` over three axes."""
     values = conv_values(
-        3, strides=strides, padding=padding, dilation=dilation, groups=groups, channels=channels, kernel_size=kernel_size,
-        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout, output_padding=output_padding, out_dtype=out_dtype,
-    )  # fmt: skip
+        3,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        channels=channels,
+        kernel_size=kernel_size,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        output_padding=output_padding,
+        out_dtype=out_dtype,
+    )
     return make_call(Op.get("nn.conv3d_transpose"), (data, weight), values)
 
 
 @operator(
-    "nn.conv1d_transpose", ("data", "weight"), attrs=_attrs(1), relation=_relation(1, "nn.conv1d_transpose"),
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE, precision=Precision.ALWAYS, level=2, face=conv1d_transpose_face,
+    "nn.conv1d_transpose",
+    ("data", "weight"),
+    attrs=_attrs(1),
+    relation=_relation(1, "nn.conv1d_transpose"),
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
+    level=2,
+    warns=True,
+    face=conv1d_transpose_face,
     example="nn.conv1d_transpose(%x, %w, channels=8, kernel_size=[3], strides=[2])",
-)  # fmt: skip
+)
 def conv1d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     """Add each element times the weight's window into the result, windows `strides` apart, along one axis."""
     return _kernel(1, attrs, data, weight, out)
 
 
 @operator(
-    "nn.conv2d_transpose", ("data", "weight"), attrs=_attrs(2), relation=_relation(2, "nn.conv2d_transpose"),
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE, precision=Precision.ALWAYS, level=2, face=conv2d_transpose_face,
+    "nn.conv2d_transpose",
+    ("data", "weight"),
+    attrs=_attrs(2),
+    relation=_relation(2, "nn.conv2d_transpose"),
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
+    level=2,
+    warns=True,
+    face=conv2d_transpose_face,
     example="nn.conv2d_transpose(%x, %w, channels=8, kernel_size=[4, 4], strides=[2, 2], padding=[1, 1, 1, 1])",
-)  # fmt: skip
+)
 def conv2d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     """Add each element times the weight's window into the result, windows `strides` apart, over two axes."""
     return _kernel(2, attrs, data, weight, out)
 
 
 @operator(
-    "nn.conv3d_transpose", ("data", "weight"), attrs=_attrs(3), relation=_relation(3, "nn.conv3d_transpose"),
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE, precision=Precision.ALWAYS, level=2, face=conv3d_transpose_face,
+    "nn.conv3d_transpose",
+    ("data", "weight"),
+    attrs=_attrs(3),
+    relation=_relation(3, "nn.conv3d_transpose"),
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
+    level=2,
+    warns=True,
+    face=conv3d_transpose_face,
     example="nn.conv3d_transpose(%x, %w, channels=8, kernel_size=[2, 2, 2], strides=[2, 2, 2])",
-)  # fmt: skip
+)
 def conv3d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     """Add each element times the weight's window into the result, windows `strides` apart, over three axes."""
     return _kernel(3, attrs, data, weight, out)

@@ -152,7 +152,10 @@ def _columns_last(out: Any, x: Any, matrix: Any, window: Window, groups: int, ke
     steps = tuple(s * d for s, d in zip(space, window.strides, strict=True))
     each = c // groups
     patches = as_strided(
-        x, (groups, n, *size, *kernel, each), (x.strides[-1] * each, x.strides[0], *steps, *taps, x.strides[-1]), writeable=False
+        x,
+        (groups, n, *size, *kernel, each),
+        (x.strides[-1] * each, x.strides[0], *steps, *taps, x.strides[-1]),
+        writeable=False,
     )
     inner = math.prod(kernel) * each
     scratch = np.empty(0, x.dtype)
@@ -192,10 +195,18 @@ def _depthwise(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]
         np.copyto(out, swapped.transpose(0, x.ndim - 1, *range(1, x.ndim - 1)))
 
 
-def _shifts(window: Window, kernel: tuple[int, ...], size: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[slice, ...]]]:
+def _shifts(
+    window: Window, kernel: tuple[int, ...], size: tuple[int, ...]
+) -> list[tuple[tuple[int, ...], tuple[slice, ...]]]:
     """Return each tap with the slices of the padded data it reads for the output `size`."""
     return [
-        (tap, tuple(slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, n, s in zip(tap, window.dilation, size, window.strides, strict=True)))
+        (
+            tap,
+            tuple(
+                slice(t * d, t * d + (n - 1) * s + 1, s)
+                for t, d, n, s in zip(tap, window.dilation, size, window.strides, strict=True)
+            ),
+        )
         for tap in itertools.product(*map(range, kernel))
     ]
 
@@ -234,7 +245,9 @@ def _depthwise_last(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int,
                 np.add(target, term, out=target)
 
 
-def convolve_transposed(x: Any, w: Any, window: Window, extra: tuple[int, ...], groups: int, dtype: Any, out: Any = None) -> Any:
+def convolve_transposed(
+    x: Any, w: Any, window: Window, extra: tuple[int, ...], groups: int, dtype: Any, out: Any = None
+) -> Any:
     """Return the transposed convolution of `x` (N, C, *S) with `w` (C, O / groups, *K): windows are added, not read.
 
     `extra` enlarges the end of each axis of the result (output padding). Scratch is bounded by working on a few output
@@ -249,7 +262,9 @@ def convolve_transposed(x: Any, w: Any, window: Window, extra: tuple[int, ...], 
     each = w.shape[1]
     whole = np.zeros((n, groups, each, *canvas), work)
     if x.size and w.size:
-        _scatter(whole, x.reshape(n, groups, c // groups, -1), w.reshape(groups, c // groups, each, -1), window, kernel, size)
+        _scatter(
+            whole, x.reshape(n, groups, c // groups, -1), w.reshape(groups, c // groups, each, -1), window, kernel, size
+        )
     inner = tuple(slice(a, a + s) for a, s in zip(window.before, shape, strict=True))
     result = whole.reshape(n, groups * each, *canvas)[(slice(None), slice(None), *inner)]
     return deliver(np.ascontiguousarray(result) if out is None else result, dtype, out)

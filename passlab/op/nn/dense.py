@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
-from passlab.ir.types import ANY, TensorType, Type
+from passlab.ir.types import TensorType, Type
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, dtype, integer
+from passlab.op.nn.arithmetic import matmul, result_dtype
+from passlab.op.nn.matmul import check_inner
 from passlab.op.relations import tensor
 
 
@@ -29,21 +29,11 @@ def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
         reporter.assign(1, weight)
     if len(weight.shape) != 2:
         raise RelationError(Diagnostic("weight must have two dimensions", found=str(weight)), 1)
-    inner, reduced = data.shape[-1], weight.shape[1]
-    if inner != reduced and inner is not ANY and reduced is not ANY:
-        raise RelationError(
-            Diagnostic(
-                f"dense cannot multiply {data} with {weight}",
-                expected=f"a weight of {inner} columns",
-                found=str(weight),
-            ),
-            1,
-        )
-    if units is not None and weight.shape[0] is not ANY and units != weight.shape[0]:
-        raise RelationError(Diagnostic(f"units is {units} and the weight has {weight.shape[0]} rows"), 1)
-    return TensorType(
-        (*data.shape[:-1], units if units is not None else weight.shape[0]), attrs.out_dtype or data.dtype
-    )
+    check_inner("nn.dense", data, weight, data.shape[-1], weight.shape[1])
+    rows = weight.shape[0]
+    if units is not None and isinstance(rows, int) and units != rows:
+        raise RelationError(Diagnostic(f"units is {units} and the weight has {rows} rows"), 1)
+    return TensorType((*data.shape[:-1], units if units is not None else rows), attrs.out_dtype or data.dtype)
 
 
 def dense_face(data: Any, weight: Any, units: int | None = None, out_dtype: str = "") -> Any:
@@ -52,13 +42,21 @@ def dense_face(data: Any, weight: Any, units: int | None = None, out_dtype: str 
 
 
 @operator(
-    "nn.dense", ("data", "weight"),
-    attrs=attrs("DenseAttrs", integer("units", optional=True, doc="rows of the weight, None to read them off"), dtype("out_dtype", "")),
-    relation=_dense_type, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, precision=Precision.ALWAYS, level=1,
-    face=dense_face, example="nn.dense(%x, %w, units=16)",
-)  # fmt: skip
+    "nn.dense",
+    ("data", "weight"),
+    attrs=attrs(
+        "DenseAttrs",
+        integer("units", optional=True, doc="rows of the weight, None to read them off"),
+        dtype("out_dtype", ""),
+    ),
+    relation=_dense_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
+    level=1,
+    warns=True,
+    face=dense_face,
+    example="nn.dense(%x, %w, units=16)",
+)
 def dense(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     """Multiply `data` (..., k) by the transpose of `weight` (units, k), giving (..., units)."""
-    if attrs.out_dtype:
-        data, weight = data.astype(attrs.out_dtype), weight.astype(attrs.out_dtype)
-    return np.matmul(data, weight.T, out=out)
+    return matmul(data, weight.T, result_dtype(attrs.out_dtype, data.dtype), out)

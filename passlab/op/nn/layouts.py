@@ -10,12 +10,14 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.types import ANY, Dim, Shape
 
+SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
+DATA_LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 _PART = re.compile(r"([A-Z])|([1-9]\d*)([a-z])")
 
 
@@ -36,7 +38,7 @@ class Layout:
         return math.prod(f for part, f in self.parts if f and part == letter)
 
 
-@lru_cache(maxsize=None)
+@cache
 def parse_layout(name: str) -> Layout | None:
     """Return the layout called `name`, None when the name is not one (unknown characters, an axis twice or missing)."""
     parts: list[tuple[str, int]] = []
@@ -94,7 +96,12 @@ class Conversion:
         if factor == 1 or not isinstance(dim, int):
             return dim
         if dim % factor:
-            raise RelationError(Diagnostic(f"axis {letter} of size {dim} cannot be split for the layout {self.source.name}", expected=f"a multiple of {factor}"))
+            raise RelationError(
+                Diagnostic(
+                    f"axis {letter} of size {dim} cannot be split for the layout {self.source.name}",
+                    expected=f"a multiple of {factor}",
+                )
+            )
         return dim // factor
 
     def forward(self, array: Any) -> Any:
@@ -127,7 +134,7 @@ def _times(a: Dim, b: Dim) -> Dim:
     return a * b if isinstance(a, int) and isinstance(b, int) else b if a == 1 else a if b == 1 else ANY
 
 
-@lru_cache(maxsize=None)
+@cache
 def find_conversion(source: str, target: str) -> Conversion | None:
     """Return the way from layout `source` to the whole layout `target`, None when their axes differ."""
     layout = parse_layout(source)
@@ -144,10 +151,12 @@ def conversion(source: str, target: str, what: str) -> Conversion:
     if found is None:
         raise RelationError(
             Diagnostic(
-                f"{what} cannot be `{source}`", expected=f"a layout with the axes of {target}", found=f'"{source}"',
+                f"{what} cannot be `{source}`",
+                expected=f"a layout with the axes of {target}",
+                found=f'"{source}"',
                 hint=f'such as "{target}"',
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -156,13 +165,52 @@ def forward_shape(way: Conversion, shape: Sequence[Dim], what: str, argument: in
     parts = way.source.parts
     if len(shape) != len(parts):
         raise RelationError(
-            Diagnostic(f"{what} has {len(shape)} dimensions and its layout {way.source.name} has {len(parts)}", found=f"shape {_text(shape)}"), argument
+            Diagnostic(
+                f"{what} has {len(shape)} dimensions and its layout {way.source.name} has {len(parts)}",
+                found=f"shape {_text(shape)}",
+            ),
+            argument,
         )
     if way.packed:
         for (letter, factor), dim in zip(parts, shape, strict=True):
             if factor and isinstance(dim, int) and dim != factor:
-                raise RelationError(Diagnostic(f"the part of axis {letter} in {what} has size {dim}", expected=f"{factor}, from the layout {way.source.name}"), argument)
+                raise RelationError(
+                    Diagnostic(
+                        f"the part of axis {letter} in {what} has size {dim}",
+                        expected=f"{factor}, from the layout {way.source.name}",
+                    ),
+                    argument,
+                )
     return way.forward_shape(shape)
+
+
+@cache
+def spatial_axes(layout: str, rank: int, name: str) -> tuple[int, ...]:
+    """Return the places of the spatial axes in a layout. Raises `RelationError` when one is missing or split."""
+    parsed = parse_layout(layout)
+    letters = SPATIAL[rank]
+    if parsed is None or any(parsed.axes.count(a) != 1 or parsed.factor(a) != 1 for a in letters):
+        raise RelationError(
+            Diagnostic(
+                f"{name}: the layout must have the whole axes {', '.join(letters)}",
+                found=f'"{layout}"',
+                hint=f'such as "{DATA_LAYOUTS[rank]}"',
+            )
+        )
+    places = [letter for letter, factor in parsed.parts]
+    return tuple(places.index(a) for a in letters)
+
+
+def layout_axes(layout: str, shape: Sequence[Any], rank: int, name: str) -> tuple[int, ...]:
+    """Return the spatial axes of data of `shape`. Raises `RelationError` when its rank is not that of the layout."""
+    axes = spatial_axes(layout, rank, name)
+    parsed = parse_layout(layout)
+    if parsed is not None and len(parsed.parts) != len(shape):
+        raise RelationError(
+            Diagnostic(f"{name}: data has {len(shape)} dimensions and its layout {layout} has {len(parsed.parts)}"),
+            0,
+        )
+    return axes
 
 
 def _text(shape: Sequence[Dim]) -> str:

@@ -18,14 +18,21 @@ from passlab.op.relations import broadcast_dim, tensor
 def check_inner(name: str, a: TensorType, b: TensorType, inner: Dim, other: Dim) -> None:
     """Raise `RelationError` when the dimensions that are summed over differ."""
     if inner != other and isinstance(inner, int) and isinstance(other, int):
-        raise RelationError(Diagnostic(f"{name} cannot multiply {a} with {b}", expected=f"{inner} in the dimension summed over", found=str(other)), 1)
+        raise RelationError(
+            Diagnostic(
+                f"{name} cannot multiply {a} with {b}",
+                expected=f"{inner} in the dimension summed over",
+                found=str(other),
+            ),
+            1,
+        )
 
 
 def _matmul_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     a, b = tensor(types, 0, "tensor_a"), tensor(types, 1, "tensor_b")
     if a is None:
         return None
-    if not a.shape or attrs.transpose_a and len(a.shape) < 2:
+    if not a.shape or (attrs.transpose_a and len(a.shape) < 2):
         raise RelationError(Diagnostic("nn.matmul: tensor_a has too few dimensions", found=str(a)), 0)
     shape = list(a.shape)
     if attrs.transpose_a:
@@ -44,7 +51,14 @@ def _matmul_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     return TensorType((*shape[:-1], units if attrs.units is None else attrs.units), attrs.out_dtype or a.dtype)
 
 
-def matmul_face(tensor_a: Any, tensor_b: Any, units: int | None = None, out_dtype: str = "", transpose_a: bool = False, transpose_b: bool = False) -> Any:
+def matmul_face(
+    tensor_a: Any,
+    tensor_b: Any,
+    units: int | None = None,
+    out_dtype: str = "",
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+) -> Any:
     """Return the matrix product of `tensor_a` and `tensor_b`, each transposed first when asked."""
     values = {"units": units, "out_dtype": out_dtype, "transpose_a": transpose_a, "transpose_b": transpose_b}
     return make_call(Op.get("nn.matmul"), (tensor_a, tensor_b), values)
@@ -55,17 +69,31 @@ def _turned(array: Any, turn: bool) -> Any:
 
 
 @operator(
-    "nn.matmul", ("tensor_a", "tensor_b"),
+    "nn.matmul",
+    ("tensor_a", "tensor_b"),
     attrs=attrs(
-        "MatmulAttrs", integer("units", optional=True, doc="columns of the result, None to read them off"), dtype("out_dtype", "", "dtype of the result"),
-        boolean("transpose_a", False, "whether tensor_a is transposed"), boolean("transpose_b", False, "whether tensor_b is transposed"),
+        "MatmulAttrs",
+        integer("units", optional=True, doc="columns of the result, None to read them off"),
+        dtype("out_dtype", "", "dtype of the result"),
+        boolean("transpose_a", False, "whether tensor_a is transposed"),
+        boolean("transpose_b", False, "whether tensor_b is transposed"),
     ),
-    relation=_matmul_type, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, precision=Precision.ALWAYS, level=1, face=matmul_face,
+    relation=_matmul_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
+    level=1,
+    warns=True,
+    face=matmul_face,
     example="nn.matmul(%x, %w, units=16)",
-)  # fmt: skip
+)
 def matmul(attrs: Any, tensor_a: Any, tensor_b: Any, *, out: Any = None) -> Any:
     """Multiply (..., m, k) by (k, n), giving (..., m, n); either may be given transposed."""
-    return multiply(_turned(tensor_a, attrs.transpose_a), _turned(tensor_b, attrs.transpose_b), result_dtype(attrs.out_dtype, tensor_a.dtype), out)
+    return multiply(
+        _turned(tensor_a, attrs.transpose_a),
+        _turned(tensor_b, attrs.transpose_b),
+        result_dtype(attrs.out_dtype, tensor_a.dtype),
+        out,
+    )
 
 
 def _batch_matmul_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
@@ -80,27 +108,44 @@ def _batch_matmul_type(types: Sequence[Type], attrs: Any, reporter: Reporter) ->
     check_inner("nn.batch_matmul", a, b, inner, other)
     batch = broadcast_dim(a.shape[0], b.shape[0])
     if batch is None:
-        raise RelationError(Diagnostic(f"nn.batch_matmul cannot multiply {a} with {b}", expected="equal batch sizes, or 1"), 1)
+        raise RelationError(
+            Diagnostic(f"nn.batch_matmul cannot multiply {a} with {b}", expected="equal batch sizes, or 1"), 1
+        )
     if a.shape[0] is ANY and b.shape[0] is not ANY and b.shape[0] != 1:
         batch = b.shape[0]
     return TensorType((batch, rows, columns), attrs.out_dtype or a.dtype)
 
 
-def batch_matmul_face(tensor_a: Any, tensor_b: Any, out_dtype: str = "", transpose_a: bool = False, transpose_b: bool = True) -> Any:
+def batch_matmul_face(
+    tensor_a: Any, tensor_b: Any, out_dtype: str = "", transpose_a: bool = False, transpose_b: bool = True
+) -> Any:
     """Return the matrix products of two batches; by default `tensor_b` is given transposed."""
     values = {"out_dtype": out_dtype, "transpose_a": transpose_a, "transpose_b": transpose_b}
     return make_call(Op.get("nn.batch_matmul"), (tensor_a, tensor_b), values)
 
 
 @operator(
-    "nn.batch_matmul", ("tensor_a", "tensor_b"),
+    "nn.batch_matmul",
+    ("tensor_a", "tensor_b"),
     attrs=attrs(
-        "BatchMatmulAttrs", dtype("out_dtype", "", "dtype of the result"), boolean("transpose_a", False, "whether tensor_a is transposed"),
+        "BatchMatmulAttrs",
+        dtype("out_dtype", "", "dtype of the result"),
+        boolean("transpose_a", False, "whether tensor_a is transposed"),
         boolean("transpose_b", False, "whether tensor_b is transposed"),
     ),
-    relation=_batch_matmul_type, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, precision=Precision.ALWAYS, level=10, face=batch_matmul_face,
+    relation=_batch_matmul_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
+    level=10,
+    warns=True,
+    face=batch_matmul_face,
     example="nn.batch_matmul(%x, %y, transpose_b=True)",
-)  # fmt: skip
+)
 def batch_matmul(attrs: Any, tensor_a: Any, tensor_b: Any, *, out: Any = None) -> Any:
     """Multiply (b, m, k) by (b, k, n) sample by sample; a batch of 1 serves all samples."""
-    return multiply(_turned(tensor_a, attrs.transpose_a), _turned(tensor_b, attrs.transpose_b), result_dtype(attrs.out_dtype, tensor_a.dtype), out)
+    return multiply(
+        _turned(tensor_a, attrs.transpose_a),
+        _turned(tensor_b, attrs.transpose_b),
+        result_dtype(attrs.out_dtype, tensor_a.dtype),
+        out,
+    )

@@ -21,10 +21,13 @@ from passlab.op.relations import identity, normal_axis, tensor
 
 def _norm_attrs(name: str, axis: int, *, groups: bool = False) -> Any:
     return attrs(
-        name, *([integer("num_groups", 0, "how many groups the channels are divided into")] if groups else []),
-        integer("axis", axis, "the channel axis"), number("epsilon", 1e-5, "added to the variance"),
-        boolean("center", True, "whether beta is added"), boolean("scale", True, "whether gamma multiplies"),
-    )  # fmt: skip
+        name,
+        *([integer("num_groups", 0, "how many groups the channels are divided into")] if groups else []),
+        integer("axis", axis, "the channel axis"),
+        number("epsilon", 1e-5, "added to the variance"),
+        boolean("center", True, "whether beta is added"),
+        boolean("scale", True, "whether gamma multiplies"),
+    )
 
 
 def _batch_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
@@ -37,7 +40,15 @@ def _batch_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
 
 
 def batch_norm_face(
-    data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, axis: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = True
+    data: Any,
+    gamma: Any,
+    beta: Any,
+    moving_mean: Any,
+    moving_var: Any,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
 ) -> TupleWrapper:
     """Return the normalised data, the moving mean and the moving variance."""
     values = {"axis": axis, "epsilon": epsilon, "center": center, "scale": scale}
@@ -45,10 +56,20 @@ def batch_norm_face(
 
 
 @operator(
-    "nn.batch_norm", ("data", "gamma", "beta", "moving_mean", "moving_var"), attrs=_norm_attrs("BatchNormAttrs", 1), relation=_batch_norm_type,
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE, level=1, face=batch_norm_face, results=3, example="nn.batch_norm(%x, %gamma, %beta, %mean, %var)",
-)  # fmt: skip
-def batch_norm(attrs: Any, data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, *, out: Any = None) -> Any:
+    "nn.batch_norm",
+    ("data", "gamma", "beta", "moving_mean", "moving_var"),
+    attrs=_norm_attrs("BatchNormAttrs", 1),
+    relation=_batch_norm_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    level=1,
+    warns=True,
+    face=batch_norm_face,
+    results=3,
+    example="nn.batch_norm(%x, %gamma, %beta, %mean, %var)",
+)
+def batch_norm(
+    attrs: Any, data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, *, out: Any = None
+) -> Any:
     """Normalise each channel with the moving mean and variance: a tuple of the result and the two, unchanged."""
     one = data.dtype.type(1)
     scale = one / np.sqrt(moving_var + data.dtype.type(attrs.epsilon))
@@ -84,9 +105,15 @@ def _affine(made: Any, attrs: Any, gamma: Any, beta: Any, out: Any) -> Any:
 
 
 @operator(
-    "nn.layer_norm", ("data", "gamma", "beta"), attrs=_norm_attrs("LayerNormAttrs", -1), relation=channel_vector("nn.layer_norm", ("gamma", "beta")),
-    precision=Precision.NEVER, level=1, example="nn.layer_norm(%x, %gamma, %beta)",
-)  # fmt: skip
+    "nn.layer_norm",
+    ("data", "gamma", "beta"),
+    attrs=_norm_attrs("LayerNormAttrs", -1),
+    relation=channel_vector("nn.layer_norm", ("gamma", "beta")),
+    precision=Precision.NEVER,
+    level=1,
+    warns=True,
+    example="nn.layer_norm(%x, %gamma, %beta)",
+)
 def layer_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
     """Normalise along `axis` with the data's own mean and variance (Ba et al., 2016)."""
     return _affine(_centred(data, (attrs.axis,), attrs.epsilon), attrs, gamma, beta, out)
@@ -95,14 +122,21 @@ def layer_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None)
 def _instance_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is not None and len(data.shape) < 3:
-        raise RelationError(Diagnostic("nn.instance_norm needs a batch, a channel and a spatial axis", found=str(data)), 0)
+        raise RelationError(
+            Diagnostic("nn.instance_norm needs a batch, a channel and a spatial axis", found=str(data)), 0
+        )
     return channel_vector("nn.instance_norm", ("gamma", "beta"))(types, attrs, reporter)  # type: ignore[no-any-return]
 
 
 @operator(
-    "nn.instance_norm", ("data", "gamma", "beta"), attrs=_norm_attrs("InstanceNormAttrs", 1), relation=_instance_norm_type, level=1,
+    "nn.instance_norm",
+    ("data", "gamma", "beta"),
+    attrs=_norm_attrs("InstanceNormAttrs", 1),
+    relation=_instance_norm_type,
+    level=1,
+    warns=True,
     example="nn.instance_norm(%x, %gamma, %beta)",
-)  # fmt: skip
+)
 def instance_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
     """Normalise each channel of each sample with its own mean and variance (Ulyanov et al., 2016)."""
     axes = tuple(i for i in range(1, data.ndim) if i != attrs.axis % data.ndim)
@@ -114,15 +148,22 @@ def _group_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     if made is None:
         return None
     channels = made.shape[attrs.axis]
-    if attrs.num_groups < 1 or isinstance(channels, int) and channels % attrs.num_groups:
-        raise RelationError(Diagnostic(f"nn.group_norm cannot divide {channels} channels into {attrs.num_groups} groups"), 0)
+    if attrs.num_groups < 1 or (isinstance(channels, int) and channels % attrs.num_groups):
+        raise RelationError(
+            Diagnostic(f"nn.group_norm cannot divide {channels} channels into {attrs.num_groups} groups"), 0
+        )
     return made  # type: ignore[no-any-return]
 
 
 @operator(
-    "nn.group_norm", ("data", "gamma", "beta"), attrs=_norm_attrs("GroupNormAttrs", 1, groups=True), relation=_group_norm_type, level=1,
+    "nn.group_norm",
+    ("data", "gamma", "beta"),
+    attrs=_norm_attrs("GroupNormAttrs", 1, groups=True),
+    relation=_group_norm_type,
+    level=1,
+    warns=True,
     example="nn.group_norm(%x, %gamma, %beta, num_groups=2)",
-)  # fmt: skip
+)
 def group_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
     """Normalise each group of channels, and the axes after them, of each sample (Wu and He, 2018)."""
     axis, shape = attrs.axis % data.ndim, data.shape
@@ -145,24 +186,42 @@ def l2_normalize_face(data: Any, eps: float, axis: Any = None) -> Any:
 
 
 @operator(
-    "nn.l2_normalize", ("data",),
-    attrs=attrs("L2NormalizeAttrs", number("eps", doc="the least sum of squares"), integers("axis", doc="axes to sum over, none for all", scalar_ok=True)),
-    relation=_l2_type, precision=Precision.NEVER, level=2, face=l2_normalize_face, example="nn.l2_normalize(%x, eps=0.001f, axis=[1])",
-)  # fmt: skip
+    "nn.l2_normalize",
+    ("data",),
+    attrs=attrs(
+        "L2NormalizeAttrs",
+        number("eps", doc="the least sum of squares"),
+        integers("axis", doc="axes to sum over, none for all", scalar_ok=True),
+    ),
+    relation=_l2_type,
+    precision=Precision.NEVER,
+    level=2,
+    warns=True,
+    face=l2_normalize_face,
+    example="nn.l2_normalize(%x, eps=0.001f, axis=[1])",
+)
 def l2_normalize(attrs: Any, data: Any, *, out: Any = None) -> Any:
-    """x / sqrt(max(sum(x * x), eps)) along `axis`."""
+    """X / sqrt(max(sum(x * x), eps)) along `axis`."""
     total = np.square(data).sum(axis=attrs.axis or None, keepdims=True, dtype=data.dtype)
     return np.divide(data, np.sqrt(np.maximum(total, data.dtype.type(attrs.eps))), out=out)
 
 
 @operator(
-    "nn.lrn", ("data",),
+    "nn.lrn",
+    ("data",),
     attrs=attrs(
-        "LRNAttrs", integer("size", 5, "how many neighbours are summed"), integer("axis", 1, "the axis of the neighbours"), number("bias", 2.0),
-        number("alpha", 0.0001), number("beta", 0.75),
+        "LRNAttrs",
+        integer("size", 5, "how many neighbours are summed"),
+        integer("axis", 1, "the axis of the neighbours"),
+        number("bias", 2.0),
+        number("alpha", 0.0001),
+        number("beta", 0.75),
     ),
-    relation=identity, level=2, example="nn.lrn(%x, size=5)",
-)  # fmt: skip
+    relation=identity,
+    level=2,
+    warns=True,
+    example="nn.lrn(%x, size=5)",
+)
 def lrn(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Local response normalisation: x / (bias + alpha / size * (sum of squares of `size` neighbours)) ** beta.
 
@@ -177,4 +236,6 @@ def lrn(attrs: Any, data: Any, *, out: Any = None) -> Any:
         source = slice(max(0, shift), max(0, length + min(0, shift)))
         total[(*head, target)] += squares[(*head, source)]
     cast = data.dtype.type
-    return np.divide(data, (cast(attrs.bias) + cast(attrs.alpha) * total / cast(attrs.size)) ** cast(attrs.beta), out=out)
+    return np.divide(
+        data, (cast(attrs.bias) + cast(attrs.alpha) * total / cast(attrs.size)) ** cast(attrs.beta), out=out
+    )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RelationError
-from passlab.ir.expr import Expr, const
+from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import make_call, operator
@@ -20,19 +20,38 @@ from passlab.op.relations import tensor
 def _padded(name: str, data: TensorType, widths: Sequence[Sequence[int]], longest: int | None = None) -> Type:
     """Return the type of `data` with a border. `longest` limits a mirrored border: 0 to the size, 1 to one less."""
     if len(widths) != len(data.shape):
-        raise RelationError(Diagnostic(f"{name}: pad_width has {len(widths)} pairs", expected=f"{len(data.shape)}, one for each dimension"), 0)
+        raise RelationError(
+            Diagnostic(
+                f"{name}: pad_width has {len(widths)} pairs", expected=f"{len(data.shape)}, one for each dimension"
+            ),
+            0,
+        )
     shape: list[Dim] = []
     for i, (dim, pair) in enumerate(zip(data.shape, widths, strict=True)):
         if len(pair) != 2:
-            raise RelationError(Diagnostic(f"{name}: pad_width[{i}] has {len(pair)} numbers", expected="two: before and after"), 0)
+            raise RelationError(
+                Diagnostic(f"{name}: pad_width[{i}] has {len(pair)} numbers", expected="two: before and after"), 0
+            )
         if not isinstance(dim, int):
             shape.append(dim)
             continue
         if dim + sum(pair) < 0:
-            raise RelationError(Diagnostic(f"{name}: pad_width[{i}] removes more than dimension {i} has", expected=f"at most {dim}", found=str(list(pair))), 0)
+            raise RelationError(
+                Diagnostic(
+                    f"{name}: pad_width[{i}] removes more than dimension {i} has",
+                    expected=f"at most {dim}",
+                    found=str(list(pair)),
+                ),
+                0,
+            )
         if longest is not None and (min(pair) < 0 or max(pair) > max(0, dim - longest)):
             raise RelationError(
-                Diagnostic(f"{name}: pad_width[{i}] cannot be mirrored from dimension {i} of size {dim}", expected=f"0..{dim - longest}", found=str(list(pair))), 0
+                Diagnostic(
+                    f"{name}: pad_width[{i}] cannot be mirrored from dimension {i} of size {dim}",
+                    expected=f"0..{dim - longest}",
+                    found=str(list(pair)),
+                ),
+                0,
             )
         shape.append(dim + sum(pair))
     return TensorType(tuple(shape), data.dtype)
@@ -47,9 +66,18 @@ def _pad_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     return _padded("nn.pad", data, attrs.pad_width, {"constant": None, "edge": None, "reflect": 1}[attrs.pad_mode])
 
 
+_NARROW = {np.dtype("int64"): np.dtype("int32"), np.dtype("float64"): np.dtype("float32")}
+
+
+def number(value: Any) -> Constant:
+    """Return a Python or NumPy number as a constant, with 32 bits where Python has 64, as Relay does."""
+    array = np.asarray(value)
+    return Constant(array.astype(_NARROW.get(array.dtype, array.dtype)))
+
+
 def pad_face(data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constant") -> Any:
     """Return `data` with a border of `pad_value` (a number or an expression)."""
-    value = pad_value if isinstance(pad_value, Expr) else const(pad_value)
+    value = pad_value if isinstance(pad_value, Expr) else number(pad_value)
     return make_call(Op.get("nn.pad"), (data, value), {"pad_width": pad_width, "pad_mode": pad_mode})
 
 
@@ -65,13 +93,19 @@ def bordered(data: Any, widths: Sequence[Sequence[int]], value: Any, out: Any = 
 
 
 @operator(
-    "nn.pad", ("data", "pad_val"),
+    "nn.pad",
+    ("data", "pad_val"),
     attrs=attrs(
-        "PadAttrs", pairs("pad_width", doc="for each dimension the width before and after"),
+        "PadAttrs",
+        pairs("pad_width", doc="for each dimension the width before and after"),
         text("pad_mode", "constant", "what the border holds", choices=("constant", "edge", "reflect")),
     ),
-    relation=_pad_type, pattern=OpPattern.INJECTIVE, level=2, face=pad_face, example="nn.pad(%x, 0f, pad_width=[[0, 0], [1, 1]])",
-)  # fmt: skip
+    relation=_pad_type,
+    pattern=OpPattern.INJECTIVE,
+    level=2,
+    face=pad_face,
+    example="nn.pad(%x, 0f, pad_width=[[0, 0], [1, 1]])",
+)
 def pad(attrs: Any, data: Any, pad_val: Any, *, out: Any = None) -> Any:
     """Put a border around a tensor: a constant, its edge, or its reflection. Negative widths cut off."""
     if attrs.pad_mode == "constant":
@@ -89,7 +123,9 @@ def _given(made: Any, out: Any) -> Any:
 
 def _mirror_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
-    return None if data is None else _padded("nn.mirror_pad", data, attrs.pad_width, 0 if attrs.mode == "SYMMETRIC" else 1)
+    return (
+        None if data is None else _padded("nn.mirror_pad", data, attrs.pad_width, 0 if attrs.mode == "SYMMETRIC" else 1)
+    )
 
 
 def mirror_pad_face(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> Any:
@@ -98,13 +134,19 @@ def mirror_pad_face(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> Any:
 
 
 @operator(
-    "nn.mirror_pad", ("data",),
+    "nn.mirror_pad",
+    ("data",),
     attrs=attrs(
-        "MirrorPadAttrs", text("mode", "SYMMETRIC", "whether the edge itself is repeated", choices=("SYMMETRIC", "REFLECT")),
+        "MirrorPadAttrs",
+        text("mode", "SYMMETRIC", "whether the edge itself is repeated", choices=("SYMMETRIC", "REFLECT")),
         pairs("pad_width", doc="for each dimension the width before and after"),
     ),
-    relation=_mirror_type, pattern=OpPattern.INJECTIVE, level=2, face=mirror_pad_face, example="nn.mirror_pad(%x, pad_width=[[0, 0], [1, 1]])",
-)  # fmt: skip
+    relation=_mirror_type,
+    pattern=OpPattern.INJECTIVE,
+    level=2,
+    face=mirror_pad_face,
+    example="nn.mirror_pad(%x, pad_width=[[0, 0], [1, 1]])",
+)
 def mirror_pad(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Put the tensor's mirror image around it, with (SYMMETRIC) or without (REFLECT) its edge."""
     return _given(np.pad(data, attrs.pad_width, mode=attrs.mode.lower()), out)
@@ -122,7 +164,14 @@ def _flatten_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     return TensorType((data.shape[0], flat), data.dtype)
 
 
-@operator("nn.batch_flatten", ("data",), relation=_flatten_type, pattern=OpPattern.INJECTIVE, level=2, example="nn.batch_flatten(%x)")
+@operator(
+    "nn.batch_flatten",
+    ("data",),
+    relation=_flatten_type,
+    pattern=OpPattern.INJECTIVE,
+    level=2,
+    example="nn.batch_flatten(%x)",
+)
 def batch_flatten(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Join all dimensions after the first."""
     return _given(data.reshape(data.shape[0], math.prod(data.shape[1:])), out)

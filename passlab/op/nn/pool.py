@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,45 +15,23 @@ from passlab.ir.types import TensorType, Type
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, boolean, integers, text
 from passlab.op.nn import pooling
-from passlab.op.nn.layouts import parse_layout
+from passlab.op.nn.layouts import DATA_LAYOUTS as _LAYOUTS
+from passlab.op.nn.layouts import layout_axes, spatial_axes
 from passlab.op.nn.windows import check_lengths, check_positive, full_padding, per_axis, split_padding, window_size
 from passlab.op.relations import tensor
-
-SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
-_LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
-
-
-@lru_cache(maxsize=None)
-def spatial_axes(layout: str, rank: int, name: str) -> tuple[int, ...]:
-    """Return the places of the spatial axes in a layout. Raises `RelationError` when one is missing or split."""
-    parsed = parse_layout(layout)
-    letters = SPATIAL[rank]
-    if parsed is None or any(parsed.axes.count(a) != 1 or parsed.factor(a) != 1 for a in letters):
-        raise RelationError(
-            Diagnostic(f"{name}: the layout must have the whole axes {', '.join(letters)}", found=f'"{layout}"', hint=f'such as "{_LAYOUTS[rank]}"')
-        )
-    places = [letter for letter, factor in parsed.parts]
-    return tuple(places.index(a) for a in letters)
-
-
-def _axes(attrs: Any, shape: Sequence[Any], rank: int, name: str) -> tuple[int, ...]:
-    """Return the spatial axes of data of `shape`, after checking its rank."""
-    axes = spatial_axes(attrs.layout, rank, name)
-    parsed = parse_layout(attrs.layout)
-    if parsed is not None and len(parsed.parts) != len(shape):
-        raise RelationError(Diagnostic(f"{name}: data has {len(shape)} dimensions and its layout {attrs.layout} has {len(parsed.parts)}"), 0)
-    return axes
 
 
 # ---------------------------------------------------------------- sliding windows
 def _pool_fields(rank: int, mean: bool, flags: bool = True) -> list[Field]:
     fields = [
-        integers("pool_size", doc="size of the window"), integers("strides", (1,) * rank, "steps of the window"),
+        integers("pool_size", doc="size of the window"),
+        integers("strides", (1,) * rank, "steps of the window"),
         integers("dilation", (1,) * rank, "distance of the taps of the window"),
         integers("padding", (0,) * rank, "padding: both sides alike, or all befores then all afters"),
-        text("layout", _LAYOUTS[rank], "layout of data and result"), text("out_layout", "", "layout of the result, as `layout`"),
+        text("layout", _LAYOUTS[rank], "layout of data and result"),
+        text("out_layout", "", "layout of the result, as `layout`"),
         boolean("ceil_mode", False, "whether a last window may reach beyond the padding"),
-    ]  # fmt: skip
+    ]
     return [*fields, boolean("count_include_pad", False, "whether padding counts in the mean")] if mean else fields
 
 
@@ -73,7 +51,7 @@ def pool_relation(rank: int, name: str) -> Relation:
         check_positive(pool_size=attrs.pool_size, strides=attrs.strides, dilation=attrs.dilation)
         before, after = split_padding(attrs.padding, rank)
         shape = list(data.shape)
-        for i, axis in enumerate(_axes(attrs, shape, rank, name)):
+        for i, axis in enumerate(layout_axes(attrs.layout, shape, rank, name)):
             window = (attrs.pool_size[i], attrs.strides[i], before[i], after[i], attrs.dilation[i])
             shape[axis] = window_size(shape[axis], *window, ceil=attrs.ceil_mode, axis=i)
         return TensorType(tuple(shape), data.dtype)
@@ -85,7 +63,7 @@ class Plan:
     """The numbers of one pooling of one array: axes, padding with what `ceil_mode` adds, and the windows per axis."""
 
     def __init__(self, attrs: Any, shape: Sequence[int], rank: int, name: str) -> None:
-        self.axes = _axes(attrs, shape, rank, name)
+        self.axes = layout_axes(attrs.layout, shape, rank, name)
         self.before, after = split_padding(attrs.padding, rank)
         self.lengths = tuple(shape[a] for a in self.axes)
         self.window, self.strides, self.dilation = attrs.pool_size, attrs.strides, attrs.dilation
@@ -109,7 +87,9 @@ class Plan:
         """Return the number of data elements in each window, shaped to broadcast against the result."""
         made: Any = 1
         for i, axis in enumerate(self.axes):
-            counts = pooling.window_counts(self.lengths[i], self.window[i], self.strides[i], self.dilation[i], self.before[i], self.counts[i])
+            counts = pooling.window_counts(
+                self.lengths[i], self.window[i], self.strides[i], self.dilation[i], self.before[i], self.counts[i]
+            )
             made = made * counts.reshape([-1 if j == axis else 1 for j in range(rank)])
         return made
 
@@ -140,22 +120,51 @@ def _pool_face(name: str, rank: int, mean: bool) -> Callable[..., Any]:
     one, zero = ((1,) * rank, (0,) * rank)
 
     def build(data: Any, pool_size: Any, strides: Any, dilation: Any, padding: Any, rest: dict[str, Any]) -> Any:
-        values = {"pool_size": per_axis(pool_size, rank), "strides": per_axis(strides, rank), "dilation": per_axis(dilation, rank)}
+        values = {
+            "pool_size": per_axis(pool_size, rank),
+            "strides": per_axis(strides, rank),
+            "dilation": per_axis(dilation, rank),
+        }
         return make_call(Op.get(name), (data,), {**values, "padding": full_padding(padding, rank), **rest})
 
     def max_face(
-        data: Any, pool_size: Any = one, strides: Any = one, dilation: Any = one, padding: Any = zero, layout: str = _LAYOUTS[rank],
-        out_layout: str = "", ceil_mode: bool = False,
-    ) -> Any:  # fmt: skip
+        data: Any,
+        pool_size: Any = one,
+        strides: Any = one,
+        dilation: Any = one,
+        padding: Any = zero,
+        layout: str = _LAYOUTS[rank],
+        out_layout: str = "",
+        ceil_mode: bool = False,
+    ) -> Any:
         """Return the maximum of each window."""
-        return build(data, pool_size, strides, dilation, padding, {"layout": layout, "out_layout": out_layout, "ceil_mode": ceil_mode})
+        return build(
+            data,
+            pool_size,
+            strides,
+            dilation,
+            padding,
+            {"layout": layout, "out_layout": out_layout, "ceil_mode": ceil_mode},
+        )
 
     def avg_face(
-        data: Any, pool_size: Any = one, strides: Any = one, dilation: Any = one, padding: Any = zero, layout: str = _LAYOUTS[rank],
-        out_layout: str = "", ceil_mode: bool = False, count_include_pad: bool = False,
-    ) -> Any:  # fmt: skip
+        data: Any,
+        pool_size: Any = one,
+        strides: Any = one,
+        dilation: Any = one,
+        padding: Any = zero,
+        layout: str = _LAYOUTS[rank],
+        out_layout: str = "",
+        ceil_mode: bool = False,
+        count_include_pad: bool = False,
+    ) -> Any:
         """Return the mean of each window."""
-        rest = {"layout": layout, "out_layout": out_layout, "ceil_mode": ceil_mode, "count_include_pad": count_include_pad}
+        rest = {
+            "layout": layout,
+            "out_layout": out_layout,
+            "ceil_mode": ceil_mode,
+            "count_include_pad": count_include_pad,
+        }
         return build(data, pool_size, strides, dilation, padding, rest)
 
     return avg_face if mean else max_face
@@ -165,11 +174,21 @@ def _declare_pool(rank: int, mean: bool) -> Op:
     name = f"nn.{'avg' if mean else 'max'}_pool{rank}d"
     kernel = partial(_avg_kernel if mean else _max_kernel, rank, name)
     lists = f"pool_size={[2] * rank}, strides={[2] * rank}"
-    doc = f"The {'mean' if mean else 'maximum'} of each window sliding over {rank} spatial ax{'e' if rank > 1 else 'i'}s."
+    doc = (
+        f"The {'mean' if mean else 'maximum'} of each window sliding over {rank} spatial ax{'e' if rank > 1 else 'i'}s."
+    )
     return operator(
-        name, ("data",), attrs=pool_attrs(rank, mean), relation=pool_relation(rank, name), pattern=OpPattern.OUT_ELEMWISE_FUSABLE, level=2,
-        face=_pool_face(name, rank, mean), example=f"{name}(%x, {lists})", doc=doc,
-    )(kernel)  # fmt: skip
+        name,
+        ("data",),
+        attrs=pool_attrs(rank, mean),
+        relation=pool_relation(rank, name),
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        level=2,
+        warns=True,
+        face=_pool_face(name, rank, mean),
+        example=f"{name}(%x, {lists})",
+        doc=doc,
+    )(kernel)
 
 
 max_pool1d, max_pool2d, max_pool3d = (_declare_pool(rank, False) for rank in (1, 2, 3))
@@ -181,7 +200,7 @@ def _global_type(name: str, types: Sequence[Type], attrs: Any, reporter: Reporte
     data = tensor(types, 0, "data")
     if data is None:
         return None
-    axes = _axes(attrs, data.shape, 2, name)
+    axes = layout_axes(attrs.layout, data.shape, 2, name)
     return TensorType(tuple(1 if i in axes else d for i, d in enumerate(data.shape)), data.dtype)
 
 
@@ -198,14 +217,25 @@ def global_max(attrs: Any, data: Any, *, out: Any = None) -> Any:
     return _store(data.max(axis=axes, keepdims=True, initial=pooling.lowest(data.dtype)), data, out)
 
 
-_GlobalPool = attrs("GlobalPool2DAttrs", text("layout", "NCHW", "layout of data and result"), text("out_layout", "", "layout of the result, as `layout`"))
+_GlobalPool = attrs(
+    "GlobalPool2DAttrs",
+    text("layout", "NCHW", "layout of data and result"),
+    text("out_layout", "", "layout of the result, as `layout`"),
+)
 
 
 def _declare_global(name: str, kernel: Callable[..., Any], precision: Precision) -> Op:
     return operator(
-        name, ("data",), attrs=_GlobalPool, relation=partial(_global_type, name), pattern=OpPattern.OUT_ELEMWISE_FUSABLE, precision=precision,
-        level=2, example=f"{name}(%x)",
-    )(kernel)  # fmt: skip
+        name,
+        ("data",),
+        attrs=_GlobalPool,
+        relation=partial(_global_type, name),
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        precision=precision,
+        level=2,
+        warns=True,
+        example=f"{name}(%x)",
+    )(kernel)
 
 
 global_avg_pool2d = _declare_global("nn.global_avg_pool2d", global_avg, Precision.NEVER)
@@ -218,7 +248,9 @@ def _adaptive_counts(attrs: Any, lengths: Sequence[Any], rank: int, name: str) -
         return tuple(lengths)
     counts = attrs.output_size * rank if len(attrs.output_size) == 1 else attrs.output_size
     if len(counts) != rank:
-        raise RelationError(Diagnostic(f"{name}: output_size has {len(counts)} numbers", expected=f"{rank}, one for all, or none"))
+        raise RelationError(
+            Diagnostic(f"{name}: output_size has {len(counts)} numbers", expected=f"{rank}, one for all, or none")
+        )
     check_positive(output_size=counts)
     return tuple(counts)
 
@@ -228,19 +260,23 @@ def _adaptive_type(rank: int, name: str, types: Sequence[Type], attrs: Any, repo
     if data is None:
         return None
     shape: list[Any] = list(data.shape)
-    axes = _axes(attrs, shape, rank, name)
+    axes = layout_axes(attrs.layout, shape, rank, name)
     for axis, count in zip(axes, _adaptive_counts(attrs, [shape[a] for a in axes], rank, name), strict=True):
         shape[axis] = count
     return TensorType(tuple(shape), data.dtype)
 
 
 def _adaptive_max(rank: int, name: str, attrs: Any, data: Any, *, out: Any = None) -> Any:
-    axes = _axes(attrs, data.shape, rank, name)
-    return _store(pooling.adaptive(data, axes, _adaptive_counts(attrs, [data.shape[a] for a in axes], rank, name), np.maximum), data, out)
+    axes = layout_axes(attrs.layout, data.shape, rank, name)
+    return _store(
+        pooling.adaptive(data, axes, _adaptive_counts(attrs, [data.shape[a] for a in axes], rank, name), np.maximum),
+        data,
+        out,
+    )
 
 
 def _adaptive_avg(rank: int, name: str, attrs: Any, data: Any, *, out: Any = None) -> Any:
-    axes = _axes(attrs, data.shape, rank, name)
+    axes = layout_axes(attrs.layout, data.shape, rank, name)
     counts = _adaptive_counts(attrs, [data.shape[a] for a in axes], rank, name)
     total = pooling.adaptive(data.astype(pooling.sum_dtype(data.dtype), copy=False), axes, counts, np.add)
     sizes: Any = 1
@@ -259,18 +295,29 @@ def _declare_adaptive(rank: int, mean: bool) -> Op:
 
     face.__name__, face.__qualname__ = name[3:], name[3:]
     doc = (
-        f"The {'mean' if mean else 'maximum'} over `output_size` windows an axis, which cover the data: window i reaches from "
-        "floor(i * length / count) to ceil((i + 1) * length / count)."
+        f"The {'mean' if mean else 'maximum'} over `output_size` windows an axis, which cover the data: window i "
+        "reaches from floor(i * length / count) to ceil((i + 1) * length / count)."
     )
     face.__doc__ = doc
     record = attrs(
-        f"AdaptivePool{rank}DAttrs", integers("output_size", (), "windows along each axis, none to keep the size"),
-        text("layout", _LAYOUTS[rank], "layout of data and result"), text("out_layout", "", "layout of the result, as `layout`"),
-    )  # fmt: skip
+        f"AdaptivePool{rank}DAttrs",
+        integers("output_size", (), "windows along each axis, none to keep the size"),
+        text("layout", _LAYOUTS[rank], "layout of data and result"),
+        text("out_layout", "", "layout of the result, as `layout`"),
+    )
     return operator(
-        name, ("data",), attrs=record, relation=partial(_adaptive_type, rank, name), pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-        precision=Precision.NEVER if mean else Precision.FOLLOW, level=10, face=face, example=f"{name}(%x, output_size={[2] * rank})", doc=doc,
-    )(partial(_adaptive_avg if mean else _adaptive_max, rank, name))  # fmt: skip
+        name,
+        ("data",),
+        attrs=record,
+        relation=partial(_adaptive_type, rank, name),
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        precision=Precision.NEVER if mean else Precision.FOLLOW,
+        level=10,
+        warns=True,
+        face=face,
+        example=f"{name}(%x, output_size={[2] * rank})",
+        doc=doc,
+    )(partial(_adaptive_avg if mean else _adaptive_max, rank, name))
 
 
 adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (_declare_adaptive(rank, False) for rank in (1, 2, 3))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.op.nn.arithmetic import is_float
+from passlab.op.dtypes import is_float
 
 
 def lowest(dtype: Any) -> Any:
@@ -50,9 +50,19 @@ def _sweep(x: Any, axis: int, window: int, stride: int, dilation: int, count: in
     return made
 
 
-def sweep_windows(x: Any, axes: Sequence[int], windows: Sequence[int], strides: Sequence[int], dilation: Sequence[int], counts: Sequence[int], join: Any) -> Any:
+def sweep_windows(
+    x: Any,
+    axes: Sequence[int],
+    windows: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    counts: Sequence[int],
+    join: Any,
+) -> Any:
     """Join the elements of every window over `axes` of the padded `x`; the last axis first, where it is cheapest."""
-    for axis, window, stride, step, count in sorted(zip(axes, windows, strides, dilation, counts, strict=True), key=lambda p: -p[0]):
+    for axis, window, stride, step, count in sorted(
+        zip(axes, windows, strides, dilation, counts, strict=True), key=lambda p: -p[0]
+    ):
         x = _sweep(x, axis, window, stride, step, count, join)
     return x
 
@@ -78,7 +88,7 @@ def sum_dtype(dtype: Any) -> Any:
 
 
 def adaptive_spans(length: int, count: int) -> list[tuple[int, int]]:
-    """Return the (start, end) of the `count` windows that cover an axis: floor(i * length / count) and the ceiling after."""
+    """Return the (start, end) of `count` windows covering an axis: floor(i * length / count), and the ceiling after."""
     return [(i * length // count, -(-(i + 1) * length // count)) for i in range(count)]
 
 

@@ -26,14 +26,22 @@ def full_padding(padding: Any, rank: int) -> tuple[int, ...]:
         return values * 2
     if len(values) == 2 * rank:
         return values
-    raise AttrsError(Diagnostic(f"padding has {len(values)} numbers", expected=f"1, {rank} or {2 * rank}", found=str(list(values))))
+    raise AttrsError(
+        Diagnostic(f"padding has {len(values)} numbers", expected=f"1, {rank} or {2 * rank}", found=str(list(values)))
+    )
 
 
 def check_lengths(rank: int, **lists: Sequence[int] | None) -> None:
     """Raise `RelationError` unless each list has one number for each of `rank` axes."""
     for name, values in lists.items():
         if values is not None and len(values) != rank:
-            raise RelationError(Diagnostic(f"{name} has {len(values)} numbers", expected=f"{rank}, one for each spatial axis", found=str(list(values))))
+            raise RelationError(
+                Diagnostic(
+                    f"{name} has {len(values)} numbers",
+                    expected=f"{rank}, one for each spatial axis",
+                    found=str(list(values)),
+                )
+            )
 
 
 def check_positive(**lists: Sequence[int] | None) -> None:
@@ -52,7 +60,9 @@ def split_padding(padding: Sequence[int], rank: int) -> tuple[tuple[int, ...], t
     return full[:rank], full[rank:]
 
 
-def window_size(size: Dim, window: Dim, stride: int, before: int, after: int, dilation: int, *, ceil: bool = False, axis: int = 0) -> Dim:
+def window_size(
+    size: Dim, window: Dim, stride: int, before: int, after: int, dilation: int, *, ceil: bool = False, axis: int = 0
+) -> Dim:
     """Return how many windows fit along one axis: `?` and symbolic sizes stay as they are.
 
     Raises `RelationError` when the window is larger than the padded axis.
@@ -63,8 +73,11 @@ def window_size(size: Dim, window: Dim, stride: int, before: int, after: int, di
     if room < 0:
         raise RelationError(
             Diagnostic(
-                f"the window is larger than spatial axis {axis}", expected=f"at most {size + before + after} (the size {size} and its padding)",
-                found=f"{(window - 1) * dilation + 1}", hint="pad the data or use a smaller window",
-            ), 0,
-        )  # fmt: skip
+                f"the window is larger than spatial axis {axis}",
+                expected=f"at most {size + before + after} (the size {size} and its padding)",
+                found=f"{(window - 1) * dilation + 1}",
+                hint="pad the data or use a smaller window",
+            ),
+            0,
+        )
     return (room + stride - 1 if ceil else room) // stride + 1

@@ -1,0 +1,145 @@
+"""Resampling of arrays along one axis at a time: where each new element lies, and how its neighbours make its value.
+
+The coordinates follow the ONNX operator Resize. This file knows arrays, not operators or layouts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from passlab.op.dtypes import is_float
+
+METHODS = ("nearest_neighbor", "linear", "cubic")
+COORDINATES = (
+    "half_pixel",
+    "align_corners",
+    "asymmetric",
+    "pytorch_half_pixel",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+)
+ROUNDINGS = ("", "round", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+_EPSILON = np.float32(1e-5)
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How elements are found and mixed; `alpha` and `exclude`: the cubic's coefficient and border."""
+
+    method: str
+    coordinates: str
+    rounding: str = ""
+    alpha: float = -0.5
+    exclude: bool = False
+    fill: float = 0.0
+
+
+def positions(scheme: Scheme, length: int, count: int, start: float = 0.0, end: float = 1.0) -> Any:
+    """Return where on an axis of `length` elements each of `count` new ones lies, as float32."""
+    f = np.float32
+    new = np.arange(count, dtype=f)
+    scale = f(length) / f(max(count, 1))
+    mode = scheme.coordinates
+    if mode == "half_pixel" or (mode == "pytorch_half_pixel" and count > 1):
+        return (new + f(0.5)) * scale - f(0.5)
+    if mode == "pytorch_half_pixel":
+        return np.zeros(count, f)
+    if mode == "align_corners":
+        return f(length - 1) / f(max(count - 1, 1)) * new
+    if mode == "tf_half_pixel_for_nn":
+        return (new + f(0.5)) * scale
+    if mode == "tf_crop_and_resize":
+        if count > 1:
+            return f(start) * f(length - 1) + new * (f(end) - f(start)) * f(length - 1) / f(count - 1)
+        return np.full(count, f(0.5) * (f(start) + f(end)) * f(length - 1))
+    if scheme.method == "nearest_neighbor" and length and count % length == 0:
+        return (np.arange(count) // (count // length)).astype(f)
+    return scale * new
+
+
+def nearest(scheme: Scheme, at: Any) -> Any:
+    """Return the index of the element nearest to each position, by the scheme's rule for halves."""
+    rule = scheme.rounding or ("round" if scheme.coordinates == "align_corners" else "floor")
+    if rule == "round":
+        found = np.trunc(at + np.copysign(np.float32(0.5), at))
+    elif rule == "round_prefer_floor":
+        found = np.ceil(at - np.float32(0.5))
+    elif rule == "round_prefer_ceil":
+        found = np.floor(at + np.float32(0.5))
+    elif rule == "floor":
+        found = np.floor(at + _EPSILON)
+    else:
+        found = np.ceil(at - _EPSILON)
+    return found.astype(np.int64)
+
+
+def cubic_weights(part: Any, alpha: float) -> list[Any]:
+    """Return the weights of the four neighbours of a position `part` of the way from the second to the third.
+
+    See Keys, "Cubic convolution interpolation for digital image processing" (1981).
+    """
+    a, t = np.float32(alpha), part
+    t2, t3 = t * t, t * t * t
+    return [
+        a * (t3 - 2 * t2 + t),
+        (a + 2) * t3 - (a + 3) * t2 + 1,
+        -(a + 2) * t3 + (2 * a + 3) * t2 - a * t,
+        -a * t3 + a * t2,
+    ]
+
+
+def taps(scheme: Scheme, length: int, at: Any) -> list[tuple[Any, Any]]:
+    """Return (indices, weights) of the elements each position is mixed from; the weight None is a plain copy."""
+
+    def inside(index: Any) -> Any:
+        return np.clip(index, 0, length - 1)
+
+    if scheme.method == "nearest_neighbor":
+        return [(inside(nearest(scheme, at)), None)]
+    low = np.floor(at)
+    index, part = low.astype(np.int64), at - low
+    if scheme.method == "linear":
+        return [(inside(index), 1 - part), (inside(index + 1), part)]
+    weights = cubic_weights(part, scheme.alpha)
+    if scheme.exclude:
+        outside = [(index - 1 + i < 0) | (index - 1 + i >= length) for i in range(4)]
+        weights = [np.where(out, np.float32(0), w) for out, w in zip(outside, weights, strict=True)]
+        total = sum(weights)
+        weights = [w / total for w in weights]
+    return [(inside(index - 1 + i), w) for i, w in enumerate(weights)]
+
+
+def mix(x: Any, axis: int, scheme: Scheme, at: Any) -> Any:
+    """Return `x` with the axis `axis` resampled at the positions `at`; sums are in float32, or wider when `x` is."""
+    parts = taps(scheme, x.shape[axis], at)
+    if parts[0][1] is None:
+        return x.take(parts[0][0], axis=axis)
+    wide = x if x.dtype.itemsize >= 4 and is_float(x.dtype) else x.astype(np.float32)
+    shape = [-1 if i == axis else 1 for i in range(x.ndim)]
+    made: Any = None
+    for index, weight in parts:
+        term = wide.take(index, axis=axis)
+        term *= weight.reshape(shape)
+        made = term if made is None else np.add(made, term, out=made)
+    return made
+
+
+def resample(x: Any, axes: tuple[int, ...], sizes: tuple[int, ...], scheme: Scheme, roi: Any, dtype: Any) -> Any:
+    """Return `x` resampled to `sizes` along `axes`, in `dtype`.
+
+    `roi` gives, for "tf_crop_and_resize", the start and end of the region on each axis in units of its length; what
+    lies outside the data is then `scheme.fill`.
+    """
+    made, outside = x, []
+    for i in reversed(range(len(axes))):
+        start, end = (roi[i], roi[i + len(axes)]) if roi else (0.0, 1.0)
+        at = positions(scheme, x.shape[axes[i]], sizes[i], start, end)
+        made = mix(made, axes[i], scheme, at)
+        outside.append((axes[i], (at < 0) | (at > x.shape[axes[i]] - 1)))
+    if scheme.coordinates == "tf_crop_and_resize":
+        for axis, beyond in outside:
+            made[(slice(None),) * axis + (beyond,)] = scheme.fill
+    return made.astype(dtype, copy=False)

@@ -1,0 +1,158 @@
+"""Enlarging images by a factor: `nn.upsampling` and `nn.upsampling3d`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passlab.errors import Diagnostic, RelationError
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import Shape, TensorType, Type
+from passlab.op.declare import make_call, operator
+from passlab.op.fields import attrs, boolean, number, text
+from passlab.op.nn.activation import finish
+from passlab.op.nn.layouts import layout_axes
+from passlab.op.nn.resample import COORDINATES, Scheme, resample
+from passlab.op.relations import tensor
+
+UPSAMPLING = ("nearest_neighbor", "bilinear", "bicubic")
+UPSAMPLING3D = ("nearest_neighbor", "trilinear")
+_METHOD = {
+    "nearest_neighbor": "nearest_neighbor",
+    "bilinear": "linear",
+    "trilinear": "linear",
+    "bicubic": "cubic",
+}
+
+
+def scaled_shape(shape: Shape, axes: Sequence[int], scales: Sequence[float], name: str) -> Shape:
+    """Return `shape` with sizes times scales, rounded. Raises `RelationError` for a scale that is not positive."""
+    made = list(shape)
+    for axis, scale in zip(axes, scales, strict=True):
+        if not 0 < scale < float("inf"):
+            raise RelationError(Diagnostic(f"{name}: the scale must be positive", found=str(scale)))
+        dim = made[axis]
+        if isinstance(dim, int):
+            made[axis] = int(dim * scale + 0.5)
+    return tuple(made)
+
+
+def _scales(attrs: Any) -> tuple[float, ...]:
+    names = ("scale_d", "scale_h", "scale_w")
+    return tuple(attrs[name] for name in names if name in attrs)
+
+
+def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    scales = _scales(attrs)
+    name = "nn.upsampling" if len(scales) == 2 else "nn.upsampling3d"
+    axes = layout_axes(attrs.layout, data.shape, len(scales), name)
+    return TensorType(scaled_shape(data.shape, axes, scales, name), data.dtype)
+
+
+def upsampling_scheme(attrs: Any) -> Scheme:
+    """Return how an upsampling operator finds and mixes elements."""
+    if "align_corners" in attrs:
+        return Scheme(_METHOD[attrs.method], "align_corners" if attrs.align_corners else "asymmetric")
+    return Scheme(_METHOD[attrs.method], attrs.coordinate_transformation_mode)
+
+
+def upsample(attrs: Any, data: Any, scales: Sequence[float], name: str, out: Any) -> Any:
+    """Enlarge `data` along the spatial axes of its layout."""
+    axes = layout_axes(attrs.layout, data.shape, len(scales), name)
+    shape = scaled_shape(data.shape, axes, scales, name)
+    sizes: Any = tuple(shape[a] for a in axes)
+    return finish(resample(data, axes, sizes, upsampling_scheme(attrs), None, data.dtype), data.dtype, out)
+
+
+def upsampling_face(
+    data: Any,
+    scale_h: float = 1,
+    scale_w: float = 1,
+    layout: str = "NCHW",
+    method: str = "nearest_neighbor",
+    align_corners: bool = False,
+) -> Any:
+    """Return `data` enlarged by `scale_h` and `scale_w`."""
+    values = {
+        "scale_h": scale_h,
+        "scale_w": scale_w,
+        "layout": layout,
+        "method": method,
+        "align_corners": align_corners,
+    }
+    return make_call(Op.get("nn.upsampling"), (data,), values)
+
+
+def upsampling3d_face(
+    data: Any,
+    scale_d: float = 1,
+    scale_h: float = 1,
+    scale_w: float = 1,
+    layout: str = "NCDHW",
+    method: str = "nearest_neighbor",
+    coordinate_transformation_mode: str = "half_pixel",
+) -> Any:
+    """Return `data` enlarged by `scale_d`, `scale_h` and `scale_w`."""
+    values = {
+        "scale_d": scale_d,
+        "scale_h": scale_h,
+        "scale_w": scale_w,
+        "layout": layout,
+        "method": method,
+        "coordinate_transformation_mode": coordinate_transformation_mode,
+    }
+    return make_call(Op.get("nn.upsampling3d"), (data,), values)
+
+
+UpSamplingAttrs = attrs(
+    "UpSamplingAttrs",
+    number("scale_h", doc="factor of the height"),
+    number("scale_w", doc="factor of the width"),
+    text("layout", "NCHW", "layout of data and result"),
+    text("method", "nearest_neighbor", "how new elements are made", choices=UPSAMPLING),
+    boolean("align_corners", False, "whether the corners of data and result coincide"),
+)
+UpSampling3DAttrs = attrs(
+    "UpSampling3DAttrs",
+    number("scale_d", doc="factor of the depth"),
+    number("scale_h", doc="factor of the height"),
+    number("scale_w", doc="factor of the width"),
+    text("layout", "NCDHW", "layout of data and result"),
+    text("method", "nearest_neighbor", "how new elements are made", choices=UPSAMPLING3D),
+    text("coordinate_transformation_mode", "half_pixel", "where new elements lie", choices=COORDINATES),
+)
+
+
+@operator(
+    "nn.upsampling",
+    ("data",),
+    attrs=UpSamplingAttrs,
+    relation=_type,
+    pattern=OpPattern.INJECTIVE,
+    level=2,
+    warns=True,
+    face=upsampling_face,
+    example="nn.upsampling(%x, scale_h=2f, scale_w=2f)",
+)
+def upsampling(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """Enlarge images, repeating elements or interpolating between them."""
+    return upsample(attrs, data, (attrs.scale_h, attrs.scale_w), "nn.upsampling", out)
+
+
+@operator(
+    "nn.upsampling3d",
+    ("data",),
+    attrs=UpSampling3DAttrs,
+    relation=_type,
+    pattern=OpPattern.INJECTIVE,
+    level=2,
+    warns=True,
+    face=upsampling3d_face,
+    example="nn.upsampling3d(%x, scale_d=2f, scale_h=2f, scale_w=2f)",
+)
+def upsampling3d(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """Enlarge volumes, repeating elements or interpolating between them."""
+    return upsample(attrs, data, (attrs.scale_d, attrs.scale_h, attrs.scale_w), "nn.upsampling3d", out)
