@@ -26,10 +26,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.sequential import Sequential
 
-_RECORDING = (
-    "passlab.lab.recording",
-    "Recording",
-)  # stands above instruments: named here as text, loaded when asked for
+_RECORDING = ("passlab.lab.recording", "Recording")  # stands above instruments, so it is loaded when asked for
 _KINDS: tuple[tuple[type, str], ...] = ((Sequential, "sequential"), (ModulePass, "module"), (FunctionPass, "function"))
 
 

@@ -1,4 +1,4 @@
-"""How long each pass took: `PassTimingInstrument`, a tree of passes with their times, in TVM's format and as a table."""
+"""How long each pass took: `PassTimingInstrument`, as a tree in the format of TVM and as a table."""
 
 from __future__ import annotations
 

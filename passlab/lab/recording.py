@@ -59,7 +59,7 @@ class Recording:
     @property
     def last(self) -> IRModule:
         """The program at the end; after a failure, as far as it had come."""
-        return self.runs[-1].after if self.runs else self.input
+        return self.steps[-1].after
 
     @property
     def output(self) -> IRModule:
@@ -123,9 +123,10 @@ class Recording:
         changed: bool | None = None,
         predicate: Callable[[Event], Any] | None = None,
     ) -> list[Event]:
-        """Return the events for which everything asked holds: passes that changed how often the operator `op` is called,
+        """Return the events for which everything asked holds.
 
-        that have a name or status, changed the program or not, or satisfy a predicate over events.
+        `op`: the pass changed how often that operator is called. `name`, `status`, `changed`: those of the event.
+        `predicate`: a function of the event.
         """
         found = self.events[1:]
         if name is not None:
@@ -139,7 +140,10 @@ class Recording:
         return [e for e in found if predicate(e)] if predicate is not None else found
 
     def first(self, predicate: Predicate) -> Event | None:
-        """Return the first step (the input included) after which a predicate over modules holds, innermost pass, or None."""
+        """Return the first step after which a predicate over modules holds, or the pass inside it that made it hold.
+
+        The input counts as a step. None when it never holds.
+        """
         holds = _remembered(predicate)
         event = next((step for step in self.steps if holds(step.after)), None)
         while event is not None and event.children and event.status != "input" and not holds(event.before):
@@ -160,7 +164,7 @@ class Recording:
         return Provenance(self.events)
 
     def blame(self, mod: IRModule | None = None) -> Table:
-        """Return for each node of a module (the last, unless given) the pass that made it and the node it was made from."""
+        """Return for each node of a module (the last, unless given) the pass that made it, and from which node."""
         return self.provenance.blame(self.last if mod is None else mod)
 
     def biography(self, node: Expr) -> Biography:

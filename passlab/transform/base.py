@@ -160,7 +160,7 @@ class ModulePass(Pass):
 
     def _run(self, run: PassRun) -> IRModule:
         run.diagnostics = DiagnosticContext(run.module)
-        given = run.module.snapshot()
+        given = run.partial = run.module.snapshot()
         result = self.transform_module(given, run.context)
         if not isinstance(result, IRModule):
             raise _wrong_result(self, "IRModule", result)
