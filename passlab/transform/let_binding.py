@@ -305,9 +305,10 @@ def _operates_on_atoms(value: Expr, tails: list[Expr]) -> bool:
         cond, *arms = evaluation_children(value)
         tails += arms
         return is_atom(cond)
-    inner = pinned(value)
-    if inner is not None:
-        return type(inner) not in (Let, If, Match, Function) and _operates_on_atoms(inner, tails)
+    while (inner := pinned(value)) is not None:
+        if type(inner) in (Let, If, Match, Function):
+            return False
+        value = inner
     return all(is_atom(part) for part in evaluation_children(value))
 
 

@@ -20,6 +20,11 @@ class Source:
     text: str
     tree: ast.Module
 
+    @functools.cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Every node of the tree: one walk for all rules."""
+        return list(ast.walk(self.tree))
+
     def at(self, node: ast.AST) -> str:
         """Where `node` stands, in the form that editors and terminals make clickable."""
         return f"{self.path}:{getattr(node, 'lineno', 1)}"
@@ -49,6 +54,6 @@ def scripts() -> tuple[Path, ...]:
                         for path in folder.rglob(suffix)))
 
 
-def functions(tree: ast.Module) -> Iterator[FunctionNode]:
+def functions(source: Source) -> Iterator[FunctionNode]:
     """Every function of a file, methods and nested functions included."""
-    return (node for node in ast.walk(tree) if isinstance(node, FunctionNode))
+    return (node for node in source.nodes if isinstance(node, FunctionNode))

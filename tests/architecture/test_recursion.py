@@ -19,11 +19,14 @@ from tests.architecture.sources import FunctionNode, Source, parse, python_sourc
 MAY_RECURSE: dict[str, str] = {
     "passlab/evaluate/arguments.py: _fitted": "tuples of arguments, as deep as the caller typed them",
     "passlab/evaluate/operators.py: _arrays": "the result of one kernel: an array, or a tuple of arrays",
-    "passlab/ir/attrs.py: as_value": "as deep as attrs.VALUE_DEPTH",
-    "passlab/ir/attrs.py: same_values": "stored values are at most attrs.VALUE_DEPTH deep",
-    "passlab/ir/attrs.py: value_hash": "stored values are at most attrs.VALUE_DEPTH deep",
-    "passlab/ir/forms.py: value_token": "stored values are at most attrs.VALUE_DEPTH deep",
+    "passlab/ir/attrs.py: as_value": "attrs.VALUE_DEPTH",
+    "passlab/ir/attrs.py: same_values": "stored values: attrs.VALUE_DEPTH",
+    "passlab/ir/attrs.py: value_hash": "stored values: attrs.VALUE_DEPTH",
+    "passlab/ir/forms.py: value_token": "stored values: attrs.VALUE_DEPTH",
     "passlab/op/declare.py: as_expr": "lists of expressions in one Python call, as deep as its author typed them",
+    "passlab/transform/pipeline.py: _Parser.items": "limits.pipeline_nesting",
+    "passlab/transform/pipeline.py: _Parser.value": "limits.pipeline_nesting",
+    "passlab/transform/pipeline.py: as_pass": "lists of passes, as deep as the caller typed them",
 }
 
 

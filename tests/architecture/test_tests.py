@@ -14,7 +14,7 @@ def is_raises(item: ast.withitem) -> bool:
 
 def unreached_assertions(source: Source) -> list[str]:
     found = []
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.With) and any(is_raises(item) for item in node.items):
             found += [source.at(inner) for statement in node.body[1:] for inner in ast.walk(statement)
                       if isinstance(inner, ast.Assert)]
