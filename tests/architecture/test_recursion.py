@@ -22,8 +22,6 @@ MAY_RECURSE: dict[str, str] = {
     "passlab/ir/attrs.py: as_value": "attrs.VALUE_DEPTH",
     "passlab/ir/attrs.py: same_values": "stored values: attrs.VALUE_DEPTH",
     "passlab/ir/attrs.py: value_hash": "stored values: attrs.VALUE_DEPTH",
-    "passlab/ir/comparison.py: Comparison.value": "stored values: attrs.VALUE_DEPTH",
-    "passlab/ir/digest.py: structural_hash": "a module, its functions and data types, their constructors: three",
     "passlab/ir/forms.py: value_token": "stored values: attrs.VALUE_DEPTH",
     "passlab/op/declare.py: as_expr": "lists of expressions in one Python call, as deep as its author typed them",
     "passlab/transform/pipeline.py: _Parser.items": "limits.pipeline_nesting",
