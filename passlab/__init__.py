@@ -2,3 +2,42 @@
 
 This module only names the public interface; every name is loaded on first use.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from passlab.faces import face
+
+if TYPE_CHECKING:
+    from passlab.devices import Device, Target, VirtualDevice, cpu, cuda, device, gpu
+    from passlab.errors import PasslabError
+    from passlab.ir.equal import assert_structural_equal, structural_equal, structural_hash
+    from passlab.ir.module import IRModule
+    from passlab.relay.reading import parse, parse_expr
+
+__version__ = "0.1.0"
+
+_NAMES = {
+    **{room: f"passlab.{room}" for room in (
+        "analysis", "devices", "display", "errors", "evaluate", "executor", "frontend", "infer", "instrument", "ir",
+        "lab", "limits", "notebook", "op", "pattern", "relay", "testing", "text", "transform", "vm",
+    )},
+    **{name: f"passlab.devices:{name}" for name in ("Device", "Target", "VirtualDevice")},
+    **{name: f"passlab.devices:{name}" for name in ("cpu", "cuda", "device", "gpu")},
+    **{name: f"passlab.relay.reading:{name}" for name in ("fromtext", "parse", "parse_expr")},
+    **{name: f"passlab.ir.equal:{name}" for name in ("assert_structural_equal", "structural_equal", "structural_hash")},
+    "IRModule": "passlab.ir.module:IRModule",
+    "PasslabError": "passlab.errors:PasslabError",
+    "Recording": "passlab.lab.recording:Recording",
+    "diff": "passlab.lab.diff:diff",
+    "record": "passlab.lab.recording:record",
+    "load_ipython_extension": "passlab.notebook:load_ipython_extension",
+    "unload_ipython_extension": "passlab.notebook:unload_ipython_extension",
+}  # fmt: skip
+__all__ = [
+    "Device", "IRModule", "PasslabError", "Target", "VirtualDevice", "assert_structural_equal", "cpu", "cuda", "device",
+    "gpu", "parse", "parse_expr", "structural_equal", "structural_hash",
+]  # fmt: skip
+
+__getattr__, __dir__ = face(__name__, _NAMES)

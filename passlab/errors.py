@@ -159,6 +159,12 @@ class StructureError(DiagnosticError, ValueError):
     __str__ = PasslabError.__str__
 
 
+class UnknownNameError(PasslabError, AttributeError):
+    """A module of passlab has no such name."""
+
+    __str__ = PasslabError.__str__
+
+
 class OpNotFoundError(DiagnosticError, KeyError):
     """No operator has this name."""
 

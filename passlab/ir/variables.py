@@ -1,13 +1,16 @@
-"""Which variables a program binds, and which it leaves free.
+"""Which variables a program binds, which it leaves free, and putting expressions in their place.
 
 As in Relay the question is one of sets, not of scopes: a variable is free when nothing inside the expression binds it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from passlab.errors import Diagnostic, DiagnosticError
 from passlab.ir.adt import Pattern, pattern_vars
 from passlab.ir.expr import Expr, Function, Let, Match, Var
-from passlab.ir.walk import CHILDREN
+from passlab.ir.walk import CHILDREN, substitute
 
 
 def _collect(root: Expr) -> tuple[dict[Var, None], dict[Var, None]]:
@@ -52,3 +55,33 @@ def bound_vars(expr: Expr | Pattern) -> list[Var]:
 def all_vars(expr: Expr) -> list[Var]:
     """Return every variable of `expr`, bound or free, in order of first encounter."""
     return list(_collect(expr)[0])
+
+
+def bind(expr: Expr, binds: Mapping[Var, Expr]) -> Expr:
+    """Return `expr` with free variables replaced by expressions.
+
+    Of a function its own parameters may be given too: they leave its parameter list, and variables that the expressions
+    bring in become new parameters at its end. Raises `DiagnosticError` for a variable that is bound inside `expr`.
+    """
+    replacements: dict[Expr, Expr] = {var: value for var, value in binds.items()}  # noqa: C416 - widens the key type
+    own = expr.params if isinstance(expr, Function) else ()
+    inner = set(bound_vars(expr)) - set(own)
+    for var in binds:
+        if var in inner:
+            raise DiagnosticError(
+                Diagnostic(
+                    f"%{var.name_hint} is bound inside the expression",
+                    var.span,
+                    hint="only free variables and parameters can be given",
+                )
+            )
+    if not isinstance(expr, Function):
+        return substitute(expr, replacements)
+    body = substitute(expr.body, replacements)
+    params = [p for p in expr.params if p not in binds]
+    if body is expr.body and len(params) == len(expr.params):
+        return expr
+    before = set(free_vars(expr))
+    changed: Function = expr.with_fields(params=tuple(params), body=body)
+    brought = [v for v in free_vars(changed) if v not in before]
+    return changed.with_fields(params=(*params, *brought)) if brought else changed

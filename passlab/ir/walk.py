@@ -248,7 +248,7 @@ def rewrite(
 
 
 def substitute(root: Expr, mapping: dict[Expr, Expr]) -> Expr:
-    """Return `root` with the nodes in `mapping` (variables, mostly) replaced; as they are objects, nothing is captured."""
+    """Return `root` with the nodes in `mapping` (variables, mostly) replaced; nothing is captured."""
     return rewrite(root, replace=dict(mapping)) if mapping else root
 
 

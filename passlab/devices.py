@@ -1,0 +1,129 @@
+"""Devices and targets as light values, so that programs written for other machines read unchanged.
+
+Everything runs on this CPU: any target is accepted, kept and printed back, and means nothing more.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from passlab.errors import Diagnostic, DiagnosticError, did_you_mean
+
+# Relay's numbers of the kinds of devices, which its texts use (`device_type=1`).
+DEVICE_KINDS = {"cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10}
+_KIND_ALIASES = {"gpu": "cuda", "llvm": "cpu", "c": "cpu", "nvptx": "cuda"}
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device by kind and number. Every one stands for this CPU."""
+
+    kind: str = "cpu"
+    device_id: int = 0
+
+    @property
+    def device_type(self) -> int:
+        """Relay's number of the kind."""
+        return DEVICE_KINDS[self.kind]
+
+    @property
+    def exist(self) -> bool:
+        """Whether code for the device can run here; it runs on the CPU."""
+        return True
+
+    def sync(self) -> None:
+        """Wait for the device. Nothing runs behind the caller's back, so there is nothing to wait for."""
+
+    def __str__(self) -> str:
+        return f"{self.kind}({self.device_id})"
+
+    __repr__ = __str__
+
+
+def device(kind: str | int | Device, device_id: int = 0) -> Device:
+    """Return the device of a kind ("cpu", "cuda:1", Relay's number 1). Raises `DiagnosticError` for an unknown kind."""
+    if isinstance(kind, Device):
+        return kind
+    if isinstance(kind, int):
+        name = next((n for n, number in DEVICE_KINDS.items() if number == kind), str(kind))
+    else:
+        words = kind.split()
+        name, _, number = (words[0] if words else "").partition(":")
+        device_id = int(number) if number.isdecimal() else device_id
+        name = _KIND_ALIASES.get(name, name)
+    if name not in DEVICE_KINDS:
+        hint = did_you_mean(name, [*DEVICE_KINDS, *_KIND_ALIASES]) or f"known: {', '.join(DEVICE_KINDS)}"
+        raise DiagnosticError(Diagnostic(f"there is no kind of device `{name}`", hint=hint))
+    return Device(name, device_id)
+
+
+def cpu(device_id: int = 0) -> Device:
+    """Return a CPU device."""
+    return Device("cpu", device_id)
+
+
+def cuda(device_id: int = 0) -> Device:
+    """Return a CUDA device. Programs placed on it run on this CPU."""
+    return Device("cuda", device_id)
+
+
+gpu = cuda
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a program is compiled for: a kind such as "llvm" and its options, as written in Relay's target strings."""
+
+    kind: str = "llvm"
+    options: tuple[tuple[str, str], ...] = field(default=())
+    host: Target | None = None
+
+    @staticmethod
+    def of(target: Any, host: Any = None) -> Target:
+        """Return a target from a target, a string such as "llvm -mcpu=native", a dict with "kind", or None."""
+        made = _parsed(target)
+        return made if host is None else Target(made.kind, made.options, _parsed(host))
+
+    @property
+    def attrs(self) -> dict[str, str]:
+        """The options by name."""
+        return dict(self.options)
+
+    def __str__(self) -> str:
+        return " ".join([self.kind, *(f"-{name}={value}" if value else f"-{name}" for name, value in self.options)])
+
+
+_OPTION = re.compile(r"-+([\w-]+)(?:=(\S*))?\Z")
+
+
+def _parsed(target: Any) -> Target:
+    if target is None:
+        return Target()
+    if isinstance(target, Target):
+        return target
+    if isinstance(target, dict):
+        rest = {k: v for k, v in target.items() if k != "kind"}
+        return Target(str(target.get("kind", "llvm")), tuple((str(k), str(v)) for k, v in rest.items()))
+    if not isinstance(target, str) or not target.split():
+        raise DiagnosticError(
+            Diagnostic("a target is a string such as \"llvm\", a dict or a Target", found=repr(target))
+        )
+    kind, *words = target.split()
+    options = []
+    for word in words:
+        found = _OPTION.match(word)
+        if found is None:
+            raise DiagnosticError(Diagnostic(f"`{word}` is not an option of a target", hint="write it as -name=value"))
+        options.append((found[1], found[2] or ""))
+    return Target(kind, tuple(options))
+
+
+@dataclass(frozen=True)
+class VirtualDevice:
+    """Where a value is meant to live: a device, the target of the code there, and a memory scope."""
+
+    device: Device = field(default_factory=Device)
+    target: Target | None = None
+    memory_scope: str = ""

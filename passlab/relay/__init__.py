@@ -1,0 +1,102 @@
+"""The familiar face: `from passlab import relay` gives Relay's Python interface under Relay's names.
+
+Every name is loaded on first use. Operators without a dot in their name are functions of this module (`relay.add`),
+the others live in rooms (`relay.nn.conv2d`, `relay.qnn.op.quantize`). Nothing is defined here: this is a table.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from passlab.faces import face
+
+if TYPE_CHECKING:
+    from passlab.ir.adt import (
+        Clause,
+        Constructor,
+        Pattern,
+        PatternConstructor,
+        PatternTuple,
+        PatternVar,
+        PatternWildcard,
+        TypeData,
+    )
+    from passlab.ir.expr import (
+        Call,
+        Constant,
+        Expr,
+        Function,
+        GlobalVar,
+        If,
+        Let,
+        Match,
+        RefCreate,
+        RefRead,
+        RefWrite,
+        Tuple,
+        TupleGetItem,
+        Var,
+    )
+    from passlab.ir.module import IRModule
+    from passlab.ir.types import FuncType, GlobalTypeVar, RefType, TensorType, TupleType, Type, TypeCall, TypeVar
+    from passlab.relay.leaves import const, var
+    from passlab.relay.prelude import Prelude
+    from passlab.relay.reading import fromtext, parse, parse_expr
+    from passlab.relay.scope_builder import ScopeBuilder
+
+_ROOMS = (
+    "adt", "analysis", "annotation", "dataflow_pattern", "expr", "expr_functor", "frontend", "image", "memory", "nn",
+    "op", "qnn", "random", "testing", "transform", "ty", "vision", "vm",
+)  # fmt: skip
+_EXPRESSIONS = (
+    "Call", "Constant", "Expr", "Function", "GlobalVar", "If", "Let", "Match", "RefCreate", "RefRead", "RefWrite",
+    "RelayExpr", "Tuple", "TupleGetItem", "Var",
+)  # fmt: skip
+_DATA_TYPES = (
+    "Clause", "Constructor", "Pattern", "PatternConstructor", "PatternTuple", "PatternVar", "PatternWildcard",
+    "TypeData",
+)  # fmt: skip
+_TYPES = (
+    "Any", "FuncType", "GlobalTypeVar", "IncompleteType", "Kind", "RefType", "SizeVar", "TensorType", "TupleType",
+    "Type", "TypeCall", "TypeRelation", "TypeVar", "is_dynamic", "scalar_type",
+)  # fmt: skip
+_FUNCTORS = (
+    "ExprFunctor", "ExprMutator", "ExprRewriter", "ExprVisitor", "MixedModeMutator", "MixedModeVisitor", "TypeFunctor",
+    "TypeMutator", "TypeVisitor",
+)  # fmt: skip
+_NAMES = {
+    **{name: f"passlab.relay.{name}" for name in _ROOMS},
+    **{name: f"passlab.ir.expr:{name}" for name in _EXPRESSIONS},
+    **{name: f"passlab.ir.adt:{name}" for name in _DATA_TYPES},
+    **{name: f"passlab.ir.types:{name}" for name in _TYPES},
+    **{name: f"passlab.ir.functor:{name}" for name in _FUNCTORS},
+    **{name: f"passlab.relay.leaves:{name}" for name in ("ShapeVar", "const", "var")},
+    **{name: f"passlab.relay.reading:{name}" for name in ("fromtext", "parse", "parse_expr")},
+    **{name: f"passlab.devices:{name}" for name in ("Device", "Target", "cpu", "cuda", "device", "gpu")},
+    **{name: f"passlab.executor:{name}" for name in ("build", "create_executor", "optimize")},
+    "IRModule": "passlab.ir.module:IRModule",
+    "Module": "passlab.ir.module:IRModule",
+    "Prelude": "passlab.relay.prelude:Prelude",
+    "ScopeBuilder": "passlab.relay.scope_builder:ScopeBuilder",
+    "Span": "passlab.ir.span:Span",
+    "TupleWrapper": "passlab.op.declare:TupleWrapper",
+    "TypeKind": "passlab.ir.types:Kind",
+    "astext": "passlab.text.printer:astext",
+    "bind": "passlab.ir.variables:bind",
+    "pretty_print": "passlab.text.printer:pretty",
+}
+
+
+def _operator(name: str) -> object:
+    from passlab.relay.operators import OperatorRoom
+
+    return OperatorRoom("", __name__).find(name)
+
+
+def _operators() -> list[str]:
+    from passlab.relay.operators import OperatorRoom
+
+    return OperatorRoom("", __name__).names()
+
+
+__getattr__, __dir__ = face(__name__, _NAMES, _operator, _operators)

@@ -1,0 +1,8 @@
+"""The operators `annotation.*` and `on_device` as functions: `relay.annotation.stop_fusion(...)`."""
+
+from passlab.faces import face
+from passlab.relay.operators import OperatorRoom
+
+_room = OperatorRoom("annotation.", __name__)
+_NAMES = {"on_device": "passlab.relay:on_device"}
+__getattr__, __dir__ = face(__name__, _NAMES, _room.find, _room.names)

@@ -1,0 +1,98 @@
+"""Functions of Relay's Python interface that build several calls instead of one operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.op import Op
+
+Axis = int | Sequence[int] | None
+
+
+def _face(name: str) -> Callable[..., Expr]:
+    face = Op.get(name).spec.face
+    assert face is not None, name
+    return face
+
+
+def mean_variance(
+    data: Expr, axis: Axis = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False
+) -> tuple[Expr, Expr]:
+    """Return the mean and the variance of `data` over `axis`."""
+    mean = _face("mean")(data, axis, True, exclude)
+    var = _variance(data, mean, axis, keepdims, exclude, unbiased)
+    return (mean if keepdims else _face("mean")(data, axis, keepdims, exclude)), var
+
+
+def _variance(data: Expr, mean: Expr, axis: Axis, keepdims: bool, exclude: bool, unbiased: bool) -> Expr:
+    op = Op.get("variance")
+    assert op.spec.attrs is not None
+    record = op.spec.attrs(axis=axis, keepdims=keepdims, exclude=exclude, unbiased=unbiased)
+    return Call(op, (data, mean), record)
+
+
+def std(data: Expr, axis: Axis = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False) -> Expr:
+    """Return the standard deviation of `data` over `axis`; `unbiased` divides by one less than the count."""
+    mean = _face("mean")(data, axis, True, exclude)
+    return _face("sqrt")(_variance(data, mean, axis, keepdims, exclude, unbiased))
+
+
+def mean_std(data: Expr, axis: Axis = None, keepdims: bool = False, exclude: bool = False) -> tuple[Expr, Expr]:
+    """Return the mean and the standard deviation of `data` over `axis`."""
+    mean, var = mean_variance(data, axis, keepdims, exclude)
+    return mean, _face("sqrt")(var)
+
+
+def logsumexp(data: Expr, axis: Axis = None, keepdims: bool = False) -> Expr:
+    """Return log(sum(exp(data))) over `axis`, without overflow: the maximum is taken out first."""
+    top = _face("max")(data, axis, True)
+    total = _face("sum")(_face("exp")(_face("subtract")(data, top)), axis, True)
+    out: Expr = _face("add")(_face("log")(total), top)
+    return out if keepdims else _face("squeeze")(out, axis)
+
+
+def global_max_pool1d(data: Expr, layout: str = "NCW", out_layout: str = "") -> Expr:
+    """Return the maximum over the one spatial axis, which is kept with size 1."""
+    return _face("nn.adaptive_max_pool1d")(data, (1,), layout, out_layout)
+
+
+def global_avg_pool1d(data: Expr, layout: str = "NCW", out_layout: str = "") -> Expr:
+    """Return the mean over the one spatial axis, which is kept with size 1."""
+    return _face("nn.adaptive_avg_pool1d")(data, (1,), layout, out_layout)
+
+
+def global_max_pool3d(data: Expr, layout: str = "NCDHW", out_layout: str = "") -> Expr:
+    """Return the maximum over the three spatial axes, which are kept with size 1."""
+    return _face("nn.adaptive_max_pool3d")(data, (1, 1, 1), layout, out_layout)
+
+
+def global_avg_pool3d(data: Expr, layout: str = "NCDHW", out_layout: str = "") -> Expr:
+    """Return the mean over the three spatial axes, which are kept with size 1."""
+    return _face("nn.adaptive_avg_pool3d")(data, (1, 1, 1), layout, out_layout)
+
+
+def threefry_key(seed: int) -> Constant:
+    """Return a new key of the random generator: a constant of ten uint64 made from `seed`."""
+    state = np.zeros(10, "uint64")
+    mask = 2**64 - 1
+    state[0:4] = [(seed >> (64 * word)) & mask for word in range(4)]
+    state[5:10] = [0, 0, 0, 1 << 63, 0]
+    return Constant(state)
+
+
+# By their names in `relay`.
+COMPOSITIONS: dict[str, Callable[..., Any]] = {
+    "std": std,
+    "mean_std": mean_std,
+    "mean_variance": mean_variance,
+    "logsumexp": logsumexp,
+    "nn.global_max_pool1d": global_max_pool1d,
+    "nn.global_max_pool3d": global_max_pool3d,
+    "nn.global_avg_pool1d": global_avg_pool1d,
+    "nn.global_avg_pool3d": global_avg_pool3d,
+    "random.threefry_key": threefry_key,
+}

@@ -1,0 +1,5 @@
+"""`relay.dataflow_pattern`: the names of `passlab.pattern` at the address Relay's examples use."""
+
+from passlab.faces import forward
+
+__getattr__, __dir__ = forward(__name__, "passlab.pattern")

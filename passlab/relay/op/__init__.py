@@ -1,0 +1,15 @@
+"""All operators: `relay.op.list()` is a table of them, `relay.op.get(name)` one, `relay.op.nn.dense(...)` a call."""
+
+from passlab.faces import face
+from passlab.ir.op import Op, OpPattern
+from passlab.relay.operators import OperatorRoom, get
+from passlab.relay.operators import operator_table as list  # noqa: A004 - Relay's name for it
+
+_room = OperatorRoom("", __name__)
+_NAMES = {
+    **{room: f"passlab.relay.{room}" for room in ("nn", "image", "vision", "random", "annotation", "memory")},
+    "TupleWrapper": "passlab.op.declare:TupleWrapper",
+    "operator": "passlab.op.declare:operator",
+}
+__all__ = ["Op", "OpPattern", "get", "list"]
+__getattr__, __dir__ = face(__name__, _NAMES, _room.find, _room.names)

@@ -1,0 +1,91 @@
+"""Operators as Python functions, found by name: `relay.add`, `relay.nn.conv2d`, `relay.qnn.op.quantize`.
+
+A room is all operators whose names start with one prefix. Its functions are the faces of their declarations, so what
+the vocabulary gains appears here by itself; compositions are functions that build several calls.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from passlab.faces import unknown
+from passlab.ir.op import Op, find_op
+from passlab.relay.compositions import COMPOSITIONS
+from passlab.transform.table import Table
+
+
+class OperatorRoom:
+    """The operators under `prefix` as attributes, and the rooms inside it."""
+
+    def __init__(self, prefix: str, title: str) -> None:
+        self._prefix = prefix
+        self._title = title
+        self.__name__ = title
+
+    def find(self, name: str) -> Any:
+        """Return the function of an operator, the room of a longer prefix, or None."""
+        if name.startswith("_"):
+            return None
+        whole = self._prefix + name
+        if whole in COMPOSITIONS:
+            return COMPOSITIONS[whole]
+        op = find_op(whole)
+        if op is not None:
+            return op.spec.face
+        inner = f"{whole}."
+        if any(known.startswith(inner) for known in Op.list_op_names()):
+            return OperatorRoom(inner, f"{self._title}.{name}")
+        return None
+
+    def names(self) -> list[str]:
+        """Return the names of the functions of this room."""
+        composed = [n for n in COMPOSITIONS if n.startswith(self._prefix)]
+        known = [name for name in Op.list_op_names() if name.startswith(self._prefix)]
+        tails = [name[len(self._prefix) :] for name in (*known, *composed)]
+        return sorted({tail for tail in tails if "." not in tail})
+
+    def __getattr__(self, name: str) -> Any:
+        found = self.find(name)
+        if found is None:
+            raise unknown(self._title, name, [] if name.startswith("__") else self.names())
+        return found
+
+    def __dir__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __repr__(self) -> str:
+        return f"<operators {self._prefix}*>"
+
+
+def operator_module(module: str, prefix: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the `__getattr__` and `__dir__` of a module whose names are the operators under `prefix`."""
+    room = OperatorRoom(prefix, module)
+
+    def get_operator(name: str) -> Any:
+        if name == "__all__":
+            return room.names()
+        found = getattr(room, name)
+        setattr(sys.modules[module], name, found)
+        return found
+
+    return get_operator, room.names
+
+
+def operator_table() -> Table:
+    """Return a table of all operators: inputs, attributes, fusion pattern and what each does."""
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for name in Op.list_op_names():
+            spec = Op.get(name).spec
+            attrs = ", ".join(field.name for field in spec.attrs.schema) if spec.attrs else ""
+            inputs = ", ".join(spec.inputs) + (", ..." if spec.variadic else "")
+            yield name, inputs, attrs, spec.pattern.name, spec.level, spec.doc.partition("\n")[0]
+
+    return Table(("operator", "inputs", "attributes", "pattern", "level", "what it does"), rows())
+
+
+def get(name: str) -> Op:
+    """Return an operator by name. Raises `OpNotFoundError` with the nearest names."""
+    return Op.get(name)

@@ -1,0 +1,5 @@
+"""Quantized operators, in `relay.qnn.op`."""
+
+from passlab.relay.qnn import op
+
+__all__ = ["op"]

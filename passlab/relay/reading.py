@@ -1,0 +1,39 @@
+"""Relay text to programs: what `passlab.parse` and `relay.parse` do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.infer import infer_module
+from passlab.ir.expr import Expr
+from passlab.ir.module import IRModule
+from passlab.text import parser
+
+
+def parse(
+    source: str,
+    source_name: str = "from_string",
+    init_module: IRModule | None = None,
+    init_meta_table: dict[str, Any] | None = None,
+) -> IRModule:
+    """Read a module from Relay text and infer its types.
+
+    Raises `ParseError` for what is not Relay and `TypeInferenceError` for what has no type; both show the place.
+    """
+    return infer_module(parser.parse(source, source_name, init_module, init_meta_table))
+
+
+fromtext = parse
+
+
+def parse_expr(
+    source: str,
+    source_name: str = "from_string",
+    init_module: IRModule | None = None,
+    init_meta_table: dict[str, Any] | None = None,
+) -> Expr:
+    """Read one expression from Relay text, without inferring its type. Raises `ParseError`."""
+    made: Expr = parser.parse_expr(
+        source, source_name=source_name, init_module=init_module, init_meta_table=init_meta_table
+    )
+    return made

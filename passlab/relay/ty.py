@@ -1,0 +1,27 @@
+"""The types of Relay, under the name its examples import them from."""
+
+from passlab.ir.types import (
+    ANY,
+    Any,
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    Kind,
+    RefType,
+    SizeVar,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeRelation,
+    TypeVar,
+    is_dynamic,
+    scalar_type,
+    type_text,
+)
+
+TypeKind = Kind
+__all__ = [
+    "ANY", "Any", "FuncType", "GlobalTypeVar", "IncompleteType", "Kind", "RefType", "SizeVar", "TensorType",
+    "TupleType", "Type", "TypeCall", "TypeKind", "TypeRelation", "TypeVar", "is_dynamic", "scalar_type", "type_text",
+]  # fmt: skip

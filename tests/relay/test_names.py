@@ -1,0 +1,101 @@
+"""`passlab` and `relay` by name: everything listed is there, loads on first use, and misspelt names are explained."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import passlab
+from passlab import relay
+from passlab.errors import PasslabError
+from passlab.ir import Op
+
+
+@pytest.mark.parametrize("face", ["passlab", "passlab.relay"])
+def test_every_listed_name_is_there(face: str) -> None:
+    module = sys.modules[face]
+    missing = []
+    for name in module._NAMES:
+        try:
+            getattr(module, name)
+        except AttributeError as error:
+            missing.append(str(error))
+        except ModuleNotFoundError as error:
+            assert str(error.name).startswith("passlab.")  # noqa: PT017 - a room that this checkout does not have
+    assert not missing
+    assert set(module._NAMES) <= set(dir(module))
+
+
+def test_every_operator_is_a_function_under_its_name() -> None:
+    for name in Op.list_op_names():
+        where: object = relay.op
+        for part in name.split("."):
+            where = getattr(where, part)
+        assert where is Op.get(name).spec.face
+        if "." not in name:
+            assert getattr(relay, name) is Op.get(name).spec.face
+            assert name in dir(relay)
+
+
+def test_rooms_of_operators_are_modules() -> None:
+    from passlab.relay.nn import dense
+    from passlab.relay.op import nn
+
+    assert nn is relay.nn
+    assert dense is relay.nn.dense is relay.op.nn.dense
+    assert "dense" in dir(relay.nn)
+
+
+def test_other_rooms_are_found_at_relays_addresses() -> None:
+    import passlab.transform
+    from passlab.relay.transform import PassContext
+
+    assert PassContext is passlab.transform.PassContext
+    assert relay.transform.Sequential is passlab.transform.Sequential
+    assert "PassContext" in dir(relay.transform)
+    assert isinstance(relay.Any(), relay.ty.Any)
+
+
+@pytest.mark.parametrize(
+    ("ask", "meant"),
+    [
+        (lambda: passlab.trnsform, "transform"),
+        (lambda: relay.reshpe, "reshape"),
+        (lambda: relay.nn.dens, "dense"),
+        (lambda: relay.TensorTyp, "TensorType"),
+        (lambda: relay.transform.PassContxt, "PassContext"),
+    ],
+)
+def test_misspelt_names_are_explained(ask: object, meant: str) -> None:
+    with pytest.raises(AttributeError, match=f"did you mean `{meant}`") as caught:
+        ask()  # type: ignore[operator]
+    assert isinstance(caught.value, PasslabError)
+
+
+def test_hasattr_answers() -> None:
+    assert not hasattr(relay, "no_such_thing")
+    assert not hasattr(passlab, "__wrapped__")
+
+
+def test_import_loads_nothing() -> None:
+    code = "import sys, passlab; print(sorted(m for m in sys.modules if m.partition('.')[0] in ('numpy', 'pandas', 'IPython', 'passlab')))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "['passlab', 'passlab.faces']"
+
+
+def test_the_table_of_operators() -> None:
+    table = relay.op.list()
+    assert table.column("operator") == Op.list_op_names()
+    assert relay.op.get("add") is Op.get("add")
+    assert "add" in str(table)
+
+
+def test_a_published_example_reads_unchanged() -> None:
+    x = relay.var("x", relay.TensorType((1, 3), "float32"))
+    f = relay.Function([x], relay.add(x, relay.const(np.ones((1, 3), "float32"))))
+    mod = passlab.IRModule.from_expr(f)
+    assert mod["main"] is f
+    assert f.body.op is relay.op.get("add")
