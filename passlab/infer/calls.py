@@ -5,14 +5,14 @@ The call of an operator on inputs of known types costs its relation and little m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from passlab.errors import AttrsError, Diagnostic
 from passlab.infer import diagnose
 from passlab.infer.draft import Draft
-from passlab.infer.relations import Instance, OperatorRelation, Refused
-from passlab.infer.solver import Mismatch, brief
+from passlab.infer.relations import Instance, OperatorRelation, RefusedError
+from passlab.infer.solver import MismatchError, brief
 from passlab.infer.unify import unify
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Var
@@ -59,7 +59,7 @@ class Calls:
                     return
         try:
             result = self.reporter.run(op, args, attrs, node)  # type: ignore[arg-type]
-        except Refused:
+        except RefusedError:
             result = None
         if result is None:
             result = solver.fresh()
@@ -81,7 +81,7 @@ class Calls:
         if not solver.exact:
             try:
                 result = self.reporter.run(op, [solver.resolve(t) for t in args], attrs, node)
-            except Refused:
+            except RefusedError:
                 return solver.fresh()
             if result is not None:
                 return result
@@ -105,13 +105,21 @@ class Calls:
             known = assumed
         if not isinstance(known, FuncType):
             found = brief(solver.resolve(known))
-            self.draft.error(Diagnostic(f"only expressions with function types can be called, found {found}", diagnose.first_place(node.op, node), notes=tuple(self.draft.origin(node.op)[:1])))
+            self.draft.error(
+                Diagnostic(
+                    f"only expressions with function types can be called, found {found}",
+                    diagnose.place_in(node.op, node),
+                    notes=tuple(self.draft.origin(node.op)[:1]),
+                )
+            )
             return solver.fresh()
         for ty in node.type_args:
             self.draft.annotation(ty, node.span)
         if known.type_params or node.type_args or known.type_constraints:
             if len(node.type_args) > len(known.type_params):
-                self.draft.error(Diagnostic(f"Incorrect number of type args in the call of {diagnose.name_of(node.op)}: expected {len(known.type_params)}, found {len(node.type_args)}", node.span))
+                counts = f"expected {len(known.type_params)}, found {len(node.type_args)}"
+                message = f"Incorrect number of type args in the call of {diagnose.name_of(node.op)}: {counts}"
+                self.draft.error(Diagnostic(message, node.span))
                 return solver.fresh()
             known, args = self.instantiate(known, 0, node.type_args, node)
             if args:
@@ -130,7 +138,7 @@ class Calls:
         fn = FuncType(params, solver.fresh())
         try:
             solver.bind(callee, fn)
-        except Mismatch as problem:
+        except MismatchError as problem:
             self.draft.error(diagnose.mismatch(problem, fn, callee, node.span))
             return None
         return fn
@@ -146,11 +154,14 @@ class Calls:
             if param is found:
                 continue
             notes = partial(self._argument_notes, node, i, param)
-            self.draft.same(param, found, diagnose.first_place(arg, node), notes, keep_right=True)
+            self.draft.same(param, found, diagnose.place_in(arg, node), notes, keep_right=True)
 
     def _argument_notes(self, node: Call, index: int, expected: Type) -> list[diagnose.Note]:
         """Say which parameter an argument was held against, and where the argument comes from."""
-        return [self._parameter_note(node.op, index, self.solver.resolve(expected)), *self.draft.origin(node.args[index])]
+        return [
+            self._parameter_note(node.op, index, self.solver.resolve(expected)),
+            *self.draft.origin(node.args[index]),
+        ]
 
     def _parameter_note(self, callee: Expr, index: int, ty: Type) -> diagnose.Note:
         name = diagnose.name_of(callee)
@@ -165,7 +176,9 @@ class Calls:
         return f"argument {index} of {name} is `{brief(ty)}`", None
 
     # ------------------------------------------------------------ generic functions
-    def instantiate(self, fn: FuncType, kept: int, given: Sequence[Type], where: Call | None) -> tuple[FuncType, tuple[Type, ...]]:
+    def instantiate(
+        self, fn: FuncType, kept: int, given: Sequence[Type], where: Call | None
+    ) -> tuple[FuncType, tuple[Type, ...]]:
         """Return a generic function type with its type parameters after the first `kept` replaced, and by what.
 
         They are replaced by the types `given`, then by unknowns. Constraints become relations.

@@ -5,17 +5,21 @@ Everything here only builds `Diagnostic`s; when to report is decided by inferenc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from passlab.errors import Diagnostic, PasslabError, Place
-from passlab.infer.solver import Mismatch, brief
+from passlab.infer.solver import MismatchError, brief
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Var
 from passlab.ir.op import Op
+from passlab.ir.span import Span
 from passlab.ir.types import Type
 
 Note = tuple[str, Place | None]
+
+_SEARCHED = 2000  # characters of a parent's text in which a use is looked for
 
 UNRESOLVED = (
     "The type inference pass was unable to infer a type for this expression. "
@@ -33,21 +37,48 @@ def name_of(expr: Expr) -> str:
         return f"`{expr.name}`"
     if isinstance(expr, Constructor):
         return f"`{expr.name_hint}`"
-    return "this function" if isinstance(expr, Function) else "this constant" if isinstance(expr, Constant) else "this expression"
+    return (
+        "this function"
+        if isinstance(expr, Function)
+        else "this constant"
+        if isinstance(expr, Constant)
+        else "this expression"
+    )
 
 
-def first_place(*exprs: Expr) -> Place | None:
-    """Return the place of the first expression that has one."""
-    return next((e.span for e in exprs if e.span is not None), None)
+def place_in(expr: Expr, parent: Expr) -> Place | None:
+    """Return where `expr` stands as a part of `parent`.
+
+    A variable is one object at all its uses and its span is where it is bound, so a use is looked up in the text of
+    the parent; where that does not single it out, the parent's place has to do.
+    """
+    span = parent.span
+    if not isinstance(expr, (Var, GlobalVar)) or span is None:
+        return expr.span or span
+    text = span.text if span.end - span.start <= _SEARCHED else None
+    if text is None:
+        return span
+    mark = "%" if isinstance(expr, Var) else "@"
+    uses = list(re.finditer(re.escape(mark + expr.name_hint) + r"(?![\w.])", text))
+    if len(uses) != 1:
+        return span
+    return Span(span.source, span.start + uses[0].start(), span.start + uses[0].end())
 
 
-def mismatch(problem: Mismatch, expected: Type, found: Type, place: Place | None, notes: Sequence[Note] = ()) -> Diagnostic:
+def elsewhere(notes: Sequence[Note], place: Place | None) -> tuple[Note, ...]:
+    """Return notes without the places that the finding shows already."""
+    return tuple((text, None if where is None or where == place else where) for text, where in notes)
+
+
+def mismatch(
+    problem: MismatchError, expected: Type, found: Type, place: Place | None, notes: Sequence[Note] = ()
+) -> Diagnostic:
     """Two types that should have been one; `problem` holds the innermost parts that differ."""
     detail: tuple[Note, ...] = ((problem.detail, None),) if problem.detail else ()
     return Diagnostic(
         "The Relay type checker is unable to show the following types match. "
         f"In particular `{brief(problem.left)}` does not match `{brief(problem.right)}`",
-        place, expected=brief(expected), found=brief(found), notes=(*detail, *notes),
+        place, expected=brief(expected), found=brief(found), notes=(*detail, *elsewhere(notes, place)),
     )  # fmt: skip
 
 
@@ -55,16 +86,14 @@ def arity(place: Place | None, expected: int, found: int, at_least: bool, callee
     """A call with the wrong number of arguments."""
     many = "many" if found > expected else "few"
     plural = " or more" if at_least else ""
-    return Diagnostic(
-        f"the function is provided too {many} arguments expected {expected}{plural}, found {found}", place,
-        notes=((f"{name_of(callee)} takes {expected}{plural}", callee.span),) if callee.span or isinstance(callee, (Op, GlobalVar)) else (),
-    )  # fmt: skip
+    message = f"the function is provided too {many} arguments expected {expected}{plural}, found {found}"
+    return Diagnostic(message, place, notes=((f"{name_of(callee)} takes {expected}{plural}", callee.span),))
 
 
 def refused(error: PasslabError, argument: Expr | None, call: Expr, notes: Sequence[Note]) -> list[Diagnostic]:
     """What a type relation found wrong, at the argument at fault when it named one."""
-    place = first_place(argument, call) if argument is not None else call.span
-    return [replace(d, place=d.place or place, notes=(*d.notes, *notes)) for d in error.diagnostics]
+    place = place_in(argument, call) if argument is not None else call.span
+    return [replace(d, place=d.place or place, notes=(*d.notes, *elsewhere(notes, place))) for d in error.diagnostics]
 
 
 def broken_relation(error: Exception, call: Expr, name: str) -> Diagnostic:
@@ -78,10 +107,18 @@ def broken_relation(error: Exception, call: Expr, name: str) -> Diagnostic:
 def unresolved(expr: Expr, ty: Type) -> Diagnostic:
     """An expression whose type nothing determines."""
     if isinstance(expr, Var):
-        what, hint = f"{UNRESOLVED}: nothing determines the type of `%{expr.name_hint}`", f"annotate it: `%{expr.name_hint}: Tensor[(...), float32]`"
+        what, hint = (
+            f"{UNRESOLVED}: nothing determines the type of `%{expr.name_hint}`",
+            f"annotate it: `%{expr.name_hint}: Tensor[(...), float32]`",
+        )
     else:
         what, hint = UNRESOLVED, "annotate the variables it is made of"
     return Diagnostic(what, expr.span, found=brief(ty), hint=hint)
+
+
+def stuck(place: Place | None) -> Diagnostic:
+    """A relation that never learnt enough of its inputs."""
+    return Diagnostic(UNRESOLVED, place, hint="annotate the variables it is made of")
 
 
 def inexhaustive(cases: Sequence[str], place: Place | None) -> Diagnostic:

@@ -11,7 +11,7 @@ from passlab.errors import Diagnostic, Place
 from passlab.infer import diagnose
 from passlab.infer.kinds import kind_problem, undefined_type
 from passlab.infer.relations import OperatorReporter
-from passlab.infer.solver import Mismatch, Solver, brief
+from passlab.infer.solver import MismatchError, Solver, brief
 from passlab.infer.unify import Instantiate, unify
 from passlab.infer.world import RELIANCES, World
 from passlab.ir.adt import Constructor
@@ -97,10 +97,12 @@ class Draft:
             return notes
         return [(f"{diagnose.name_of(expr)} has type `{ty}`", expr.span)] if expr.span is not None else []
 
-    def conflict(self, problem: Mismatch, expected: Type, found: Type, place: Place | None, notes: Sequence[diagnose.Note]) -> None:
+    def conflict(
+        self, problem: MismatchError, expected: Type, found: Type, place: Place | None, notes: Sequence[diagnose.Note]
+    ) -> None:
         """Report two types that cannot be one, told with all that is known of them."""
         resolve = self.solver.resolve
-        problem = Mismatch(resolve(problem.left), resolve(problem.right), problem.detail)
+        problem = MismatchError(resolve(problem.left), resolve(problem.right), problem.detail)
         self.error(diagnose.mismatch(problem, resolve(expected), resolve(found), place, notes))
 
     def same(self, expected: Type, found: Type, place: Place | None, notes: Notes, *, keep_right: bool = False) -> Type:
@@ -109,7 +111,7 @@ class Draft:
             return expected
         try:
             return unify(self.solver, expected, found, keep_right=keep_right, instantiate=self.surplus)
-        except Mismatch as problem:
+        except MismatchError as problem:
             self.conflict(problem, expected, found, place, notes())
             return expected
 

@@ -11,7 +11,11 @@ from __future__ import annotations
 from passlab import limits
 from passlab.errors import Diagnostic, LimitError, TypeInferenceError
 from passlab.ir.adt import (
-    Constructor, Pattern, PatternConstructor, PatternTuple, PatternWildcard,
+    Constructor,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternWildcard,
 )  # fmt: skip
 from passlab.ir.expr import Match
 from passlab.ir.module import IRModule
@@ -38,7 +42,8 @@ def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
         rows, columns, path = work.pop()
         steps += len(rows) + 1
         if steps > limits.current().match_cases:
-            raise LimitError("the clauses of this match have too many cases to look at; raise `passlab.limits.override(match_cases=...)`")
+            hint = "split it, or raise the cap with `passlab.limits.override(match_cases=...)`"
+            raise LimitError(Diagnostic("this match has too many cases to look at", match.span, hint=hint))
         if not rows:
             missing.append(_case(path, columns))
         elif columns:

@@ -39,9 +39,8 @@ class Finisher:
         if not solver.used or draft.errors or draft.echo:
             return []
         unknown = [node for node in self.draft.types if type(self._type(node)) is IncompleteType]
-        stuck = {u for u in solver.free_unknowns([t for p in solver.unfinished() for t in p.mentions])}
-        if not unknown and not stuck:
-            return []
+        if not unknown:  # what is stuck all the same waits for a part of a type
+            return [diagnose.stuck(pending.place) for pending in solver.unfinished()]
         causes: list[Expr] = [n for n in unknown if isinstance(n, Var)]
         if not causes:
             members = set(unknown)
@@ -66,7 +65,9 @@ class Finisher:
         if self.draft.globals or self.draft.data:
             self._reliance = self.draft.world.reliance(self.draft.globals, self.draft.data)
         types, changed = self.draft.types, self.changed
-        quick = not self.draft.solver.used and self._reliance is None and not self.draft.attrs and not self.draft.type_args
+        quick = (
+            not self.draft.solver.used and self._reliance is None and not self.draft.attrs and not self.draft.type_args
+        )
         for step in self.order:
             kind = type(step)
             if quick and not changed and kind in _PLAIN and step._checked_type is None:  # type: ignore[union-attr]
@@ -129,8 +130,8 @@ class Finisher:
             return type(annotation) is not TensorType and any(type(t) is GlobalTypeVar for t in type_nodes(annotation))
         if any(kid in RELIANCES for kid in CHILDREN[kind](node)):
             return True
-        return kind is Match and any(
-            isinstance(p, PatternConstructor) for clause in node.clauses for p in pattern_nodes(clause.lhs)  # type: ignore[attr-defined]
+        return isinstance(node, Match) and any(
+            isinstance(p, PatternConstructor) for clause in node.clauses for p in pattern_nodes(clause.lhs)
         )
 
 

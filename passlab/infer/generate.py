@@ -21,10 +21,22 @@ from passlab.infer.exhaustive import pattern_text, unmatched_cases
 from passlab.infer.patterns import Patterns
 from passlab.infer.relations import Projection, project
 from passlab.infer.schedule import BindLet, EnterClause, EnterFunction, Step, schedule
-from passlab.infer.solver import brief
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import (
-    Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
 )  # fmt: skip
 from passlab.ir.op import Op
 from passlab.ir.types import FuncType, IncompleteType, RefType, TupleType, Type, scalar_type
@@ -47,9 +59,10 @@ class Generator:
         draft.surplus = self.calls.instantiate_surplus
         self._seen: set[Expr] = set()
         self._steps: dict[type, Callable[[Any], object]] = {
-            Var: draft.var, Constant: self._constant, GlobalVar: self._global, Op: self._op, Constructor: self._constructor,
-            Call: self.calls.call, Tuple: self._tuple, TupleGetItem: self._projection, Let: self._let, Function: self._function,
-            If: self._if, Match: self._match, RefCreate: self._ref_create, RefRead: self._ref_read, RefWrite: self._ref_write,
+            Var: draft.var, Constant: self._constant, GlobalVar: self._global, Op: self._op,
+            Constructor: self._constructor, Call: self.calls.call, Tuple: self._tuple, TupleGetItem: self._projection,
+            Let: self._let, Function: self._function, If: self._if, Match: self._match,
+            RefCreate: self._ref_create, RefRead: self._ref_read, RefWrite: self._ref_write,
             BindLet: self._bind_let, EnterFunction: self._enter_function, EnterClause: self._enter_clause,
         }  # fmt: skip
 
@@ -84,7 +97,10 @@ class Generator:
             ty = node._checked_type
         if ty is None:
             if name not in world.failed:
-                hint = did_you_mean(name, world.functions) or f"the module has {', '.join(sorted(world.functions)[:8]) or 'no functions'}"
+                hint = (
+                    did_you_mean(name, world.functions)
+                    or f"the module has {', '.join(sorted(world.functions)[:8]) or 'no functions'}"
+                )
                 self.draft.error(Diagnostic(f"there is no function `@{name}` in the module", node.span, hint=hint))
             ty = self.draft.unknown_after_error()
         self.types[node] = ty
@@ -137,7 +153,7 @@ class Generator:
     def _ref_write(self, node: RefWrite) -> None:
         content = self._content(node.ref)
         notes = partial(self._origins, node.ref, node.value)
-        self.draft.same(content, self.of(node.value), diagnose.first_place(node.value, node), notes)
+        self.draft.same(content, self.of(node.value), diagnose.place_in(node.value, node), notes)
         self.types[node] = UNIT
 
     # ------------------------------------------------------------ binding
@@ -165,7 +181,7 @@ class Generator:
         if var.type_annotation is None and var not in self.types:
             self.types[var] = found
             return
-        place = diagnose.first_place(value, let, var)
+        place = diagnose.place_in(value, let)
         self.draft.same(self.draft.var(var), found, place, lambda: [*self.draft.origin(var)[:1], *self._origins(value)])
 
     def _provisional(self, fn: Function) -> FuncType:
@@ -186,15 +202,30 @@ class Generator:
         declared = self.draft.declared.get(node)
         ret = declared.ret_type if declared is not None else node.ret_type
         if ret is not None:
-            place = diagnose.first_place(node.body, node)
-            self.draft.same(ret, body, place, lambda: [("the function is declared to return the expected type", node.span), *self._origins(node.body)])
-        self.types[node] = declared or FuncType([self.of(p) for p in node.params], body if ret is None else ret, node.type_params)
+            place = diagnose.place_in(node.body, node)
+            self.draft.same(
+                ret,
+                body,
+                place,
+                lambda: [
+                    ("the function is declared to return the expected type", node.span),
+                    *self._origins(node.body),
+                ],
+            )
+        self.types[node] = declared or FuncType(
+            [self.of(p) for p in node.params], body if ret is None else ret, node.type_params
+        )
 
     # ------------------------------------------------------------ choosing
     def _if(self, node: If) -> None:
         of = self.of
-        self.draft.same(BOOL, of(node.cond), diagnose.first_place(node.cond, node), lambda: [("a condition is a scalar bool", None), *self.draft.origin(node.cond)])
-        place = diagnose.first_place(node.false_branch, node)
+        self.draft.same(
+            BOOL,
+            of(node.cond),
+            diagnose.place_in(node.cond, node),
+            lambda: [("a condition is a scalar bool", None), *self.draft.origin(node.cond)],
+        )
+        place = diagnose.place_in(node.false_branch, node)
         notes = partial(self._origins, node.true_branch, node.false_branch)
         self.types[node] = self.draft.same(of(node.true_branch), of(node.false_branch), place, notes)
 
@@ -205,7 +236,7 @@ class Generator:
             if result is None:
                 result, first = found, clause.rhs
                 continue
-            place = diagnose.first_place(clause.rhs, node)
+            place = diagnose.place_in(clause.rhs, node)
             result = self.draft.same(result, found, place, partial(self._origins, first, clause.rhs))
         self.types[node] = self.solver.fresh() if result is None else result
         if node.complete and not self.draft.errors:

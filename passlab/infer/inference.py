@@ -13,7 +13,7 @@ from passlab.infer.draft import Draft
 from passlab.infer.finish import Finisher
 from passlab.infer.generate import Generator
 from passlab.infer.order import groups
-from passlab.infer.solver import Weakened
+from passlab.infer.solver import WeakenedError
 from passlab.infer.world import RELIANCES, World
 from passlab.ir.expr import Expr, Function, GlobalVar
 from passlab.ir.module import IRModule
@@ -104,7 +104,7 @@ def _infer(world: World, roots: list[Expr] | list[Function], names: list[str]) -
     """Infer some expressions together; `names` are those of the roots that are global functions without a signature."""
     try:
         draft, generator = _generate(world, roots, names, exact=False)
-    except Weakened:
+    except WeakenedError:
         draft, generator = _generate(world, roots, names, exact=True)
     finisher = Finisher(draft, generator.order)
     errors = [*draft.errors, *finisher.problems()]
@@ -116,7 +116,9 @@ def _infer(world: World, roots: list[Expr] | list[Function], names: list[str]) -
     return [finisher.changed.get(root, root) for root in roots], []
 
 
-def _generate(world: World, roots: list[Expr] | list[Function], names: list[str], exact: bool) -> tuple[Draft, Generator]:
+def _generate(
+    world: World, roots: list[Expr] | list[Function], names: list[str], exact: bool
+) -> tuple[Draft, Generator]:
     draft = Draft(world, exact)
     generator = Generator(draft)
     for name, root in zip(names, roots, strict=False):

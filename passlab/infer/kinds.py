@@ -10,7 +10,18 @@ from passlab.infer.solver import brief
 from passlab.ir.adt import TypeData
 from passlab.ir.module import IRModule
 from passlab.ir.types import (
-    FuncType, GlobalTypeVar, IncompleteType, Kind, RefType, SizeVar, TensorType, TupleType, Type, TypeCall, TypeRelation, TypeVar,
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    Kind,
+    RefType,
+    SizeVar,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeRelation,
+    TypeVar,
     type_nodes,
 )  # fmt: skip
 
@@ -71,9 +82,8 @@ def _want(kind: Kind, parts: tuple[Type, ...], what: str, whole: Type, place: Pl
     for part in parts:
         if _kind(part) is not kind:
             hint = f"write `{brief(part)}[...]`" if isinstance(part, GlobalTypeVar) else None
-            return Diagnostic(
-                f"{what} must be of kind {kind.name}: `{brief(part)}` in `{brief(whole)}` is of kind {_kind(part).name}", place, hint=hint
-            )
+            told = f"`{brief(part)}` in `{brief(whole)}` is of kind {_kind(part).name}"
+            return Diagnostic(f"{what} must be of kind {kind.name}: {told}", place, hint=hint)
     return None
 
 
@@ -94,7 +104,9 @@ def undefined_type(head: GlobalTypeVar, mod: IRModule, place: Place | None) -> D
     """A data type that the module does not define."""
     hint = did_you_mean(head.name_hint, [g.name_hint for g in mod.get_global_type_vars()])
     return Diagnostic(
-        f"the type variable : `{head.name_hint}` is undefined", place, hint=hint or f"define it: `type {head.name_hint} {{ ... }}`"
+        f"the type variable : `{head.name_hint}` is undefined",
+        place,
+        hint=hint or f"define it: `type {head.name_hint} {{ ... }}`",
     )
 
 
@@ -103,9 +115,8 @@ def _data_problem(data: TypeData, mod: IRModule | None, place: Place | None) -> 
         return Diagnostic(f"the header of the data type `{data.header.name_hint}` must be of kind AdtHandle", place)
     for constructor in data.constructors:
         if constructor.belong_to is not data.header:
-            return Diagnostic(
-                f"the constructor `{constructor.name_hint}` belongs to `{constructor.belong_to.name_hint}`, not to `{data.header.name_hint}`", place
-            )
+            owners = f"`{constructor.belong_to.name_hint}`, not to `{data.header.name_hint}`"
+            return Diagnostic(f"the constructor `{constructor.name_hint}` belongs to {owners}", place)
         for ty in constructor.inputs:
             problem = kind_problem(ty, mod, constructor.span or place) or _want(
                 Kind.Type, (ty,), "a constructor's field", ty, constructor.span or place

@@ -27,7 +27,9 @@ class Patterns:
         own, type_vars = found
         return FuncType(own.inputs, TypeCall(own.belong_to, type_vars), type_vars)
 
-    def _definition(self, constructor: Constructor, place: Place | None) -> tuple[Constructor, tuple[TypeVar, ...]] | None:
+    def _definition(
+        self, constructor: Constructor, place: Place | None
+    ) -> tuple[Constructor, tuple[TypeVar, ...]] | None:
         head = constructor.belong_to
         mod = self.draft.world.mod
         data = self.draft.world.data(head.name_hint)
@@ -35,13 +37,23 @@ class Patterns:
             if mod is not None:
                 self.draft.error(undefined_type(head, mod, place))
             else:
-                self.draft.error(Diagnostic(f"the type variable : `{head.name_hint}` is undefined", place, hint="infer it within its module"))
+                self.draft.error(
+                    Diagnostic(
+                        f"the type variable : `{head.name_hint}` is undefined", place, hint="infer it within its module"
+                    )
+                )
             return None
         for own in data.constructors:
             if own is constructor or own.name_hint == constructor.name_hint:
                 return own, data.type_vars
         known = ", ".join(f"`{c.name_hint}`" for c in data.constructors) or "none"
-        self.draft.error(Diagnostic(f"the type `{head.name_hint}` has no constructor `{constructor.name_hint}`", place, hint=f"it has {known}"))
+        self.draft.error(
+            Diagnostic(
+                f"the type `{head.name_hint}` has no constructor `{constructor.name_hint}`",
+                place,
+                hint=f"it has {known}",
+            )
+        )
         return None
 
     def pattern(self, root: Pattern, scrutinee: Type, match: Match) -> None:
@@ -63,9 +75,13 @@ class Patterns:
         if var.type_annotation is not None:
             self.draft.annotation(var.type_annotation, place)
             self.draft.types[var] = var.type_annotation
-            self.draft.same(var.type_annotation, ty, place, lambda: [*self.draft.origin(var), *self.draft.origin(match.data)])
+            self.draft.same(
+                var.type_annotation, ty, place, lambda: [*self.draft.origin(var), *self.draft.origin(match.data)]
+            )
         elif var in self.draft.types:
-            self.draft.same(self.draft.types[var], ty, place, lambda: [*self.draft.origin(var), *self.draft.origin(match.data)])
+            self.draft.same(
+                self.draft.types[var], ty, place, lambda: [*self.draft.origin(var), *self.draft.origin(match.data)]
+            )
         else:
             self.draft.types[var] = ty
 
@@ -86,10 +102,24 @@ class Patterns:
             args: Sequence[Type] = known.args
         else:
             args = self._unknowns(len(type_vars))
-            self.draft.same(TypeCall(own.belong_to, args), ty, place, lambda: [(f"`{own.name_hint}` makes values of type `{own.belong_to.name_hint}`", own.span), *self.draft.origin(match.data)])
+            self.draft.same(
+                TypeCall(own.belong_to, args),
+                ty,
+                place,
+                lambda: [
+                    (f"`{own.name_hint}` makes values of type `{own.belong_to.name_hint}`", own.span),
+                    *self.draft.origin(match.data),
+                ],
+            )
         if len(pattern.patterns) != len(own.inputs):
             few = "Not enough" if len(pattern.patterns) < len(own.inputs) else "Too many"
-            self.draft.error(Diagnostic(f"{few} inputs for the constructor; expected {len(own.inputs)}, got {len(pattern.patterns)}", place, notes=((f"`{own.name_hint}` is defined here", own.span),) if own.span else ()))
+            self.draft.error(
+                Diagnostic(
+                    f"{few} inputs for the constructor; expected {len(own.inputs)}, got {len(pattern.patterns)}",
+                    place,
+                    notes=((f"`{own.name_hint}` is defined here", own.span),) if own.span else (),
+                )
+            )
             return self._unknowns(len(pattern.patterns))
         if not type_vars:
             return own.inputs

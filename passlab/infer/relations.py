@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from passlab.errors import Diagnostic, PasslabError, Place
 from passlab.infer import diagnose
-from passlab.infer.solver import Mismatch, Solver, brief
+from passlab.infer.solver import MismatchError, Solver, brief
 from passlab.infer.unify import unify
 from passlab.ir.expr import Call, Expr, TupleGetItem
 from passlab.ir.op import Op
@@ -44,15 +44,15 @@ class OperatorReporter:
         have = self.types[index]
         try:
             unify(self.solver, ty, have)
-        except Mismatch as problem:
+        except MismatchError as problem:
             call = self.call
             argument = call.args[index] if call is not None and index < len(call.args) else None
             notes = self.report.origin(argument) if argument is not None else ()
-            place = diagnose.first_place(argument, call) if argument is not None and call is not None else None
+            place = diagnose.place_in(argument, call) if argument is not None and call is not None else None
             self.report.error(diagnose.mismatch(problem, ty, self.solver.resolve(have), place, notes))
 
     def run(self, op: Op, types: Sequence[Type], attrs: Any, call: Call) -> Type | None:
-        """Run the relation of `op` on input types. A refusal is reported and re-raised as `Refused`."""
+        """Run the relation of `op` on input types. A refusal is reported and re-raised as `RefusedError`."""
         self.types, self.call = types, call
         try:
             return op.spec.relation(types, attrs, self)
@@ -64,7 +64,7 @@ class OperatorReporter:
                 self.report.error(finding)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             self.report.error(diagnose.broken_relation(error, call, op.name))
-        raise Refused
+        raise RefusedError
 
     def _argument_notes(self, op: Op, types: Sequence[Type], call: Call) -> list[diagnose.Note]:
         names = op.spec.inputs
@@ -75,7 +75,7 @@ class OperatorReporter:
         return notes[:6]
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A relation refused its inputs, and this was reported: its result is unknown for good."""
 
 
@@ -84,7 +84,9 @@ class OperatorRelation:
 
     __slots__ = ("op", "types", "attrs", "out", "call", "reporter", "queued")
 
-    def __init__(self, op: Op, types: Sequence[Type], attrs: Any, out: Type, call: Call, reporter: OperatorReporter) -> None:
+    def __init__(
+        self, op: Op, types: Sequence[Type], attrs: Any, out: Type, call: Call, reporter: OperatorReporter
+    ) -> None:
         self.op = op
         self.types = types
         self.attrs = attrs
@@ -97,17 +99,21 @@ class OperatorRelation:
     def mentions(self) -> Iterable[Type]:
         return self.types
 
+    @property
+    def place(self) -> Place | None:
+        return self.call.span
+
     def attempt(self) -> bool:
         solver = self.reporter.solver
         try:
             result = self.reporter.run(self.op, [solver.resolve(t) for t in self.types], self.attrs, self.call)
-        except Refused:
+        except RefusedError:
             return True
         if result is None:
             return False
         try:
             unify(solver, self.out, result)
-        except Mismatch as problem:
+        except MismatchError as problem:
             expected = solver.resolve(self.out)
             self.reporter.report.error(diagnose.mismatch(problem, expected, result, self.call.span))
         return not solver.is_open(result)
@@ -130,13 +136,17 @@ class Projection:
     def mentions(self) -> Iterable[Type]:
         return (self.whole,)
 
+    @property
+    def place(self) -> Place | None:
+        return self.node.span
+
     def attempt(self) -> bool:
         whole = self.solver.head(self.whole)
         if type(whole) is IncompleteType:
             return False
         try:
             unify(self.solver, self.out, project(self.node, whole))
-        except Mismatch as problem:
+        except MismatchError as problem:
             found = self.solver.resolve(whole)
             self.report.error(diagnose.mismatch(problem, self.solver.resolve(self.out), found, self.node.span))
         except PasslabError as error:
@@ -149,12 +159,21 @@ def project(node: TupleGetItem, whole: Type) -> Type:
     """Return the type of an element of a tuple type. Raises a `PasslabError` for other types and indices outside."""
     if not isinstance(whole, TupleType):
         raise PasslabError(
-            Diagnostic("only a tuple has elements", diagnose.first_place(node.tuple_value, node), expected="a tuple", found=brief(whole))
+            Diagnostic(
+                "only a tuple has elements",
+                diagnose.place_in(node.tuple_value, node),
+                expected="a tuple",
+                found=brief(whole),
+            )
         )
     size = len(whole.fields)
     if not 0 <= node.index < size:
         allowed = f"its elements are .0 to .{size - 1}" if size else "it has no elements"
-        raise PasslabError(Diagnostic(f"there is no element .{node.index} in a tuple of {size}", node.span, found=brief(whole), hint=allowed))
+        raise PasslabError(
+            Diagnostic(
+                f"there is no element .{node.index} in a tuple of {size}", node.span, found=brief(whole), hint=allowed
+            )
+        )
     return whole.fields[node.index]
 
 
@@ -163,7 +182,9 @@ class Instance:
 
     __slots__ = ("source", "names", "out", "place", "solver", "report", "queued")
 
-    def __init__(self, source: Type, names: Mapping[Type, Type], out: Type, place: Place | None, solver: Solver, report: Report) -> None:
+    def __init__(
+        self, source: Type, names: Mapping[Type, Type], out: Type, place: Place | None, solver: Solver, report: Report
+    ) -> None:
         self.source = source
         self.names = names
         self.out = out
@@ -182,7 +203,7 @@ class Instance:
         result = map_type(self.solver.resolve(self.source), self.names.get)
         try:
             unify(self.solver, self.out, result)
-        except Mismatch as problem:
+        except MismatchError as problem:
             expected, found = self.solver.resolve(self.out), self.solver.resolve(result)
             self.report.error(diagnose.mismatch(problem, expected, found, self.place))
         return True

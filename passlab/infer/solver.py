@@ -6,8 +6,8 @@ then and only then. The solver knows nothing of expressions.
 
 Two modes. In the *quick* mode what was concluded from a bound unknown stands. Unification can later weaken a bound
 unknown, as a known dimension that meets `?` becomes `?`; then the conclusions drawn from it must be drawn again. That
-is rare, so the quick solver raises `Weakened` and the work starts over in the *exact* mode, in which every relation
-stays subscribed to its unknowns and is tried again when one weakens.
+is rare, so the quick solver raises `WeakenedError` and the work starts over in the *exact* mode, in which every
+relation stays subscribed to its unknowns and is tried again when one weakens.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Protocol
 
+from passlab.errors import Place
 from passlab.ir.types import IncompleteType, SizeVar, TensorType, Type, rebuild_type, type_children, type_text
 
 
-class Mismatch(Exception):
+class MismatchError(Exception):
     """Two types cannot be one: `left` and `right` are the innermost parts that differ, `detail` says how."""
 
     def __init__(self, left: Type, right: Type, detail: str | None = None) -> None:
@@ -29,7 +30,7 @@ class Mismatch(Exception):
         self.detail = detail
 
 
-class Weakened(Exception):
+class WeakenedError(Exception):
     """A bound unknown lost a dimension in the quick mode: start over in the exact one."""
 
 
@@ -40,6 +41,8 @@ class Pending(Protocol):
 
     @property
     def mentions(self) -> Iterable[Type]: ...
+    @property
+    def place(self) -> Place | None: ...
 
     def attempt(self) -> bool:
         """Try to conclude something; answer whether nothing more can come of it in the quick mode."""
@@ -155,10 +158,12 @@ class Solver:
 
     # ------------------------------------------------------------ learning
     def bind(self, root: Type, ty: Type) -> None:
-        """Let the free unknown `root` be `ty`, a type or another root. Raises `Mismatch` when it occurs in `ty`."""
+        """Let the free unknown `root` be `ty`, a type or a root. Raises `MismatchError` when it occurs in `ty`."""
         if self.is_open(ty) and root in self.free_unknowns([ty]):
             resolved = self.resolve(ty)
-            raise Mismatch(root, resolved, f"the unknown type occurs in {brief(resolved)}, which would be infinite")
+            raise MismatchError(
+                root, resolved, f"the unknown type occurs in {brief(resolved)}, which would be infinite"
+            )
         self.links[root] = ty
         self._wake(root)
 
@@ -173,9 +178,9 @@ class Solver:
         self.links[a] = b
 
     def weaken(self, root: Type, ty: Type) -> None:
-        """Replace what the unknown `root` is bound to by a weaker type. Raises `Weakened` in the quick mode."""
+        """Replace what the unknown `root` is bound to by a weaker type. Raises `WeakenedError` in the quick mode."""
         if not self.exact:
-            raise Weakened
+            raise WeakenedError
         self.links[root] = ty
         self._wake(root)
 

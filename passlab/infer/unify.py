@@ -11,9 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from passlab.infer.solver import Mismatch, Solver, brief
+from passlab.infer.solver import MismatchError, Solver, brief
 from passlab.ir.types import (
-    ANY, Dim, FuncType, IncompleteType, RefType, SizeVar, TensorType, TupleType, Type, TypeCall, TypeRelation, map_type, rebuild_type,
+    ANY,
+    Dim,
+    FuncType,
+    IncompleteType,
+    RefType,
+    SizeVar,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeRelation,
+    map_type,
+    rebuild_type,
 )  # fmt: skip
 
 # What unifying gave: the common type, and whether it is weaker than the left and the right type were.
@@ -21,11 +33,13 @@ Outcome = tuple[Type, bool, bool]
 Instantiate = Callable[[FuncType, int], FuncType]
 
 
-def unify(solver: Solver, a: Type, b: Type, *, keep_right: bool = False, instantiate: Instantiate | None = None) -> Type:
+def unify(
+    solver: Solver, a: Type, b: Type, *, keep_right: bool = False, instantiate: Instantiate | None = None
+) -> Type:
     """Return the one type `a` and `b` become. With `keep_right`, bound unknowns of `b` are not weakened.
 
     `instantiate(fn, kept)` replaces the type parameters of a generic function after the first `kept` by unknowns; it is
-    needed where a generic function meets one that is less so. Raises `Mismatch`.
+    needed where a generic function meets one that is less so. Raises `MismatchError`.
     """
     if a is b:
         return a
@@ -36,9 +50,11 @@ def unify(solver: Solver, a: Type, b: Type, *, keep_right: bool = False, instant
 
 def _tensors(solver: Solver, a: TensorType, b: TensorType) -> TensorType:
     if a.dtype != b.dtype:
-        raise Mismatch(a, b, f"dtype `{a.dtype}` does not match `{b.dtype}`")
+        raise MismatchError(a, b, f"dtype `{a.dtype}` does not match `{b.dtype}`")
     if len(a.shape) != len(b.shape):
-        raise Mismatch(a, b, f"tensor type `{a}` has {len(a.shape)} dimensions, while `{b}` has {len(b.shape)} dimensions")
+        raise MismatchError(
+            a, b, f"tensor type `{a}` has {len(a.shape)} dimensions, while `{b}` has {len(b.shape)} dimensions"
+        )
     dims: list[Dim] = []
     wrong: list[str] = []
     for i, (x, y) in enumerate(zip(a.shape, b.shape, strict=True)):
@@ -48,7 +64,7 @@ def _tensors(solver: Solver, a: TensorType, b: TensorType) -> TensorType:
         else:
             dims.append(dim)
     if wrong:
-        raise Mismatch(a, b, " ".join(wrong))
+        raise MismatchError(a, b, " ".join(wrong))
     return TensorType(tuple(dims), a.dtype)
 
 
@@ -150,7 +166,7 @@ class _Unification:
     def functions(self, frame: _Frame, a: FuncType, b: FuncType) -> list[tuple[Type, Type]]:
         """Bring two function types to the same type parameters; the surplus ones of either side are instantiated."""
         if len(a.arg_types) != len(b.arg_types):
-            raise Mismatch(a, b, f"one function takes {len(a.arg_types)} arguments, the other {len(b.arg_types)}")
+            raise MismatchError(a, b, f"one function takes {len(a.arg_types)} arguments, the other {len(b.arg_types)}")
         count = min(len(a.type_params), len(b.type_params))
         if len(a.type_params) > count:
             a = self._instance(a, b, count)
@@ -160,7 +176,9 @@ class _Unification:
             names = dict(zip(b.type_params, a.type_params, strict=True))
             b = map_type(self.solver.resolve(b), names.get)  # type: ignore[arg-type,assignment]
         if len(a.type_constraints) != len(b.type_constraints):
-            raise Mismatch(a, b, "one of the functions is an operator with constraints that the other does not have")
+            raise MismatchError(
+                a, b, "one of the functions is an operator with constraints that the other does not have"
+            )
         frame.a, frame.b = a, b
         return [
             *zip(a.arg_types, b.arg_types, strict=True),
@@ -170,7 +188,7 @@ class _Unification:
 
     def _instance(self, fn: FuncType, other: FuncType, kept: int) -> FuncType:
         if self.instantiate is None:
-            raise Mismatch(fn, other, f"one function has {len(fn.type_params)} type parameters, the other {kept}")
+            raise MismatchError(fn, other, f"one function has {len(fn.type_params)} type parameters, the other {kept}")
         return self.instantiate(fn, kept)
 
     def assemble(self, frame: _Frame) -> Outcome:
@@ -207,19 +225,19 @@ class _Unification:
 
 
 def _parts(a: Type, b: Type) -> list[tuple[Type, Type]]:
-    """Return the pairs of parts of two structured types of one make. Raises `Mismatch` for different makes."""
+    """Return the pairs of parts of two structured types of one make. Raises `MismatchError` for different makes."""
     if type(a) is not type(b):
-        raise Mismatch(a, b)
+        raise MismatchError(a, b)
     if isinstance(a, TupleType) and isinstance(b, TupleType):
         if len(a.fields) != len(b.fields):
-            raise Mismatch(a, b, f"one tuple has {len(a.fields)} fields, the other {len(b.fields)}")
+            raise MismatchError(a, b, f"one tuple has {len(a.fields)} fields, the other {len(b.fields)}")
         return list(zip(a.fields, b.fields, strict=True))
     if isinstance(a, TypeCall) and isinstance(b, TypeCall):
         if a.func is not b.func or len(a.args) != len(b.args):
-            raise Mismatch(a, b, f"`{brief(a)}` and `{brief(b)}` are different data types")
+            raise MismatchError(a, b, f"`{brief(a)}` and `{brief(b)}` are different data types")
         return list(zip(a.args, b.args, strict=True))
     if isinstance(a, RefType) and isinstance(b, RefType):
         return [(a.value, b.value)]
     if isinstance(a, TypeRelation) and isinstance(b, TypeRelation) and a.name == b.name and len(a.args) == len(b.args):
         return list(zip(a.args, b.args, strict=True))
-    raise Mismatch(a, b)
+    raise MismatchError(a, b)

@@ -90,7 +90,7 @@ class World:
     def global_var(self, node: GlobalVar, ty: Type) -> GlobalVar:
         """Return the one global variable of this name whose type is `ty`.
 
-        A variable of the module that has another type already belongs to other modules too: a fresh one takes its place.
+        A variable of the module that has another type belongs to other modules too: a fresh one takes its place.
         """
         name = node.name_hint
         own = self.fresh_vars.get(name)

@@ -12,6 +12,7 @@ PASSES: dict[str, str] = {
     "EliminateCommonSubexpr": "eliminate_common_subexpr:EliminateCommonSubexpr",
     "FoldConstant": "fold_constant:FoldConstant",
     "FuseOps": "fuse_ops:FuseOps",
+    "InferType": "infer_type:InferType",
     "SimplifyInference": "simplify_inference:SimplifyInference",
     "ToANormalForm": "to_a_normal_form:ToANormalForm",
     "ToBasicBlockNormalForm": "to_basic_block_normal_form:ToBasicBlockNormalForm",
