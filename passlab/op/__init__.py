@@ -8,7 +8,7 @@ from passlab.op.declare import call as make
 
 ROOMS = (
     "elementwise", "broadcast", "compare", "cast", "create", "reshape", "join", "order", "slice", "reduce", "scan",
-    "spread",
+    "spread", "gather", "scatter", "sort", "shape",
     "nn",
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op.declare import call, operator
-from passlab.op.dtypes import Array, array_dtype, guard_size
+from passlab.op.dtypes import Array, array_dtype, filled_array
 from passlab.op.fields import attrs, dims, dtype
 from passlab.op.relations import identity, refuse, tensor
 
@@ -29,12 +29,6 @@ def shape_argument(shape: Any) -> tuple[Any, ...] | Expr:
     if isinstance(shape, Expr):
         return shape
     return tuple(shape) if hasattr(shape, "__iter__") else (shape,)
-
-
-def filled(attrs: Any, dtype: np.dtype[Any], value: Any, what: str) -> Array:
-    """Return an array of the shape in `attrs`, filled with `value`. Raises `LimitError` when it would be too large."""
-    guard_size(attrs.shape, dtype, what)
-    return np.full(attrs.shape, value, dtype)
 
 
 def _init_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
@@ -60,7 +54,7 @@ def _init(name: str, value: int, doc: str) -> Op:
     face.__doc__ = doc
 
     def kernel(attrs: Any) -> Array:
-        return filled(attrs, array_dtype(attrs.dtype), value, name)
+        return filled_array(attrs.shape, array_dtype(attrs.dtype), value, name)
 
     return operator(
         name, (), attrs=INIT, relation=_init_type, pattern=OpPattern.ELEMWISE, level=3, out=False, face=face, doc=doc,
@@ -127,7 +121,7 @@ def _full_grad(orig: Call, grad: Expr) -> list[Expr]:
 def full(attrs: Any, fill_value: Array) -> Array:
     """A tensor of the given shape filled with one value."""
     wanted = array_dtype(attrs.dtype) if attrs.dtype else fill_value.dtype
-    return filled(attrs, wanted, fill_value.astype(wanted), "full")
+    return filled_array(attrs.shape, wanted, fill_value.astype(wanted), "full")
 
 
 def _full_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:

@@ -69,3 +69,9 @@ def guard_size(shape: Sequence[int], dtype: np.dtype[Any], what: str) -> None:
 def as_array(value: Any) -> Array:
     """Return a kernel's result as an array: NumPy turns results without dimensions into scalars."""
     return value if type(value) is np.ndarray else np.asarray(value)
+
+
+def filled_array(shape: Sequence[int], dtype: np.dtype[Any], value: Any, what: str) -> Array:
+    """Return an array of `shape` filled with `value`. Raises `LimitError` when it would be too large."""
+    guard_size(shape, dtype, what)
+    return np.full(tuple(shape), value, dtype)

@@ -305,7 +305,7 @@ def _clip_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 def _bound(value: float, dtype: np.dtype[Any]) -> Any:
-    """A bound of `clip` in the dtype of the data: cut to an integer, and held in range, where that is an integer type."""
+    """A bound of `clip` in the dtype of the data: cut to an integer, and held in range, where it is one of integers."""
     if is_float(dtype):
         return dtype.type(value)
     info = np.iinfo(dtype) if dtype.kind != "b" else None

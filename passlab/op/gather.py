@@ -1,0 +1,365 @@
+"""Operators that pick elements by index: take, gather, gather_nd, adv_index, one_hot, argwhere, unravel_index.
+
+A negative index counts from the end. An index outside a dimension is a `RunError`, unless the mode of `take` says to
+clip or to wrap it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RunError
+from passlab.ir.expr import Call, Expr
+from passlab.ir.op import OpPattern, Precision, Reporter
+from passlab.ir.types import ANY, Shape, TensorType, Type
+from passlab.op.create import scalar
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array, array_dtype, as_array, guard_size
+from passlab.op.fields import attrs, dtype, integer, text
+from passlab.op.relations import broadcast_shape, join_dim, normal_axis, refuse, tensor, tensor_fields
+
+
+def index_tensor(types: Sequence[Type], index: int, name: str = "indices") -> TensorType | None:
+    """Return input `index` as a tensor of integers, None while unknown. Raises `RelationError` when it is none."""
+    ty = tensor(types, index, name)
+    if ty is not None and "int" not in ty.dtype:
+        refuse(f"{name} must be integers", index, expected="an integer dtype", found=ty.dtype)
+    return ty
+
+
+def checked_indices(indices: Array, extent: int, what: str) -> Array:
+    """Return `indices` counted from 0. Raises `RunError` naming the first one outside a dimension of `extent`."""
+    wide = indices.astype(np.int64, copy=False)
+    outside = (wide < -extent) | (wide >= extent)
+    if outside.any():
+        found = int(wide[outside].flat[0])
+        raise RunError(
+            Diagnostic(f"{what}: index {found} is outside a dimension of {extent}", expected=f"{-extent}..{extent - 1}")
+        )
+    return np.where(wide < 0, wide + extent, wide)
+
+
+# ---------------------------------------------------------------- take
+def _batch_dims(attrs: Any, rank: int) -> int:
+    found = attrs.batch_dims + rank if attrs.batch_dims < 0 else attrs.batch_dims
+    if not 0 <= found <= rank:
+        refuse(f"batch_dims {attrs.batch_dims} is outside the {rank} dimensions of indices", 1)
+    return int(found)
+
+
+def _take_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, indices = tensor(types, 0, "data"), index_tensor(types, 1)
+    if data is None or indices is None:
+        return None
+    if attrs.axis is None:
+        return TensorType(indices.shape, data.dtype)
+    axis, batch = normal_axis(attrs.axis, len(data.shape)), _batch_dims(attrs, len(indices.shape))
+    if batch > axis:
+        refuse(f"batch_dims {batch} is beyond the axis {axis}", 1)
+    for at in range(batch):
+        if join_dim(data.shape[at], indices.shape[at]) is None:
+            refuse(f"batch dimension {at} is {data.shape[at]} in data and {indices.shape[at]} in indices", 1)
+    return TensorType((*data.shape[:axis], *indices.shape[batch:], *data.shape[axis + 1 :]), data.dtype)
+
+
+def _take_face(data: Any, indices: Any, axis: int | None = None, batch_dims: int = 0, mode: str = "clip") -> Call:
+    """The elements of `data` at `indices` along `axis` (of all elements in order when None)."""
+    return call("take", data, indices, batch_dims=batch_dims, axis=axis, mode=mode)
+
+
+def _take_grad(orig: Call, grad: Expr) -> list[Expr]:
+    """The gradient added up, in zeros, where elements were taken."""
+    data, indices = orig.args
+    attrs = orig.attrs
+    ty, index_ty = data.checked_type, indices.checked_type
+    assert attrs is not None
+    assert isinstance(ty, TensorType)
+    assert isinstance(index_ty, TensorType)
+    if attrs["batch_dims"]:
+        refuse("take has no gradient for batch_dims other than 0")
+    axis = attrs["axis"]
+    flat = axis is None
+    rank = 1 if flat else len(ty.shape)
+    axis = 0 if flat else normal_axis(axis, rank)
+    zeros = call("zeros_like", data)
+    target = call("reshape", zeros, newshape=[-1]) if flat else call("transpose", zeros, axes=_to_front(rank, axis))
+    count = len(index_ty.shape)
+    order = [*range(axis, axis + count), *range(axis), *range(axis + count, rank + count - 1)]
+    updates = grad if axis == 0 else call("transpose", grad, axes=order)
+    lowest = call("zeros_like", indices)
+    safe = call("maximum", indices, lowest) if attrs["mode"] == "clip" else indices
+    summed = call("scatter_nd", target, call("expand_dims", safe, axis=0), updates, mode="add")
+    back = call("reshape_like", summed, data) if flat else call("transpose", summed, axes=_from_front(rank, axis))
+    return [back, call("zeros_like", indices)]
+
+
+def _to_front(rank: int, axis: int) -> list[int]:
+    return [axis, *(at for at in range(rank) if at != axis)]
+
+
+def _from_front(rank: int, axis: int) -> list[int]:
+    order = _to_front(rank, axis)
+    return [order.index(at) for at in range(rank)]
+
+
+@operator(
+    "take", ("data", "indices"),
+    attrs=attrs(
+        "TakeAttrs",
+        integer("batch_dims", 0, doc="leading dimensions that data and indices share"),
+        integer("axis", None, doc="the dimension to pick along, None for all elements in order"),
+        text("mode", "clip", doc='what an index outside does: "clip" it, "wrap" it, or "fast": nobody has one',
+        choices=("clip", "wrap", "fast")),
+    ),
+    relation=_take_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_take_face, gradient=_take_grad,
+    example="take(%x, %i, axis=0)",
+)  # fmt: skip
+def take(attrs: Any, data: Array, indices: Array) -> Array:
+    """Pick elements or slices along one dimension. In mode "clip" negative indices mean 0."""
+    extent = data.size if attrs.axis is None else data.shape[attrs.axis]
+    if extent == 0 and indices.size:
+        raise RunError(Diagnostic("take: there is no element to pick from"))
+    if attrs.mode == "fast":
+        indices = checked_indices(indices, extent, "take")
+    elif attrs.mode == "clip":
+        indices = np.clip(indices, 0, max(extent - 1, 0))
+    else:
+        indices = indices % max(extent, 1)
+    batch = 0 if attrs.axis is None else _batch_dims(attrs, indices.ndim)
+    if not batch:
+        return as_array(np.take(data, indices, attrs.axis))
+    axis = attrs.axis % data.ndim
+    count = math.prod(data.shape[:batch])
+    rows = data.reshape(count, math.prod(data.shape[batch:axis]), extent, math.prod(data.shape[axis + 1 :]))
+    picked = indices.reshape(count, 1, math.prod(indices.shape[batch:]), 1)
+    made = np.take_along_axis(rows, picked.astype(np.int64), axis=2)
+    return made.reshape((*data.shape[:axis], *indices.shape[batch:], *data.shape[axis + 1 :]))
+
+
+# ---------------------------------------------------------------- gather
+def _gather_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, indices = tensor(types, 0, "data"), index_tensor(types, 1)
+    if data is None or indices is None:
+        return None
+    if attrs.axis is None:
+        refuse("axis is missing", hint="give `axis=0`")
+    axis = normal_axis(attrs.axis, len(data.shape))
+    if len(indices.shape) != len(data.shape):
+        refuse("indices must have as many dimensions as data", 1, expected=len(data.shape), found=len(indices.shape))
+    for at, (want, have) in enumerate(zip(data.shape, indices.shape, strict=True)):
+        if at != axis and type(want) is int and type(have) is int and have > want:
+            refuse(f"dimension {at} of indices is larger than that of data", 1, expected=f"at most {want}", found=have)
+    return TensorType(indices.shape, data.dtype)
+
+
+def _gather_face(data: Any, axis: int, indices: Any) -> Call:
+    """The elements of `data` whose index along `axis` is given, for each place, by `indices`."""
+    return call("gather", data, indices, axis=axis)
+
+
+def _gather_grad(orig: Call, grad: Expr) -> list[Expr]:
+    data, indices = orig.args
+    assert orig.attrs is not None
+    summed = call("scatter_elements", call("zeros_like", data), indices, grad, axis=orig.attrs["axis"], reduction="add")
+    return [summed, call("zeros_like", indices)]
+
+
+def axis_grid(indices: Array, axis: int, extent: int, what: str) -> tuple[Array, ...]:
+    """Return the index arrays of the places that `indices` names along `axis`; elsewhere each place is its own."""
+    grid: list[Array] = list(np.indices(indices.shape, sparse=True))
+    grid[axis] = checked_indices(indices, extent, what)
+    return tuple(grid)
+
+
+@operator(
+    "gather", ("data", "indices"),
+    attrs=attrs("GatherAttrs", integer("axis", None, doc="the dimension that indices index")),
+    relation=_gather_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_gather_face, gradient=_gather_grad,
+    example="gather(%x, %i, axis=0)",
+)  # fmt: skip
+def gather(attrs: Any, data: Array, indices: Array) -> Array:
+    """For each place of `indices`, the element of `data` there, with the index along `axis` replaced."""
+    axis = attrs.axis % data.ndim
+    return data[axis_grid(indices, axis, data.shape[axis], "gather")]
+
+
+# ---------------------------------------------------------------- gather_nd
+def _gather_nd_shape(data: Shape, indices: Shape, attrs: Any) -> Shape:
+    if not indices:
+        refuse("indices must have at least one dimension", 1)
+    depth = indices[0] if type(indices[0]) is int else attrs.index_rank
+    if depth is None:
+        refuse("how many dimensions an index has is not known", 1, found=list(indices), hint="give `index_rank`")
+    batch = attrs.batch_dims
+    if batch < 0 or batch + depth > len(data) or batch > len(indices) - 1:
+        refuse(f"indices of {depth} parts do not fit data of {len(data)} dimensions", 1, found=f"batch_dims={batch}")
+    for at in range(batch):
+        if join_dim(data[at], indices[1 + at]) is None:
+            refuse(f"batch dimension {at} is {data[at]} in data and {indices[1 + at]} in indices", 1)
+    return (*indices[1:], *data[batch + depth :])
+
+
+def _gather_nd_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, indices = tensor(types, 0, "data"), index_tensor(types, 1)
+    if data is None or indices is None:
+        return None
+    return TensorType(_gather_nd_shape(data.shape, indices.shape, attrs), data.dtype)
+
+
+def _gather_nd_grad(orig: Call, grad: Expr) -> list[Expr]:
+    data, indices = orig.args
+    assert orig.attrs is not None
+    if orig.attrs["batch_dims"]:
+        refuse("gather_nd has no gradient for batch_dims other than 0")
+    return [call("scatter_nd", call("zeros_like", data), indices, grad, mode="add"), call("zeros_like", indices)]
+
+
+@operator(
+    "gather_nd", ("data", "indices"),
+    attrs=attrs(
+        "GatherNDAttrs",
+        integer("batch_dims", 0, doc="leading dimensions that data and indices share"),
+        integer("index_rank", None, doc="the first dimension of indices, where it is not known"),
+    ),
+    relation=_gather_nd_type, pattern=OpPattern.INJECTIVE, level=3, out=False, gradient=_gather_nd_grad,
+    example="gather_nd(%x, %n)",
+)  # fmt: skip
+def gather_nd(attrs: Any, data: Array, indices: Array) -> Array:
+    """Pick elements or slices by indices of several dimensions: `indices[:, ...]` is one index into `data`."""
+    batch = attrs.batch_dims
+    parts = [checked_indices(part, data.shape[batch + at], "gather_nd") for at, part in enumerate(indices)]
+    grid: list[Array] = list(np.indices(indices.shape[1 : 1 + batch], sparse=True))
+    spread = indices.ndim - 1 - batch
+    lead = [axis.reshape(axis.shape + (1,) * spread) for axis in grid]
+    return (
+        as_array(data[(*lead, *parts)])
+        if lead or parts
+        else np.broadcast_to(data, indices.shape[1:] + data.shape).copy()
+    )
+
+
+# ---------------------------------------------------------------- adv_index
+def _adv_index_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    fields = tensor_fields(types, 0, "inputs")
+    if fields is None:
+        return None
+    if len(fields) < 2 or len(fields) - 1 > len(fields[0].shape):
+        refuse(
+            "adv_index needs data and at most one index for each of its dimensions", 0, found=f"{len(fields)} fields"
+        )
+    shape = fields[1]
+    for field in fields[1:]:
+        if "int" not in field.dtype:
+            refuse("an index must be integers", 0, expected="an integer dtype", found=field.dtype)
+        shape = TensorType(broadcast_shape(shape, field), "int64")
+    return TensorType((*shape.shape, *fields[0].shape[len(fields) - 1 :]), fields[0].dtype)
+
+
+@operator(
+    "adv_index", ("inputs",), relation=_adv_index_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
+    example="adv_index((%x, %i, %i))",
+)  # fmt: skip
+def adv_index(attrs: Any, inputs: tuple[Array, ...]) -> Array:
+    """NumPy's advanced indexing: the first field at the indices that the others give in its first dimensions."""
+    data, *indices = inputs
+    return as_array(data[tuple(checked_indices(part, data.shape[at], "adv_index") for at, part in enumerate(indices))])
+
+
+# ---------------------------------------------------------------- one_hot
+ONE_HOT = attrs(
+    "OneHotAttrs",
+    integer("depth", 1, doc="the size of the new dimension"),
+    integer("axis", -1, doc="where the new dimension goes, -1 for the end"),
+    dtype("dtype", "", doc="the dtype of the result"),
+)
+
+
+def one_hot_shape(indices: Shape, axis: int, depth: Any) -> Shape:
+    """Return the shape of `one_hot`."""
+    at = len(indices) if axis == -1 else normal_axis(axis, len(indices) + 1)
+    return (*indices[:at], depth, *indices[at:])
+
+
+def one_hot_array(
+    indices: Array, on_value: Array, off_value: Array, axis: int, depth: int, wanted: np.dtype[Any]
+) -> Array:
+    """Return `on_value` where the place along the new dimension is the index, `off_value` elsewhere."""
+    guard_size((indices.size, depth), wanted, "one_hot")
+    at = indices.ndim if axis == -1 else axis % (indices.ndim + 1)
+    places = np.arange(depth).reshape((depth,) + (1,) * (indices.ndim - at))
+    return np.where(np.expand_dims(indices, at) == places, on_value.astype(wanted), off_value.astype(wanted))
+
+
+def _one_hot_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    indices = index_tensor(types, 0)
+    on = scalar(types, 1, "on_value")
+    scalar(types, 2, "off_value")
+    if indices is None or (on is None and not attrs.dtype):
+        return None
+    if attrs.depth <= 0:
+        refuse("depth must be at least 1", found=attrs.depth)
+    return TensorType(one_hot_shape(indices.shape, attrs.axis, attrs.depth), attrs.dtype or (on.dtype if on else ""))
+
+
+def _one_hot_face(indices: Any, on_value: Any, off_value: Any, depth: Any, axis: int, dtype: str) -> Call:
+    """Vectors of `depth` elements, `on_value` at the index and `off_value` elsewhere."""
+    if isinstance(depth, Expr):
+        return call("dyn.one_hot", indices, on_value, off_value, depth, depth=0, axis=axis, dtype=dtype)
+    return call("one_hot", indices, on_value, off_value, depth=depth, axis=axis, dtype=dtype)
+
+
+@operator(
+    "one_hot", ("indices", "on_value", "off_value"), attrs=ONE_HOT, relation=_one_hot_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE, level=10, out=False, warns=True, face=_one_hot_face,
+    example='one_hot(%i, %v, %v, depth=3, dtype="float32")',
+)  # fmt: skip
+def one_hot(attrs: Any, indices: Array, on_value: Array, off_value: Array) -> Array:
+    """A vector for each index, `on_value` at the index and `off_value` elsewhere (everywhere for an index outside)."""
+    wanted = array_dtype(attrs.dtype) if attrs.dtype else on_value.dtype
+    return one_hot_array(indices, on_value, off_value, attrs.axis, attrs.depth, wanted)
+
+
+# ---------------------------------------------------------------- argwhere
+def _argwhere_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    condition = tensor(types, 0, "condition")
+    return None if condition is None else TensorType((ANY, len(condition.shape)), "int32")
+
+
+def _argwhere_shape(attrs: Any, condition: Array) -> Type:
+    return TensorType((int(np.count_nonzero(condition)), condition.ndim), "int32")
+
+
+@operator(
+    "argwhere", ("condition",), relation=_argwhere_type, shape_function=_argwhere_shape, pattern=OpPattern.OPAQUE,
+    level=10,
+    out=False, precision=Precision.FOLLOW, example="argwhere(%c)",
+)  # fmt: skip
+def argwhere(attrs: Any, condition: Array) -> Array:
+    """The indices of the elements that are not zero, one row for each, in order."""
+    return np.argwhere(condition).astype(np.int32)
+
+
+# ---------------------------------------------------------------- unravel_index
+def _unravel_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, shape = index_tensor(types, 0, "data"), index_tensor(types, 1, "shape")
+    if data is None or shape is None:
+        return None
+    if len(data.shape) > 1:
+        refuse("the indices must be a scalar or a vector", 0, found=data)
+    if len(shape.shape) != 1:
+        refuse("shape must be a vector of integers", 1, found=shape)
+    return TensorType((shape.shape[0], *data.shape), data.dtype)
+
+
+@operator(
+    "unravel_index", ("data", "shape"), relation=_unravel_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
+    example="unravel_index(%i, %shape)",
+)  # fmt: skip
+def unravel_index(attrs: Any, data: Array, shape: Array) -> Array:
+    """The indices, in a tensor of `shape`, of the elements that stand at `data` when they are counted in order."""
+    flat = checked_indices(data, math.prod(shape.tolist()), "unravel_index")
+    return np.array(np.unravel_index(flat, tuple(shape.tolist()))).astype(data.dtype).reshape((shape.size, *data.shape))

@@ -1,0 +1,311 @@
+"""Operators that write elements at indices. The data itself is not changed: the result is a changed copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RunError
+from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import Shape, TensorType, Type
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array, filled_array
+from passlab.op.fields import attrs, boolean, dims, integer, number, text
+from passlab.op.gather import axis_grid, checked_indices, index_tensor
+from passlab.op.relations import join_dim, normal_axis, refuse, same_dtype, tensor
+
+REDUCTIONS = ("update", "add", "mul", "mean", "min", "max")
+
+
+def combine(target: Array, places: tuple[Array, ...], updates: Array, how: str) -> None:
+    """Write `updates` into `target` at index arrays, one after the other: replacing, or combined with what is there."""
+    if how == "update":
+        target[places] = updates
+    elif how == "mean":
+        _running_mean(target, places, updates)
+    else:
+        ufunc: np.ufunc = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}[how]
+        ufunc.at(target, places, updates)
+
+
+def _running_mean(target: Array, places: tuple[Array, ...], updates: Array) -> None:
+    """Each update is averaged with what stands there, so that the order counts."""
+    spots = [place.reshape(-1) for place in np.broadcast_arrays(*places)]
+    values = updates.reshape(len(spots[0]), *target.shape[len(places) :])
+    two = target.dtype.type(2)
+    for spot, value in zip(zip(*spots, strict=True), values, strict=True):
+        both = np.add(target[spot], value)
+        target[spot] = np.true_divide(both, two) if target.dtype.kind in "fV" else np.trunc(both / two)
+
+
+# ---------------------------------------------------------------- scatter_elements
+def _scatter_elements_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, indices, updates = tensor(types, 0, "data"), index_tensor(types, 1), tensor(types, 2, "updates")
+    if data is None:
+        return None
+    normal_axis(attrs.axis, len(data.shape))
+    if indices is not None and len(indices.shape) != len(data.shape):
+        refuse("indices must have as many dimensions as data", 1, expected=len(data.shape), found=len(indices.shape))
+    if updates is not None:
+        same_dtype(data, updates, 2)
+        if indices is not None and not _agree(updates.shape, indices.shape):
+            refuse("updates must have the shape of indices", 2, expected=list(indices.shape), found=list(updates.shape))
+    return data
+
+
+def _agree(a: Shape, b: Shape) -> bool:
+    return len(a) == len(b) and all(join_dim(x, y) is not None for x, y in zip(a, b, strict=True))
+
+
+def _scatter_elements_face(data: Any, indices: Any, updates: Any, axis: int = 0, reduction: str = "update") -> Call:
+    """`data` with `updates` written where `indices` say along `axis`, combined by `reduction`."""
+    return call("scatter_elements", data, indices, updates, axis=axis, reduction=reduction)
+
+
+def _scatter_elements_grad(orig: Call, grad: Expr) -> list[Expr]:
+    _, indices, updates = orig.args
+    assert orig.attrs is not None
+    axis, how = orig.attrs["axis"], orig.attrs["reduction"]
+    picked = call("gather", grad, indices, axis=axis)
+    if how == "add":
+        return [grad, call("zeros_like", indices), picked]
+    if how != "update":
+        refuse(f'scatter_elements has no gradient for the reduction "{how}"')
+    kept = call("scatter_elements", grad, indices, call("zeros_like", updates), axis=axis, reduction="update")
+    return [kept, call("zeros_like", indices), picked]
+
+
+@operator(
+    "scatter_elements", ("data", "indices", "updates"),
+    attrs=attrs(
+        "ScatterElementsAttrs",
+        integer("axis", 0, doc="the dimension that indices index"),
+        text("reduction", "update", doc="how an update meets what is there", choices=REDUCTIONS),
+    ),
+    relation=_scatter_elements_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True,
+    face=_scatter_elements_face,
+    gradient=_scatter_elements_grad, example="scatter_elements(%x, %ii, %x, axis=0)",
+)  # fmt: skip
+def scatter_elements(attrs: Any, data: Array, indices: Array, updates: Array) -> Array:
+    """Write each update where its index along `axis` says; of two in one place the last wins, or they combine."""
+    axis = attrs.axis % data.ndim
+    made = data.copy()
+    combine(made, axis_grid(indices, axis, data.shape[axis], "scatter_elements"), updates, attrs.reduction)
+    return made
+
+
+# ---------------------------------------------------------------- scatter_nd
+def _scatter_nd_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, indices, updates = tensor(types, 0, "data"), index_tensor(types, 1), tensor(types, 2, "updates")
+    if data is None:
+        return None
+    if updates is not None:
+        same_dtype(data, updates, 2)
+    if indices is not None:
+        if not indices.shape:
+            refuse("indices must have at least one dimension", 1)
+        depth = indices.shape[0]
+        if type(depth) is int and depth > len(data.shape):
+            refuse(f"indices of {depth} parts do not fit data of {len(data.shape)} dimensions", 1)
+        if type(depth) is int and updates is not None:
+            wanted = indices.shape[1:] + data.shape[depth:]
+            if not _agree(updates.shape, wanted):
+                refuse("updates do not fit indices and data", 2, expected=list(wanted), found=list(updates.shape))
+    return data
+
+
+def _scatter_nd_face(data: Any, indices: Any, updates: Any, mode: str = "update") -> Call:
+    """`data` with `updates` written at `indices`, combined by `mode`."""
+    return call("scatter_nd", data, indices, updates, mode=mode)
+
+
+def _scatter_nd_grad(orig: Call, grad: Expr) -> list[Expr]:
+    _, indices, updates = orig.args
+    assert orig.attrs is not None
+    how = orig.attrs["mode"]
+    picked = call("gather_nd", grad, indices)
+    if how == "add":
+        return [grad, call("zeros_like", indices), picked]
+    if how != "update":
+        refuse(f'scatter_nd has no gradient for the mode "{how}"')
+    return [
+        call("scatter_nd", grad, indices, call("zeros_like", updates), mode="update"),
+        call("zeros_like", indices),
+        picked,
+    ]
+
+
+@operator(
+    "scatter_nd", ("data", "indices", "updates"),
+    attrs=attrs("ScatterNDAttrs",
+    text("mode", "update", doc="how an update meets what is there", choices=("update", "add", "mul", "min", "max"))),
+    relation=_scatter_nd_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True, face=_scatter_nd_face,
+    gradient=_scatter_nd_grad, example="scatter_nd(%v, %ii, %r)",
+)  # fmt: skip
+def scatter_nd(attrs: Any, data: Array, indices: Array, updates: Array) -> Array:
+    """Write elements or slices at indices of several dimensions: `indices[:, ...]` is one index into `data`."""
+    made = data.copy()
+    places = tuple(checked_indices(part, data.shape[at], "scatter_nd") for at, part in enumerate(indices))
+    if places:
+        combine(made, places, updates, attrs.mode)
+        return made
+    for update in updates.reshape(-1, *data.shape):  # an index of no parts names the whole of data
+        _whole(made, update, attrs.mode)
+    return made
+
+
+def _whole(target: Array, update: Array, how: str) -> None:
+    ufunc = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}.get(how)
+    np.copyto(target, update if ufunc is None else ufunc(target, update))
+
+
+# ---------------------------------------------------------------- sparse_to_dense
+def _sparse_type(types: Sequence[Type]) -> str | None:
+    """Check sparse_indices, sparse_values and default_value; return the dtype of the result, None while unknown."""
+    indices, values, default = (
+        index_tensor(types, 0, "sparse_indices"),
+        tensor(types, 1, "sparse_values"),
+        tensor(types, 2, "default_value"),
+    )
+    if indices is not None and len(indices.shape) > 2:
+        refuse("sparse_indices must be a scalar, a vector or a matrix", 0, found=indices)
+    if values is not None and len(values.shape) > 1:
+        refuse("sparse_values must be a scalar or a vector", 1, found=values)
+    if default is not None and default.shape:
+        refuse("default_value must be a scalar", 2, found=default)
+    if values is not None and default is not None:
+        same_dtype(values, default, 2)
+    return values.dtype if values is not None and indices is not None else None
+
+
+def _sparse_to_dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    found = _sparse_type(types)
+    return None if found is None else TensorType(attrs.output_shape, found)
+
+
+def _sparse_to_dense_face(sparse_indices: Any, output_shape: Any, sparse_values: Any, default_value: Any = 0) -> Call:
+    """A tensor of `output_shape` that is `default_value` but for `sparse_values` at `sparse_indices`."""
+    if not isinstance(default_value, Expr):
+        default_value = Constant(
+            np.asarray(default_value, np.float32 if isinstance(default_value, float) else np.int32)
+        )
+    if isinstance(output_shape, Expr) and not isinstance(output_shape, Constant):
+        return call("dyn.sparse_to_dense", sparse_indices, sparse_values, default_value, output_shape)
+    shape = output_shape.data.reshape(-1).tolist() if isinstance(output_shape, Constant) else output_shape
+    return call("sparse_to_dense", sparse_indices, sparse_values, default_value, output_shape=shape)
+
+
+def dense_of(indices: Array, values: Array, default: Array, shape: Sequence[int]) -> Array:
+    """Return the tensor that sparse indices (one row each) and values stand for."""
+    made = filled_array(shape, values.dtype, default, "sparse_to_dense")
+    rows = indices.reshape(-1, 1) if indices.ndim < 2 else indices
+    if rows.shape[1] != len(shape):
+        raise RunError(Diagnostic(f"sparse_to_dense: indices of {rows.shape[1]} parts for {len(shape)} dimensions"))
+    made[tuple(checked_indices(rows[:, at], extent, "sparse_to_dense") for at, extent in enumerate(shape))] = values
+    return made
+
+
+@operator(
+    "sparse_to_dense", ("sparse_indices", "sparse_values", "default_value"),
+    attrs=attrs("SparseToDenseAttrs", dims("output_shape", doc="the shape of the result")),
+    relation=_sparse_to_dense_type, pattern=OpPattern.OPAQUE, level=3, out=False, face=_sparse_to_dense_face,
+    example="sparse_to_dense(%i, %v3, %v, output_shape=[5])",
+)  # fmt: skip
+def sparse_to_dense(attrs: Any, sparse_indices: Array, sparse_values: Array, default_value: Array) -> Array:
+    """A tensor that is `default_value` everywhere but at the sparse indices."""
+    return dense_of(sparse_indices, sparse_values, default_value, attrs.output_shape)
+
+
+# ---------------------------------------------------------------- sequence_mask
+def _sequence_mask_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, lengths = tensor(types, 0, "data"), tensor(types, 1, "valid_length")
+    if data is None:
+        return None
+    if attrs.axis not in (0, 1) or len(data.shape) < 2:
+        refuse("sequence_mask works along dimension 0 or 1 of at least two", 0, found=f"axis={attrs.axis}, data {data}")
+    if lengths is not None:
+        if len(lengths.shape) != 1:
+            refuse("valid_length must be a vector", 1, found=lengths)
+        if join_dim(lengths.shape[0], data.shape[1 - attrs.axis]) is None:
+            refuse(f"valid_length has {lengths.shape[0]} elements for {data.shape[1 - attrs.axis]} sequences", 1)
+    return data
+
+
+@operator(
+    "sequence_mask", ("data", "valid_length"),
+    attrs=attrs("SequenceMaskAttrs", number("mask_value", 0.0, doc="what stands beyond the end"),
+    integer("axis", 0, doc="the dimension of time")),
+    relation=_sequence_mask_type, pattern=OpPattern.INJECTIVE, level=10, out=False,
+    example="sequence_mask(%x, %lengths, axis=1)",
+)  # fmt: skip
+def sequence_mask(attrs: Any, data: Array, valid_length: Array) -> Array:
+    """Replace the elements of each sequence beyond its valid length by `mask_value`."""
+    time, batch = attrs.axis, 1 - attrs.axis
+    steps = np.arange(data.shape[time]).reshape([-1 if at == time else 1 for at in range(data.ndim)])
+    lengths = valid_length.reshape([-1 if at == batch else 1 for at in range(data.ndim)])
+    return np.where(steps < lengths, data, np.asarray(attrs.mask_value).astype(data.dtype))
+
+
+# ---------------------------------------------------------------- matrix_set_diag
+def _set_diag_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, diagonal = tensor(types, 0, "input"), tensor(types, 1, "diagonal")
+    if data is None:
+        return None
+    if len(data.shape) < 2:
+        refuse("matrix_set_diag needs at least two dimensions", 0, found=data)
+    if attrs.k1 > attrs.k2:
+        refuse("the first diagonal must not lie above the second", found=f"k1={attrs.k1}, k2={attrs.k2}")
+    if diagonal is not None:
+        same_dtype(data, diagonal)
+        wanted = len(data.shape) - (attrs.k1 == attrs.k2)
+        if len(diagonal.shape) != wanted:
+            refuse("diagonal has the wrong number of dimensions", 1, expected=wanted, found=len(diagonal.shape))
+    return data
+
+
+def _set_diag_face(data: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT") -> Call:
+    """`data` with its diagonals `k` (one, or the first and the last of a band) replaced by `diagonal`."""
+    low, high = (k, k) if isinstance(k, int) else (k[0], k[-1])
+    sides = align.split("_")
+    if len(sides) != 2 or any(side not in ("RIGHT", "LEFT") for side in sides):
+        refuse("align must name two sides", expected="RIGHT_LEFT, LEFT_RIGHT, LEFT_LEFT or RIGHT_RIGHT", found=align)
+    return call(
+        "matrix_set_diag",
+        data,
+        diagonal,
+        k1=low,
+        k2=high,
+        super_diag_right_align=sides[0] == "RIGHT",
+        sub_diag_right_align=sides[1] == "RIGHT",
+    )
+
+
+@operator(
+    "matrix_set_diag", ("input", "diagonal"),
+    attrs=attrs(
+        "MatrixSetDiagAttrs",
+        integer("k1", 0, doc="the lowest diagonal, negative below the main one"),
+        integer("k2", 0, doc="the highest diagonal"),
+        boolean("super_diag_right_align", True, doc="whether short diagonals above the main one stand at the right"),
+        boolean("sub_diag_right_align", False, doc="whether short diagonals below the main one stand at the right"),
+    ),
+    relation=_set_diag_type, pattern=OpPattern.INJECTIVE, level=10, out=False, face=_set_diag_face,
+    example="matrix_set_diag(%x, %d)",
+)  # fmt: skip
+def matrix_set_diag(attrs: Any, data: Array, diagonal: Array) -> Array:
+    """Replace diagonals of the matrices in the last two dimensions; a band holds its highest diagonal first."""
+    made = data.copy()
+    rows, columns = data.shape[-2:]
+    for k in range(attrs.k1, attrs.k2 + 1):
+        length = min(rows + min(k, 0), columns - max(k, 0))
+        if length <= 0:
+            continue
+        line = diagonal if attrs.k1 == attrs.k2 else diagonal[..., attrs.k2 - k, :]
+        right = attrs.super_diag_right_align if k >= 0 else attrs.sub_diag_right_align
+        start = line.shape[-1] - length if right else 0
+        along = np.arange(length)
+        made[..., along + max(-k, 0), along + max(k, 0)] = line[..., start : start + length]
+    return made

@@ -1,0 +1,134 @@
+"""Operators that answer questions about the shape of a tensor, and ranges, whose size is a question of values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RunError
+from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.op import OpPattern, Precision, Reporter
+from passlab.ir.types import ANY, TensorType, Type
+from passlab.op.create import scalar
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array, array_dtype, guard_size
+from passlab.op.fields import attrs, dtype, expression
+from passlab.op.relations import tensor
+
+SHAPE_OF = attrs("ShapeOfAttrs", dtype("dtype", "", doc="the dtype of the sizes, int32 when left out"))
+
+
+def shape_of_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    """A vector with one size for each dimension."""
+    data = tensor(types, 0, "data")
+    return None if data is None else TensorType((len(data.shape),), attrs.dtype or "int32")
+
+
+def shape_of_array(attrs: Any, data: Array) -> Array:
+    """Return the shape of an array as a vector."""
+    return np.array(data.shape, array_dtype(attrs.dtype or "int32"))
+
+
+def flat_gradient(orig: Call, grad: Expr) -> list[Expr]:
+    """The gradient of what does not depend on the values of its inputs."""
+    return [call("zeros_like", arg) for arg in orig.args]
+
+
+def _shape_of_face(data: Any, dtype: str = "int32") -> Call:
+    """The shape of `data` as a vector."""
+    return call("shape_of", data, dtype=dtype)
+
+
+@operator(
+    "shape_of", ("data",), attrs=SHAPE_OF, relation=shape_of_type, pattern=OpPattern.OPAQUE, level=10, out=False,
+    face=_shape_of_face, gradient=flat_gradient, example='shape_of(%x, dtype="int32")',
+)  # fmt: skip
+def shape_of(attrs: Any, data: Array) -> Array:
+    """The shape of a tensor as a vector."""
+    return shape_of_array(attrs, data)
+
+
+def _size_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    return None if data is None else TensorType((), attrs.dtype or "int32")
+
+
+def _size_face(data: Any, dtype: str = "int32") -> Call:
+    """The number of elements of `data`."""
+    return call("ndarray_size", data, dtype=dtype)
+
+
+@operator(
+    "ndarray_size", ("data",), attrs=attrs("NdarraySizeAttrs", dtype("dtype", "", doc="the dtype of the result")),
+    relation=_size_type, pattern=OpPattern.INJECTIVE, level=10, out=False, face=_size_face, gradient=flat_gradient,
+    example='ndarray_size(%x, dtype="int32")',
+)  # fmt: skip
+def ndarray_size(attrs: Any, data: Array) -> Array:
+    """The number of elements of a tensor."""
+    return np.array(data.size, array_dtype(attrs.dtype or "int32"))
+
+
+# ---------------------------------------------------------------- arange
+def _arange_count(start: Any, stop: Any, step: Any) -> int:
+    """The number of elements of a range. Raises `RunError` for a step of 0 or bounds that are not finite."""
+    if step == 0 or not all(map(math.isfinite, (start, stop, step))):
+        raise RunError(
+            Diagnostic(
+                "arange has no end", expected="finite bounds and a step other than 0", found=f"{start}, {stop}, {step}"
+            )
+        )
+    if all(isinstance(v, int) for v in (start, stop, step)):
+        return max(0, -((start - stop) // step))
+    return max(0, math.ceil((stop - start) / step))
+
+
+def _arange_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    for index, name in enumerate(("start", "stop", "step")):
+        if scalar(types, index, name) is None:
+            return None
+    bounds = [
+        value.data.item() if isinstance(value, Constant) and value.data.size == 1 else None
+        for value in (attrs.start, attrs.stop, attrs.step)
+    ]
+    return TensorType((ANY if None in bounds else _arange_count(*bounds),), attrs.dtype)
+
+
+def _arange_shape(attrs: Any, start: Array, stop: Array, step: Array) -> Type:
+    return TensorType((_arange_count(start.item(), stop.item(), step.item()),), attrs.dtype)
+
+
+def _arange_face(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32") -> Call:
+    """The numbers from `start` (0 when only one bound is given) up to `stop` in steps of `step`."""
+    first, last = (0, start) if stop is None else (start, stop)
+    ends = [
+        v if isinstance(v, Expr) else Constant(np.asarray(v, array_dtype(dtype)))
+        for v in (first, last, 1 if step is None else step)
+    ]
+    return call("arange", *ends, start=ends[0], stop=ends[1], step=ends[2], dtype=dtype)
+
+
+@operator(
+    "arange", ("start", "stop", "step"),
+    attrs=attrs(
+        "ArangeAttrs",
+        expression("start", optional=True, doc="the first argument again: where it is a constant the size is known"),
+        expression("stop", optional=True, doc="the second argument again"),
+        expression("step", optional=True, doc="the third argument again"),
+        dtype("dtype", doc="the dtype of the result"),
+    ),
+    relation=_arange_type, shape_function=_arange_shape, pattern=OpPattern.OPAQUE, precision=Precision.NEVER, level=3,
+    out=False,
+    face=_arange_face, gradient=flat_gradient,
+    example='arange(0f, 6f, 2f, start=None, stop=None, step=None, dtype="float32")',
+)  # fmt: skip
+def arange(attrs: Any, start: Array, stop: Array, step: Array) -> Array:
+    """The numbers `start + i * step` below `stop` (above, for a negative step)."""
+    wanted = array_dtype(attrs.dtype)
+    count = _arange_count(start.item(), stop.item(), step.item())
+    guard_size((count,), wanted, "arange")
+    counted = np.arange(count)
+    exact = all(end.dtype.kind in "iu" for end in (start, step))
+    return (start.item() + counted * step.item() if exact else start + counted * step).astype(wanted)

@@ -1,0 +1,231 @@
+"""Operators that sort elements, look for them in sorted order, or keep one of each.
+
+Sorting is stable, downwards too: equal elements keep their order. NaN counts as larger than every number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import ANY, TensorType, TupleType, Type
+from passlab.op.declare import TupleWrapper, call, operator
+from passlab.op.dtypes import Array, array_dtype
+from passlab.op.fields import attrs, boolean, dtype, integer, text
+from passlab.op.relations import join_dim, normal_axis, refuse, tensor
+
+_AXIS = integer("axis", -1, doc="the dimension to sort along")
+_UPWARDS = boolean("is_ascend", True, doc="whether the smallest comes first")
+ARGSORT = attrs("ArgsortAttrs", _AXIS, _UPWARDS, dtype("dtype", "", doc="the dtype of positions, int32 when left out"))
+
+
+def stable_order(data: Array, axis: int, upwards: bool) -> Array:
+    """Return the positions of the elements of `data` in sorted order along `axis`."""
+    if upwards:
+        return np.argsort(data, axis=axis, kind="stable")
+    turned = np.flip(np.argsort(np.flip(data, axis), axis=axis, kind="stable"), axis)
+    return np.asarray(data.shape[axis] - 1 - turned)
+
+
+# ---------------------------------------------------------------- sort, argsort
+def _sort_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is not None:
+        normal_axis(attrs.axis, len(data.shape))
+    return data
+
+
+def _sort_face(data: Any, axis: int = -1, is_ascend: bool = True) -> Call:
+    """The elements of `data` in sorted order along `axis`."""
+    return call("sort", data, axis=axis, is_ascend=bool(is_ascend))
+
+
+@operator(
+    "sort", ("data",), attrs=ARGSORT, relation=_sort_type, pattern=OpPattern.OPAQUE, level=6, out=False,
+    face=_sort_face,
+    example="sort(%x, axis=1)",
+)  # fmt: skip
+def sort(attrs: Any, data: Array) -> Array:
+    """The elements in sorted order along one dimension."""
+    if attrs.is_ascend:
+        return np.sort(data, axis=attrs.axis, kind="stable")
+    return np.take_along_axis(data, stable_order(data, attrs.axis, False), attrs.axis)
+
+
+def _argsort_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = _sort_type(types, attrs, reporter)
+    return TensorType(data.shape, attrs.dtype or "int32") if isinstance(data, TensorType) else None
+
+
+def _argsort_face(data: Any, axis: int = -1, is_ascend: bool = True, dtype: str = "int32") -> Call:
+    """The positions of the elements of `data` in sorted order along `axis`."""
+    return call("argsort", data, axis=axis, is_ascend=bool(is_ascend), dtype=dtype)
+
+
+@operator(
+    "argsort", ("data",), attrs=ARGSORT, relation=_argsort_type, pattern=OpPattern.OPAQUE, level=6, out=False,
+    face=_argsort_face, example='argsort(%x, axis=1, dtype="int32")',
+)  # fmt: skip
+def argsort(attrs: Any, data: Array) -> Array:
+    """The positions of the elements in sorted order along one dimension."""
+    return stable_order(data, attrs.axis, attrs.is_ascend).astype(array_dtype(attrs.dtype or "int32"))
+
+
+# ---------------------------------------------------------------- topk
+TOPK = attrs(
+    "TopkAttrs",
+    integer("k", optional=True, doc="how many; less than 1 means all"),
+    _AXIS,
+    text("ret_type", "both", doc="what to return", choices=("both", "values", "indices")),
+    boolean("is_ascend", False, doc="whether the smallest are wanted"),
+    dtype("dtype", "", doc="the dtype of positions, int32 when left out"),
+)
+
+
+def topk_type(data: TensorType, attrs: Any, k: Any) -> Type:
+    """Return the type of the `k` top elements (a number, or `?`)."""
+    axis = normal_axis(attrs.axis, len(data.shape))
+    extent = data.shape[axis]
+    if type(k) is int and k >= 1 and type(extent) is int and k > extent:
+        refuse(f"there are no {k} elements along a dimension of {extent}", 0)
+    size = extent if type(k) is int and k < 1 else k
+    shape = (*data.shape[:axis], size, *data.shape[axis + 1 :])
+    values, indices = TensorType(shape, data.dtype), TensorType(shape, attrs.dtype or "int32")
+    return (
+        TupleType([values, indices]) if attrs.ret_type == "both" else values if attrs.ret_type == "values" else indices
+    )
+
+
+def topk_arrays(data: Array, attrs: Any, k: int) -> Any:
+    """Return the values, the positions, or both, of the `k` top elements."""
+    count = k if k >= 1 else data.shape[attrs.axis]
+    order = stable_order(data, attrs.axis, attrs.is_ascend)
+    first = np.take(order, np.arange(count), axis=attrs.axis)
+    indices = first.astype(array_dtype(attrs.dtype or "int32"))
+    if attrs.ret_type == "indices":
+        return indices
+    values = np.take_along_axis(data, first, attrs.axis)
+    return values if attrs.ret_type == "values" else (values, indices)
+
+
+def _topk_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    if attrs.k is None:
+        refuse("k is missing", hint="give `k=1`, or use `dyn.topk`")
+    return topk_type(data, attrs, attrs.k)
+
+
+def _topk_face(
+    data: Any, k: Any = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False, dtype: str = "int32"
+) -> Any:
+    """The `k` largest elements of `data` along `axis` (the smallest with `is_ascend`), with their positions."""
+    facts = {"axis": axis, "ret_type": ret_type, "is_ascend": is_ascend, "dtype": dtype}
+    if isinstance(k, Constant):
+        k = int(k.data)
+    made = call("dyn.topk", data, k, k=None, **facts) if isinstance(k, Expr) else call("topk", data, k=k, **facts)
+    return TupleWrapper(made, 2) if ret_type == "both" else made
+
+
+@operator(
+    "topk", ("data",), attrs=TOPK, relation=_topk_type, pattern=OpPattern.OPAQUE, level=6, out=False, face=_topk_face,
+    example='topk(%x, k=2, dtype="int32")',
+)  # fmt: skip
+def topk(attrs: Any, data: Array) -> Any:
+    """The k largest elements along one dimension in sorted order, with their positions."""
+    return topk_arrays(data, attrs, attrs.k)
+
+
+# ---------------------------------------------------------------- searchsorted
+def _search_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    rows, values = tensor(types, 0, "sorted_sequence"), tensor(types, 1, "values")
+    if rows is None or values is None:
+        return None
+    if not rows.shape:
+        refuse("sorted_sequence must have at least one dimension", 0, found=rows)
+    if rows.dtype != values.dtype:
+        refuse("the values are of another dtype than the sorted sequence", 1, expected=rows.dtype, found=values.dtype)
+    if len(rows.shape) > 1:
+        pairs = zip(rows.shape[:-1], values.shape[:-1], strict=False)
+        if len(rows.shape) != len(values.shape) or any(join_dim(a, b) is None for a, b in pairs):
+            refuse(
+                "sorted_sequence and values must agree in all dimensions but the last", 1, expected=rows, found=values
+            )
+    return TensorType(values.shape, attrs.dtype)
+
+
+@operator(
+    "searchsorted", ("sorted_sequence", "values"),
+    attrs=attrs(
+        "SearchSortedAttrs",
+        boolean("right", False, doc="whether the place after equal elements is meant"),
+        dtype("dtype", "int32", doc="the dtype of the result"),
+    ),
+    relation=_search_type, pattern=OpPattern.OPAQUE, level=6, out=False, example="searchsorted(%x, %y)",
+)  # fmt: skip
+def searchsorted(attrs: Any, sorted_sequence: Array, values: Array) -> Array:
+    """The places where values would go into the sorted rows of the last dimension to keep them sorted."""
+    side: Any = "right" if attrs.right else "left"
+    wanted = array_dtype(attrs.dtype)
+    if sorted_sequence.ndim == 1:
+        return np.asarray(np.searchsorted(sorted_sequence, values, side)).astype(wanted)
+    made = np.empty(values.shape, wanted)
+    for at in np.ndindex(values.shape[:-1]):
+        made[at] = np.searchsorted(sorted_sequence[at], values[at], side)
+    return made
+
+
+# ---------------------------------------------------------------- unique
+def _unique_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    if len(data.shape) != 1:
+        refuse("unique works on a vector", 0, found=data)
+    return _unique_result(data, attrs, ANY)
+
+
+def _unique_result(data: TensorType, attrs: Any, count: Any) -> Type:
+    positions = TensorType((count,), "int32")
+    fields = [TensorType((count,), data.dtype), positions, TensorType(data.shape, "int32"), TensorType((1,), "int32")]
+    return TupleType([*fields, positions] if attrs.return_counts else fields)
+
+
+def _unique_shape(attrs: Any, data: Array) -> Type:
+    return _unique_result(TensorType(data.shape, data.dtype), attrs, int(np.unique(data, equal_nan=False).size))
+
+
+def _unique_face(data: Any, is_sorted: bool = True, return_counts: bool = False) -> TupleWrapper:
+    """One of each element: elements, first positions, places among them, how many, and how often when asked."""
+    return TupleWrapper(call("unique", data, sorted=is_sorted, return_counts=return_counts), 5 if return_counts else 4)
+
+
+@operator(
+    "unique", ("data",),
+    attrs=attrs(
+        "UniqueAttrs",
+        boolean("sorted", True, doc="whether the elements come sorted, or by their first occurrence"),
+        boolean("return_counts", False, doc="whether to count the elements"),
+    ),
+    relation=_unique_type, shape_function=_unique_shape, pattern=OpPattern.OPAQUE, level=3, out=False,
+    face=_unique_face,
+    example="unique(%i)",
+)  # fmt: skip
+def unique(attrs: Any, data: Array) -> tuple[Array, ...]:
+    """One of each element; with it first positions, for each element its place among them, and how many there are."""
+    elements, first, inverse, counts = np.unique(
+        data, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
+    )
+    if not attrs.sorted:
+        order = np.argsort(first, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        elements, first, counts, inverse = elements[order], first[order], counts[order], place[inverse]
+    number = np.array([elements.size], np.int32)
+    made = (elements, first.astype(np.int32), inverse.reshape(-1).astype(np.int32), number)
+    return (*made, counts.astype(np.int32)) if attrs.return_counts else made
