@@ -1,4 +1,4 @@
-"""Post-dominators of a dataflow graph: for each node the nearest one that every path from it to the outside goes through.
+"""Post-dominators of a dataflow graph: for each node the nearest that every path from it to the outside goes through.
 
 Nodes are numbers, in topological order (uses after definitions). Each edge carries a number, and each node learns the
 largest one on any path to its post-dominator, which is what operator fusion asks for. One pass over the graph from the

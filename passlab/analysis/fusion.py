@@ -12,7 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from passlab.analysis.dominators import NONE, PostDominators
-from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+)
 from passlab.ir.op import Op, OpPattern
 from passlab.ir.types import TensorType, TupleType, is_dynamic
 from passlab.ir.walk import CHILDREN, post_order
@@ -87,8 +100,9 @@ class FusionGraph:
 
 
 _RULES: dict[type, Callable[..., None]] = {
-    Constant: FusionGraph._constant, Call: FusionGraph._call, Tuple: FusionGraph._tuple, TupleGetItem: FusionGraph._projection,
-    **{kind: FusionGraph._all_outside for kind in (Function, Let, If, Match, RefCreate, RefRead, RefWrite)},
+    Constant: FusionGraph._constant, Call: FusionGraph._call, Tuple: FusionGraph._tuple,
+    TupleGetItem: FusionGraph._projection,
+    **dict.fromkeys((Function, Let, If, Match, RefCreate, RefRead, RefWrite), FusionGraph._all_outside),
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Which expressions neither read nor change state, so that they may be dropped, moved or computed another number of times.
+"""Which expressions neither read nor change state, so that they may be dropped, moved or computed more than once.
 
 A function is a value: making one is pure, calling it may not be. So there are two questions, `evaluation` (is computing
 this pure?) and `call` (if it is a function: is calling it pure?). The answers are safe: functions that come out of

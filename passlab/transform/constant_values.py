@@ -12,7 +12,9 @@ from passlab.ir.expr import Call, Constant, Expr, Tuple
 from passlab.ir.op import Op
 
 UNKNOWN: Any = object()
-NOT_FOLDED = frozenset({"device_copy", "on_device", "shape_of", "vm.shape_of", "ndarray_size", "annotation.stop_fusion"})
+NOT_FOLDED = frozenset(
+    {"device_copy", "on_device", "shape_of", "vm.shape_of", "ndarray_size", "annotation.stop_fusion"}
+)
 
 
 def known_value(expr: Expr) -> Any:

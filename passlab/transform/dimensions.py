@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from passlab.ir.expr import Call, Expr
-from passlab.ir.types import Dim, TensorType
+from passlab.ir.expr import Expr
 from passlab.op import make
 
 

@@ -29,7 +29,7 @@ def is_atom(expr: Expr) -> bool:
 def bind_in_scopes(
     function: Function, wanted: Callable[[Expr, Plan], bool], *, flatten: bool, on_devices: bool = False
 ) -> Function:
-    """Return `function` with each node for which `wanted(node, plan)` holds bound by a `let`; itself if nothing changes.
+    """Return `function` with each node for which `wanted(node, plan)` holds bound by a `let`; itself if none is.
 
     Values of existing lets keep their variable; new variables are called `x_N`, counted from the first N not in use.
     With `flatten`, a let that stands as a value is spliced into the lets around it. With `on_devices`, what is bound
@@ -165,12 +165,17 @@ class Plan:
         self._block.update(zip(arms, arms, strict=True))
         return [(parts[0], scope), *zip(parts[1:], arms, strict=True)]
 
+    def knows_devices(self) -> bool:
+        """Whether any function here names the device it runs on."""
+        functions = (n for n in (self.function, *self.inner) if type(n) is Function)
+        return any(f.virtual_device is not None for f in functions)
+
     def device(self, scope: Scope | None) -> Any:
         """Return the device of the innermost function around a scope that has one, or None."""
         while scope is not None and scope.owner is not None:
             owner = scope.owner
-            if type(owner) is Function and owner.virtual_device is not None:  # type: ignore[attr-defined]
-                return owner.virtual_device  # type: ignore[attr-defined]
+            if type(owner) is Function and owner.virtual_device is not None:
+                return owner.virtual_device
             scope = scope.parent
         return self.function.virtual_device
 
@@ -189,7 +194,7 @@ class _Filler:
         self.plan = plan
         self.wanted = wanted
         self.flatten = flatten
-        self.on_devices = on_devices and any(type(n) is Function and n.virtual_device for n in (plan.function, *plan.inner))
+        self.on_devices = on_devices and plan.knows_devices()
         self.result: dict[Expr, Expr] = {}
         self.bindings: dict[Scope, Bindings] = {}
         self.count = -1
@@ -254,7 +259,7 @@ class _Filler:
         if inner is None:
             return rebuild(node, self._now)
         if type(node) is Function:
-            return node if node.is_primitive else node.with_fields(body=self._close(inner[0], node.body))  # type: ignore[no-any-return]
+            return node if node.is_primitive else node.with_fields(body=self._close(inner[0], node.body))
         if type(node) is If:
             yes, no = self._close(inner[0], node.true_branch), self._close(inner[1], node.false_branch)
             return node.with_fields(cond=self._now(node.cond), true_branch=yes, false_branch=no)  # type: ignore[no-any-return]
@@ -270,8 +275,9 @@ class _Filler:
         device = self.plan.device(scope)
         if device is None or type(value) is Function or is_atom(value) or pinned(value) is not None:
             return value
-        attrs = find_op("on_device").spec.attrs  # type: ignore[union-attr]
-        return Call(find_op("on_device"), (value,), attrs(virtual_device=device, constrain_result=True), None, value.span)  # type: ignore[misc, arg-type]
+        on_device = Op.get("on_device")
+        fixed = on_device.spec.attrs(virtual_device=device, constrain_result=True)  # type: ignore[misc]
+        return Call(on_device, (value,), fixed, None, value.span)
 
 
 def in_normal_form(function: Function) -> bool:

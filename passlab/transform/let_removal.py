@@ -57,7 +57,7 @@ def remove_lets(
             if pending:
                 recursive.update(kid for kid in kids if kid in pending)
             if kind is Let and pre in removed:
-                post = new(pre.body)  # type: ignore[attr-defined]
+                post = new(pre.body)
             elif any(kid in changed for kid in kids):
                 post = _rebuild_let(pre, new) if kind is Let else REBUILD[kind](pre, new)  # type: ignore[arg-type]
         if rule is not None and kind is not Let:

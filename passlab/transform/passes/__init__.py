@@ -7,10 +7,13 @@ where it differs) to that one.
 from __future__ import annotations
 
 PASSES: dict[str, str] = {
+    "BackwardFoldScaleAxis": "backward_fold_scale_axis:BackwardFoldScaleAxis",
     "CanonicalizeOps": "canonicalize_ops:CanonicalizeOps",
     "DeadCodeElimination": "dead_code_elimination:DeadCodeElimination",
     "EliminateCommonSubexpr": "eliminate_common_subexpr:EliminateCommonSubexpr",
     "FoldConstant": "fold_constant:FoldConstant",
+    "FoldScaleAxis": "fold_scale_axis:FoldScaleAxis",
+    "ForwardFoldScaleAxis": "forward_fold_scale_axis:ForwardFoldScaleAxis",
     "FuseOps": "fuse_ops:FuseOps",
     "InferType": "infer_type:InferType",
     "SimplifyInference": "simplify_inference:SimplifyInference",

@@ -78,9 +78,9 @@ def needed_uses(function: Function, pure: Callable[[Expr], bool]) -> dict[Var, i
         kind = type(node)
         if kind is Var:
             if node in values:
-                count = uses[node] = uses.get(node, 0) + (2 if level[node] < depth else 1)  # type: ignore[index, arg-type]
-                if count - (2 if level[node] < depth else 1) == 0 and pure(values[node]):  # type: ignore[index]
-                    stack.append((values[node], depth))  # type: ignore[index]
+                count = uses[node] = uses.get(node, 0) + (2 if level[node] < depth else 1)
+                if count - (2 if level[node] < depth else 1) == 0 and pure(values[node]):
+                    stack.append((values[node], depth))
             continue
         visits[node] = seen = visits.get(node, 0) + 1
         if seen > 2:

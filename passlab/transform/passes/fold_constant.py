@@ -62,7 +62,7 @@ class FoldConstant(FunctionPass):
         if kind is Call:
             return _from_type(pre, post) or folded_call(post, self.fold_qnn) or post  # type: ignore[arg-type]
         if kind is TupleGetItem and type(post.tuple_value) is Tuple:  # type: ignore[attr-defined]
-            return post.tuple_value.fields[post.index]  # type: ignore[attr-defined, no-any-return]
+            return post.tuple_value.fields[post.index]  # type: ignore[attr-defined]
         if kind is If and type(post.cond) is Constant:  # type: ignore[attr-defined]
             return post.true_branch if post.cond.data else post.false_branch  # type: ignore[attr-defined, no-any-return]
         return post

@@ -35,7 +35,9 @@ from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
-RESHAPES = frozenset({"reshape", "contrib_reverse_reshape", "expand_dims", "squeeze", "nn.batch_flatten", "dyn.reshape"})
+RESHAPES = frozenset(
+    {"reshape", "contrib_reverse_reshape", "expand_dims", "squeeze", "nn.batch_flatten", "dyn.reshape"}
+)
 
 
 @standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
@@ -111,7 +113,9 @@ class _Fuser:
         if type(node) is Call and type(node.op) is Op and not node.op.spec.non_computational:
             return self._now(node.args[0]) if node.op.name == "annotation.stop_fusion" else self._call(node)
         if type(node) is Tuple:
-            return rebuild(node, self._now) if self._is_root(node) else node.with_fields(fields=self._inside(node, node.fields))  # type: ignore[no-any-return]
+            if self._is_root(node):
+                return rebuild(node, self._now)
+            return node.with_fields(fields=self._inside(node, node.fields))  # type: ignore[no-any-return]
         if type(node) is TupleGetItem:
             return self._projection(node)
         return rebuild(node, self._now)
@@ -132,7 +136,7 @@ class _Fuser:
         if alone and self._root(node.tuple_value) != self.graph.index[node]:
             return rebuild(node, self._now)
         inner = node.with_fields(tuple_value=self._inside(node, (node.tuple_value,))[0])
-        return self._closed(node, inner, self._kernel(node)) if alone else inner  # type: ignore[no-any-return]
+        return self._closed(node, inner, self._kernel(node)) if alone else inner
 
     def _kernel(self, node: Expr) -> _Kernel:
         return self.kernels.setdefault(self._root(node), _Kernel())

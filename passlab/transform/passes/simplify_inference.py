@@ -132,7 +132,7 @@ def _instance_norm(call: Call, ty: TensorType | None) -> Expr | None:
 
 
 def _group_norm(call: Call, ty: TensorType | None) -> Expr | None:
-    """Split the channel axis into (group, channel in group), standardize over all but batch and group, and join again."""
+    """Split the channel axis into groups, standardize over all axes but batch and group, and join the groups."""
     if ty is None or ty.dynamic:
         return None
     attrs: Any = call.attrs

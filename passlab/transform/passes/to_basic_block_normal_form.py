@@ -31,7 +31,7 @@ from passlab.transform.let_binding import bind_in_scopes
 
 @standard_pass(opt_level=1, promise=EXACT)
 class ToBasicBlockNormalForm(ModulePass):
-    """Bind every expression that is used in several blocks (function bodies, branches, arms) by a `let` around them all.
+    """Bind each expression that is used in several blocks (function bodies, branches, arms) by a `let` around all.
 
     Everything else stays as it is, existing lets included: the lets of one block are one block. Relay misses an
     expression whose first use stands in the outer of two blocks; here it is bound too.

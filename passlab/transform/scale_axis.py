@@ -1,0 +1,158 @@
+"""What the two directions of scale folding share: along which axes an operator can be scaled, and how it is done.
+
+A scale is a tensor with one value per channel; it multiplies a tensor along `axes` (the channel axis, or the outer and
+inner parts of it in a packed layout). Knows nothing of passes or modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType, dtype_name
+from passlab.op import make
+from passlab.op.nn.layouts import parse_layout
+
+CONVOLUTIONS = frozenset({"nn.conv2d", "nn.conv3d"})
+ACTIVATIONS = frozenset({"nn.relu", "nn.leaky_relu"})
+SUMS = frozenset({"add", "subtract"})
+_RESHAPING = frozenset({"expand_dims", "reshape", "transpose", "squeeze", "repeat"})
+
+
+class Message(NamedTuple):
+    """An offer to take a scale along some axes. `positive`: only if no value of it is below zero.
+
+    `nonzero`: only if no value of it is zero, since something is divided by it on the way.
+    """
+
+    axes: tuple[int, ...]
+    positive: bool = False
+    nonzero: bool = False
+
+
+def name_of(expr: Expr) -> str:
+    """Return the name of the operator that is called, "" for anything else."""
+    return expr.op.name if type(expr) is Call and type(expr.op) is Op else ""
+
+
+def tensor_type(expr: Expr) -> TensorType | None:
+    """Return the type of an expression if it is a tensor."""
+    ty = expr.checked_type_
+    return ty if type(ty) is TensorType else None
+
+
+def _axes(layout: str, letter: str) -> tuple[int, ...] | None:
+    """Return where an axis and the part split off it stand in a layout: one number, or two if it is packed."""
+    parsed = parse_layout(layout)
+    if parsed is None:
+        return None
+    found = [i for i, (axis, _) in enumerate(parsed.parts) if axis == letter]
+    whole = [i for i in found if not parsed.parts[i][1]]
+    return tuple(found) if len(whole) == 1 and len(found) <= 2 and found[0] == whole[0] else None
+
+
+class ConvAxes(NamedTuple):
+    """The channel axes of a convolution: of its data, its result, and of its weight for each of the two."""
+
+    data: tuple[int, ...]
+    result: tuple[int, ...]
+    weight_in: tuple[int, ...]
+    weight_out: tuple[int, ...]
+
+
+def conv_axes(call: Call) -> ConvAxes | None:
+    """Return the channel axes of a convolution that can be scaled, else None.
+
+    It must be full or depthwise, its layouts simple, or packed in all of data, input and output channels.
+    """
+    attrs: Any = call.attrs
+    data = _axes(attrs.data_layout, "C")
+    result = _axes(attrs.out_layout or attrs.data_layout, "C")
+    inputs, outputs = _axes(attrs.kernel_layout, "I"), _axes(attrs.kernel_layout, "O")
+    weight = tensor_type(call.args[1])
+    if data is None or result is None or inputs is None or outputs is None or weight is None:
+        return None
+    if not len(data) == len(result) == len(inputs) == len(outputs):
+        return None
+    depthwise = _size(weight, outputs) == attrs.groups and _size(weight, inputs) == 1
+    if attrs.groups != 1 and not depthwise:
+        return None
+    if len(data) == 2 and weight.dynamic:
+        return None
+    return ConvAxes(data, result, outputs if depthwise else inputs, outputs)
+
+
+def _size(ty: TensorType, axes: Sequence[int]) -> int | None:
+    dims = [ty.shape[a] for a in axes]
+    return int(np.prod(dims)) if all(type(d) is int for d in dims) else None  # type: ignore[arg-type]
+
+
+def matches(data: TensorType, other: TensorType, axes: Sequence[int]) -> bool:
+    """Whether `other` broadcasts against `data` with the full size along `axes` and 1 along all other axes."""
+    base = len(data.shape) - len(other.shape)
+    if base < 0 or any(a < base for a in axes):
+        return False
+    return all(
+        dim == data.shape[base + i] if base + i in axes else type(dim) is int and dim == 1
+        for i, dim in enumerate(other.shape)
+    )
+
+
+def as_scale(factor: Expr, data: TensorType, axes: Sequence[int], now: Expr | None = None) -> Expr | None:
+    """Return a factor of `data` as a scale along `axes`, None when it is not one.
+
+    A single number counts as one, repeated along the axis. `now` is what the factor has become, if it was rewritten.
+    """
+    ty = tensor_type(factor)
+    scale = factor if now is None else now
+    if ty is None:
+        return None
+    if not ty.shape:
+        size = data.shape[axes[0]]
+        if len(axes) != 1 or type(size) is not int:
+            return None
+        return make("repeat", make("expand_dims", scale, axis=0), repeats=size, axis=0)
+    if not matches(data, ty, axes):
+        return None
+    base = len(data.shape) - len(ty.shape)
+    ones = [i for i in range(len(ty.shape)) if base + i not in axes]
+    return make("squeeze", scale, axis=ones) if ones else scale
+
+
+def along(scale: Expr, shape: Sequence[Any], axes: Sequence[int]) -> Expr:
+    """Return a scale shaped so that it broadcasts along `axes` of a tensor of `shape`, static if there are two axes."""
+    if len(axes) == 1:
+        after = len(shape) - 1 - axes[0]
+        return make("expand_dims", scale, axis=1, num_newaxis=after) if after else scale
+    return make("reshape", scale, newshape=[d if i in axes else 1 for i, d in enumerate(shape)])
+
+
+def accepts(message: Message, scale: Expr, data: TensorType) -> bool:
+    """Whether a factor fulfils what the message asks of its values, which must be known if it asks for anything."""
+    ty = tensor_type(scale)
+    if ty is None or ty.dtype != data.dtype or not _floating(ty.dtype):
+        return False
+    if not (message.positive or message.nonzero):
+        return True
+    while type(scale) is Call and name_of(scale) in _RESHAPING:
+        scale = scale.args[0]
+    if type(scale) is not Constant:
+        return False
+    values = scale.data
+    if not np.isfinite(values.astype("float64")).all():
+        return False
+    return bool((not message.positive or (values >= 0).all()) and (not message.nonzero or (values != 0).all()))
+
+
+def _floating(dtype: str) -> bool:
+    return dtype_name(dtype).startswith(("float", "bfloat"))
+
+
+def same_dtype(call: Call) -> bool:
+    """Whether data and weight of an operator have one floating dtype, so that the weight can take the scale."""
+    data, weight = tensor_type(call.args[0]), tensor_type(call.args[1])
+    return data is not None and weight is not None and data.dtype == weight.dtype and _floating(data.dtype)
