@@ -8,6 +8,7 @@ only makes a generator, and is fine.
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import re
 from collections.abc import Iterator
@@ -20,6 +21,9 @@ from tests.architecture.sources import FunctionNode, Source, parse, python_sourc
 # The comment that permits one, on its first line or the line above: `# recurses: limits.pipeline_nesting`.
 PERMIT = re.compile(r"# recurses: \S+")
 PERMITS = 20    # in all of passlab; more would mean that recursion has become a habit
+
+
+Scope = ast.Module | ast.ClassDef | FunctionNode
 
 
 @dataclass
@@ -43,13 +47,26 @@ def local_statements(node: ast.AST) -> Iterator[ast.AST]:
             stack.extend(ast.iter_child_nodes(child))
 
 
+def definitions(scope: Scope) -> list[ast.ClassDef | FunctionNode]:
+    """The functions and classes that a body defines, under `if` and `try` too, without those inside them."""
+    found, stack = [], list(scope.body)
+    while stack:
+        statement = stack.pop()
+        if isinstance(statement, (ast.ClassDef, FunctionNode)):
+            found.append(statement)
+            continue
+        for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+            stack.extend(getattr(statement, block, ()))
+    return found
+
+
 def routines(tree: ast.Module) -> dict[str, Routine]:
     """The functions of a module by qualified name."""
     found: dict[str, Routine] = {}
-    stack: list[tuple[ast.AST, str, str, dict[str, str]]] = [(tree, "", "", {})]
+    stack: list[tuple[Scope, str, str, dict[str, str]]] = [(tree, "", "", {})]
     while stack:
         scope, prefix, owner, visible = stack.pop()
-        inner = [node for node in local_statements(scope) if isinstance(node, (ast.ClassDef, FunctionNode))]
+        inner = definitions(scope)
         if not isinstance(scope, ast.ClassDef):     # names in a class body are not seen by its methods
             visible = visible | {node.name: prefix + node.name for node in inner if isinstance(node, FunctionNode)}
         if isinstance(scope, FunctionNode):
@@ -62,9 +79,10 @@ def routines(tree: ast.Module) -> dict[str, Routine]:
     return found
 
 
-def call_graph(tree: ast.Module) -> dict[str, set[str]]:
+@functools.cache
+def call_graph(source: Source) -> dict[str, set[str]]:
     """Which function of a module calls which other of the same module."""
-    found = routines(tree)
+    found = routines(source.tree)
     for routine in found.values():
         nodes = list(local_statements(routine.node))
         handed_over = {id(node.value) for node in nodes if isinstance(node, ast.Yield)}
@@ -81,7 +99,7 @@ def call_graph(tree: ast.Module) -> dict[str, set[str]]:
 
 def recursions(source: Source, allowed: set[str] = frozenset()) -> list[str]:
     """Every way in which functions of a file come back to themselves, one line each."""
-    graph = {name: calls - allowed for name, calls in call_graph(source.tree).items() if name not in allowed}
+    graph = {name: calls - allowed for name, calls in call_graph(source).items() if name not in allowed}
     found = []
     while True:
         try:
@@ -96,6 +114,8 @@ def recursions(source: Source, allowed: set[str] = frozenset()) -> list[str]:
 
 def permitted(source: Source) -> set[str]:
     """The functions of a file that a comment permits to recurse."""
+    if not PERMIT.search(source.text):
+        return set()
     lines = ["", *source.text.splitlines()]
     return {routine.name for routine in routines(source.tree).values()
             if any(PERMIT.search(line) for line in lines[routine.node.lineno - 1:routine.node.lineno + 1])}
