@@ -38,6 +38,7 @@ class _MisfitError(Exception):
         self.what, self.expected, self.found, self.hint = what, expected, found, hint
 
 
+# recurses: tuples of arguments, as deep as the caller typed them
 def _fitted(argument: Any, ty: Type | None) -> Value:
     """Arguments nest as deep as the person wrote them, a few levels, so this may recurse on tuples."""
     if isinstance(argument, (ADTValue, Closure, RefValue, Constructor, Op)):

@@ -37,6 +37,7 @@ def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None 
         ) from error
 
 
+# recurses: the result of one kernel: an array, or a tuple of arrays
 def _arrays(value: Any) -> Value:
     """Return a kernel's result with NumPy scalars as 0-d arrays."""
     if isinstance(value, tuple):

@@ -110,6 +110,7 @@ def undefined_type(head: GlobalTypeVar, mod: IRModule, place: Place | None) -> D
     )
 
 
+# recurses: one level, as the fields of a constructor hold no definitions
 def _data_problem(data: TypeData, mod: IRModule | None, place: Place | None) -> Diagnostic | None:
     if data.header.kind is not Kind.AdtHandle:
         return Diagnostic(f"the header of the data type `{data.header.name_hint}` must be of kind AdtHandle", place)

@@ -187,6 +187,7 @@ class DictAttrs(Attrs):
         return hash(("DictAttrs", frozenset((k, value_hash(v)) for k, v in self.items())))
 
 
+# recurses: VALUE_DEPTH
 def same_values(a: Any, b: Any) -> bool:
     """Compare two attribute values by type and value: 1, 1.0 and True differ, NaN equals itself, 0.0 is not -0.0.
 
@@ -205,6 +206,7 @@ def same_values(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+# recurses: VALUE_DEPTH
 def value_hash(value: Any) -> int:
     """Return a hash that agrees with `same_values`."""
     if isinstance(value, tuple):
@@ -216,6 +218,7 @@ def value_hash(value: Any) -> int:
     return hash((type(value).__name__, value))
 
 
+# recurses: VALUE_DEPTH
 def as_value(value: Any, depth: int = 0) -> Any:
     """Return an attribute value in its stored form: sequences as tuples, NumPy scalars as Python numbers.
 

@@ -119,6 +119,7 @@ class TupleWrapper:
         return f"TupleWrapper({self.tuple_value}, {self.size})"
 
 
+# recurses: lists of expressions in one Python call, as deep as its author typed them
 def as_expr(value: Any) -> Expr:
     """Return a Python value as an expression: an expression, a wrapped tuple, or a list of expressions as a tuple."""
     if isinstance(value, Expr):

@@ -44,6 +44,7 @@ def known_value(expr: Expr) -> Any:
     return values[expr]
 
 
+# recurses: the result of one kernel: an array, or a tuple of arrays
 def as_constant(value: Any) -> Expr | None:
     """Return a value as a constant or a tuple of constants, None when it is something else."""
     if isinstance(value, np.ndarray):

@@ -61,6 +61,7 @@ def pass_from_text(text: str, source_name: str = "pipeline") -> Pass:
     return items[0]
 
 
+# recurses: lists of passes, as deep as the caller typed them
 def as_pass(value: Any, passes: Mapping[str, Any] | None = None) -> Pass:
     """Return a pass, a text of the pipeline language, or a list of these as one pass."""
     if isinstance(value, Pass):
@@ -151,6 +152,7 @@ class _Parser:
             raise self.unexpected("a pass")
         return items
 
+    # recurses: limits.pipeline_nesting
     def items(self) -> list[Pass]:
         found: list[Pass] = []
         while True:
@@ -274,6 +276,7 @@ class _Parser:
         _, text, start = self.tokens[self.at - 1]
         return start + len(text)
 
+    # recurses: limits.pipeline_nesting
     def value(self) -> Any:
         """Read one Python literal."""
         kind, text, start = self.tokens[self.at]

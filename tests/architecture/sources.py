@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -21,9 +23,16 @@ class Source:
     tree: ast.Module
 
     @functools.cached_property
-    def nodes(self) -> list[ast.AST]:
-        """Every node of the tree: one walk for all rules."""
-        return list(ast.walk(self.tree))
+    def by_class(self) -> dict[type[ast.AST], list[ast.AST]]:
+        """Every node of the tree under its class: one walk for all rules."""
+        found: dict[type[ast.AST], list[ast.AST]] = {}
+        for node in ast.walk(self.tree):
+            found.setdefault(type(node), []).append(node)
+        return found
+
+    def all(self, *classes: type[ast.AST]) -> Iterator[Any]:
+        """Every node of some classes, class by class."""
+        return itertools.chain.from_iterable(self.by_class.get(cls, ()) for cls in classes)
 
     def at(self, node: ast.AST) -> str:
         """Where `node` stands, in the form that editors and terminals make clickable."""
@@ -56,4 +65,4 @@ def scripts() -> tuple[Path, ...]:
 
 def functions(source: Source) -> Iterator[FunctionNode]:
     """Every function of a file, methods and nested functions included."""
-    return (node for node in source.nodes if isinstance(node, FunctionNode))
+    return source.all(ast.FunctionDef, ast.AsyncFunctionDef)

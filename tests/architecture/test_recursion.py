@@ -1,5 +1,6 @@
 """Nobody recurses over a program: no function of passlab comes back to itself through calls inside its own module.
 
+Where the depth is bounded by something other than the program, a comment beside the function names the bound.
 The check reads syntax: calls by name, and of methods on `self` and `cls`. A call that is handed to a driver by `yield`
 only makes a generator, and is fine.
 """
@@ -7,7 +8,9 @@ only makes a generator, and is fine.
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -15,19 +18,12 @@ import pytest
 
 from tests.architecture.sources import FunctionNode, Source, parse, python_sources
 
-# "path: qualified name" of functions that may recurse, with the bound on their depth that makes it safe.
-MAY_RECURSE: dict[str, str] = {
-    "passlab/evaluate/arguments.py: _fitted": "tuples of arguments, as deep as the caller typed them",
-    "passlab/evaluate/operators.py: _arrays": "the result of one kernel: an array, or a tuple of arrays",
-    "passlab/ir/attrs.py: as_value": "attrs.VALUE_DEPTH",
-    "passlab/ir/attrs.py: same_values": "stored values: attrs.VALUE_DEPTH",
-    "passlab/ir/attrs.py: value_hash": "stored values: attrs.VALUE_DEPTH",
-    "passlab/ir/forms.py: value_token": "stored values: attrs.VALUE_DEPTH",
-    "passlab/op/declare.py: as_expr": "lists of expressions in one Python call, as deep as its author typed them",
-    "passlab/transform/pipeline.py: _Parser.items": "limits.pipeline_nesting",
-    "passlab/transform/pipeline.py: _Parser.value": "limits.pipeline_nesting",
-    "passlab/transform/pipeline.py: as_pass": "lists of passes, as deep as the caller typed them",
-}
+# The comment that permits one, on its first line or the line above: `# recurses: limits.pipeline_nesting`.
+PERMIT = re.compile(r"# recurses: \S+")
+PERMITS = 20    # in all of passlab; more would mean that recursion has become a habit
+
+
+Scope = ast.Module | ast.ClassDef | FunctionNode
 
 
 @dataclass
@@ -51,13 +47,26 @@ def local_statements(node: ast.AST) -> Iterator[ast.AST]:
             stack.extend(ast.iter_child_nodes(child))
 
 
+def definitions(scope: Scope) -> list[ast.ClassDef | FunctionNode]:
+    """The functions and classes that a body defines, under `if` and `try` too, without those inside them."""
+    found, stack = [], list(scope.body)
+    while stack:
+        statement = stack.pop()
+        if isinstance(statement, (ast.ClassDef, FunctionNode)):
+            found.append(statement)
+            continue
+        for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+            stack.extend(getattr(statement, block, ()))
+    return found
+
+
 def routines(tree: ast.Module) -> dict[str, Routine]:
     """The functions of a module by qualified name."""
     found: dict[str, Routine] = {}
-    stack: list[tuple[ast.AST, str, str, dict[str, str]]] = [(tree, "", "", {})]
+    stack: list[tuple[Scope, str, str, dict[str, str]]] = [(tree, "", "", {})]
     while stack:
         scope, prefix, owner, visible = stack.pop()
-        inner = [node for node in local_statements(scope) if isinstance(node, (ast.ClassDef, FunctionNode))]
+        inner = definitions(scope)
         if not isinstance(scope, ast.ClassDef):     # names in a class body are not seen by its methods
             visible = visible | {node.name: prefix + node.name for node in inner if isinstance(node, FunctionNode)}
         if isinstance(scope, FunctionNode):
@@ -70,9 +79,10 @@ def routines(tree: ast.Module) -> dict[str, Routine]:
     return found
 
 
-def call_graph(tree: ast.Module) -> dict[str, set[str]]:
+@functools.cache
+def call_graph(source: Source) -> dict[str, set[str]]:
     """Which function of a module calls which other of the same module."""
-    found = routines(tree)
+    found = routines(source.tree)
     for routine in found.values():
         nodes = list(local_statements(routine.node))
         handed_over = {id(node.value) for node in nodes if isinstance(node, ast.Yield)}
@@ -89,7 +99,7 @@ def call_graph(tree: ast.Module) -> dict[str, set[str]]:
 
 def recursions(source: Source, allowed: set[str] = frozenset()) -> list[str]:
     """Every way in which functions of a file come back to themselves, one line each."""
-    graph = {name: calls - allowed for name, calls in call_graph(source.tree).items() if name not in allowed}
+    graph = {name: calls - allowed for name, calls in call_graph(source).items() if name not in allowed}
     found = []
     while True:
         try:
@@ -102,19 +112,33 @@ def recursions(source: Source, allowed: set[str] = frozenset()) -> list[str]:
             return found
 
 
-def allowed_in(source: Source) -> set[str]:
-    return {entry.split(": ")[1] for entry in MAY_RECURSE if entry.startswith(f"{source.path}: ")}
+def permitted(source: Source) -> set[str]:
+    """The functions of a file that a comment permits to recurse."""
+    if not PERMIT.search(source.text):
+        return set()
+    lines = ["", *source.text.splitlines()]
+    return {routine.name for routine in routines(source.tree).values()
+            if any(PERMIT.search(line) for line in lines[routine.node.lineno - 1:routine.node.lineno + 1])}
 
 
 def test_no_function_calls_itself():
-    found = [line for source in python_sources("passlab") for line in recursions(source, allowed_in(source))]
-    assert not found, "walk with passlab.ir.walk; or bound the depth and add the function to MAY_RECURSE with that bound"
+    found = [line for source in python_sources("passlab") for line in recursions(source, permitted(source))]
+    assert not found, "walk with passlab.ir.walk; or bound the depth and write `# recurses: BOUND` above the function"
 
 
-def test_every_permission_to_recurse_is_used():
-    used = {f"{source.path}: {name}" for source in python_sources("passlab") for name in allowed_in(source)
-            if recursions(source, allowed_in(source) - {name})}
-    assert set(MAY_RECURSE) == used, "remove the entries of MAY_RECURSE that are no longer needed"
+def test_permissions_to_recurse_are_few_and_used():
+    permits = [(source, name) for source in python_sources("passlab") for name in permitted(source)]
+    unused = [f"{source.path}: {name}" for source, name in permits
+              if not recursions(source, permitted(source) - {name})]
+    assert not unused, "remove the comments `# recurses:` that are no longer needed"
+    assert len(permits) <= PERMITS
+
+
+def test_a_permission_names_its_bound():
+    code = "def f(x):\n    return f(x.body)"
+    assert permitted(parse(f"# recurses: limits.depth\n{code}")) == {"f"}
+    assert permitted(parse("def f(x):  # recurses: limits.depth\n    return f(x.body)")) == {"f"}
+    assert not permitted(parse(f"# recurses:\n{code}"))
 
 
 @pytest.mark.parametrize(("text", "cycle"), [
