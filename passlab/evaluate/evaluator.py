@@ -96,6 +96,13 @@ class Evaluator:
         act = self._enter(callee, args, 1, None)
         return self._loop(callee.function.body, act)
 
+    def call_value(self, callee: Closure, args: Sequence[Any]) -> Value:
+        """Call a function value on `args` from outside, which are checked as those of `run` are."""
+        params = callee.function.params
+        if len(args) != len(params):
+            raise RunError(f"the function takes {len(params)} arguments and was given {len(args)}")
+        return self.apply(callee, [check_argument(p, a) for p, a in zip(params, args, strict=True)])
+
     def evaluate(self, expr: Expr) -> Value:
         """Return the value of an expression without free variables; a function gives a `Closure`."""
         if isinstance(expr, GlobalVar):

@@ -17,7 +17,7 @@ def constructor_tag(type_name: str, index: int) -> int:
 
     Tags are compared only inside one type; the byte makes mix-ups visible in a debugger.
     """
-    return (crc32(type_name.encode()) & 0xFF) << 24 | index
+    return (crc32(type_name.encode()) % 0xFF + 1) << 24 | index
 
 
 class Constructor(Expr):

@@ -1,0 +1,143 @@
+"""`create_executor`: one call for every way to run a program; all give the same results.
+
+    relay.create_executor("debug", mod).evaluate()(x)        # main, by the reference evaluator
+    relay.create_executor("vm", mod).evaluate(expr)          # an expression, through bytecode
+
+Unlike Relay's, an executor never changes the module it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from passlab.errors import Diagnostic, RunError, did_you_mean
+from passlab.evaluate import Closure, Evaluator
+from passlab.infer import infer_expr, infer_module
+from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, Var
+from passlab.ir.module import IRModule
+from passlab.ir.variables import free_vars
+from passlab.ir.walk import substitute
+
+
+class Executor:
+    """Runs the functions of a module. Subclasses say how one function, or one closed expression, is run."""
+
+    kind = ""
+
+    def __init__(self, mod: IRModule) -> None:
+        self.mod = mod
+
+    def evaluate(self, expr: Expr | None = None, binds: Mapping[Var, Any] | None = None) -> Any:
+        """Return a Python function for `main` (without `expr`), a function or a global; for other expressions, the value.
+
+        `binds` gives values (arrays or expressions) to free variables. Raises `RunError` when variables stay free.
+        """
+        if expr is None:
+            return self._callable(self.mod.get_global_var("main"))
+        for var, value in (binds or {}).items():
+            expr = Let(var, value if isinstance(value, Expr) else Constant(value), expr)
+        if isinstance(expr, (Function, GlobalVar)):
+            return self._callable(expr)
+        loose = free_vars(expr)
+        if loose:
+            names = ", ".join(f"%{v.name_hint}" for v in loose)
+            raise RunError(Diagnostic(f"the expression has free variables: {names}", loose[0].span, hint="give them in `binds`"))
+        return self.value(expr)
+
+    def _callable(self, entry: Function | GlobalVar) -> Callable[..., Any]:
+        function: Function = entry if isinstance(entry, Function) else self.mod[entry]
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return self.call(entry, arguments(function, args, kwargs))
+
+        return run
+
+    def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
+        """Return the result of a function on arguments in order."""
+        raise NotImplementedError
+
+    def value(self, expr: Expr) -> Any:
+        """Return the value of a closed expression."""
+        return self.call(Function((), expr), [])
+
+
+class DebugExecutor(Executor):
+    """Runs programs by the reference evaluator: the whole language, nothing optimised."""
+
+    kind = "debug"
+
+    def __init__(self, mod: IRModule) -> None:
+        super().__init__(infer_module(mod))
+        self.evaluator = Evaluator(self.mod)
+
+    def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
+        return self._out(self.evaluator.run(_typed(entry, self.mod), args))
+
+    def value(self, expr: Expr) -> Any:
+        return self._out(self.evaluator.evaluate(infer_expr(expr, self.mod)))
+
+    def _out(self, value: Any) -> Any:
+        """A function leaves as a Python function."""
+        if isinstance(value, Closure):
+            return lambda *args: self._out(self.evaluator.call_value(value, args))
+        return value
+
+
+def _typed(entry: Function | GlobalVar, mod: IRModule) -> Function | GlobalVar:
+    return infer_expr(entry, mod) if isinstance(entry, Function) else entry  # type: ignore[return-value]
+
+
+def arguments(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """Return positional and named arguments in the order of the parameters. Raises `RunError` for a wrong set."""
+    names = [p.name_hint for p in function.params]
+    if len(args) > len(names):
+        raise RunError(f"the function takes {len(names)} arguments and was given {len(args)}")
+    given = dict(zip(names, args, strict=False))
+    for name, value in kwargs.items():
+        if name not in names:
+            raise RunError(Diagnostic(f"the function has no parameter %{name}", hint=did_you_mean(name, names)))
+        if name in given:
+            raise RunError(f"the parameter %{name} is given twice")
+        given[name] = value
+    if len(given) < len(set(names)):
+        missing = ", ".join(f"%{n}" for n in names if n not in given)
+        raise RunError(Diagnostic(f"arguments are missing: {missing}", function.span))
+    if len(set(names)) < len(names):  # names are hints; functions made by passes may repeat them
+        if len(args) != len(names):
+            raise RunError("parameters share a name: give all arguments by position")
+        return list(args)
+    return [given[name] for name in names]
+
+
+def bind_params(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:
+    """Return the module with constants for the parameters of `main` that `params` names.
+
+    Raises `RunError` for a name that `main` does not have.
+    """
+    if not params:
+        return mod
+    main: Function = mod["main"]
+    by_name = {p.name_hint: p for p in main.params}
+    for name in params:
+        if name not in by_name:
+            raise RunError(Diagnostic(f"main has no parameter %{name}", hint=did_you_mean(name, by_name)))
+    bound: dict[Expr, Expr] = {by_name[n]: v if isinstance(v, Constant) else Constant(v) for n, v in params.items()}
+    rest = [p for p in main.params if p not in bound]
+    body = substitute(main.body, bound)
+    return mod.with_functions({"main": Function(rest, body, main.ret_type, main.type_params, main.attrs, main.span)})
+
+
+EXECUTORS: dict[str, Callable[[IRModule], Executor]] = {"debug": DebugExecutor}
+
+
+def create_executor(
+    kind: str = "debug", mod: IRModule | None = None, device: Any = None, target: Any = "llvm", params: Mapping[str, Any] | None = None
+) -> Executor:
+    """Return an executor of a kind for a module (an empty one if not given), with `params` bound in its `main`.
+
+    `device` and `target` are accepted and mean this CPU. Raises `RunError` for an unknown kind.
+    """
+    if kind not in EXECUTORS:
+        raise RunError(Diagnostic(f"unknown execution strategy: {kind}", hint=did_you_mean(kind, EXECUTORS) or f"there are {', '.join(EXECUTORS)}"))
+    return EXECUTORS[kind](bind_params(mod if mod is not None else IRModule(), params))
