@@ -1,4 +1,4 @@
-"""How fast this machine is: a pure-Python loop and a matrix product, the two units the reference figures are scaled by."""
+"""How fast this machine is: a pure-Python loop and a matrix product, the units that reference figures are scaled by."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ class DictAttrs(Attrs):
         return hash(("DictAttrs", frozenset((k, value_hash(v)) for k, v in self.items())))
 
 
-# recurses: VALUE_DEPTH
+# recurses: at most VALUE_DEPTH levels
 def same_values(a: Any, b: Any) -> bool:
     """Compare two attribute values by type and value: 1, 1.0 and True differ, NaN equals itself, 0.0 is not -0.0.
 
@@ -206,7 +206,7 @@ def same_values(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-# recurses: VALUE_DEPTH
+# recurses: at most VALUE_DEPTH levels
 def value_hash(value: Any) -> int:
     """Return a hash that agrees with `same_values`."""
     if isinstance(value, tuple):
@@ -218,7 +218,7 @@ def value_hash(value: Any) -> int:
     return hash((type(value).__name__, value))
 
 
-# recurses: VALUE_DEPTH
+# recurses: at most VALUE_DEPTH levels
 def as_value(value: Any, depth: int = 0) -> Any:
     """Return an attribute value in its stored form: sequences as tuples, NumPy scalars as Python numbers.
 

@@ -131,7 +131,7 @@ def _variable_form(ty: Type, nodes: list[Type], loose: set[Type]) -> TypeForm:
 
 
 # ---------------------------------------------------------------- attribute values
-# recurses: attrs.VALUE_DEPTH
+# recurses: at most attrs.VALUE_DEPTH levels
 def value_token(value: PyAny, token_of: Callable[[PyAny], int]) -> int:
     """Return a token of an attribute value that agrees with `attrs.same_values`; `token_of` answers for expressions.
 

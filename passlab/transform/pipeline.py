@@ -152,7 +152,7 @@ class _Parser:
             raise self.unexpected("a pass")
         return items
 
-    # recurses: limits.pipeline_nesting
+    # recurses: at most limits.pipeline_nesting levels
     def items(self) -> list[Pass]:
         found: list[Pass] = []
         while True:
@@ -276,7 +276,7 @@ class _Parser:
         _, text, start = self.tokens[self.at - 1]
         return start + len(text)
 
-    # recurses: limits.pipeline_nesting
+    # recurses: at most limits.pipeline_nesting levels
     def value(self) -> Any:
         """Read one Python literal."""
         kind, text, start = self.tokens[self.at]

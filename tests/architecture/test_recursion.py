@@ -18,7 +18,7 @@ import pytest
 
 from tests.architecture.sources import FunctionNode, Source, parse, python_sources
 
-# The comment that permits one, on its first line or the line above: `# recurses: limits.pipeline_nesting`.
+# The comment that permits one, on its first line or the line above: `# recurses: at most limits.pipeline_nesting levels`.
 PERMIT = re.compile(r"# recurses: \S+")
 PERMITS = 20    # in all of passlab; more would mean that recursion has become a habit
 
