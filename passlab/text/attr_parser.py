@@ -1,0 +1,169 @@
+"""Attributes as text to records: `axis=1, kind="same", shape=[1, ?]` to the record class that an operator declares.
+
+Values are None, booleans, integers, floats (in double precision, whatever their suffix), strings, lists, maps
+`{"a"=1}`, and atoms of expressions. The operator's record class checks them; its complaints get a place here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.errors import AttrsError, Diagnostic, ParseError, did_you_mean
+from passlab.ir.attrs import Attrs, DictAttrs
+from passlab.ir.expr import Expr
+from passlab.ir.op import Op, find_op
+from passlab.ir.span import Span
+from passlab.ir.types import ANY
+from passlab.text.literals import LiteralError, read_number, read_string
+from passlab.text.records import record_class
+from passlab.text.type_parser import TypeParser
+
+_WORDS = {"True": True, "False": False, "None": None, "nullptr": None, "?": ANY}
+_DEEPEST = 64  # lists inside lists; values are compared and hashed by recursion
+_OPEN = {"[": "]", "(": ")", "{": "}"}
+
+
+class AttrParser(TypeParser):
+    """Parses attributes."""
+
+    def atom(self, index: int) -> Expr | None:
+        """The expression that one token stands for, or None."""
+        raise NotImplementedError
+
+    def operator(self, index: int) -> Expr | None:
+        """The operator that one token names, or None."""
+        return find_op(self.texts[index]) if self.texts[index][:1].isalpha() else None
+
+    def attr_key(self) -> str:
+        """Step over the name of an attribute and its `=`."""
+        token = self.texts[self.i]
+        self.i += 2
+        return read_string(token) if token[0] == '"' else token
+
+    def at_attr(self) -> bool:
+        """Whether an attribute stands here: a name and `=`."""
+        return self.texts[self.i + 1] == "=" and self.is_key(self.i)
+
+    def attrs_until(self, close: str) -> tuple[dict[str, Any], dict[str, Span]]:
+        """Parse `key=value` pairs up to `close`, which is read too. Returns the values and where each stands."""
+        values: dict[str, Any] = {}
+        places: dict[str, Span] = {}
+        more = True
+        while more:
+            if not self.at_attr():
+                self.unexpected("an attribute `name=value`")
+            first = self.i
+            key = self.attr_key()
+            values[key] = self.attr_value()
+            places[key] = self.span_from(first)
+            more = self.separator(close)
+        return values, places
+
+    def attr_value(self) -> Any:
+        """Parse one value."""
+        stack: list[tuple[str, list[Any]]] = []  # open brackets with what they hold so far
+        while True:
+            token = self.texts[self.i]
+            if token in _OPEN:
+                if len(stack) >= _DEEPEST:
+                    self.error(f"attribute values nest at most {_DEEPEST} deep")
+                stack.append((token, []))
+                self.i += 1
+                if self.texts[self.i] != _OPEN[token]:
+                    self._map_key(stack)
+                    continue
+                self.i += 1
+                value = self._closed(*stack.pop())
+            else:
+                value = self._plain_value()
+            while stack:
+                bracket, held = stack[-1]
+                held.append(value)
+                if self.separator(_OPEN[bracket]):
+                    self._map_key(stack)
+                    break
+                value = self._closed(*stack.pop())
+            else:
+                return value
+
+    def _map_key(self, stack: list[tuple[str, list[Any]]]) -> None:
+        bracket, held = stack[-1]
+        if bracket == "{":
+            held.append(self.name('a key `"name"=value`'))
+            self.expect("=")
+
+    def _closed(self, bracket: str, held: list[Any]) -> Any:
+        if bracket == "{":
+            return dict(zip(held[::2], held[1::2], strict=True))
+        if bracket == "[":
+            return tuple(held)
+        if len(held) != 1:
+            self.error("parentheses hold one value", hint="write a list as `[1, 2]`")
+        return held[0]
+
+    def _plain_value(self) -> Any:
+        index, token = self.i, self.texts[self.i]
+        if token[:1] == '"' and len(token) > 1:
+            self.i += 1
+            return read_string(token)
+        if token in _WORDS:
+            self.i += 1
+            return _WORDS[token]
+        if token.startswith("meta["):
+            self.i += 1
+            return self.meta(index)
+        bare = token.lstrip("-")
+        if bare[:1].isdigit() or bare[:3] in ("inf", "nan"):
+            return self._number_value(token)
+        node = self.atom(index) if token[:1] in "%@" and len(token) > 1 else self.operator(index)
+        if node is None:
+            self.unexpected("an attribute value")
+        self.i += 1
+        return node
+
+    def _number_value(self, token: str) -> int | float:
+        try:
+            value = read_number(token)[0]
+        except LiteralError as error:
+            self.error(str(error), hint=error.hint)
+        self.i += 1
+        return value
+
+    # ------------------------------------------------------------ records
+    def make_attrs(self, callee: Expr, values: dict[str, Any], places: dict[str, Span], place: Span) -> Attrs | None:
+        """Return the record of a call's attributes. `place` is that of the callee."""
+        declared = callee.spec.attrs if isinstance(callee, Op) else None
+        type_key = values.pop("attrs_type_key", None) if "attrs_type_key" in places else None
+        if type_key is not None:
+            declared = record_class(str(type_key)) or None
+            if declared is None or declared is DictAttrs:
+                return DictAttrs(values) if type_key == "DictAttrs" else DictAttrs({**values, "attrs_type_key": type_key})
+        elif declared is None:
+            name = f"`{callee.name}` takes no attributes" if isinstance(callee, Op) else "only operators have attributes of their own"
+            self.error(
+                "unable to determine the 'attrs_type_key' with which to represent the call attributes for this operator",
+                next(iter(places.values())), hint=f'{name}; write `attrs_type_key="DictAttrs"` to keep them as they are',
+            )  # fmt: skip
+        return self._record(declared, values, places, place)
+
+    def _record(self, declared: type[Attrs], values: dict[str, Any], places: dict[str, Span], place: Span) -> Attrs:
+        try:
+            return declared(**values)
+        except AttrsError as error:
+            raise self._located(declared, error, values, places, place) from None
+
+    def _located(
+        self, declared: type[Attrs], error: AttrsError, values: dict[str, Any], places: dict[str, Span], place: Span
+    ) -> ParseError:
+        """Return the complaint of a record class with the place of the attribute it is about."""
+        fields = {f.name: f for f in declared.schema}
+        finding = error.diagnostics[0]
+        for key, value in values.items():
+            if key not in fields:
+                hint = did_you_mean(key, fields) or f"its attributes are {', '.join(fields) or 'none'}"
+                return ParseError(Diagnostic(f"{declared.type_key} has no attribute `{key}`", places[key], hint=hint))
+            try:
+                fields[key].convert(value)
+            except (TypeError, ValueError, OverflowError, AttrsError):
+                return ParseError(Diagnostic(finding.message, places[key], finding.expected, finding.found, hint=finding.hint))
+        return ParseError(Diagnostic(finding.message, place, finding.expected, finding.found, hint=finding.hint))

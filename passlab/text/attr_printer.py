@@ -1,0 +1,133 @@
+"""Attributes as Relay text: only those that differ from their default, in the order of declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from passlab.ir.attrs import REQUIRED, Attrs, DictAttrs, same_values
+from passlab.ir.expr import Call, Expr
+from passlab.ir.op import Op
+from passlab.ir.types import ANY, SizeVar
+from passlab.text.literals import float_text, key_text, quote
+from passlab.text.marks import Ink
+from passlab.text.meta_writer import MetaWriter
+from passlab.text.type_printer import TypePrinter
+
+
+class AttrPrinter:
+    """Prints attribute values for one text."""
+
+    def __init__(self, meta: MetaWriter, taken: Iterable[str], ink: Ink | None) -> None:
+        self.meta = meta
+        self.types = TypePrinter(meta, taken)
+        self.ink = ink
+        self._texts: dict[int, tuple[Attrs, list[str]]] = {}  # by identity; the record is kept so that its id stays its own
+
+    def mark(self, kind: str, node: Any, text: str) -> str:
+        """Mark a stretch of text, when marks are wanted."""
+        return text if self.ink is None else self.ink.mark(kind, node, text)
+
+    def word(self, text: str) -> str:
+        """A keyword."""
+        return text if self.ink is None else self.ink.mark("keyword", None, text)
+
+    @staticmethod
+    def key(name: str) -> str:
+        """The name of an attribute."""
+        return key_text(name)
+
+    @staticmethod
+    def op_name(name: str) -> str:
+        """The name of an operator."""
+        text = key_text(name)
+        return text if text[0] != '"' else f"op{quote(name)}"
+
+    def reference(self, node: Expr, out: list[Any], indent: str) -> str:
+        """How an operand is written."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------ values
+    def value_text(self, value: Any, out: list[Any] | None = None, indent: str = "") -> str:
+        """Return one value as text. Values nest only a few levels, so this recurses."""
+        if value is None or value is True or value is False:
+            return str(value)
+        kind = type(value)
+        if kind is int:
+            return str(value)
+        if kind is str:
+            return quote(value)
+        if kind is float:
+            return float_text(value)
+        if kind is tuple or kind is list:
+            return f"[{', '.join([self.value_text(v, out, indent) for v in value])}]"
+        if kind is dict:
+            return f"{{{', '.join([f'{quote(k)}={self.value_text(v, out, indent)}' for k, v in value.items()])}}}"
+        if value is ANY:
+            return "?"
+        if isinstance(value, SizeVar):
+            return self.meta.reference("tir.SizeVar", value)
+        if isinstance(value, Expr) and out is not None:
+            return self.reference(value, out, indent)
+        return self._odd_value(value)
+
+    def _odd_value(self, value: Any) -> str:
+        if isinstance(value, int):
+            return str(int(value))
+        if isinstance(value, float):
+            return float_text(float(value))
+        if isinstance(value, str):
+            return quote(str(value))
+        return self.meta.reference(self.meta.type_key(value), value)
+
+    # ------------------------------------------------------------ calls
+    def deep_attrs(self, call: Call) -> tuple[Expr, ...]:
+        """The expressions among a call's attributes."""
+        attrs = call.attrs
+        if attrs is None or not _may_hold_expressions(type(attrs)):
+            return ()
+        found: list[Expr] = []
+        stack = [v for _, v in attrs.items()][::-1]
+        while stack:
+            value = stack.pop()
+            if isinstance(value, Expr):
+                found.append(value)
+            elif isinstance(value, (tuple, list)):
+                stack.extend(value[::-1])
+            elif isinstance(value, dict):
+                stack.extend([*value.values()][::-1])
+        return tuple(found)
+
+    def call_attrs(self, call: Call, out: list[Any], indent: str) -> list[str]:
+        """Return the `key=value` texts of a call."""
+        attrs = call.attrs
+        known = self._texts.get(id(attrs))
+        if known is not None and self.ink is None:
+            return known[1]
+        assert attrs is not None
+        declared = call.op.spec.attrs if type(call.op) is Op else None
+        texts = [
+            f"{self.mark('attribute', (call, name), self.key(name) if name != 'attrs_type_key' else name)}={self.value_text(value, out, indent)}"
+            for name, value in attrs.items()
+            if (default := _defaults(type(attrs)).get(name, REQUIRED)) is REQUIRED or not same_values(value, default)
+        ]
+        foreign = declared is not type(attrs)
+        if foreign and not (isinstance(attrs, DictAttrs) and "attrs_type_key" in attrs):
+            texts.append(f"attrs_type_key={quote(attrs.type_key)}")
+        if not foreign and not _may_hold_expressions(type(attrs)):
+            self._texts[id(attrs)] = (attrs, texts)
+        return texts
+
+
+@lru_cache(maxsize=None)
+def _defaults(record: type[Attrs]) -> dict[str, Any]:
+    return {f.name: f.default for f in record.schema}
+
+
+@lru_cache(maxsize=None)
+def _may_hold_expressions(record: type[Attrs]) -> bool:
+    """Whether values of a record class can be expressions: its fields say so by their kind."""
+    kinds = [f.kind.removesuffix(" or None") for f in record.schema]
+    plain = ("int", "float", "bool", "str", "dtype", "list of int", "list of float", "shape", "list of lists of int")
+    return issubclass(record, DictAttrs) or any(k not in plain and not k.startswith("'") for k in kinds)

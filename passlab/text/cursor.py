@@ -1,0 +1,154 @@
+"""The ground of the parser: the position in the tokens, expectations, located errors, and the driver.
+
+Every construct that can hold another is parsed by a generator that yields the generators of its parts and gets back
+what they return. `drive` runs them on a stack of its own, so the depth of a text is bounded by memory, not by Python's
+recursion. This module knows tokens, not Relay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterable
+from typing import Any, NoReturn
+
+from passlab import limits
+from passlab.errors import Diagnostic, LimitError, ParseError, did_you_mean
+from passlab.ir.span import Source, Span
+from passlab.text.lexer import Tokens
+from passlab.text.literals import name_text, read_string
+
+Parse = Generator[Any, Any, Any]
+
+_NAME = re.compile(r"[A-Za-z_][\w/]*\Z", re.ASCII)
+_KEY = re.compile(r"[A-Za-z_][\w/]*(?:\.[A-Za-z_][\w/]*)*\Z", re.ASCII)
+
+
+def drive(root: Parse) -> Any:
+    """Run a parsing generator and those it yields; return its result. Raises `LimitError` over the cap `nesting`."""
+    cap = limits.current().nesting
+    stack = [root]
+    value: Any = None
+    while stack:
+        try:
+            child = stack[-1].send(value)
+        except StopIteration as done:
+            stack.pop()
+            value = done.value
+        else:
+            stack.append(child)
+            value = None
+            if len(stack) > cap:
+                raise LimitError(f"this text nests more than {cap:,} constructs (the limit `nesting`)")
+    return value
+
+
+class Cursor:
+    """A position `i` in the tokens `texts`, with what every part of the parser needs."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self.texts = tokens.texts
+        self.starts = tokens.starts
+        self.source: Source = tokens.source
+        self.i = 0
+
+    # ------------------------------------------------------------ places
+    def token_span(self, index: int) -> Span:
+        """The stretch of one token."""
+        start = self.starts[index]
+        return Span(self.source, start, start + len(self.texts[index]))
+
+    def span_from(self, first: int) -> Span:
+        """The stretch from token `first` to the last token read."""
+        last = self.i - 1
+        return Span(self.source, self.starts[first], self.starts[last] + len(self.texts[last]))
+
+    # ------------------------------------------------------------ expectations
+    def expect(self, text: str) -> None:
+        """Step over the token `text`. Raises `ParseError` when another stands here."""
+        if self.texts[self.i] != text:
+            self.unexpected(f"a `{text}`")
+        self.i += 1
+
+    def accept(self, text: str) -> bool:
+        """Step over the token `text` if it stands here."""
+        if self.texts[self.i] == text:
+            self.i += 1
+            return True
+        return False
+
+    def separator(self, close: str) -> bool:
+        """After an element of a list: step over `,` (answer True when another element follows) or over `close`."""
+        token = self.texts[self.i]
+        if token == ",":
+            self.i += 1
+            if self.texts[self.i] != close:
+                return True
+        elif token != close:
+            self.unexpected(f"a `{close}`")
+        self.i += 1
+        return False
+
+    def is_name(self, index: int) -> bool:
+        """Whether the token is a bare or quoted name."""
+        token = self.texts[index]
+        return token[:1] == '"' and len(token) > 1 or _NAME.match(token) is not None
+
+    def is_key(self, index: int) -> bool:
+        """Whether the token can be the name of an attribute: a name, dotted or quoted."""
+        token = self.texts[index]
+        return token[:1] == '"' and len(token) > 1 or _KEY.match(token) is not None
+
+    def name(self, what: str) -> str:
+        """Step over a bare or quoted name and return it. `what` says what it names."""
+        token = self.texts[self.i]
+        if not self.is_name(self.i):
+            self.unexpected(what)
+        self.i += 1
+        return read_string(token) if token[0] == '"' else token
+
+    # ------------------------------------------------------------ errors
+    def error(self, message: str, place: Span | None = None, **more: Any) -> NoReturn:
+        """Raise a `ParseError` at `place`, or at the current token."""
+        raise ParseError(Diagnostic(message, place or self.token_span(min(self.i, len(self.texts) - 1)), **more))
+
+    def unknown(self, what: str, name: str, candidates: Iterable[str], place: Span, **more: Any) -> NoReturn:
+        """Raise a `ParseError` for a name that stands for nothing, with the nearest ones."""
+        more["hint"] = did_you_mean(name, candidates) or more.get("hint")
+        raise ParseError(Diagnostic(what, place, **more))
+
+    def unexpected(self, wanted: str) -> NoReturn:
+        """Raise a `ParseError` for the current token, saying what was wanted in its place."""
+        token = self.texts[self.i]
+        problem = _malformed(token)
+        if problem is not None:
+            self.error(problem[0], hint=problem[1])
+        self.error(f"expected {wanted} found {describe(token)}")
+
+
+def describe(token: str) -> str:
+    """Return a token as it is called in messages."""
+    if not token:
+        return "the end of the text"
+    return f"`{token if len(token) <= 40 else token[:37] + '...'}`"
+
+
+def _malformed(token: str) -> tuple[str, str | None] | None:
+    """Return what is wrong with a token that no text may hold, and the cure."""
+    if token == '"':
+        return "this string never ends", 'close it with `"`'
+    if token in ("%", "@"):
+        return f"`{token}` must touch the name behind it", f"write `{token}x`, or `{token}\"odd name\"`"
+    if token == "\r":
+        return "a carriage return without a line feed", "end lines with a line feed"
+    if token == "#":
+        return "this `#[` never ends", "close it with `]`"
+    if token and not (token[0].isascii() and token[0].isprintable()) or token in ("$", "&", "'", "\\", "^", "`", "|", "~"):
+        return f"unexpected character {token[0]!r}", None
+    return None
+
+
+def sigil_key(token: str) -> str:
+    """Return the one spelling of a local or global name: `%"x"` is `%x`, `%007` is `%7`."""
+    if token[1:2] == '"':
+        return token[0] + name_text(read_string(token[1:]))
+    return "%" + (token[1:].lstrip("0") or "0") if token[1:].isdigit() else token

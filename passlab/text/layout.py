@@ -1,0 +1,397 @@
+"""The layout of expressions: which nodes get a line `%N = ...;` of their own, in which order, and which stand in place.
+
+As in Relay, atoms stand in place, a node in tail position that is used once does too, and every other node becomes a
+temporary of the current block. The dataflow of an expression (calls, tuples, projections) is visited in post-order,
+callee first; when a node's text is formed, its operands that have no name yet are numbered, arguments before callee.
+
+Text of several lines is a rope: a list of strings and ropes, joined once at the end, so that printing is linear. What
+nests is printed by generators under `drive`, so depth costs no stack. Indentation stops growing at `DEEPEST` levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from passlab.errors import visible
+from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, PatternWildcard
+from passlab.ir.expr import (
+    Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var,
+)  # fmt: skip
+from passlab.ir.op import Op
+from passlab.ir.walk import CHILDREN
+from passlab.text.attr_printer import AttrPrinter
+from passlab.text.cursor import Parse
+from passlab.text.literals import name_text, quote, scalar_text
+from passlab.text.marks import CLOSE, Ink, unmarked
+from passlab.text.meta_writer import MetaWriter
+from passlab.text.naming import Names
+
+DEEPEST = 50
+_INDENTS = ["  " * level for level in range(DEEPEST + 1)]
+_ATOMS = (Constant, Op, GlobalVar, Constructor)
+_COMMENTED = (Constant, Call, Var, Function, Tuple, TupleGetItem)
+Rope = list[Any]
+Piece = str | Rope
+
+
+def flatten(rope: Rope) -> str:
+    """Join a rope."""
+    out: list[str] = []
+    stack = [iter(rope)]
+    while stack:
+        for piece in stack[-1]:
+            if type(piece) is str:
+                out.append(piece)
+            else:
+                stack.append(iter(piece))
+                break
+        else:
+            stack.pop()
+    return "".join(out)
+
+
+def shared_nodes(roots: Iterable[Expr]) -> set[Expr]:
+    """Return the nodes that are used more than once below `roots`."""
+    seen: set[Expr] = set()
+    shared: set[Expr] = set()
+    stack = list(roots)
+    push = stack.extend
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            shared.add(node)
+            continue
+        seen.add(node)
+        kind = type(node)
+        if kind is Call:
+            push(node.args)  # type: ignore[attr-defined]
+            if type(node.op) is not Op:  # type: ignore[attr-defined]
+                stack.append(node.op)  # type: ignore[attr-defined]
+        elif kind is Function:
+            stack.append(node.body)  # type: ignore[attr-defined]
+        elif kind is Let:
+            push((node.value, node.body))  # type: ignore[attr-defined]
+        else:
+            push(CHILDREN[kind](node))
+    return shared
+
+
+class Layout(AttrPrinter):
+    """Prints expressions into one text; names and numbers run on from one definition to the next."""
+
+    def __init__(
+        self, meta: MetaWriter, roots: Iterable[Expr], taken: Iterable[str], constructors: Iterable[str],
+        annotate: Callable[[Expr], str] | None, ink: Ink | None, spans: bool,
+    ) -> None:  # fmt: skip
+        super().__init__(meta, taken, ink)
+        self.shared = shared_nodes(roots)
+        self.names = Names()
+        self.hidden = frozenset(constructors)  # operators of these names must say that they are operators
+        self.annotate = annotate
+        self.spans = spans
+        self.ref: dict[Expr, str] = {}
+        self.formed: dict[Expr, Piece] = {}
+        self.count = 0
+        self._free_names: dict[Var, str] = {}
+        self._defined: list[Rope] = []  # the block of each definition that is used again
+        self._forms: dict[type, Callable[..., Parse]] = {
+            Let: self._let, If: self._if, Match: self._match, Function: self._literal,
+            RefCreate: self._ref, RefRead: self._ref, RefWrite: self._ref,
+        }  # fmt: skip
+
+    # ------------------------------------------------------------ small texts
+    def info(self, node: Expr) -> str:
+        """What is written behind a node: its type, or what `annotate` says."""
+        if self.annotate is not None:
+            text = self.annotate(node) or ""
+            return text if self.ink is None else unmarked(text)
+        ty = node._checked_type
+        span = node.span if self.spans else None
+        if (ty is None and span is None) or type(node) not in _COMMENTED:
+            return ""
+        text = "" if ty is None else f" ty={self.types.text(ty)}"
+        if span is not None:
+            text += f" span={visible(str(span))}"
+        if "*/" in text or "/*" in text:
+            text = text.replace("*/", "*\\/").replace("/*", "/\\*")
+        return f" {self.mark('comment', node, f'/*{text} */')}"
+
+    def binder(self, var: Var) -> str:
+        """A variable where it is bound: name, device, type, comment. Gives it its name."""
+        if var in self.ref and self.ink is None:
+            text = self.ref[var]
+        else:
+            text = f"%{name_text(self.names.unique(var.name_hint))}" if var not in self.ref else self._name_again(var)
+            self.ref[var] = self.mark("use", var, text)
+            text = self.mark("binder", var, text)
+        if var.virtual_device is not None:
+            text += f" {{virtual_device={self.value_text(var.virtual_device)}}}"
+        if var.type_annotation is not None:
+            text += f": {self.mark('type', var.type_annotation, self.types.text(var.type_annotation))}"
+        return text + self.info(var)
+
+    def _name_again(self, var: Var) -> str:
+        inked = self.ref[var]
+        return inked[inked.index("\x02") + 1 : -1]
+
+    def _atom(self, node: Expr) -> str:
+        """The text of an atom that is not a variable."""
+        kind = type(node)
+        if kind is Constant:
+            text = scalar_text(node.data) or self.meta.reference("relay.Constant", node)  # type: ignore[attr-defined]
+            return self.mark("constant", node, text)
+        if kind is Op:
+            name = node.name  # type: ignore[attr-defined]
+            return self.mark("op", node, f"op{quote(name)}" if name in self.hidden else self.op_name(name))
+        if kind is GlobalVar:
+            return self.mark("global", node, f"@{name_text(node.name_hint)}")  # type: ignore[attr-defined]
+        name = name_text(node.name_hint)  # type: ignore[attr-defined]
+        return self.mark("constructor", node, name)
+
+    # ------------------------------------------------------------ references
+    def reference(self, node: Expr, out: Rope, indent: str) -> str:
+        """How an operand is written. One that has no name yet gets its number, and its line at the end of `out`."""
+        known = self.ref.get(node)
+        if known is not None:
+            return known
+        piece = self.formed.pop(node)
+        kind = type(node)
+        if kind in _ATOMS:
+            if kind is Constructor and not node.inputs:  # type: ignore[attr-defined]
+                return self.mark("constructor", node, f"ctor{quote(node.name_hint)}")  # type: ignore[attr-defined]
+            self.ref[node] = piece  # type: ignore[assignment]
+            return piece + self.info(node)  # type: ignore[operator]
+        if node in self.shared:
+            self._defined.append(out)
+        if kind is Var:
+            self.ref[node] = self._free_names.pop(node)  # type: ignore[arg-type]
+            out += (indent, self.word("free_var"), " ", piece, ";\n")
+            return self.ref[node]
+        name = f"%{self.count}"
+        self.count += 1
+        if self.ink is None:
+            self.ref[node] = name
+        else:
+            self.ref[node] = self.ink.mark("use", node, name)
+            name = self.ink.mark("temporary", node, name)
+        if type(piece) is str:
+            out.append(f"{indent}{name} = {piece}{self.info(node)};\n")
+        else:
+            out += (indent, name, " = ", piece, self.info(node), ";\n")
+        return self.ref[node]
+
+    # ------------------------------------------------------------ dataflow
+    def value(self, root: Expr, out: Rope, indent: str, inline: bool = False, inner: str | None = None) -> Parse:
+        """Print `root` for use in the block `out`; returns the text that stands for it.
+
+        With `inline` it stands in tail position. Its own lines are then indented by `inner` (usually `indent`).
+        """
+        ref, formed = self.ref, self.formed
+        known = ref.get(root)
+        if known is not None:
+            return known
+        in_place = inline and root not in self.shared
+        stack: list[Expr | None] = [root]
+        push, pop = stack.append, stack.pop
+        while stack:
+            node = pop()
+            if node is None:
+                node = pop()
+                formed[node] = self._flat(node, out, indent)  # type: ignore[index,arg-type]
+                continue
+            if node in ref or node in formed:
+                continue
+            kind = type(node)
+            if kind in _FLAT:
+                push(node)
+                push(None)
+                for kid in self.operands(node):
+                    if kid not in ref:
+                        push(kid)
+            elif kind in _ATOMS:
+                formed[node] = self._atom(node)
+            elif kind is Var:
+                formed[node] = self._free(node)  # type: ignore[arg-type]
+            else:
+                here = in_place and node is root
+                mark = len(self._defined)
+                formed[node] = yield self._forms[kind](node, out, indent, (inner or indent) if here else indent, here)
+                if not here and any(block is not out for block in self._defined[mark:]):
+                    self.reference(node, out, indent)  # it defines what later lines use: it must stand before them
+        if in_place and type(root) not in _ATOMS and type(root) is not Var:
+            return self._in_place(root)
+        return self.reference(root, out, indent)
+
+    def _in_place(self, node: Expr) -> Piece:
+        piece, info = self.formed.pop(node), self.info(node)
+        if not info:
+            return piece
+        return piece + info if type(piece) is str else [piece, info]
+
+    def quick(self, node: Expr, out: Rope, indent: str) -> str | None:
+        """The text in place of a node whose operands all have names, or None for any other."""
+        ref = self.ref
+        known = ref.get(node)
+        if known is not None:
+            return known
+        if type(node) is not Call or node in self.shared or node.op not in ref or self.deep_attrs(node):
+            return None
+        for arg in node.args:
+            if arg not in ref:
+                return None
+        return self._call(node, out, indent) + self.info(node)
+
+    def _free(self, var: Var) -> str:
+        """Name a variable that nothing binds."""
+        text = self.binder(var)
+        self._free_names[var] = self.ref.pop(var)
+        return text
+
+    def operands(self, node: Any) -> Iterable[Expr]:
+        """What a dataflow node is made of, last visited first."""
+        kind = type(node)
+        if kind is Call:
+            deep = self.deep_attrs(node)
+            return (*deep[::-1], *node.args[::-1], node.op) if deep else (*node.args[::-1], node.op)
+        return node.fields[::-1] if kind is Tuple else (node.tuple_value,)  # type: ignore[no-any-return]
+
+    def _flat(self, node: Any, out: Rope, indent: str) -> str:
+        kind = type(node)
+        if kind is Call:
+            return self._call(node, out, indent)
+        if kind is TupleGetItem:
+            return f"{self.reference(node.tuple_value, out, indent)}.{node.index}"
+        fields = ", ".join([self.reference(f, out, indent) for f in node.fields])
+        return f"({fields},)" if len(node.fields) == 1 else f"({fields})"
+
+    def _call(self, node: Call, out: Rope, indent: str) -> str:
+        ref = self.ref
+        args = []
+        for arg in node.args:
+            text = ref.get(arg)
+            args.append(text if text is not None else self.reference(arg, out, indent))
+        op, attrs = node.op, node.attrs
+        if attrs is not None:
+            args += self.call_attrs(node, out, indent)
+        callee = ref.get(op)
+        if callee is None:
+            callee = self._atom(op) if type(op) is Constructor else self.reference(op, out, indent)
+        if type(op) is Constructor and not op.inputs and not args:
+            return callee
+        text = f"{callee}({', '.join(args)})"
+        return text if self.ink is None else self.ink.mark("call", node, text)
+
+    # ------------------------------------------------------------ what nests
+    def scope(self, node: Expr, level: str) -> Parse:
+        """Print the lines of a block; returns its rope."""
+        rope: Rope = []
+        tail = self.quick(node, rope, level) or (yield self.value(node, rope, level, True))
+        rope += (level, tail, "\n")
+        return rope
+
+    def _let(self, node: Let, out: Rope, indent: str, inner: str, here: bool) -> Parse:
+        level = inner if here else _deeper(inner)
+        rope: Rope = []
+        block, block_indent = out, indent
+        current: Expr = node
+        first = here
+        while type(current) is Let and (current is node or not self._has_text(current)):
+            binder = self.binder(current.var)
+            piece = self.quick(current.value, block, block_indent)
+            if piece is None:
+                piece = yield self.value(current.value, block, block_indent, True, level)
+            rope += ("" if first else level, self.word("let"), " ", binder, " = ", piece, ";\n")
+            first = False
+            block, block_indent, current = rope, level, current.body
+        tail = yield self.value(current, rope, level, True)
+        rope += (level, tail)
+        return rope if here else ["(\n", rope, "\n", inner, ")"]
+
+    def _has_text(self, node: Expr) -> bool:
+        return node in self.shared or node in self.ref or node in self.formed
+
+    def _if(self, node: If, out: Rope, indent: str, inner: str, here: bool) -> Parse:
+        cond = yield self.value(node.cond, out, indent)
+        level = _deeper(inner)
+        yes = yield self.scope(node.true_branch, level)
+        no = yield self.scope(node.false_branch, level)
+        word = self.word
+        return self.spread("branch", node, [f"{word('if')} (", cond, ") {\n", yes, inner, f"}} {word('else')} {{\n", no, inner, "}"])
+
+    def _match(self, node: Match, out: Rope, indent: str, inner: str, here: bool) -> Parse:
+        data = yield self.value(node.data, out, indent)
+        level = _deeper(inner)
+        rope: Rope = [self.word("match" if node.complete else "match?"), " (", data, ") {\n"]
+        for clause in node.clauses:
+            pattern = self.pattern(clause.lhs)
+            arm = yield self.scope(clause.rhs, _deeper(level))
+            rope += (level, pattern, " => {\n", arm, level, "},\n")
+        if not node.clauses:
+            rope += (level, "\n")
+        rope += (inner, "}")
+        return self.spread("branch", node, rope)
+
+    def _ref(self, node: Any, out: Rope, indent: str, inner: str, here: bool) -> Parse:
+        name = {RefCreate: "ref", RefRead: "ref_read", RefWrite: "ref_write"}[type(node)]
+        first = yield self.value(node.value if name == "ref" else node.ref, out, indent)
+        second = (yield self.value(node.value, out, indent)) if name == "ref_write" else None
+        return f"{self.word(name)}({first})" if second is None else f"{self.word(name)}({first}, {second})"
+
+    def _literal(self, node: Function, out: Rope, indent: str, inner: str, here: bool) -> Parse:
+        rope = yield self.function(f"{self.word('fn')} ", node, inner)
+        return self.spread("function", node, rope)
+
+    def function(self, prefix: str, node: Function, indent: str) -> Parse:
+        """Print a function behind `prefix`; returns its rope."""
+        undo = self.types.open(node.type_params)
+        generic = f"[{', '.join(map(self.types.name, node.type_params))}]" if node.type_params else ""
+        params = [self.binder(p) for p in node.params]
+        params += [f"{self.mark('attribute', (node, k), self.key(k))}={self.value_text(v)}" for k, v in node.attrs.items()]
+        if node.virtual_device is not None:
+            params.append(f"virtual_device={self.value_text(node.virtual_device)}")
+        result = ""
+        if node.ret_type is not None:
+            result = f"-> {self.mark('type', node.ret_type, self.types.text(node.ret_type))} "
+        body = yield self.scope(node.body, _deeper(indent))
+        self.types.close(undo)
+        return [f"{prefix}{generic}({', '.join(params)}) {result}{{\n", body, indent, "}"]
+
+    def pattern(self, root: Pattern) -> str:
+        """Print a pattern, naming its variables."""
+        out: list[str] = []
+        stack: list[Any] = [root]
+        while stack:
+            item = stack.pop()
+            if type(item) is str:
+                out.append(item)
+            elif type(item) is PatternVar:
+                out.append(self.binder(item.var))
+            elif type(item) is PatternWildcard:
+                out.append("_")
+            else:
+                if type(item) is PatternConstructor:
+                    out.append(self._atom(item.constructor))
+                    if not item.patterns:
+                        continue
+                stack.append(")")
+                for index in range(len(item.patterns) - 1, -1, -1):
+                    stack.append(item.patterns[index])
+                    if index:
+                        stack.append(", ")
+                stack.append("(")
+        return "".join(out)
+
+    def spread(self, kind: str, node: Expr, rope: Rope) -> Rope:
+        """Return a rope marked as a whole."""
+        return rope if self.ink is None else [self.ink.open(kind, node), rope, CLOSE]
+
+
+_FLAT = (Call, Tuple, TupleGetItem)
+
+
+def _deeper(indent: str) -> str:
+    return _INDENTS[min(len(indent) // 2 + 1, DEEPEST)]
+
+
+__all__ = ["Layout", "PatternTuple", "flatten", "shared_nodes"]

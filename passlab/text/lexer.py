@@ -1,0 +1,122 @@
+"""Relay text cut into tokens by one compiled regular expression.
+
+A token is its text and the offset where it starts, nothing more: its first characters tell what it is. White space and
+comments (`// ...` and nested `/* ... */`) are skipped. A `Tensor[(1, 3), float32]`, a `meta[relay.Constant][0]` and a
+dotted name are one token each, so that the usual text has few of them. Characters that start no token become tokens of
+one character; whoever reads them reports them in context. This module knows no grammar.
+"""
+
+from __future__ import annotations
+
+import re
+
+from passlab import limits
+from passlab.errors import Diagnostic, ParseError
+from passlab.ir.span import Source, Span
+
+METADATA = "#[metadata]"
+
+_NAME = r"[A-Za-z_]\w*(?:/(?![/*])\w*)*"
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_FLAT_COMMENT = r"/\*[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/"  # a block comment that holds no other
+_SKIP = rf"(?:[ \n\t]+|{_FLAT_COMMENT}|//[^\n]*|\r\n)*"
+_TOKEN = "|".join(
+    (
+        r"%\d+",
+        rf"[%@]{_NAME}",
+        r"Tensor\[\([0-9, ?]*\), ?[a-z]\w*\]",
+        r"meta\[[^\[\]]+\]\s*\[\s*\d+\s*\]",
+        r"match\?",
+        r"-*(?:inf|nan)(?:bf16|f16|f32|f64|f)(?![\w/])",
+        rf"{_NAME}(?:\.{_NAME})*",
+        r"-*\d[\w.]*(?:(?<=[eE])[+-]\d[\w.]*)?",
+        rf"[%@]?{_STRING}",
+        r"->|=>|[<>=!]=|/\*|[-+*/<>=!?:;,.()\[\]{}]",
+        r"#\[[^\]]*\]",
+        r"\Z",
+        r".",
+    )
+)
+_PATTERN = re.compile(f"{_SKIP}({_TOKEN})", re.ASCII | re.DOTALL)
+_COMMENT_PARTS = re.compile(rf"{_STRING}|//[^\n]*|/\*|\*/", re.DOTALL)
+_METADATA_SCAN = re.compile(rf"{_STRING}|//[^\n]*|{_FLAT_COMMENT}|{re.escape(METADATA)}", re.DOTALL)
+
+
+class Tokens:
+    """The tokens of one text: `texts[k]` starts at offset `starts[k]`; the last one is empty and stands at the end.
+
+    `metadata` is the offset behind `#[metadata]`, or None without that section.
+    """
+
+    __slots__ = ("source", "texts", "starts", "metadata")
+
+    def __init__(self, source: Source, texts: list[str], starts: list[int], metadata: int | None) -> None:
+        self.source = source
+        self.texts = texts
+        self.starts = starts
+        self.metadata = metadata
+
+
+def lex(text: str, source_name: str) -> Tokens:
+    """Cut a text into tokens, in linear time.
+
+    Raises `ParseError` for a comment that never ends, `LimitError` for a text over the cap `text_bytes`.
+    """
+    if not isinstance(text, str):
+        raise ParseError(Diagnostic("the program must be a string", expected="str", found=type(text).__name__))
+    limits.check("text_bytes", len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")), "this text")
+    source = Source(source_name, text)
+    start = 1 if text.startswith("\ufeff") else 0
+    program, metadata = _split(text)
+    texts, starts = _cut(program, start)
+    if "/*" in texts:  # comments inside comments, which no regular expression matches
+        program, metadata = _split(_blank_comments(text, source))
+        texts, starts = _cut(program, start)
+    return Tokens(source, texts, starts, metadata)
+
+
+def _cut(text: str, start: int) -> tuple[list[str], list[int]]:
+    texts: list[str] = []
+    starts: list[int] = []
+    add_text, add_start = texts.append, starts.append
+    for match in _PATTERN.finditer(text, start):
+        add_text(match[1])
+        add_start(match.start(1))
+    if not texts or texts[-1]:
+        add_text("")
+        add_start(len(text))
+    return texts, starts
+
+
+def _split(text: str) -> tuple[str, int | None]:
+    """Part the program from the metadata section, whose mark counts only outside strings and comments."""
+    if METADATA in text:
+        for match in _METADATA_SCAN.finditer(text):
+            if match[0] == METADATA:
+                return text[: match.start()], match.end()
+    return text, None
+
+
+def _blank_comments(text: str, source: Source) -> str:
+    """Return the text with spaces in the place of its block comments, at the same offsets."""
+    out: list[str] = []
+    depth = opened = done = 0
+    for match in _COMMENT_PARTS.finditer(text):
+        if depth == 0 and match[0] == "/*":
+            out.append(text[done : match.start()])
+            depth, opened = 1, match.start()
+        elif depth == 0:
+            continue
+        elif match[0] == "/*":
+            depth += 1
+        elif match[0] == "*/":
+            depth -= 1
+            if depth == 0:
+                done = match.end()
+                out.append(" " * (done - opened))
+    if depth:
+        raise ParseError(
+            Diagnostic("this comment never ends", Span(source, opened, opened + 2), hint="close it with `*/`; comments nest")
+        )
+    out.append(text[done:])
+    return "".join(out)

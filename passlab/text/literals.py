@@ -1,0 +1,200 @@
+"""Numbers, strings and names as text, both ways.
+
+Numbers are printed with as few digits as give back the same bits, at least as many as TVM prints. Strings have the
+escapes of C (`\\n`, `\\"`, `\\033`) and `\\xNN`, `\\uNNNN`, `\\UNNNNNNNN`; an unknown escape stands for itself. Names
+that the grammar cannot hold bare (odd characters, keywords) are written as strings: `%"a.b:0"`, `@"def"`, and a plain
+`"odd name"` for types, type parameters, constructors and attribute keys.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from passlab import limits
+
+Array = np.ndarray[Any, Any]
+
+KEYWORDS = frozenset(
+    ("let", "fn", "def", "if", "else", "type", "match", "extern", "free_var", "ref", "ref_read", "ref_write", "True", "False", "_")
+)  # fmt: skip
+
+_BARE = re.compile(r"[A-Za-z_]\w*(?:/\w+)*\Z", re.ASCII)
+_BARE_KEY = re.compile(r"[A-Za-z_]\w*(?:/\w+)*(?:\.[A-Za-z_]\w*(?:/\w+)*)*\Z", re.ASCII)
+_NUMBER = re.compile(
+    r"(?P<sign>-*)(?:(?P<word>inf|nan)|(?P<digits>\d+)(?P<rest>(?:\.\d*)?(?:[eE][+-]?\d+)?))(?P<suffix>bf16|f(?:16|32|64)?|[iu]\d+)?\Z"
+)
+_LITERAL_WORD = re.compile(r"(?:inf|nan)(?:bf16|f16|f32|f64|f)\Z")
+_SUFFIXES = {
+    "f": "float32", "f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16",
+    "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
+    "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+}  # fmt: skip
+_SUFFIX_OF = {dtype: suffix for suffix, dtype in reversed(_SUFFIXES.items())} | {"int32": ""}
+
+
+class LiteralError(ValueError):
+    """A literal that means nothing; the parser adds the place. `hint` says what to write instead."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+# ---------------------------------------------------------------- numbers
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """Return the NumPy dtype of a Relay dtype name; those that NumPy lacks come from ml_dtypes."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, name))
+
+
+def read_number(text: str) -> tuple[int | float, str]:
+    """Return the value and dtype name of a number. Raises `LiteralError` for a malformed or unrepresentable one."""
+    limits.check("numeral_digits", len(text), "this number")
+    match = _NUMBER.match(text)
+    if match is None:
+        raise LiteralError(f"invalid number `{text}`", "a number is digits and a suffix: 1, 1i64, 1.5f, 1e-3f16, 2u8")
+    sign, word, digits, rest, suffix = match.group("sign", "word", "digits", "rest", "suffix")
+    negative = len(sign) % 2 == 1
+    if suffix and suffix not in _SUFFIXES:
+        raise LiteralError(f"invalid numeric suffix `{suffix}`", f"the suffixes are {', '.join(_SUFFIXES)}")
+    if word or (suffix and "f" in suffix):
+        return _read_float(text, word or digits + rest, negative, suffix or "f")
+    if rest:
+        raise LiteralError(f"invalid integer number `{text}`", f"a float needs its suffix: `{text}f`")
+    return _read_int(text, -int(digits) if negative else int(digits), suffix)
+
+
+def _read_int(text: str, value: int, suffix: str | None) -> tuple[int, str]:
+    if suffix is None:
+        if -(2**31) <= value < 2**31:
+            return value, "int32"
+        suffix = "i64"
+    bits = int(suffix[1:])
+    low, high = (0, 2**bits) if suffix[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+    if not low <= value < high:
+        raise LiteralError(f"integer number `{text}` unrepresentable in width {bits}", f"{_SUFFIXES[suffix]} holds {low} to {high - 1}")
+    return value, _SUFFIXES[suffix]
+
+
+def _read_float(text: str, body: str, negative: bool, suffix: str) -> tuple[float, str]:
+    value, dtype = float(body), _SUFFIXES[suffix]
+    if body != "inf" and math.isinf(float(_as_scalar(value, dtype))):
+        raise LiteralError(f"floating point number `{text}` unrepresentable in width {numpy_dtype(dtype).itemsize * 8}")
+    return -value if negative else value, dtype
+
+
+def _as_scalar(value: float, dtype: str) -> Any:
+    with np.errstate(all="ignore"):
+        return numpy_dtype(dtype).type(value)
+
+
+@lru_cache(maxsize=4096)
+def number_array(text: str) -> Array:
+    """Return the read-only 0-d array that a number stands for."""
+    value, dtype = read_number(text)
+    array: Array = np.array(_as_scalar(value, dtype), dtype=numpy_dtype(dtype))
+    array.flags.writeable = False
+    return array
+
+
+TRUE: Array = np.array(True)
+FALSE: Array = np.array(False)
+TRUE.flags.writeable = FALSE.flags.writeable = False
+
+
+def scalar_text(array: Array) -> str | None:
+    """Return a 0-d array as a literal, or None when no literal gives back its bits (arrays, odd dtypes, NaN with a payload)."""
+    if array.ndim:
+        return None
+    dtype = array.dtype.name
+    if dtype == "bool":
+        return "True" if array else "False"
+    suffix = _SUFFIX_OF.get(dtype)
+    if suffix is None:
+        return None
+    if "float" not in dtype:
+        return f"{int(array)}{suffix}"
+    if array != array:
+        return f"nan{suffix}" if array.tobytes() == np.array(np.nan, array.dtype).tobytes() else None
+    value = float(array)
+    return (_digits(value, dtype) if value else "-0" if math.copysign(1, value) < 0 else "0") + suffix
+
+
+@lru_cache(maxsize=4096)
+def _digits(value: float, dtype: str) -> str:
+    """Return the shortest decimal of six digits or more that gives back `value` in its dtype."""
+    for precision in range(6, 18):
+        text = f"{value:.{precision}g}"
+        back = float(text)
+        if back == value or (precision < 12 and dtype != "float64" and float(_as_scalar(back, dtype)) == value):
+            return text
+    return repr(value)
+
+
+def float_text(value: float) -> str:
+    """Return an attribute's float as text; attributes hold double precision whatever their suffix."""
+    if value == 0 or value != value:
+        return "nanf" if value != value else "-0f" if math.copysign(1, value) < 0 else "0f"
+    return _digits(value, "float64") + "f"
+
+
+# ---------------------------------------------------------------- strings
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "'": "'", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "?": "?", "0": "\0"}
+_ESCAPE = re.compile(r"((?:\\[0-3][0-7]{2})+)|\\x([0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\(.)", re.DOTALL)
+_PLAIN = re.compile(r'[^"\\]*\Z')
+_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+
+
+def read_string(text: str) -> str:
+    """Return the value of a string in its quotes."""
+    inner = text[1:-1]
+    return _ESCAPE.sub(_unescape, inner) if "\\" in inner else inner
+
+
+def _unescape(match: re.Match[str]) -> str:
+    octal, *codes, char = match.groups()
+    if octal:  # TVM escapes the bytes of UTF-8
+        raw = bytes(int(digits, 8) for digits in octal.split("\\")[1:])
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            return raw.decode("latin-1")
+    code = next((c for c in codes if c), None)
+    if code is not None:
+        return chr(int(code, 16)) if int(code, 16) < 0x110000 else match[0]
+    return _ESCAPES.get(char, match[0])
+
+
+def quote(text: str) -> str:
+    """Return a string in quotes, with everything that cannot stand bare escaped."""
+    if text.isprintable() and _PLAIN.match(text):
+        return f'"{text}"'
+    return '"' + "".join(c if c.isprintable() and c not in '"\\' else _escape(c) for c in text) + '"'
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    return _SHORT.get(char) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+
+
+# ---------------------------------------------------------------- names
+@lru_cache(maxsize=65536)
+def name_text(name: str) -> str:
+    """Return a name as it stands in text: bare where the grammar allows, otherwise quoted."""
+    return name if _BARE.match(name) and name not in KEYWORDS and not _LITERAL_WORD.match(name) else quote(name)
+
+
+@lru_cache(maxsize=4096)
+def key_text(name: str) -> str:
+    """Return the name of an attribute as it stands in text; dots are allowed in it."""
+    bare = _BARE_KEY.match(name) and name not in KEYWORDS and not _LITERAL_WORD.match(name)
+    return name if bare and name not in ("virtual_device", "attrs_type_key") else quote(name)

@@ -1,0 +1,99 @@
+"""Printed text with marks: which stretch of it stands for which node, for highlighting, hover text and following values.
+
+While a program is printed with marks, each marked stretch is wrapped in control characters, which printed Relay never
+holds (they are escaped in names and strings); `Printed` takes them out again when its text or marks are first asked for.
+Plain printing pays nothing for this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+_OPEN, _SEP, _CLOSE = "\x01", "\x02", "\x03"
+_PARTS = re.compile(r"\x01(\d+)\x02|\x03")
+KINDS = (
+    "keyword", "binder", "use", "temporary", "call", "op", "global", "constructor", "attribute", "constant", "type",
+    "function", "branch", "comment",
+)  # fmt: skip
+
+
+class Mark(NamedTuple):
+    """Characters `start` up to `end` of the text are of `kind` (one of `KINDS`) and stand for `node`.
+
+    `node` is the expression, type, or pattern meant; for an attribute the pair (call, attribute name); None for keywords.
+    """
+
+    start: int
+    end: int
+    kind: str
+    node: Any
+
+
+class Ink:
+    """Collects what is marked while a program is printed."""
+
+    def __init__(self) -> None:
+        self.marked: list[tuple[str, Any]] = []
+
+    def open(self, kind: str, node: Any) -> str:
+        """Return the characters that begin a marked stretch; `CLOSE` ends it."""
+        self.marked.append((kind, node))
+        return f"{_OPEN}{len(self.marked) - 1}{_SEP}"
+
+    def mark(self, kind: str, node: Any, text: str) -> str:
+        """Return `text` marked."""
+        return f"{self.open(kind, node)}{text}{_CLOSE}"
+
+
+CLOSE = _CLOSE
+_STRIP = str.maketrans("", "", _OPEN + _SEP + _CLOSE)
+
+
+def unmarked(text: str) -> str:
+    """Return text from outside without characters that would look like marks."""
+    return text.translate(_STRIP)
+
+
+class Printed:
+    """A printed program: its `text` and its `marks`, outer before inner, in the order of the text."""
+
+    def __init__(self, inked: str, marked: list[tuple[str, Any]]) -> None:
+        self._inked = inked
+        self._marked = marked
+
+    @cached_property
+    def text(self) -> str:
+        """The program as plain text."""
+        return _PARTS.sub("", self._inked)
+
+    @cached_property
+    def marks(self) -> tuple[Mark, ...]:
+        """All marks, by start, outer before inner."""
+        found: list[Mark | None] = []
+        open_marks: list[tuple[int, int, str, Any]] = []  # (slot in found, start, kind, node)
+        removed = 0
+        for match in _PARTS.finditer(self._inked):
+            at = match.start() - removed
+            removed += len(match[0])
+            if match[1] is not None:
+                kind, node = self._marked[int(match[1])]
+                open_marks.append((len(found), at, kind, node))
+                found.append(None)
+            else:
+                slot, start, kind, node = open_marks.pop()
+                found[slot] = Mark(start, at, kind, node)
+        return tuple(m for m in found if m is not None)
+
+    def at(self, offset: int) -> list[Mark]:
+        """The marks that cover a character of the text, outermost first."""
+        return [m for m in self.marks if m.start <= offset < m.end]
+
+    def of(self, node: Any) -> Iterator[Mark]:
+        """The marks of one node, in the order of the text."""
+        return (m for m in self.marks if m.node is node)
+
+    def __str__(self) -> str:
+        return self.text

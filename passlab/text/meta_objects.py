@@ -1,0 +1,169 @@
+"""The objects of TVM's object-graph JSON: what each kind of node refers to, and what it becomes here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Set
+from typing import Any
+
+from passlab.ir.attrs import DictAttrs, Field
+from passlab.ir.expr import Constant, GlobalVar, Var
+from passlab.ir.op import Op
+from passlab.ir.types import (
+    ANY, FuncType, GlobalTypeVar, IncompleteType, Kind, RefType, SizeVar, TensorType, TupleType, TypeCall, TypeVar,
+)  # fmt: skip
+from passlab.text.records import MetaObject, record_class
+
+Node = dict[str, Any]
+Get = Callable[[int], Any]
+Tensor = Callable[[int], Any]
+
+
+class OpaqueObject:
+    """What stands in a table for an object that text cannot hold."""
+
+
+# Which fields of a node are nodes; all other fields of these kinds are numbers or texts.
+_REFERENCES: dict[str, tuple[str, ...]] = {
+    "relay.Constant": (), "relay.TensorType": ("shape",), "TupleType": ("fields",), "relay.TupleType": ("fields",),
+    "FuncType": ("arg_types", "ret_type", "type_params"), "relay.FuncType": ("arg_types", "ret_type", "type_params"),
+    "TypeVar": ("name_hint",), "relay.TypeVar": ("name_hint",), "GlobalTypeVar": ("name_hint",), "relay.GlobalTypeVar": ("name_hint",),
+    "TypeCall": ("func", "args"), "relay.TypeCall": ("func", "args"), "relay.RefType": ("value",), "IncompleteType": (), "relay.IncompleteType": (),
+    "tir.SizeVar": ("name",), "tir.Var": ("name",), "tir.Any": (), "relay.Var": ("vid", "type_annotation", "virtual_device_"),
+    "relay.Id": ("name_hint",), "GlobalVar": ("name_hint",), "relay.GlobalVar": ("name_hint",), "Op": (), "IntImm": (), "FloatImm": (),
+    "runtime.String": (), "DictAttrs": ("__dict__",), "VirtualDevice": ("memory_scope", "target"), "TargetKind": ("default_keys", "name"),
+    "Target": ("attrs", "features", "host", "keys", "kind", "tag"), "Executor": ("attrs", "name"), "Runtime": ("attrs", "name"),
+    "Span": ("source_name",), "SourceName": (), "": (), "passlab.Opaque": (),
+}  # fmt: skip
+_NODE_KINDS = ("str", "list", "shape")  # fields of these kinds are always nodes
+_TARGETS = {"int": ("IntImm",), "bool": ("IntImm",), "float": ("FloatImm", "IntImm")}  # what a number may be as a node
+
+
+def references(node: Node, nodes: list[Node], owned: Set[int]) -> Iterator[tuple[int, bool]]:
+    """Yield the indices of the nodes that `node` refers to, each with whether that is beyond doubt.
+
+    `owned` are the nodes that are referred to beyond doubt; a doubtful number is no reference to one of those.
+    """
+    key = node.get("type_key", "")
+    for index in node.get("data", ()) if key in ("Array", "Map") else ():
+        yield int(index), True
+    attrs = node.get("attrs", {})
+    if key in _REFERENCES:
+        for name in _REFERENCES[key]:
+            if name in attrs:
+                yield int(attrs[name]), True
+        return
+    fields = _fields(key)
+    for name, text in attrs.items():
+        sure = _is_node(fields.get(name), text, nodes, owned)
+        if sure is not None:
+            yield int(text), sure
+
+
+def _fields(type_key: str) -> dict[str, Field]:
+    record = record_class(type_key) if type_key.startswith("relay.attrs.") else None
+    return {f.name: f for f in record.schema} if record else {}
+
+
+def _is_node(field: Field | None, text: Any, nodes: list[Node], owned: Set[int]) -> bool | None:
+    """Whether a field's text is the index of a node: True, False for "it may be", None for no."""
+    if not str(text).isdigit() or not int(text) < len(nodes):
+        return None
+    index = int(text)
+    if field is None:
+        return False if index == 0 or index not in owned else None
+    kind, _, optional = field.kind.partition(" or ")
+    if optional == "None" or kind.startswith(_NODE_KINDS) or kind.startswith("'"):
+        return True
+    fits = nodes[index].get("type_key") in _TARGETS.get(kind, ())
+    return False if fits and index not in owned else None
+
+
+def build_record(node: Node, nodes: list[Node], owned: Set[int], get: Get) -> Any:
+    """Return an attribute record, or a `MetaObject` for a type that passlab does not have."""
+    key = node["type_key"]
+    attrs = node.get("attrs", {})
+    record = record_class(key) if key.startswith("relay.attrs.") else None
+    if key in _REFERENCES:
+        return MetaObject(key, {n: get(int(t)) if n in _REFERENCES[key] else _plain(t) for n, t in attrs.items()})
+    fields = _fields(key)
+    values = {n: get(int(t)) if _is_node(fields.get(n), t, nodes, owned) is not None else _plain(t) for n, t in attrs.items()}
+    if record is not None:
+        return record(**values)
+    if key.startswith("relay.attrs."):
+        return DictAttrs({**values, "attrs_type_key": key})
+    return MetaObject(key, values)
+
+
+def _plain(text: Any) -> Any:
+    """A number or a text, as it is written in a node."""
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return str(text)
+
+
+def _int_imm(node: Node, get: Get, tensor: Tensor) -> Any:
+    value = int(node["attrs"]["value"])
+    return bool(value) if node["attrs"].get("dtype") == "bool" else value
+
+
+def _map(node: Node, get: Get, tensor: Tensor) -> dict[Any, Any]:
+    data = [get(int(i)) for i in node.get("data", ())]
+    if "keys" in node:
+        return dict(zip(node["keys"], data, strict=True))
+    return dict(zip(data[::2], data[1::2], strict=True))
+
+
+def _var(node: Node, get: Get, tensor: Tensor) -> Var:
+    attrs = node["attrs"]
+    annotation = get(int(attrs["type_annotation"])) if int(attrs.get("type_annotation", 0)) else None
+    device = get(int(attrs["virtual_device_"])) if int(attrs.get("virtual_device_", 0)) else None
+    free = isinstance(device, MetaObject) and (device.device_type_int, device.virtual_device_id, device.target) == (-1, -1, None)
+    return Var(str(get(int(attrs["vid"]))), annotation, None, None if free and not device.memory_scope else device)
+
+
+def _field(name: str) -> Callable[[Node, Get, Tensor], Any]:
+    return lambda node, get, tensor: get(int(node["attrs"][name]))
+
+
+def _function_type(node: Node, get: Get, tensor: Tensor) -> FuncType:
+    attrs = node["attrs"]
+    return FuncType(get(int(attrs["arg_types"])), get(int(attrs["ret_type"])), get(int(attrs.get("type_params", 0))) or ())
+
+
+def _kind(node: Node) -> Kind:
+    return Kind(int(node.get("attrs", {}).get("kind", 0)))
+
+
+Builder = Callable[[Node, Get, Tensor], Any]
+BUILDERS: dict[str, Builder] = {
+    "": lambda node, get, tensor: None,
+    "runtime.String": lambda node, get, tensor: str(node.get("repr_str", "")),
+    "SourceName": lambda node, get, tensor: str(node.get("repr_str", "")),
+    "IntImm": _int_imm,
+    "FloatImm": lambda node, get, tensor: float(node["attrs"]["value"]),
+    "Array": lambda node, get, tensor: tuple(get(int(i)) for i in node.get("data", ())),
+    "Map": _map,
+    "DictAttrs": lambda node, get, tensor: DictAttrs(get(int(node["attrs"]["__dict__"])) or {}),
+    "relay.Constant": lambda node, get, tensor: Constant(tensor(int(node["attrs"]["data"]))),
+    "relay.Var": _var,
+    "relay.Id": _field("name_hint"),
+    "GlobalVar": lambda node, get, tensor: GlobalVar(get(int(node["attrs"]["name_hint"]))),
+    "Op": lambda node, get, tensor: Op.get(str(node["repr_str"])),
+    "relay.TensorType": lambda node, get, tensor: TensorType(get(int(node["attrs"]["shape"])), node["attrs"]["dtype"]),
+    "TupleType": lambda node, get, tensor: TupleType(get(int(node["attrs"]["fields"]))),
+    "FuncType": _function_type,
+    "TypeVar": lambda node, get, tensor: TypeVar(get(int(node["attrs"]["name_hint"])), _kind(node)),
+    "GlobalTypeVar": lambda node, get, tensor: GlobalTypeVar(get(int(node["attrs"]["name_hint"])), _kind(node)),
+    "TypeCall": lambda node, get, tensor: TypeCall(get(int(node["attrs"]["func"])), get(int(node["attrs"]["args"]))),
+    "relay.RefType": lambda node, get, tensor: RefType(get(int(node["attrs"]["value"]))),
+    "IncompleteType": lambda node, get, tensor: IncompleteType(_kind(node)),
+    "tir.SizeVar": lambda node, get, tensor: SizeVar(str(get(int(node["attrs"]["name"]))), node["attrs"].get("dtype", "int64")),
+    "tir.Any": lambda node, get, tensor: ANY,
+    "passlab.Opaque": lambda node, get, tensor: OpaqueObject(),
+}
+BUILDERS["tir.Var"] = BUILDERS["tir.SizeVar"]
+for _name in ("TupleType", "FuncType", "TypeVar", "GlobalTypeVar", "TypeCall", "IncompleteType", "GlobalVar"):
+    BUILDERS[f"relay.{_name}"] = BUILDERS[_name]

@@ -1,0 +1,123 @@
+"""The metadata section read: TVM's JSON of an object graph to the objects that `meta[key][index]` stands for.
+
+The JSON is `{"root", "nodes", "b64ndarrays", "attrs"}`. A node has a `type_key`, and `attrs` (texts: numbers, or
+indices of nodes), or `data` (indices), `keys`, or `repr_str`; node 0 is the null object. Whether a number in a record
+means itself or a node is told by the record's declared fields and by which nodes nothing else refers to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from passlab.errors import Diagnostic, DiagnosticError, ParseError, PasslabError, did_you_mean
+from passlab.ir.span import Source, Span
+from passlab.text.meta_objects import BUILDERS, Node, OpaqueObject, build_record, references
+from passlab.text.tensor_bytes import decode_tensor
+
+_DEEPEST = 64
+
+
+class MetaTable:
+    """What the `meta` references of one text stand for: its own section first, then the objects given from outside."""
+
+    def __init__(self, source: Source, start: int | None, given: Mapping[str, Sequence[Any]] | None) -> None:
+        self.objects: dict[str, list[Any]] = {}
+        if start is not None:
+            try:
+                self.objects = _Section(source, start).read()
+            except PasslabError:
+                raise
+            except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+                raise _malformed(source, start, str(error)) from None
+        for key, objects in (given or {}).items():
+            self.objects.setdefault(key, []).extend(objects)
+
+    def lookup(self, token: str, place: Span) -> Any:
+        """Return the object of a `meta[key][index]` token. Raises `ParseError` when there is none."""
+        key, _, number = token[5:-1].partition("]")
+        key, index = key.strip(), int(number.strip(" \n\t\r["))
+        if key not in self.objects:
+            hint = did_you_mean(key, self.objects) or "the text has no metadata section for it"
+            raise ParseError(Diagnostic(f"no entry in the meta table for `{key}`", place, hint=hint))
+        found = self.objects[key]
+        if index >= len(found):
+            raise ParseError(
+                Diagnostic(f"the node index `{index}` is out of bounds for `{key}`", place, hint=f"the table has {len(found)} of them")
+            )
+        if isinstance(found[index], OpaqueObject):
+            raise ParseError(Diagnostic(f"`{token}` stood for a Python object, which text cannot hold", place))
+        return found[index]
+
+
+def _malformed(source: Source, start: int, what: str) -> ParseError:
+    return ParseError(Diagnostic(f"malformed metadata section: {what}", Span(source, start - len("#[metadata]"), start)))
+
+
+class _Section:
+    """One metadata section while it is read."""
+
+    def __init__(self, source: Source, start: int) -> None:
+        self.source = source
+        self.start = start
+        text = (source.text or "")[start:]
+        try:
+            graph = json.loads(text)
+        except json.JSONDecodeError as error:
+            place = Span(source, start + error.pos, start + error.pos + 1)
+            raise ParseError(Diagnostic(f"malformed metadata section: {error.msg}", place)) from None
+        self.nodes: list[Node] = graph["nodes"]
+        self.root = int(graph.get("root", 1))
+        self.tensors: list[str] = graph.get("b64ndarrays", [])
+        if not isinstance(self.nodes, list) or not all(isinstance(n, dict) for n in self.nodes):
+            raise ValueError("`nodes` is not a list of objects")
+        self.made: dict[int, Any] = {0: None}
+        self.depth: dict[int, int] = {0: 0}
+        self.owned = self._certain()
+
+    def read(self) -> dict[str, list[Any]]:
+        """Return the objects of the root map by key."""
+        table = self._build(self.root)
+        if not isinstance(table, dict):
+            raise ValueError("its root is not a map")
+        return {key: list(objects) for key, objects in table.items()}
+
+    def _certain(self) -> set[int]:
+        """The nodes that something refers to beyond doubt."""
+        return {ref for node in self.nodes for ref, sure in references(node, self.nodes, frozenset()) if sure}
+
+    def _build(self, root: int) -> Any:
+        """Make the object of a node and of all it refers to, without recursion."""
+        stack = [(root, False)]
+        while stack:
+            index, ready = stack.pop()
+            if index in self.made:
+                continue
+            if not 0 <= index < len(self.nodes):
+                raise ValueError(f"there is no node {index}")
+            refs = [ref for ref, _ in references(self.nodes[index], self.nodes, self.owned)]
+            if ready:
+                self.depth[index] = 1 + max((self.depth[r] for r in refs), default=0)
+                if self.depth[index] > _DEEPEST:
+                    raise ValueError(f"its objects nest more than {_DEEPEST} deep")
+                self.made[index] = self._make(self.nodes[index])
+            elif index in self.depth:
+                raise ValueError("its objects contain themselves")
+            else:
+                self.depth[index] = -1
+                stack.append((index, True))
+                stack.extend((r, False) for r in refs if r not in self.made)
+        return self.made[root]
+
+    def _make(self, node: Node) -> Any:
+        key = node.get("type_key", "")
+        try:
+            if key in BUILDERS:
+                return BUILDERS[key](node, self.made.__getitem__, self._tensor)
+            return build_record(node, self.nodes, self.owned, self.made.__getitem__)
+        except DiagnosticError as error:
+            raise ValueError(error.diagnostics[0].message) from None
+
+    def _tensor(self, index: int) -> Any:
+        return decode_tensor(self.tensors[index])

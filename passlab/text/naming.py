@@ -1,0 +1,29 @@
+"""Names of local variables in a printed text: unique, with a number behind the hint where hints clash."""
+
+from __future__ import annotations
+
+
+class Names:
+    """Hands out unique names: the first holder of a hint keeps it bare, later ones get the smallest free number."""
+
+    def __init__(self) -> None:
+        self._next: dict[str, int] = {}  # by hint: the next number to try; by given name: 1
+
+    def unique(self, hint: str) -> str:
+        """Return `hint`, or `hint` with a number, never given before. Linear over all calls together."""
+        if not hint or not (hint[0].isascii() and hint[0].isalpha()) and _plain(hint):
+            hint = f"v{hint}"
+        number = self._next.get(hint)
+        if number is None:
+            self._next[hint] = 1
+            return hint
+        while (name := f"{hint}{number}") in self._next:
+            number += 1
+        self._next[hint] = number + 1
+        self._next[name] = 1
+        return name
+
+
+def _plain(hint: str) -> bool:
+    """Whether a hint has only characters of bare names; others are printed in quotes, as they are."""
+    return hint.isascii() and all(c.isalnum() or c in "_/" for c in hint)

@@ -1,0 +1,206 @@
+"""Relay text to programs: `parse` for modules, `parse_expr` for expressions. The result is untyped.
+
+Everything TVM's parser accepts is accepted, with exact spans on every node, and so is everything its printer writes:
+bare `let` and `match` as values, `ref(T)` and generic function types, escapes in strings, odd names in quotes
+(`%"a.b:0"`, `@"def"`, `"odd type"`, `op"add"` for an operator hidden by a constructor), numbers of every dtype
+(`1u8`, `2bf16`, `nanf`). Malformed text ends in a located `ParseError`, a cap in `LimitError`; nothing else leaves here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from passlab.errors import Diagnostic, DiagnosticError, ParseError
+from passlab.ir.adt import Constructor, TypeData
+from passlab.ir.expr import Expr, Function, GlobalVar
+from passlab.ir.module import IRModule
+from passlab.ir.types import DTYPES, GlobalTypeVar
+from passlab.ir.variables import free_vars
+from passlab.text.cursor import Parse, drive
+from passlab.text.expr_parser import ExprParser
+from passlab.text.lexer import lex
+from passlab.text.metadata import MetaTable
+
+VERSION = '"0.0.5"'
+
+
+def parse(
+    source: str,
+    source_name: str = "from_string",
+    init_module: IRModule | None = None,
+    init_meta_table: Mapping[str, Sequence[Any]] | None = None,
+) -> IRModule:
+    """Return the module that `source` describes, untyped.
+
+    `init_module` holds definitions the text may use; they are part of the result, and are not changed.
+    `init_meta_table` gives objects for `meta[key][i]`, counted behind those of the text's own metadata section.
+    Raises `ParseError` (with the place) for malformed text and `LimitError` for a text over a cap.
+    """
+    parser = ModuleParser(source, source_name, init_module, init_meta_table)
+    return parser.module()
+
+
+def parse_expr(
+    source: str,
+    source_name: str = "string",
+    init_module: IRModule | None = None,
+    init_meta_table: Mapping[str, Sequence[Any]] | None = None,
+) -> Expr:
+    """Return the expression that `source` describes, untyped; raises as `parse` does."""
+    parser = ModuleParser(source, source_name, init_module, init_meta_table)
+    return parser.whole_expression()
+
+
+class ModuleParser(ExprParser):
+    """Parses definitions and whole texts."""
+
+    def __init__(
+        self, source: str, source_name: str, init_module: IRModule | None, init_meta_table: Mapping[str, Sequence[Any]] | None
+    ) -> None:
+        tokens = lex(source, source_name)
+        super().__init__(tokens, MetaTable(tokens.source, tokens.metadata, init_meta_table))
+        self.base = init_module if init_module is not None else IRModule()
+        self.globals = {var.name_hint: var for var in self.base.functions}
+        self.definitions: dict[str, TypeData] = {}
+        for header, data in self.base.type_definitions.items():
+            self.known_types.add(header.name_hint)
+            self.constructors.update({c.name_hint: c for c in data.constructors})
+
+    # ------------------------------------------------------------ whole texts
+    def whole_expression(self) -> Expr:
+        """Parse one expression up to the end of the text."""
+        self._version()
+        result: Expr = drive(self.body())
+        self._end()
+        return result
+
+    def module(self) -> IRModule:
+        """Parse definitions up to the end of the text."""
+        self._version()
+        start = self.i
+        behind = self._type_definitions()
+        self.i = start
+        functions: dict[str, Function] = {}
+        while self.texts[self.i]:
+            token = self.texts[self.i]
+            if self.i in behind:
+                self.i = behind[self.i]
+            elif token == "def":
+                name, function = drive(self._definition())
+                functions[name] = function
+            else:
+                hint = "an expression by itself is read by `parse_expr`" if not functions else None
+                self.error(f"expected a definition found `{token}`", hint=hint or "a module is made of `def` and `type`")
+        self._check_types()
+        return self._module(functions)
+
+    def _module(self, functions: dict[str, Function]) -> IRModule:
+        mod = self.base.snapshot()
+        for data in self.definitions.values():
+            try:
+                mod.add_type(data)
+            except DiagnosticError as error:
+                raise ParseError(*error.diagnostics) from None
+        mod = mod.with_functions({self.globals[name]: function for name, function in functions.items()})
+        if mod is self.base:
+            mod = mod.snapshot()
+        mod.source = self.source
+        return mod
+
+    def _version(self) -> None:
+        token = self.texts[self.i]
+        if not token.startswith("#["):
+            return
+        inner = token[2:-1].strip()
+        if not inner.startswith("version"):
+            self.error(f"unsupported attribute {token}", hint=f"a text begins with `#[version = {VERSION}]`")
+        value = inner.removeprefix("version").strip().removeprefix("=").strip()
+        if value != VERSION:
+            self.error(f"invalid semantic version `{value}`", hint=f"write `#[version = {VERSION}]`")
+        self.i += 1
+
+    def _end(self) -> None:
+        if self.texts[self.i]:
+            self.unexpected("the end of the text")
+
+    # ------------------------------------------------------------ definitions
+    def _definition(self) -> Parse:
+        first = self.i
+        self.i += 1
+        token = self.texts[self.i]
+        if token[:1] != "@" or len(token) < 2:
+            self.unexpected("a global name `@f`")
+        var: Any = self.atom(self.i)
+        self.i += 1
+        self.next_definition()
+        function = yield self.function(first)
+        self.unbind(0)
+        if self.foreign:
+            self._check_closed(var, function)
+        return var.name_hint, function
+
+    def _check_closed(self, var: GlobalVar, function: Function) -> None:
+        loose = free_vars(function)
+        if loose:
+            names = ", ".join(f"%{v.name_hint}" for v in loose)
+            place = loose[0].span or function.span
+            raise ParseError(Diagnostic(f"@{var.name_hint} has free variables: {names}", place, hint="make them parameters"))
+
+    def _type_definitions(self) -> dict[int, int]:
+        """Parse all type definitions ahead of the functions. Returns the token behind each by its first token."""
+        behind: dict[int, int] = {}
+        at = -1
+        while True:
+            try:
+                at = self.texts.index("type", at + 1)
+            except ValueError:
+                return behind
+            if self.texts[at + 1] != "=" and at >= self.i:
+                self.i = at
+                first = at - 1 if at and self.texts[at - 1] == "extern" else at
+                drive(self._type_definition(first != at))
+                behind[first] = self.i
+                at = self.i - 1
+
+    def _type_definition(self, extern: bool) -> Parse:
+        self.i += 1
+        place = self.token_span(self.i)
+        name = self.name("the name of a type")
+        if name in self.definitions or name in self.known_types:
+            self.error(f"the type `{name}` is defined twice", place)
+        header = GlobalTypeVar(name)
+        self.known_types.add(name)
+        mark, params = self.open_type_params()
+        constructors: list[Constructor] = []
+        if self.texts[self.i] == "{":
+            if extern and self.texts[self.i + 1] != "}":
+                self.error("an external type may not have any constructors")
+            self.i += 1
+            more = not self.accept("}")
+            while more:
+                constructors.append((yield self._constructor(header)))
+                more = self.separator("}")
+        self.close_types(mark)
+        self.definitions[name] = TypeData(header, params, constructors, extern)
+
+    def _constructor(self, header: GlobalTypeVar) -> Parse:
+        first = self.i
+        name = self.name("the name of a constructor")
+        if name in self.constructors:
+            owner = self.constructors[name].belong_to.name_hint
+            self.error(
+                f"a constructor with the name `{name}` was previously defined", self.token_span(first),
+                notes=((f"by the type `{owner}`", self.constructors[name].span),),
+            )  # fmt: skip
+        inputs = (yield self.types(")")) if self.accept("(") else []
+        made = Constructor(name, inputs, header, span=self.span_from(first))
+        self.constructors[name] = made
+        return made
+
+    def _check_types(self) -> None:
+        """Refuse types that nothing defines; they may be defined behind their uses, so this comes last."""
+        for name, index in self.loose_types.items():
+            if name not in self.known_types:
+                known = [*self.known_types, *DTYPES, "Tensor"]
+                self.unknown(f"the type `{name}` is undefined", name, known, self.token_span(index), hint=f"define it: `type {name} {{ ... }}`")

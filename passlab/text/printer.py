@@ -1,0 +1,105 @@
+"""Programs to Relay text, in TVM's layout: `astext` (with version line and metadata), `pretty` (without), `render` (with marks).
+
+What is printed reads back to an equal program with the same sharing and the same constants, bit for bit; printing it
+again gives the same text. Behind each typed node stands its type as a comment. Where TVM's print would not read back,
+this one differs: floats have as many digits as they need, integers of every width and `bfloat16` print in place,
+odd names and escaped strings are quoted, `extern type` says so, and indentation stops growing at 50 levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from passlab.ir.adt import Pattern, TypeData
+from passlab.ir.expr import Expr, Function
+from passlab.ir.module import IRModule
+from passlab.ir.types import GlobalTypeVar, Type
+from passlab.text.cursor import Parse, drive
+from passlab.text.layout import Layout, Rope, flatten
+from passlab.text.literals import name_text
+from passlab.text.marks import Ink, Printed
+from passlab.text.meta_writer import OMITTED, MetaWriter
+
+HEADER = '#[version = "0.0.5"]\n'
+Annotate = Callable[[Expr], str]
+
+
+def astext(node: Any, show_meta_data: bool = True, annotate: Annotate | None = None, spans: bool = False) -> str:
+    """Return a module, expression, type or pattern as Relay text with its version line.
+
+    `show_meta_data` appends the section that holds constants and other objects without a form in text; without it a
+    comment says that it is missing. `annotate(expr)` gives the text to write behind each expression in place of its
+    type. `spans` also writes where each node came from.
+    """
+    meta = MetaWriter()
+    body = _print(node, meta, annotate, None, spans)
+    if not meta.objects:
+        return HEADER + body
+    separator = "\n" if body.endswith("\n") else "\n\n"
+    return f"{HEADER}{body}{separator}{meta.section() if show_meta_data else OMITTED}"
+
+
+def pretty(node: Any) -> str:
+    """Return a module, expression, type or pattern as Relay text without version line and metadata."""
+    return _print(node, MetaWriter(), None, None, False)
+
+
+def render(node: Any, annotate: Annotate | None = None, spans: bool = False) -> Printed:
+    """Return what `pretty` returns, with marks that say which stretch of the text stands for which node."""
+    ink = Ink()
+    inked = _print(node, MetaWriter(), annotate, ink, spans)
+    return Printed(inked, ink.marked)
+
+
+def _print(node: Any, meta: MetaWriter, annotate: Annotate | None, ink: Ink | None, spans: bool) -> str:
+    if isinstance(node, IRModule):
+        return _print_module(node, meta, annotate, ink, spans)
+    layout = Layout(meta, [node] if isinstance(node, Expr) else [], (), (), annotate, ink, spans)
+    if isinstance(node, Expr):
+        text = flatten(drive(layout.scope(node, "")))
+        return text[:-1]
+    if isinstance(node, TypeData):
+        return _type_definition(layout, node)[:-1]
+    if isinstance(node, Type):
+        return layout.types.text(node)
+    if isinstance(node, Pattern):
+        return layout.pattern(node)
+    raise TypeError(f"a {type(node).__name__} has no Relay text")
+
+
+def _print_module(mod: IRModule, meta: MetaWriter, annotate: Annotate | None, ink: Ink | None, spans: bool) -> str:
+    types = sorted(mod.type_definitions.values(), key=lambda d: d.header.name_hint)
+    functions = sorted(mod.functions_items(), key=lambda item: item[0].name_hint)
+    constructors = [c.name_hint for data in types for c in data.constructors]
+    roots = [f for _, f in functions]
+    layout = Layout(meta, roots, [d.header.name_hint for d in types], constructors, annotate, ink, spans)
+    items: list[Any] = [_type_definition(layout, data) for data in types]
+    for var, function in functions:
+        name = layout.mark("global", var, f"@{name_text(var.name_hint)}")
+        items.append(drive(_definition(layout, f"{layout.word('def')} {name}", function)))
+    rope: Rope = []
+    for index, item in enumerate(items):
+        rope += ("\n", item) if index else (item,)
+    return flatten(rope)
+
+
+def _definition(layout: Layout, prefix: str, function: Function) -> Parse:
+    rope = yield layout.function(prefix, function, "")
+    return [layout.spread("function", function, rope), "\n"]
+
+
+def _type_definition(layout: Layout, data: TypeData) -> str:
+    header: GlobalTypeVar = data.header
+    undo = layout.types.open(data.type_vars)
+    generic = f"[{', '.join(map(layout.types.name, data.type_vars))}]" if data.type_vars else ""
+    name = layout.mark("type", header, f"{layout.types.text(header)}{generic}")
+    lines = []
+    for constructor in data.constructors:
+        inputs = ", ".join(map(layout.types.text, constructor.inputs))
+        name_ = layout.mark("constructor", constructor, name_text(constructor.name_hint))
+        lines.append(f"  {name_}({inputs}),\n" if inputs else f"  {name_},\n")
+    layout.types.close(undo)
+    if data.extern:
+        return f"{layout.word('extern')} {layout.word('type')} {name}\n"
+    return f"{layout.word('type')} {name} {{\n{''.join(lines) or '  ' + chr(10)}}}\n"

@@ -1,0 +1,65 @@
+"""Objects that a program mentions and the language has no syntax for: attribute records by name, and foreign records.
+
+`record_class` finds the class that `attrs_type_key` or a metadata section names. `MetaObject` holds an object of a type
+that passlab does not have (a target, a virtual device, an executor) as what it is: a type key and fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from passlab.errors import AttrsError, Diagnostic, did_you_mean
+from passlab.ir.attrs import Attrs, DictAttrs, as_value, same_values, value_hash
+from passlab.ir.op import Op
+from passlab.ir.types import Immutable
+
+_known: dict[str, type[Attrs]] = {"DictAttrs": DictAttrs}
+
+
+def record_class(type_key: str) -> type[Attrs] | None:
+    """Return the record class called `type_key` (such as "relay.attrs.Conv2DAttrs"), or None when no operator declares it."""
+    if type_key not in _known:
+        for name in Op.list_op_names():
+            declared = Op.get(name).spec.attrs
+            if declared is not None:
+                _known.setdefault(declared.type_key, declared)
+    return _known.get(type_key)
+
+
+class MetaObject(Immutable):
+    """An immutable record of a foreign type, compared by value; its fields are attributes: `device.virtual_device_id`."""
+
+    __slots__ = ("type_key", "_fields")
+    type_key: str
+    _fields: dict[str, Any]
+
+    def __init__(self, type_key: str, fields: Mapping[str, Any]) -> None:
+        object.__setattr__(self, "type_key", type_key)
+        object.__setattr__(self, "_fields", {str(k): as_value(v) for k, v in fields.items()})
+
+    def items(self) -> list[tuple[str, Any]]:
+        """The fields with their values, in order."""
+        return list(self._fields.items())
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self._fields[name]
+        except KeyError:
+            hint = did_you_mean(name, self._fields)
+            raise AttrsError(Diagnostic(f"{self.type_key} has no field `{name}`", hint=hint)) from None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MetaObject):
+            return NotImplemented
+        return self.type_key == other.type_key and set(self._fields) == set(other._fields) and all(
+            same_values(value, other._fields[name]) for name, value in self._fields.items()
+        )  # fmt: skip
+
+    def __hash__(self) -> int:
+        return hash((self.type_key, frozenset((k, value_hash(v)) for k, v in self._fields.items())))
+
+    def __repr__(self) -> str:
+        return f"{self.type_key}({', '.join(f'{k}={v!r}' for k, v in self._fields.items())})"

@@ -1,0 +1,72 @@
+"""Tensors as the base64 text of TVM's binary NDArray, both ways, bit for bit.
+
+The layout, little-endian: magic number (8 bytes), reserved (8), device type and id (4 + 4), rank (4), dtype as code (1:
+0 int, 1 uint, 2 float, 4 bfloat, 7 and 8 the two float8), bits (1) and lanes (2), shape (8 each), byte count (8), bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+import struct
+from typing import Any
+
+import numpy as np
+
+from passlab import limits
+from passlab.ir.types import dtype_name
+from passlab.text.literals import numpy_dtype
+
+_MAGIC = 0xDD5E40F096B4A13F
+_HEAD = struct.Struct("<QQiiiBBH")
+_CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "float8_e4m3fn": 7, "float8_e5m2": 8}
+_NAMES = {code: name for name, code in _CODES.items()}
+
+
+def encode_tensor(array: np.ndarray[Any, Any]) -> str:
+    """Return an array as text."""
+    name = dtype_name(array.dtype)
+    base, digits = re.fullmatch(r"(float8_e4m3fn|float8_e5m2|[a-z]+)(\d*)", name).groups()  # type: ignore[union-attr]
+    code, bits = (1, 1) if name == "bool" else (_CODES[base], int(digits or 8))
+    little = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(array.shape)
+    raw = little.tobytes()
+    head = _HEAD.pack(_MAGIC, 0, 1, 0, array.ndim, code, bits, 1)
+    return base64.b64encode(head + struct.pack(f"<{array.ndim + 1}q", *array.shape, len(raw)) + raw).decode("ascii")
+
+
+def decode_tensor(text: str) -> np.ndarray[Any, Any]:
+    """Return the array that `text` describes, read-only. Raises `ValueError` for malformed data and `LimitError` over a cap."""
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ValueError(f"this tensor is not base64: {error}") from None
+    if len(data) < _HEAD.size:
+        raise ValueError("this tensor is cut off")
+    magic, _, _, _, rank, code, bits, lanes = _HEAD.unpack_from(data)
+    if magic != _MAGIC:
+        raise ValueError("this is not a tensor: its magic number is wrong")
+    if not 0 <= rank <= limits.current().rank or len(data) < _HEAD.size + 8 * (rank + 1):
+        raise ValueError(f"this tensor has rank {rank} and {len(data)} bytes")
+    *shape, count = struct.unpack_from(f"<{rank + 1}q", data, _HEAD.size)
+    dtype = _dtype(code, bits, lanes)
+    if any(d < 0 for d in shape) or math.prod(shape) * dtype.itemsize != count or len(data) != _HEAD.size + 8 * (rank + 1) + count:
+        raise ValueError(f"this tensor of shape {tuple(shape)} and dtype {dtype} has {count} bytes")
+    limits.check("tensor_bytes", count, "this tensor")
+    array = np.frombuffer(data, dtype.newbyteorder("<"), offset=_HEAD.size + 8 * (rank + 1)).reshape(shape).astype(dtype)
+    array.flags.writeable = False
+    return array
+
+
+def _dtype(code: int, bits: int, lanes: int) -> np.dtype[Any]:
+    name = _NAMES.get(code)
+    if name is None or lanes != 1:
+        raise ValueError(f"this tensor has an unknown dtype (code {code}, {bits} bits, {lanes} lanes)")
+    if code in (7, 8):
+        return numpy_dtype(name)
+    name = "bool" if (code, bits) == (1, 1) else f"{name}{bits}"
+    try:
+        return numpy_dtype(name)
+    except (TypeError, AttributeError):
+        raise ValueError(f"this tensor has the unknown dtype {name}") from None

@@ -1,0 +1,136 @@
+"""Types as Relay text, with names that read back to the same types.
+
+Type parameters print their own name; one that would be mistaken for an enclosing one of the same name, for a dtype or
+for a defined type gets a number. Unknown types and symbolic dimensions print as references to the metadata section.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from passlab.ir.types import (
+    ANY, FuncType, GlobalTypeVar, IncompleteType, RefType, SizeVar, TensorType, TupleType, Type, TypeCall, TypeRelation, TypeVar,
+)  # fmt: skip
+from passlab.text.literals import name_text
+from passlab.text.meta_writer import MetaWriter
+from passlab.text.type_parser import is_dtype
+
+_RESERVED = ("Tensor", "fn", "ref", "meta")
+
+
+class TypePrinter:
+    """Prints types for one text. `taken` are names that no type parameter may have, the defined types above all."""
+
+    def __init__(self, meta: MetaWriter, taken: Iterable[str] = ()) -> None:
+        self._meta = meta
+        self._taken = {*taken, *_RESERVED}
+        self._names: dict[TypeVar, str] = {}
+        self._active: dict[str, TypeVar] = {}
+        self._ground: dict[Type, str] = {}  # types without type parameters: their text never depends on the scope
+
+    # ------------------------------------------------------------ type parameters
+    def open(self, params: Iterable[TypeVar]) -> list[tuple[str, TypeVar | None]]:
+        """Bring type parameters in scope. Returns what `close` needs to end it; `name` gives their names."""
+        undo = []
+        for var in params:
+            name = self._names.get(var)
+            if name is None or self._active.get(name, var) is not var:
+                name = self._names[var] = self._fresh(var.name_hint)
+            undo.append((name, self._active.get(name)))
+            self._active[name] = var
+        return undo
+
+    def close(self, undo: list[tuple[str, TypeVar | None]]) -> None:
+        """End the scope that `open` began."""
+        for name, old in reversed(undo):
+            if old is None:
+                self._active.pop(name, None)
+            else:
+                self._active[name] = old
+
+    def _fresh(self, hint: str) -> str:
+        name, number = hint, 0
+        while name in self._active or name in self._taken or is_dtype(name):
+            number += 1
+            name = f"{hint}{number}"
+        return name
+
+    def name(self, var: TypeVar) -> str:
+        """The text of a type parameter."""
+        return name_text(self._names.get(var, var.name_hint))
+
+    # ------------------------------------------------------------ types
+    def text(self, root: Type) -> str:
+        """Return a type as text."""
+        known = self._ground.get(root)
+        if known is not None:
+            return known
+        if type(root) is TensorType:
+            text = self._ground[root] = self._tensor(root)
+            return text
+        out: list[str] = []
+        ground = True
+        stack: list[Any] = [root]
+        while stack:
+            item = stack.pop()
+            kind = type(item)
+            if kind is str:
+                out.append(item)
+            elif kind is TensorType:
+                out.append(self.text(item))
+            elif kind is TypeVar:
+                ground = False
+                out.append(self.name(item))
+            elif kind is list:
+                self.close(item)
+            elif kind is FuncType and item.type_params:
+                ground = False
+                undo = self.open(item.type_params)
+                stack.append(undo)
+                stack.extend(reversed(_function_parts(item, f"[{', '.join(map(self.name, item.type_params))}]")))
+            else:
+                stack.extend(reversed(self._parts(item)))
+        text = "".join(out)
+        if ground:
+            self._ground[root] = text
+        return text
+
+    def _tensor(self, ty: TensorType) -> str:
+        if not ty.shape:
+            return ty.dtype
+        dims = (str(d) if type(d) is int else "?" if d is ANY else self._meta.reference("tir.SizeVar", d) for d in ty.shape)
+        return f"Tensor[({', '.join(dims)}), {ty.dtype}]"
+
+    def _parts(self, ty: Type) -> list[Any]:
+        """Spread one type into text and child types."""
+        if isinstance(ty, TupleType):
+            return ["(", *_commas(ty.fields), ",)" if len(ty.fields) == 1 else ")"]
+        if isinstance(ty, FuncType):
+            return _function_parts(ty, "")
+        if isinstance(ty, TypeCall):
+            return [ty.func, "[", *_commas(ty.args), "]"]
+        if isinstance(ty, RefType):
+            return ["ref(", ty.value, ")"]
+        if isinstance(ty, GlobalTypeVar):
+            name = ty.name_hint
+            return [f'"{name}"' if name in _RESERVED or is_dtype(name) else name_text(name)]
+        if isinstance(ty, IncompleteType):
+            return [self._meta.reference("IncompleteType", ty)]
+        if isinstance(ty, TypeRelation):
+            return [f"{ty.name}(", *_commas(ty.args), ")"]
+        return [f"meta[{type(ty).__name__}][0]"]
+
+
+def _function_parts(ty: FuncType, generic: str) -> list[Any]:
+    return [f"fn {generic}(", *_commas(ty.arg_types), ") -> ", ty.ret_type]
+
+
+def _commas(types: Iterable[Type]) -> list[Any]:
+    out: list[Any] = []
+    for ty in types:
+        out += [", ", ty] if out else [ty]
+    return out
+
+
+__all__ = ["SizeVar", "TypePrinter"]
