@@ -61,8 +61,8 @@ class Rewrites:
 class Event:
     """One pass in a recording.
 
-    `id` is its number ("3"); that of a pass inside another one goes on from there ("3.1"). `status` says whether it ran,
-    failed, was skipped (`reason` says why) or is still running; `role` whether it is a step of a pipeline, was run
+    `id` is its number ("3"); that of a pass inside another one goes on from there ("3.1"). `status` says whether it
+    ran, failed, was skipped (`reason` says why) or is still running; `role` whether it is a step of a pipeline, was run
     because the pass around it requires it, or was run by that pass. `before` and `after` are modules; after a failure
     `after` is the partial state. `seconds` is wall time, `peak_bytes` memory above the start, if it was asked for.
     """

@@ -20,10 +20,12 @@ from passlab.ir.walk import children, post_order
 from passlab.lab.diff import node_name
 from passlab.transform.table import Table
 
+_BLAMED: tuple[type, ...] = (Call, Constant, Function, If, Let, Match, Tuple)
+
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """How a node came to be: the pass, the node it took the place of (None: of none), and whether it was only rebuilt."""
+    """How a node came to be: the pass, the node it took the place of (or None), and whether it was only rebuilt."""
 
     event: Event
     old: Expr | None
@@ -32,7 +34,7 @@ class Origin:
 
 @dataclass(frozen=True, eq=False)
 class Chapter:
-    """One stage in the life of a node: what it was, since which pass (None: since the input), and whether only rebuilt."""
+    """One stage in the life of a node: what it was, and since which pass (None: since the input)."""
 
     event: Event | None
     node: Expr
@@ -132,7 +134,7 @@ class Provenance:
 
     def _sweep(self, mod: IRModule, event: Event | None) -> None:
         """Enter the nodes of a module that nobody noted as the work of a pass (None: as those of the input)."""
-        for _, function in mod.items():
+        for function in mod.functions.values():
             if function not in self._known:
                 for node in post_order(function, seen=self._known):
                     if event is not None and node not in self.origins:
@@ -177,11 +179,9 @@ class Provenance:
         return Biography((*back, *forth), len(back) - 1, self._is_alive(last))
 
     def _is_alive(self, node: Expr) -> bool:
-        return any(node in set(post_order(function)) for _, function in self._last.items())
+        return any(node in set(post_order(function)) for function in self._last.functions.values())
 
-    def blame(
-        self, mod: IRModule, kinds: tuple[type, ...] = (Call, Constant, Function, If, Let, Match, Tuple)
-    ) -> Table:
+    def blame(self, mod: IRModule, kinds: tuple[type, ...] = _BLAMED) -> Table:
         """Return for the nodes of some classes in a module: function, node, the pass that made it, and from what."""
         rows = []
         for name, function in mod.items():

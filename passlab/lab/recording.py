@@ -37,8 +37,8 @@ class Recording:
     """The steps of one or more pipelines over one program. Step 0 is the input, step n the n-th pass.
 
     `rec[3]` is a step, `rec["3.1"]` a pass inside it, `rec["FuseOps"]` the first pass of that name, steps before those
-    inside; a slice gives a list of steps. `runs` are the passes called from outside; a pipeline among them is not a step
-    itself, its passes are.
+    inside; a slice gives a list of steps. `runs` are the passes called from outside; a pipeline among them is not a
+    step itself, its passes are.
     """
 
     def __init__(self, runs: Iterable[Event], input: IRModule | None = None, name: str = "") -> None:  # noqa: A002
@@ -238,8 +238,8 @@ def record(
 ) -> Recording:
     """Run passes over a module under a new context and return the recording.
 
-    `passes` is a pass, a list of passes, or a text of the pipeline language, in which `scope` may add names. A pass that
-    raises ends the recording: `rec.error` is what it raised, `rec.last` how far it came, and `rec.output` raises.
+    `passes` is a pass, a list of passes, or a text of the pipeline language, in which `scope` may add names. A pass
+    that raises ends the recording: `rec.error` is what it raised, `rec.last` how far it came, and `rec.output` raises.
     """
     pipeline = as_pass(passes, scope)
     recorder = Recorder(memory=memory)
@@ -271,8 +271,9 @@ def rerun(event: Event, pass_: Any = None, **context: Any) -> Recording:
 def _number(steps: list[Event]) -> None:
     stack = [(step, str(number)) for number, step in enumerate(steps)]
     while stack:
-        event, event.id = stack.pop()
-        stack.extend((child, f"{event.id}.{number}") for number, child in enumerate(event.children, 1))
+        event, number = stack.pop()
+        event.id = number
+        stack.extend((child, f"{number}.{place}") for place, child in enumerate(event.children, 1))
 
 
 def outcome(event: Event) -> str:
