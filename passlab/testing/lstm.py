@@ -49,12 +49,12 @@ def lstm_cell(num_hidden: int, batch_size: int = 1, dtype: str = "float32", name
     weights = [Var("i2h_weight", weight), Var("i2h_bias", bias), Var("h2h_weight", weight), Var("h2h_bias", bias)]
     scope = _Scope()
 
-    def dense(data: Expr, w: Expr, b: Expr, part: str) -> Var:
-        made = layers.dense_add_bias(data, w, b, num_hidden * 4, name=f"{name}{part}")
+    def dense(data: Expr, first: int, part: str) -> Var:
+        made = layers.dense_add_bias(data, weights[first], weights[first + 1], num_hidden * 4, name=f"{name}{part}")
         return scope.let(part, gates_type, made)
 
-    i2h = dense(inputs, *weights[:2], "i2h")
-    h2h = dense(TupleGetItem(states, 0), *weights[2:], "h2h")
+    i2h = dense(inputs, 0, "i2h")
+    h2h = dense(TupleGetItem(states, 0), 2, "h2h")
     gates = scope.let("gates", gates_type, op("add", i2h, h2h))
     parts = op("split", gates, indices_or_sections=4, axis=1).astuple()
     sliced = scope.let("slice_gates", TupleType([state] * 4), parts)
