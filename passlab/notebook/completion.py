@@ -1,0 +1,97 @@
+"""Tab completion inside `%%relay` cells and on the lines of the magics: operators, attributes, passes, variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op, find_op
+from passlab.notebook.pipelines import INSTRUMENTS
+
+_WORD = re.compile(r"[%@]?[\w.]*\Z")
+_CALL = re.compile(r"([\w.]+)\([^()]*\Z")
+KEYWORDS = ("def", "else", "extern", "fn", "free_var", "if", "let", "match", "ref", "ref_read", "ref_write", "type")
+DTYPES = ("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "Tensor")
+
+
+def register(shell: Any, magics: Any) -> Any:
+    """Add the completer to a shell and return it; None where IPython is too old to have matchers (before 8.6)."""
+    try:
+        from IPython.core.completer import SimpleCompletion, context_matcher
+    except ImportError:
+        return None
+
+    @context_matcher(identifier="passlab")  # type: ignore[misc, unused-ignore]
+    def matcher(context: Any) -> Any:
+        text = context.full_text
+        before = _text_before(text, context.cursor_line, context.cursor_position)
+        found, fragment = candidates(text, before, shell.user_ns)
+        made = [SimpleCompletion(name, type=kind) for name, kind in found]
+        return {"completions": made, "suppress": bool(made), "matched_fragment": fragment}
+
+    shell.Completer.custom_matchers.append(matcher)
+    return matcher
+
+
+def unregister(shell: Any, matcher: Any) -> None:
+    """Take the completer out again."""
+    if matcher in shell.Completer.custom_matchers:
+        shell.Completer.custom_matchers.remove(matcher)
+
+
+def _text_before(text: str, line: int, column: int) -> str:
+    lines = text.split("\n")
+    return "\n".join([*lines[:line], lines[line][:column]]) if line < len(lines) else text
+
+
+def candidates(text: str, before: str, namespace: Any) -> tuple[list[tuple[str, str]], str]:
+    """Return ((name, kind), ...) that may follow `before` in a cell, and the piece of a word they complete."""
+    fragment = _WORD.search(before).group()  # type: ignore[union-attr]
+    head = text.lstrip()
+    if head.startswith("%%relay") and "\n" in before.lstrip():
+        pool = _in_relay(text, before, fragment)
+    elif re.match(r"%%?passes\b", head):
+        pool = _in_passes(before, fragment, namespace)
+    elif head.startswith("%instruments"):
+        pool = ((name, "instrument") for name in (*INSTRUMENTS, "none"))
+    elif re.match(r"%(graph|run)\b", head):
+        pool = _programs(namespace)
+    else:
+        return [], fragment
+    return sorted({(n, k) for n, k in pool if n.startswith(fragment) and n != fragment}), fragment
+
+
+def _in_relay(text: str, before: str, fragment: str) -> Iterator[tuple[str, str]]:
+    body = text.partition("\n")[2]
+    if fragment.startswith(("%", "@")):
+        for name in re.findall(r"[%@][^\W\d][\w/]*", body):
+            yield name, "variable" if name[0] == "%" else "function"
+        return
+    call = _CALL.search(before[: len(before) - len(fragment)])
+    op = find_op(call.group(1)) if call else None
+    if op is not None and op.spec.attrs is not None:
+        for field in op.spec.attrs.schema:
+            yield f"{field.name}=", "attribute"
+    for name in Op.list_op_names():
+        yield name, "operator"
+    for name in KEYWORDS:
+        yield name, "keyword"
+    for name in DTYPES:
+        yield name, "type"
+
+
+def _in_passes(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str, str]]:
+    from passlab.transform.passes import PASSES
+
+    words = before.split()
+    if before.lstrip().startswith("%") and len(words) - bool(fragment) <= 1:
+        yield from _programs(namespace)
+        return
+    for name in PASSES:
+        yield name, "pass"
+
+
+def _programs(namespace: Any) -> Iterator[tuple[str, str]]:
+    return ((name, "program") for name, value in namespace.items() if isinstance(value, IRModule) and not name.startswith("_"))

@@ -1,0 +1,42 @@
+"""What loading the extension does to a shell, and how it is undone."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from passlab.notebook import completion, formatters
+from passlab.notebook.magics import RelayMagics
+
+_loaded: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+MAGICS = {"line": ("passes", "instruments", "graph", "run"), "cell": ("relay", "passes")}
+
+
+def load(shell: Any) -> None:
+    """Register magics, completion and formatters; nothing when they are registered already."""
+    if shell in _loaded:
+        return
+    before = {(kind, name): shell.magics_manager.magics[kind].get(name) for kind, names in MAGICS.items() for name in names}
+    # The shell's own %run stays reachable: ours hands everything that is not a program on to it.
+    magics = RelayMagics(shell, run_script=before[("line", "run")])
+    shell.register_magics(magics)
+    _loaded[shell] = {
+        "magics": before,
+        "formatters": formatters.register(shell.display_formatter),
+        "completer": completion.register(shell, magics),
+    }
+
+
+def unload(shell: Any) -> None:
+    """Take everything out again; what was there before comes back."""
+    state = _loaded.pop(shell, None)
+    if state is None:
+        return
+    for (kind, name), old in state["magics"].items():
+        table = shell.magics_manager.magics[kind]
+        if old is None:
+            table.pop(name, None)
+        else:
+            table[name] = old
+    formatters.unregister(shell.display_formatter, state["formatters"])
+    completion.unregister(shell, state["completer"])

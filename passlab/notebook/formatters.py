@@ -1,0 +1,59 @@
+"""How programs, diffs, recordings and timings show themselves as the value of a cell.
+
+The objects themselves know no markup; here their classes are tied, by name and so without importing them early, to the
+views of `display` and to the widget that shows a view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+# (module, class) -> the view function of passlab.display that shows it
+VIEWS = {
+    ("passlab.ir.module", "IRModule"): "module_view",
+    ("passlab.ir.expr", "Expr"): "module_view",
+    ("passlab.lab.diff", "Diff"): "diff_view",
+    ("passlab.lab.recording", "Recording"): "recording_view",
+    ("passlab.instrument.timing", "PassTimingInstrument"): "timing_view",
+}
+
+
+def view_of(value: Any) -> Any:
+    """Return the view of a value, None when it has none."""
+    from passlab import display
+
+    for cls in type(value).__mro__:
+        name = VIEWS.get((cls.__module__, cls.__name__))
+        if name is not None:
+            return getattr(display, name)(value)
+    return None
+
+
+def _bundle(value: Any, include: Any = None, exclude: Any = None) -> Any:
+    """The rich forms of a value: widget, HTML and plain text. IPython calls this for the classes in `VIEWS`."""
+    from passlab.notebook.widgets import show
+
+    view = view_of(value)
+    return None if view is None else show(view)._repr_mimebundle_(include=include, exclude=exclude)
+
+
+def register(display_formatter: Any) -> Callable[[], None] | None:
+    """Show the classes of `VIEWS` by their views; return what undoes it."""
+    plain = display_formatter.mimebundle_formatter
+    undo = []
+    for module, name in VIEWS:
+        plain.for_type_by_name(module, name, _bundle)
+        undo.append(f"{module}.{name}")
+
+    def take_out() -> None:
+        for key in undo:
+            plain.pop(key, None)
+
+    return take_out
+
+
+def unregister(display_formatter: Any, undo: Callable[[], None] | None) -> None:
+    """Undo `register`."""
+    if undo is not None:
+        undo()

@@ -1,0 +1,222 @@
+"""The magics: `%%relay` parses, `%passes` runs pipelines, `%graph` draws, `%run` runs, `%instruments` sets defaults.
+
+Every magic says what it takes with `?`. Bad input ends in a diagnostic, and no name that was bound is lost.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, cell_magic, line_cell_magic, line_magic, magics_class, no_var_expand
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.display import display
+
+from passlab.errors import did_you_mean
+from passlab.ir.module import IRModule
+from passlab.notebook import pipelines, values
+
+_NAME = re.compile(r"[^\W\d]\w*\Z")
+SHOWS = ("module", "text", "graph", "table", "none")
+
+
+@magics_class
+class RelayMagics(Magics):
+    """The magics of one shell, with the instruments its pipelines run under."""
+
+    def __init__(self, shell: Any, run_script: Any = None) -> None:
+        super().__init__(shell)
+        self.run_script = run_script
+        self.instruments_wanted: list[str] = []
+
+    # ------------------------------------------------------------ %%relay
+    @no_var_expand
+    @magic_arguments()
+    @argument("name", nargs="?", default="_relay", help="the Python name the program is bound to")
+    @argument("--no-infer", action="store_true", help="leave the program untyped")
+    @argument("--show", choices=SHOWS, default="module", help="how the program is shown")
+    @argument("--const", metavar="NAMES", default="", help="names of arrays, separated by commas: parameters of @main that become constants")
+    @cell_magic
+    def relay(self, line: str, cell: str) -> Any:
+        """Read the cell as Relay, infer its types, bind it to a name and show it.
+
+        %%relay net
+        def @main(%x: Tensor[(1, 8), float32]) { nn.relu(%x) }
+
+        A cell without `def` is one expression.
+        """
+        options = parse_argstring(self.relay, line)
+        name = self._target(options.name)
+        program = pipelines.read(cell, f"In[{self._cell_number()}]", infer=not options.no_infer, constants=self._constants(options.const))
+        self.shell.user_ns[name] = program
+        return self._shown(program, options.show)
+
+    def _constants(self, names: str) -> dict[str, Any]:
+        if not names:
+            return {}
+        return dict(zip((n.strip() for n in names.split(",")), values.from_names(names, self.shell.user_ns), strict=True))
+
+    def _shown(self, program: Any, how: str) -> Any:
+        from passlab.display import graph_view, operators_view
+
+        if how == "text":
+            print(program.astext(show_meta_data=False))  # noqa: T201 - printing is what was asked for
+        elif how == "graph":
+            self._display(graph_view(program))
+        elif how == "table":
+            self._display(operators_view(program))
+        elif how == "module":
+            return program
+        return None
+
+    # ------------------------------------------------------------ %passes
+    @no_var_expand
+    @magic_arguments()
+    @argument("mod", help="the name of the program")
+    @argument("pipeline", nargs="*", help="passes with their options: FoldConstant, FuseOps(fuse_opt_level=2)")
+    @argument("-O", "--opt-level", type=int, default=3, help="the optimisation level of the pass context (default 3)")
+    @argument("--disable", metavar="PASSES", default="", help="passes that must not run, separated by commas")
+    @argument("--require", metavar="PASSES", default="", help="passes that must run whatever the level, separated by commas")
+    @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
+    @argument("-r", "--recording", metavar="NAME", default="", help="the name the recording is bound to")
+    @argument("-q", "--quiet", action="store_true", help="show nothing")
+    @line_cell_magic
+    def passes(self, line: str, cell: str | None = None) -> Any:
+        """Run a pipeline over a program inside a PassContext and show its recording.
+
+        %passes net InferType, FoldConstant, FuseOps(fuse_opt_level=2) -O 3 -o out
+
+        As a cell magic the pipeline is the cell: one pass a line, comments after #. When a pass fails, the recording up
+        to it is shown, then the error; nothing is bound to -o.
+        """
+        options = parse_argstring(self.passes, _shielded(line))
+        mod = self._program(options.mod)
+        text = "\n".join([*([_unshielded(" ".join(options.pipeline))] if options.pipeline else []), *([cell] if cell else [])])
+        if not text.strip():
+            raise UsageError("%passes needs a pipeline: %passes net InferType, FoldConstant")
+        recording = pipelines.run(
+            mod, text, options.opt_level, _words(options.disable), _words(options.require), self.shell.user_ns, self.instruments_wanted
+        )
+        if options.recording:
+            self.shell.user_ns[self._target(options.recording)] = recording
+        if recording.error is not None:
+            self._display(recording)
+            raise recording.error
+        if options.out:
+            self.shell.user_ns[self._target(options.out)] = recording.output
+        return None if options.quiet else recording
+
+    @magic_arguments()
+    @argument("names", nargs="*", help="instruments, such as: timing diff verify; `none` for none")
+    @line_magic
+    def instruments(self, line: str) -> Any:
+        """Set, or without names show, the instruments under which %passes runs pipelines in this notebook."""
+        names = parse_argstring(self.instruments, line).names
+        for name in names:
+            if name not in (*pipelines.INSTRUMENTS, "none"):
+                cure = did_you_mean(name, pipelines.INSTRUMENTS) or f"there are {', '.join(pipelines.INSTRUMENTS)}"
+                raise UsageError(f"%instruments: there is no instrument `{name}`: {cure}")
+        if names:
+            self.instruments_wanted = [n for n in names if n != "none"]
+        print(f"instruments: {', '.join(self.instruments_wanted) or 'none'}")  # noqa: T201 - a magic answers in text
+
+    # ------------------------------------------------------------ %graph, %run
+    @magic_arguments()
+    @argument("program", help="the name of a program or of one of its functions (net or net.main)")
+    @argument("--changed-from", metavar="NAME", default="", help="an earlier program: what is new since then is marked")
+    @line_magic
+    def graph(self, line: str) -> Any:
+        """Draw the dataflow graph of a program."""
+        from passlab.display import graph_view
+
+        options = parse_argstring(self.graph, line)
+        before = self._program(options.changed_from) if options.changed_from else None
+        self._display(graph_view(self._program(options.program), changed_from=before))
+
+    @no_var_expand
+    @line_magic
+    def run(self, line: str) -> Any:
+        """Run a program: %run net --args x,w   or   %run net --random 0   (see %run_program?).
+
+        Anything that is not the name of a program is handed on to IPython's own %run, which runs scripts.
+        """
+        first = line.split(maxsplit=1)[0] if line.strip() else ""
+        if isinstance(self.shell.user_ns.get(first), IRModule):
+            return self.run_program(line)
+        if self.run_script is None:
+            raise UsageError(f"%run: there is no program `{first}` in this notebook")
+        return self.run_script(line)
+
+    @no_var_expand
+    @magic_arguments()
+    @argument("mod", help="the name of the program")
+    @argument("--args", metavar="NAMES", default="", help="names of the arguments, separated by commas")
+    @argument("--random", metavar="SEED", type=int, default=None, help="make up arguments from a seed")
+    @argument("--entry", metavar="FUNCTION", default="main", help="the function to run (default main)")
+    @argument("--executor", default="debug", help="debug, vm, graph or aot (default debug)")
+    @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
+    @line_magic
+    def run_program(self, line: str) -> Any:
+        """Run a function of a program on named or random arguments and give its result."""
+        from passlab.executor import create_executor
+
+        options = parse_argstring(self.run_program, line)
+        mod = self._program(options.mod)
+        function = mod[options.entry]
+        if options.args:
+            arguments = values.from_names(options.args, self.shell.user_ns)
+        elif options.random is not None or function.params:
+            arguments = values.random_arguments(function, options.random or 0)
+        else:
+            arguments = []
+        result = create_executor(options.executor, mod).evaluate(mod.get_global_var(options.entry))(*arguments)
+        if options.out:
+            self.shell.user_ns[self._target(options.out)] = result
+        return result
+
+    # ------------------------------------------------------------ names
+    def _program(self, name: str) -> IRModule:
+        """The module of a name (`net`), or of one of its functions (`net.main`), in the notebook."""
+        space = self.shell.user_ns
+        if isinstance(space.get(name), IRModule):
+            return space[name]  # type: ignore[no-any-return]
+        known = [n for n, v in space.items() if isinstance(v, IRModule) and not n.startswith("_")]
+        if name in space:
+            raise UsageError(f"`{name}` is a {type(space[name]).__name__}, not a program")
+        cure = did_you_mean(name, known) or (f"programs here: {', '.join(known)}" if known else "make one with %%relay")
+        raise UsageError(f"there is no program `{name}` in this notebook: {cure}")
+
+    def _target(self, name: str) -> str:
+        if not _NAME.match(name):
+            raise UsageError(f"`{name}` is not a Python name")
+        return name
+
+    def _cell_number(self) -> int:
+        """The number of the running cell; IPython 9 has counted it already, earlier ones have not."""
+        return max(1, len(self.shell.user_ns.get("In", ["", ""])) - 1)
+
+    def _display(self, value: Any) -> None:
+        from passlab.display.view import View
+
+        if isinstance(value, View):
+            from passlab.notebook.widgets import show
+
+            value = show(value)
+        display(value)
+
+
+def _words(text: str) -> list[str]:
+    return [w.strip() for w in text.split(",") if w.strip()]
+
+
+# Option values may be strings in quotes, which the argument splitter would take away: shield them while it works.
+_QUOTES = {'"': "\ue000", "'": "\ue001"}
+
+
+def _shielded(line: str) -> str:
+    return line.translate(str.maketrans(_QUOTES))
+
+
+def _unshielded(text: str) -> str:
+    return text.translate(str.maketrans({v: k for k, v in _QUOTES.items()}))
