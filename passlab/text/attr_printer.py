@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from passlab.ir.attrs import REQUIRED, Attrs, DictAttrs, same_values
-from passlab.ir.expr import Call, Expr
+from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, SizeVar
 from passlab.text.literals import float_text, key_text, quote
@@ -68,7 +68,7 @@ class AttrPrinter:
             return "?"
         if isinstance(value, SizeVar):
             return self.meta.reference("tir.SizeVar", value)
-        if isinstance(value, Expr) and out is not None:
+        if isinstance(value, Expr) and out is not None and type(value) is not Constant:
             return self.reference(value, out, indent)
         return self._odd_value(value)
 
@@ -91,7 +91,7 @@ class AttrPrinter:
         stack = [v for _, v in attrs.items()][::-1]
         while stack:
             value = stack.pop()
-            if isinstance(value, Expr):
+            if isinstance(value, Expr) and type(value) is not Constant:
                 found.append(value)
             elif isinstance(value, (tuple, list)):
                 stack.extend(value[::-1])

@@ -287,6 +287,8 @@ class ExprParser(PatternParser):
         if node is not None:
             self.i += 1
             return node
+        if token.startswith("meta["):
+            self.error(f"`{token}` is not an expression", found=type(self.meta(first)).__name__)
         node, end = self.callee(first)
         if node is None or token in ("let", "def", "else", "type", "extern", "free_var", "_"):
             hint = "write `negative(...)`: there is no unary minus" if token == "-" else None
@@ -310,7 +312,7 @@ class ExprParser(PatternParser):
                 self.i = at + 1
                 break
             token, start = self.texts[self.i], self.i
-            if token.startswith("meta[relay.attrs.") or token.startswith("meta[DictAttrs]"):
+            if token.startswith(("meta[relay.attrs.", "meta[DictAttrs]")):
                 found = self.meta(start)
                 self.i += 1
                 if isinstance(found, Attrs):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Set
 from typing import Any
 
+from passlab.devices import DEVICE_KINDS, Device, Target, VirtualDevice
 from passlab.ir.attrs import DictAttrs, Field
 from passlab.ir.expr import Constant, GlobalVar, Var
 from passlab.ir.op import Op
@@ -120,8 +121,28 @@ def _var(node: Node, get: Get, tensor: Tensor) -> Var:
     attrs = node["attrs"]
     annotation = get(int(attrs["type_annotation"])) if int(attrs.get("type_annotation", 0)) else None
     device = get(int(attrs["virtual_device_"])) if int(attrs.get("virtual_device_", 0)) else None
-    free = isinstance(device, MetaObject) and (device.device_type_int, device.virtual_device_id, device.target) == (-1, -1, None)
-    return Var(str(get(int(attrs["vid"]))), annotation, None, None if free and not device.memory_scope else device)
+    return Var(str(get(int(attrs["vid"]))), annotation, None, device)
+
+
+def _virtual_device(node: Node, get: Get, tensor: Tensor) -> Any:
+    """A virtual device; None for one that says nothing."""
+    attrs = node["attrs"]
+    kind, number = int(attrs["device_type_int"]), int(attrs["virtual_device_id"])
+    target, scope = get(int(attrs["target"])), get(int(attrs["memory_scope"])) or ""
+    if (kind, number, target, scope) == (-1, -1, None, ""):
+        return None
+    name = next((n for n, k in DEVICE_KINDS.items() if k == kind), None)
+    if name is None or number < 0 or not isinstance(target, Target | None):
+        fields = {"device_type_int": kind, "memory_scope": scope, "target": target, "virtual_device_id": number}
+        return MetaObject("VirtualDevice", fields)
+    return VirtualDevice(Device(name, number), target, scope)
+
+
+def _target(node: Node, get: Get, tensor: Tensor) -> Target:
+    attrs = node["attrs"]
+    options = get(int(attrs["attrs"])) or {}
+    host = get(int(attrs["host"]))
+    return Target(str(get(int(attrs["kind"])).name), tuple((str(k), str(v)) for k, v in options.items()), host)
 
 
 def _field(name: str) -> Callable[[Node, Get, Tensor], Any]:
@@ -150,6 +171,8 @@ BUILDERS: dict[str, Builder] = {
     "relay.Constant": lambda node, get, tensor: Constant(tensor(int(node["attrs"]["data"]))),
     "relay.Var": _var,
     "relay.Id": _field("name_hint"),
+    "VirtualDevice": _virtual_device,
+    "Target": _target,
     "GlobalVar": lambda node, get, tensor: GlobalVar(get(int(node["attrs"]["name_hint"]))),
     "Op": lambda node, get, tensor: Op.get(str(node["repr_str"])),
     "relay.TensorType": lambda node, get, tensor: TensorType(get(int(node["attrs"]["shape"])), node["attrs"]["dtype"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from passlab.devices import Target, VirtualDevice
 from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.expr import Constant, Expr, Var
 from passlab.ir.types import ANY, IncompleteType, SizeVar, TensorType, Type
@@ -42,6 +43,8 @@ class MetaWriter:
         """The key under which an object is listed."""
         if isinstance(value, (MetaObject, Attrs)):
             return value.type_key
+        if isinstance(value, (VirtualDevice, Target)):
+            return type(value).__name__
         if isinstance(value, (Expr, TensorType)):
             return f"relay.{type(value).__name__}"
         return type(value).__name__ if isinstance(value, Type) else f"python.{type(value).__name__}"
@@ -123,6 +126,16 @@ class _Graph:
         return self._record(value)
 
     def _record(self, value: Any) -> int:
+        if isinstance(value, VirtualDevice):
+            return self._record(MetaObject("VirtualDevice", {
+                "device_type_int": value.device.device_type, "memory_scope": value.memory_scope, "target": value.target,
+                "virtual_device_id": value.device.device_id,
+            }))  # fmt: skip
+        if isinstance(value, Target):
+            kind = MetaObject("TargetKind", {"default_device_type": 1, "default_keys": ("cpu",), "name": value.kind})
+            return self._record(MetaObject("Target", {
+                "attrs": value.attrs, "features": {}, "host": value.host, "keys": ("cpu",), "kind": kind, "tag": "",
+            }))  # fmt: skip
         if isinstance(value, DictAttrs):
             return self._add("DictAttrs", {"__dict__": self._value(dict(value.items()))})
         if isinstance(value, MetaObject):

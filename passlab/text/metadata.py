@@ -85,7 +85,7 @@ class _Section:
 
     def _certain(self) -> set[int]:
         """The nodes that something refers to beyond doubt."""
-        return {ref for node in self.nodes for ref, sure in references(node, self.nodes, frozenset()) if sure}
+        return {0, self.root} | {ref for node in self.nodes for ref, sure in references(node, self.nodes, frozenset()) if sure}
 
     def _build(self, root: int) -> Any:
         """Make the object of a node and of all it refers to, without recursion."""

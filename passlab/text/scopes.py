@@ -112,10 +112,10 @@ class Scopes(AttrParser):
                 return None
             self.error(str(error), self.token_span(index), hint=error.hint)
 
-    def _meta_atom(self, index: int) -> Expr:
+    def _meta_atom(self, index: int) -> Expr | None:
         found = self.meta(index)
         if not isinstance(found, Expr):
-            self.error(f"`{self.texts[index]}` is not an expression", self.token_span(index), found=type(found).__name__)
+            return None
         if isinstance(found, Constant):
             self.env[self.texts[index]] = found
         else:
