@@ -8,7 +8,8 @@ from passlab.op.declare import call as make
 
 ROOMS = (
     "elementwise", "broadcast", "compare", "cast", "create", "reshape", "join", "order", "slice", "reduce", "scan",
-    "spread", "gather", "scatter", "sort", "shape",
+    "spread", "gather", "scatter", "sort", "shape", "annotation",
+    "memory", "fixed_point", "threefry",
     "nn",
 )  # fmt: skip
 

@@ -154,6 +154,6 @@ def expression(name: str, default: Any = REQUIRED, doc: str = "", *, optional: b
     return _field(name, convert, default, doc, "expression", optional)
 
 
-def anything(name: str, default: Any = REQUIRED, doc: str = "") -> Field:
+def anything(name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False) -> Field:
     """Any attribute value."""
-    return Field(name, as_value, default, doc, "value")
+    return Field(name, as_value, default, doc, "value", None if optional else REQUIRED)

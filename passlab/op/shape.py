@@ -81,8 +81,8 @@ def _arange_count(start: Any, stop: Any, step: Any) -> int:
             )
         )
     if all(isinstance(v, int) for v in (start, stop, step)):
-        return max(0, -((start - stop) // step))
-    return max(0, math.ceil((stop - start) / step))
+        return int(max(0, -((start - stop) // step)))
+    return int(max(0, math.ceil((stop - start) / step)))
 
 
 def _arange_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:

@@ -1,0 +1,144 @@
+"""Operators that compute nothing: marks that passes leave in programs and read again, and copies between devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.attrs import Attrs
+from passlab.ir.expr import Call, Expr
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import IncompleteType, Type
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array
+from passlab.op.fields import anything, attrs, boolean, dtype, integer, text
+from passlab.op.relations import identity, refuse, tensor
+
+
+def same_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    """The result has the type of the input, whatever that is: a tensor, a tuple, a function."""
+    return None if isinstance(types[0], IncompleteType) else types[0]
+
+
+def _pass_on(orig: Call, grad: Expr) -> list[Expr]:
+    return [grad]
+
+
+def _unchanged(attrs: Any, data: Any) -> Any:
+    return data
+
+
+def _mark(name: str, doc: str, record: type[Attrs] | None = None, **facts: Any) -> Op:
+    facts.setdefault("example", f"{name}(%x)")
+    facts.setdefault("inputs", ("data",))
+    return operator(
+        name, facts.pop("inputs"), attrs=record, relation=same_type, pattern=OpPattern.OPAQUE, out=False,
+        gradient=_pass_on,
+        doc=doc, **facts,
+    )(_unchanged)  # fmt: skip
+
+
+COMPILER = attrs(
+    "CompilerAttrs", text("compiler", doc="the name of the compiler that takes what lies between the marks")
+)
+
+compiler_begin = _mark(
+    "annotation.compiler_begin", "A value enters a region for another compiler.", COMPILER,
+    example='annotation.compiler_begin(%x, compiler="dnnl")',
+)  # fmt: skip
+compiler_end = _mark(
+    "annotation.compiler_end", "A value leaves a region for another compiler.", COMPILER,
+    example='annotation.compiler_end(%x, compiler="dnnl")',
+)  # fmt: skip
+stop_fusion = _mark("annotation.stop_fusion", "A barrier: operators before and after it are not fused together.")
+checkpoint = _mark(
+    "annotation.checkpoint", "A value that is computed again in the backward pass instead of being kept."
+)
+bitpack_start = _mark("annotation.bitpack_start", "The start of a region whose tensors are packed into bits.")
+bitpack_end = _mark("annotation.bitpack_end", "The end of a region whose tensors are packed into bits.")
+with_funcid = _mark(
+    "annotation.with_funcid",
+    "A function that carries its identity for custom planning.",
+    inputs=("func",),
+    example="annotation.with_funcid(%f)",
+)
+cast_hint = _mark(
+    "annotation.cast_hint", "A hint that a tensor may be kept in a smaller dtype; its values do not change.",
+    attrs("CastHintAttrs", dtype("dtype", doc="the dtype that would do")),
+    example='annotation.cast_hint(%x, dtype="int8")',
+)  # fmt: skip
+
+
+# ---------------------------------------------------------------- devices
+def _on_device_face(
+    body: Any, virtual_device: Any = None, constrain_result: bool = False, constrain_body: bool = True
+) -> Call:
+    """State that `body` runs, and with `constrain_result` is left, on a device."""
+    return call(
+        "on_device",
+        body,
+        virtual_device=virtual_device,
+        constrain_result=constrain_result,
+        constrain_body=constrain_body,
+    )
+
+
+on_device = _mark(
+    "on_device", "States on which device the body is computed and where its result lies.",
+    attrs(
+        "OnDeviceAttrs",
+        anything("virtual_device", None, doc="the device, None for no constraint"),
+        boolean("constrain_result", False, doc="whether the result lies there"),
+        boolean("constrain_body", True, doc="whether the body is computed there"),
+    ),
+    inputs=("body",), face=_on_device_face, non_computational=True, example="on_device(%x, constrain_result=True)",
+)  # fmt: skip
+
+
+@operator(
+    "device_copy", ("data",),
+    attrs=attrs(
+        "DeviceCopyAttrs",
+        anything("src_virtual_device", doc="the device the tensor lies on", optional=True),
+        anything("dst_virtual_device", doc="the device it goes to", optional=True),
+    ),
+    relation=identity, pattern=OpPattern.OPAQUE, level=10, out=False, gradient=_pass_on,
+    example="device_copy(%x, src_virtual_device=None, dst_virtual_device=None)",
+)  # fmt: skip
+def device_copy(attrs: Any, data: Array) -> Array:
+    """Copy a tensor from one device to another."""
+    return data.copy()
+
+
+# ---------------------------------------------------------------- quantization
+SIMULATED = attrs(
+    "SimulatedQuantizeAttrs",
+    integer("kind", doc="what is simulated: 1 an input, 2 a weight, 3 an activation; 0 leaves the data as it is"),
+    boolean("sign", True, doc="whether the simulated integers have a sign"),
+    text("rounding", "round", doc="how values are rounded", choices=("round", "floor", "ceil", "stochastic_round")),
+)
+
+
+def _simulated_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    for index, name in enumerate(("dom_scale", "clip_min", "clip_max"), start=1):
+        bound = tensor(types, index, name)
+        if bound is not None and bound.shape:
+            refuse(f"{name} must be a scalar", index, found=bound)
+    return data
+
+
+@operator(
+    "relay.op.annotation.simulated_quantize", ("data", "dom_scale", "clip_min", "clip_max"), attrs=SIMULATED,
+    relation=_simulated_type, pattern=OpPattern.ELEMWISE, level=11, out=False, warns=True,
+    example="relay.op.annotation.simulated_quantize(%x, %v, %v, %v, kind=1)",
+)  # fmt: skip
+def simulated_quantize(attrs: Any, data: Array, dom_scale: Array, clip_min: Array, clip_max: Array) -> Array:
+    """What is left of the data after it was divided by `dom_scale`, rounded, clipped, and multiplied again."""
+    if attrs.kind == 0:
+        return data
+    rounding = {"floor": np.floor, "ceil": np.ceil}.get(attrs.rounding, np.rint)
+    steps = np.clip(rounding(data / dom_scale), clip_min, clip_max)
+    return np.asarray(steps * dom_scale).astype(data.dtype, copy=False)

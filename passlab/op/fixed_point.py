@@ -1,0 +1,101 @@
+"""Multiplication of integers by numbers that are not whole, in integers only: the arithmetic of quantized programs.
+
+A multiplier is a number in [0.5, 1) in units of 2^-31 together with a power of two. Halves round up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import Type
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array, as_array
+from passlab.op.fields import attrs, boolean, integer, integers
+from passlab.op.relations import normal_axes, refuse, tensor
+
+FRACTION_BITS = 31
+
+
+def fixed_point_product(data: Array, multiplier: Any, left: Any, right: Any) -> Array:
+    """Return `data * 2^left * multiplier * 2^-31 * 2^-right` in int64, rounded with halves up."""
+    wide = np.left_shift(data.astype(np.int64), left) * multiplier
+    total = np.add(FRACTION_BITS, right, dtype=np.int64)
+    return as_array(np.right_shift(wide + np.left_shift(np.int64(1), total - 1), total))
+
+
+def _integers_only(types: Sequence[Type], index: int, name: str) -> Any:
+    data = tensor(types, index, name)
+    if data is not None and "int" not in data.dtype:
+        refuse(f"{name} must be integers", index, expected="an integer dtype", found=data.dtype)
+    return data
+
+
+def _multiply_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    ty: Type | None = _integers_only(types, 0, "data")
+    if not 0 < 31 - attrs.shift < 63 or attrs.shift > 31:
+        refuse("the shift is too large", expected="-31..30", found=attrs.shift)
+    return ty
+
+
+def _multiply_face(data: Any, multiplier: int, shift: int) -> Call:
+    """`data * multiplier * 2^(shift - 31)`, rounded."""
+    return call("fixed_point_multiply", data, multiplier=multiplier, shift=shift)
+
+
+@operator(
+    "fixed_point_multiply", ("data",),
+    attrs=attrs("FixedPointMultiplyAttrs", integer("multiplier", doc="in units of 2^-31"),
+    integer("shift", doc="the power of two")),
+    relation=_multiply_type, pattern=OpPattern.ELEMWISE, level=10, out=False, face=_multiply_face,
+    example="fixed_point_multiply(%i, multiplier=1073741824, shift=1)",
+)  # fmt: skip
+def fixed_point_multiply(attrs: Any, data: Array) -> Array:
+    """`data * multiplier * 2^(shift - 31)`, rounded with halves up."""
+    left, right = max(attrs.shift, 0), max(-attrs.shift, 0)
+    return fixed_point_product(data, np.int64(attrs.multiplier), left, right).astype(data.dtype)
+
+
+def _per_axis_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = _integers_only(types, 0, "data")
+    if data is None:
+        return None
+    axes = normal_axes(attrs.axes, len(data.shape), "axes")
+    for index, name in enumerate(("fp_multiplier", "left_shift", "right_shift"), start=1):
+        part = _integers_only(types, index, name)
+        if part is not None and len(part.shape) != len(axes):
+            refuse(f"{name} must have one dimension for each of axes", index, expected=len(axes), found=part)
+    ty: Type = data
+    return ty
+
+
+@operator(
+    "fixed_point_multiply_per_axis", ("data", "fp_multiplier", "left_shift", "right_shift"),
+    attrs=attrs(
+        "FixedPointMultiplyPerAxisAttrs",
+        boolean("is_lshift_required", False, doc="whether some left shift is not 0"),
+        boolean("is_rshift_required", False, doc="whether some right shift is not 0"),
+        integers("axes", doc="the dimensions of data along which multiplier and shifts vary"),
+    ),
+    relation=_per_axis_type, pattern=OpPattern.BROADCAST, level=10, out=False,
+    example="fixed_point_multiply_per_axis(%ii, %m, %s, %s, is_rshift_required=True, axes=[0])",
+)  # fmt: skip
+def fixed_point_multiply_per_axis(
+    attrs: Any, data: Array, fp_multiplier: Array, left_shift: Array, right_shift: Array
+) -> Array:
+    """`data * 2^left_shift * fp_multiplier * 2^-31 * 2^-right_shift`, rounded, each channel with factors of its own."""
+    axes = [axis % data.ndim for axis in attrs.axes]
+    order = np.argsort(axes)
+
+    def spread(part: Array) -> Array:
+        turned = part.transpose(order.tolist()).astype(np.int64)
+        sizes = iter(turned.shape)
+        return turned.reshape([next(sizes) if at in axes else 1 for at in range(data.ndim)])
+
+    left = spread(left_shift) if attrs.is_lshift_required else 0
+    right = spread(right_shift) if attrs.is_rshift_required else 0
+    return fixed_point_product(data, spread(fp_multiplier), left, right).astype(data.dtype)

@@ -1,0 +1,175 @@
+"""The dialect of a program whose memory has been planned: storage, tensors in it, kernels called on them.
+
+`memory.*` makes and frees memory, `vm.*` is what the virtual machine does with it, `call_lowered` calls a compiled
+function. The operators that only the virtual machine can carry out have no kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from passlab.errors import Diagnostic, RunError
+from passlab.ir.expr import Constant
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, TypeCall
+from passlab.op.declare import operator
+from passlab.op.dtypes import Array
+from passlab.op.fields import anything, attrs, dims, dtype, expression
+from passlab.op.relations import product, refuse, tensor
+from passlab.op.shape import SHAPE_OF, shape_of_array, shape_of_type
+
+NOTHING = TupleType(())
+
+
+def storage_type() -> Type:
+    """Return the type of a piece of memory: the external type `Storage`."""
+    return TypeCall(GlobalTypeVar("Storage"), ())
+
+
+def _only_in_the_machine(attrs: Any, *values: Any, out: Any = None) -> Any:
+    raise RunError(
+        Diagnostic(
+            "this operator is an instruction of the virtual machine",
+            hint="run the program with `create_executor('vm')`",
+        )
+    )
+
+
+def _scalar_integer(types: Sequence[Type], index: int, name: str) -> bool:
+    """Check that input `index` is an integer without dimensions; whether it is known."""
+    ty = tensor(types, index, name)
+    if ty is not None and (ty.shape or "int" not in ty.dtype):
+        refuse(f"{name} must be an integer scalar", index, found=ty)
+    return ty is not None
+
+
+def _shape_vector(types: Sequence[Type], index: int) -> bool:
+    ty = tensor(types, index, "shape")
+    if ty is not None and (len(ty.shape) > 1 or "int" not in ty.dtype):
+        refuse("shape must be a vector of integers", index, found=ty)
+    return ty is not None
+
+
+def _alloc_storage_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    known = [_scalar_integer(types, 0, "size"), _shape_vector(types, 1), _scalar_integer(types, 2, "alignment")]
+    return storage_type() if all(known) else None
+
+
+alloc_storage = operator(
+    "memory.alloc_storage", ("size", "shape", "alignment"),
+    attrs=attrs(
+        "AllocStorageAttrs",
+        dtype("dtype", "float32", doc="the dtype of the elements to be held"),
+        anything("virtual_device", doc="the device to hold them", optional=True),
+    ),
+    relation=_alloc_storage_type, pattern=OpPattern.OPAQUE, non_computational=True, level=10,
+    doc="A piece of memory of `size` bytes.",
+    example="memory.alloc_storage(%size, %shape, %alignment, virtual_device=None)",
+)(_only_in_the_machine)  # fmt: skip
+
+
+def _alloc_tensor_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    if isinstance(types[0], IncompleteType):
+        return None
+    if types[0] is not storage_type():
+        refuse("storage must be a piece of memory", 0, expected=storage_type(), found=types[0])
+    if not _scalar_integer(types, 1, "offset") or not _shape_vector(types, 2):
+        return None
+    if isinstance(attrs.const_shape, Constant):
+        return TensorType(tuple(attrs.const_shape.data.reshape(-1).tolist()), attrs.dtype)
+    if attrs.assert_shape is None:
+        refuse("the shape of the tensor is not known", hint="give `const_shape` or `assert_shape`")
+    return TensorType(attrs.assert_shape, attrs.dtype)
+
+
+alloc_tensor = operator(
+    "memory.alloc_tensor", ("storage", "offset", "shape"),
+    attrs=attrs(
+        "AllocTensorAttrs",
+        dtype("dtype", "float32", doc="the dtype of the tensor"),
+        expression("const_shape", doc="its shape, where that is a constant", optional=True),
+        dims("assert_shape", doc="its shape as far as it is known", optional=True),
+    ),
+    relation=_alloc_tensor_type, pattern=OpPattern.OPAQUE, non_computational=True, level=10,
+    doc="A tensor in a piece of memory, `offset` bytes from its start.",
+    example="memory.alloc_tensor(%storage, %offset, %shape, const_shape=None, assert_shape=[2, 3])",
+)(_only_in_the_machine)  # fmt: skip
+
+
+def _gone(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    """A statement: the result is the empty tuple."""
+    return NOTHING
+
+
+kill = operator(
+    "memory.kill", ("to_free",), relation=_gone, pattern=OpPattern.OPAQUE, stateful=True, non_computational=True,
+    level=10,
+    doc="The end of a value's life: its memory may be used again.", example="memory.kill(%x)",
+)(_only_in_the_machine)  # fmt: skip
+
+invoke_tvm_op = operator(
+    "vm.invoke_tvm_op", ("op", "ins", "outs"),
+    attrs=attrs("InvokeTVMOpAttrs", anything("metadata", None, doc="facts of the compiler")),
+    relation=_gone, pattern=OpPattern.OPAQUE, stateful=True, non_computational=True, level=10,
+    doc="Call a primitive function on `ins`, which writes its results into `outs`.",
+    example="vm.invoke_tvm_op(%f, (%x,), (%y,))",
+)(_only_in_the_machine)  # fmt: skip
+
+shape_of = operator(
+    "vm.shape_of", ("tensor",), attrs=SHAPE_OF, relation=shape_of_type, pattern=OpPattern.OPAQUE,
+    non_computational=True, level=10,
+    out=False, doc="The shape of a tensor as a vector, as an instruction.", example='vm.shape_of(%x, dtype="int64")',
+)(shape_of_array)  # fmt: skip
+
+
+def _reshape_tensor_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    _shape_vector(types, 1)
+    before, after = product(data.shape), product(attrs.newshape)
+    if type(before) is int and type(after) is int and before != after:
+        refuse(f"{before} elements cannot be reshaped into {after}", 0, found=f"the shape {list(attrs.newshape)}")
+    return TensorType(attrs.newshape, data.dtype)
+
+
+def _reshape_tensor_shape(attrs: Any, data: Array, shape: Array) -> Type:
+    return TensorType(tuple(shape.reshape(-1).tolist()), data.dtype)
+
+
+@operator(
+    "vm.reshape_tensor", ("data", "shape"),
+    attrs=attrs("ReshapeTensorAttrs", dims("newshape", doc="the new shape as far as it is known")),
+    relation=_reshape_tensor_type, shape_function=_reshape_tensor_shape, pattern=OpPattern.OPAQUE,
+    non_computational=True, level=10,
+    out=False, example="vm.reshape_tensor(%x, %shape, newshape=[6])",
+)  # fmt: skip
+def reshape_tensor(attrs: Any, data: Array, shape: Array) -> Array:
+    """The same elements, in place, in the shape that the vector `shape` holds. Raises `RunError` when they do not fit."""
+    wanted = shape.reshape(-1).tolist()
+    if math.prod(wanted) != data.size or any(size < 0 for size in wanted):
+        raise RunError(Diagnostic(f"{data.size} elements cannot be reshaped", found=f"the shape {wanted}"))
+    return data.reshape(wanted)
+
+
+def _lowered_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    func, given = types[0], types[1]
+    if isinstance(func, IncompleteType) or isinstance(given, IncompleteType):
+        return None
+    if not isinstance(func, FuncType):
+        refuse("call_lowered calls a function", 0, expected="a function", found=func)
+    if not isinstance(given, TupleType) or len(given.fields) != len(func.arg_types):
+        refuse(
+            "the arguments must be a tuple, one for each parameter", 1, expected=TupleType(func.arg_types), found=given
+        )
+    return func.ret_type
+
+
+call_lowered = operator(
+    "call_lowered", ("func", "call_args"),
+    attrs=attrs("CallLoweredAttrs", anything("metadata", {}, doc="facts of the compiler")),
+    relation=_lowered_type, pattern=OpPattern.OPAQUE, non_computational=True, level=10,
+    doc="Call a compiled function on a tuple of arguments.", example="call_lowered(%f, (%x,))",
+)(_only_in_the_machine)  # fmt: skip

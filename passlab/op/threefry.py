@@ -1,0 +1,257 @@
+"""Random numbers from keys: Threefry, a generator without hidden state that can be split.
+
+A key is ten 64-bit words: 4 of key, 2 of path (the splits that led here), 2 of counter, 2 that mark the next place in
+the path. Random words are the Threefry-4x64 hash, in 20 rounds, of path and counter under the key. They agree with
+TVM's bit for bit, and so differ from the paper's in three ways: a mixed word is made from the sum just written, no key
+is added at the end, and the number of a block is added to path and counter alike. Sources: Salmon, Moraes, Dror, Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3" (2011); Claessen,
+Palka, "Splittable Pseudorandom Number Generators using Cryptographic Hashing" (2013); "The Skein Hash Function Family"
+(2010) for the constants.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RunError
+from passlab.ir.expr import Constant, Expr
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import TensorType, TupleType, Type
+from passlab.op.create import scalar
+from passlab.op.declare import TupleWrapper, call, operator
+from passlab.op.dtypes import Array, array_dtype, guard_size, is_float_name
+from passlab.op.fields import attrs, dims, dtype, integer
+from passlab.op.relations import join_dim, refuse, tensor
+
+KEY = TensorType((10,), "uint64")
+_WORD = (1 << 64) - 1
+_PARITY = np.uint64(0x1BD11BDAA9FC1A22)
+_ROTATIONS = ((14, 16), (52, 57), (23, 40), (5, 37), (25, 33), (46, 12), (58, 22), (32, 32))
+_FRACTION = {"float16": 10, "float32": 23, "float64": 52}
+_PATH_START = 1 << 63
+
+
+def threefry_hash(key: Sequence[int], block: Array) -> Array:
+    """Return the hash of `block` (n, 4) uint64 under a key of four words."""
+    words = [np.uint64(word) for word in key]
+    words.append(words[0] ^ words[1] ^ words[2] ^ words[3] ^ _PARITY)
+    state = [block[:, i].copy() for i in range(4)]
+    with np.errstate(over="ignore"):
+        for step in range(20):
+            if step % 4 == 0:
+                turn = step // 4
+                for i in range(4):
+                    state[i] += words[(turn + i) % 5]
+                state[3] += np.uint64(turn)
+            first, second = _ROTATIONS[step % 8]
+            state[0], state[1] = _mix(state[0], state[1], first)
+            state[2], state[3] = _mix(state[2], state[3], second)
+            state[1], state[3] = state[3], state[1]
+    return np.stack(state, axis=1)
+
+
+def _mix(a: Array, b: Array, rotation: int) -> tuple[Array, Array]:
+    left, right = np.uint64(rotation), np.uint64(64 - rotation)
+    total = a + b
+    return total, (total + b) ^ ((b << left) | (b >> right))
+
+
+def _hash_words(key: Sequence[int], block: Sequence[int]) -> list[int]:
+    return [int(word) for word in threefry_hash(key, np.array([block], np.uint64))[0]]
+
+
+def _next_place(high: int, low: int) -> tuple[int, int]:
+    """Move the mark in the path by one place to the right."""
+    both = ((high << 64) | low) >> 1
+    return both >> 64, both & _WORD
+
+
+def next_words(key: Array, count: int) -> tuple[Array, Array]:
+    """Return the key for what comes next and `count` random words (a multiple of 4 is hashed)."""
+    state = [int(word) for word in key]
+    length = -(-count // 4) * 4
+    if state[7] >= _WORD - length:  # the counter is used up: go one place along the path, or hash a new key
+        if state[8] == 0 and state[9] == 0:
+            state = [*_hash_words(state[:4], [_WORD] * 4), 0, 0, 0, 0, _PATH_START, 0]
+        else:
+            state = [*state[:4], state[4] | state[8], state[5] | state[9], 0, 0, *_next_place(state[8], state[9])]
+    block = np.array(state[4:8], np.uint64) + np.arange(length // 4, dtype=np.uint64)[:, None]
+    words = threefry_hash(state[:4], block).reshape(-1)[:count]
+    state[6], state[7] = 0, state[7] + length
+    return np.array(state, np.uint64), words
+
+
+def split_key(key: Array) -> tuple[Array, Array]:
+    """Return two keys whose numbers have nothing to do with each other."""
+    state = [int(word) for word in key]
+    if state[8] == 0 and state[9] == 0:
+        fresh = _hash_words(state[:4], state[4:8])
+        left = [*fresh, 0, 0, 0, 0, 1 << 62, 0]
+        right = [*fresh, _PATH_START, 0, 0, 0, 1 << 62, 0]
+    else:
+        mark = _next_place(state[8], state[9])
+        left = [*state[:8], *mark]
+        right = [*state[:4], state[4] | state[8], state[5] | state[9], *state[6:8], *mark]
+    return np.array(left, np.uint64), np.array(right, np.uint64)
+
+
+def threefry_key(seed: int) -> Constant:
+    """Return a key made from a seed, as a constant."""
+    words = [(seed >> (64 * i)) & _WORD for i in range(4)]
+    return Constant(np.array([*words, 0, 0, 0, 0, _PATH_START, 0], np.uint64))
+
+
+# ---------------------------------------------------------------- declarations
+def _key(types: Sequence[Type]) -> bool:
+    """Check that the first input is a key; whether it is known."""
+    ty = tensor(types, 0, "key")
+    if ty is not None and (ty.dtype != "uint64" or len(ty.shape) != 1 or join_dim(ty.shape[0], 10) is None):
+        refuse("a key is ten 64-bit words", 0, expected=KEY, found=ty)
+    return ty is not None
+
+
+def _generate_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    return TupleType([KEY, TensorType(attrs.out_shape, "uint64")]) if _key(types) else None
+
+
+def _generate_face(key: Any, shape: Any) -> TupleWrapper:
+    """The next key, and random 64-bit words of `shape`."""
+    return TupleWrapper(call("random.threefry_generate", key, out_shape=shape), 2)
+
+
+def _concrete(attrs: Any, dtype: str, what: str) -> tuple[int, ...]:
+    shape: tuple[int, ...] = attrs.out_shape
+    if any(type(dim) is not int for dim in shape):
+        raise RunError(Diagnostic(f"{what} needs a known shape", found=str(list(shape))))
+    guard_size(shape, array_dtype(dtype), what)
+    return shape
+
+
+@operator(
+    "random.threefry_generate", ("key",),
+    attrs=attrs("ThreefryGenerateAttrs", dims("out_shape", doc="the shape of the numbers")),
+    relation=_generate_type, pattern=OpPattern.OPAQUE, level=10, out=False, face=_generate_face,
+    example="random.threefry_generate(%key, out_shape=[4])",
+)  # fmt: skip
+def threefry_generate(attrs: Any, key: Array) -> tuple[Array, Array]:
+    """The key for what comes next, and random 64-bit words."""
+    shape = _concrete(attrs, "uint64", "threefry_generate")
+    after, words = next_words(key, math.prod(shape))
+    return after, words.reshape(shape)
+
+
+def _split_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    return TupleType([KEY, KEY]) if _key(types) else None
+
+
+@operator(
+    "random.threefry_split", ("key",), relation=_split_type, pattern=OpPattern.OPAQUE, level=10, out=False, results=2,
+    example="random.threefry_split(%key)",
+)  # fmt: skip
+def threefry_split(attrs: Any, key: Array) -> tuple[Array, Array]:
+    """Two keys whose numbers have nothing to do with each other."""
+    return split_key(key)
+
+
+def _draw_type(names: tuple[str, str]) -> Any:
+    def relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+        bounds = [scalar(types, index, name) for index, name in enumerate(names, start=1)]
+        if not _key(types) or None in bounds:
+            return None
+        wanted = attrs.out_dtype or "float32"
+        if not is_float_name(wanted):
+            refuse("random numbers are floats", expected="float32 or float64", found=wanted)
+        return TupleType([KEY, TensorType(attrs.out_shape, wanted)])
+
+    return relation
+
+
+def _unit_numbers(key: Array, shape: tuple[int, ...], dtype: str) -> tuple[Array, Array]:
+    """Return the next key and numbers in [0, 1): the top bits of random words as a fraction."""
+    fraction = _FRACTION.get(dtype, 7)
+    after, words = next_words(key, math.prod(shape))
+    wanted = array_dtype(dtype)
+    numbers = (words >> np.uint64(64 - fraction)).astype(np.float64) / (1 << fraction)
+    return after, numbers.reshape(shape).astype(wanted)
+
+
+def _uniform_face(key: Any, shape: Any, dtype: str = "float32", low: Any = 0.0, high: Any = 1.0) -> TupleWrapper:
+    """The next key, and numbers drawn evenly from [low, high)."""
+    return _draw("random.uniform", key, shape, dtype, low, high)
+
+
+def _normal_face(key: Any, shape: Any, dtype: str = "float32", mean: Any = 0.0, scale: Any = 1.0) -> TupleWrapper:
+    """The next key, and numbers of a normal distribution around `mean` with standard deviation `scale`."""
+    return _draw("random.normal", key, shape, dtype, mean, scale)
+
+
+def _draw(name: str, key: Any, shape: Any, dtype: str, *ends: Any) -> TupleWrapper:
+    bounds = [v if isinstance(v, Expr) else Constant(np.asarray(v, array_dtype(dtype))) for v in ends]
+    return TupleWrapper(call(name, key, *bounds, out_shape=shape, out_dtype=dtype), 2)
+
+
+@operator(
+    "random.uniform", ("key", "low", "high"),
+    attrs=attrs("UniformAttrs", dims("out_shape", doc="the shape of the numbers"),
+    dtype("out_dtype", "", doc="their dtype")),
+    relation=_draw_type(("low", "high")), pattern=OpPattern.OPAQUE, level=10, out=False, warns=True,
+    face=_uniform_face,
+    example='random.uniform(%key, 0f, 1f, out_shape=[4], out_dtype="float32")',
+)  # fmt: skip
+def uniform(attrs: Any, key: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """The key for what comes next, and numbers drawn evenly from [low, high)."""
+    wanted = attrs.out_dtype or "float32"
+    after, numbers = _unit_numbers(key, _concrete(attrs, wanted, "uniform"), wanted)
+    return after, np.asarray(numbers * (high - low) + low).astype(numbers.dtype, copy=False)
+
+
+@operator(
+    "random.normal", ("key", "mean", "scale"),
+    attrs=attrs("NormalAttrs", dims("out_shape", doc="the shape of the numbers"),
+    dtype("out_dtype", "", doc="their dtype")),
+    relation=_draw_type(("mean", "scale")), pattern=OpPattern.OPAQUE, level=10, out=False, warns=True,
+    face=_normal_face,
+    example='random.normal(%key, 0f, 1f, out_shape=[4], out_dtype="float32")',
+)  # fmt: skip
+def normal(attrs: Any, key: Array, mean: Array, scale: Array) -> tuple[Array, Array]:
+    """The key for what comes next, and numbers of a normal distribution, by the method of Box and Muller (1958)."""
+    wanted = attrs.out_dtype or "float32"
+    shape = _concrete(attrs, wanted, "normal")
+    after, pair = _unit_numbers(key, (2, *shape), wanted)
+    two_pi = pair.dtype.type(2 * math.pi)
+    radius = np.sqrt(pair.dtype.type(-2) * np.log(pair.dtype.type(1) - pair[0]))
+    return after, np.asarray(radius * np.sin(two_pi * pair[1]) * scale + mean).astype(pair.dtype, copy=False)
+
+
+def _multinomial_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    probs = tensor(types, 1, "probs")
+    if probs is None or not _key(types):
+        return None
+    if not probs.shape:
+        refuse("probs must have at least one dimension", 1, found=probs)
+    if attrs.num_samples < 1:
+        refuse("at least one sample must be drawn", found=attrs.num_samples)
+    return TupleType([KEY, TensorType((*probs.shape[:-1], attrs.num_samples), "int32")])
+
+
+def _multinomial_face(key: Any, probs: Any, num_samples: int = 1) -> TupleWrapper:
+    """The next key, and `num_samples` positions drawn from each row of probabilities."""
+    return TupleWrapper(call("random.multinomial", key, probs, num_samples=num_samples), 2)
+
+
+@operator(
+    "random.multinomial", ("key", "probs"),
+    attrs=attrs("MultinomialAttrs", integer("num_samples", 1, doc="how many to draw from each row")),
+    relation=_multinomial_type, pattern=OpPattern.OPAQUE, level=10, out=False, warns=True, face=_multinomial_face,
+    example="random.multinomial(%key, %x, num_samples=2)",
+)  # fmt: skip
+def multinomial(attrs: Any, key: Array, probs: Array) -> tuple[Array, Array]:
+    """The key for what comes next, and positions drawn with the given probabilities (negative ones count as 0)."""
+    weights = np.maximum(probs.astype(np.float32), np.float32(0))
+    heights = np.cumsum(weights / weights.sum(axis=-1, keepdims=True), axis=-1)
+    after, numbers = _unit_numbers(key, (*probs.shape[:-1], attrs.num_samples), "float32")
+    above = heights[..., None] - numbers[..., None, :]
+    return after, np.argmin(np.where(above > 0, above, np.float32(1)), axis=-2).astype(np.int32)
