@@ -1,0 +1,432 @@
+"""Visitors and mutators with Relay's method names, for passes that are written as classes.
+
+Override `visit_call`, `visit_let`, ... for the nodes that matter; the default methods go on to the children. Each node
+is visited once: results are kept in `memo_map`, where a method may also put results in advance. A mutator returns the
+very same node when nothing below it changed.
+
+Nodes whose method is not overridden are walked by a loop. Overridden methods call each other as written, and go on
+over a fresh stack when they get deep, so programs of any depth work. A method with a misspelt name is refused when
+its class is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, TypeVar, cast
+
+from passlab.errors import Diagnostic, PassTypeError, did_you_mean
+from passlab.ir.adt import Constructor, TypeData
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+    set_span,
+)
+from passlab.ir.fresh_stack import call_on_fresh_stack, nearly_used_up
+from passlab.ir.op import Op
+from passlab.ir.types import (
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeRelation,
+    rebuild_type,
+    type_children,
+)
+from passlab.ir.types import TypeVar as TypeParameter
+from passlab.ir.walk import CHILDREN, note_rewrite, rebuild, rewrite
+
+EXPR_METHODS: dict[type, str] = {
+    Var: "var", GlobalVar: "global_var", Constant: "constant", Op: "op", Constructor: "constructor", Call: "call",
+    Tuple: "tuple", TupleGetItem: "tuple_getitem", Let: "let", Function: "function", If: "if", Match: "match",
+    RefCreate: "ref_create", RefRead: "ref_read", RefWrite: "ref_write",
+}  # fmt: skip
+TYPE_METHODS: dict[type, str] = {
+    TensorType: "tensor_type", TupleType: "tuple_type", FuncType: "func_type", RefType: "ref_type",
+    TypeParameter: "type_var", GlobalTypeVar: "global_type_var", TypeCall: "type_call", TypeData: "type_data",
+    IncompleteType: "incomplete_type", TypeRelation: "type_relation",
+}  # fmt: skip
+DATAFLOW = (Call, Tuple, TupleGetItem)
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _opens(method: Method) -> Method:
+    """Mark a default method: all it does with the children is to visit them in order, so a loop may do it before."""
+    method.opens = True  # type: ignore[attr-defined]
+    return method
+
+
+def _check_names(cls: type, known: list[str]) -> None:
+    """Raise `PassTypeError` for a method of a new class that looks like one to override and is not."""
+    prefixes = tuple({f"{name.partition('_')[0]}_" for name in known})
+    for name, value in vars(cls).items():
+        if known and name.startswith(prefixes) and callable(value) and name not in known:
+            raise PassTypeError(
+                Diagnostic(
+                    f"{cls.__name__}.{name} would never be called: there is no such method to override",
+                    hint=did_you_mean(name, known) or f"methods: {', '.join(known)}",
+                )
+            )
+
+
+class _Functor:
+    """The loop behind all visitors.
+
+    `_methods` names the method of each class of nodes, `_hooks` what may be overridden besides them; `_open` are the
+    classes of nodes to loop over.
+    """
+
+    _methods: ClassVar[dict[type, str]] = {}
+    _hooks: ClassVar[tuple[str, ...]] = ()
+    _always_open: ClassVar[tuple[type, ...]] = ()
+    _open: ClassVar[frozenset[type]] = frozenset()
+    memo_map: dict[Any, Any]
+    _level: int
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        self = super().__new__(cls)  # subclasses need not call __init__
+        self.memo_map = {}
+        self._level = 0
+        return self
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _check_names(cls, [*(f"visit_{name}" for name in cls._methods.values()), *cls._hooks])
+        if hasattr(cls.visit, "opens"):
+            names = cls._methods.items()
+            opened = (kind for kind, name in names if hasattr(getattr(cls, f"visit_{name}", None), "opens"))
+            cls._open = frozenset((*opened, *cls._always_open))
+        else:
+            cls._open = frozenset()  # every step has to go through the method `visit` of the subclass
+
+    @_opens
+    def visit(self, node: Any) -> Any:
+        """Return the result for a node, computed by its method on the first visit."""
+        memo = self.memo_map
+        if node in memo:
+            return memo[node]
+        opened = self._open
+        if type(node) not in opened:
+            return self._call_method(node)
+        stack: list[Any] = [node]
+        while stack:
+            at = stack.pop()
+            if at is None:  # the children of the node below this mark have their results
+                at = stack.pop()
+                if at not in memo:
+                    self._call_method(at)
+            elif at in memo:
+                continue
+            elif type(at) in opened:
+                stack += (at, None)
+                stack.extend(self._children(at)[::-1])
+            else:
+                self._call_method(at)
+        return memo[node]
+
+    def _children(self, node: Any) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def _call_method(self, node: Any) -> Any:
+        name = self._methods.get(type(node))
+        if name is None:
+            raise PassTypeError(Diagnostic(f"{type(self).__name__} cannot visit a {type(node).__name__}"))
+        method = getattr(self, f"visit_{name}")
+        self._level += 1
+        try:
+            if self._level % 8 == 0 and nearly_used_up():
+                result = call_on_fresh_stack(method, node)
+            else:
+                result = method(node)
+        finally:
+            self._level -= 1
+        result = self._finished(node, result)
+        self.memo_map[node] = result
+        return result
+
+    def _finished(self, node: Any, result: Any) -> Any:
+        return result
+
+
+def _unimplemented(name: str) -> Callable[[Any, Any], Any]:
+    def method(self: Any, node: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no method visit_{name}")
+
+    method.__name__ = f"visit_{name}"
+    method.__doc__ = f"Handle a {name.replace('_', ' ')}."
+    return method
+
+
+class ExprFunctor(_Functor):
+    """A function on expressions by cases: one `visit_*` method for each class of nodes, all left to the subclass."""
+
+    _methods = EXPR_METHODS
+
+    def _children(self, node: Expr) -> tuple[Expr, ...]:
+        return CHILDREN[type(node)](node)
+
+    visit_var = _unimplemented("var")
+    visit_global_var = _unimplemented("global_var")
+    visit_constant = _unimplemented("constant")
+    visit_op = _unimplemented("op")
+    visit_constructor = _unimplemented("constructor")
+    visit_call = _unimplemented("call")
+    visit_tuple = _unimplemented("tuple")
+    visit_tuple_getitem = _unimplemented("tuple_getitem")
+    visit_let = _unimplemented("let")
+    visit_function = _unimplemented("function")
+    visit_if = _unimplemented("if")
+    visit_match = _unimplemented("match")
+    visit_ref_create = _unimplemented("ref_create")
+    visit_ref_read = _unimplemented("ref_read")
+    visit_ref_write = _unimplemented("ref_write")
+
+
+class ExprVisitor(ExprFunctor):
+    """Looks at every node once, children after the node's own method has been entered; the methods return nothing.
+
+    Call `super().visit_call(call)` (or `self.visit(...)` on parts) to go on below an overridden method.
+    """
+
+    @_opens
+    def _visit_children(self, node: Any) -> Any:
+        for child in CHILDREN[type(node)](node):
+            self.visit(child)
+
+    visit_var = visit_global_var = visit_constant = visit_op = visit_constructor = visit_call = _visit_children
+    visit_tuple = visit_tuple_getitem = visit_let = visit_function = visit_if = visit_match = _visit_children
+    visit_ref_create = visit_ref_read = visit_ref_write = _visit_children
+
+
+class ExprMutator(ExprFunctor):
+    """Rebuilds a program from the results of its methods; what did not change stays the same object."""
+
+    @_opens
+    def _rebuild(self, node: Any) -> Any:
+        made = rebuild(node, self.visit)
+        if made is not node and isinstance(made, (Let, Function)):
+            for var in made.params if isinstance(made, Function) else (made.var,):
+                if not isinstance(var, Var):
+                    raise PassTypeError(
+                        Diagnostic(
+                            "the place that binds a variable was given something else",
+                            getattr(node, "span", None),
+                            expected="a variable",
+                            found=type(var).__name__,
+                            hint=f"override visit_{EXPR_METHODS[type(node)]} to drop or move the binding",
+                        )
+                    )
+        return made
+
+    visit_var = visit_global_var = visit_constant = visit_op = visit_constructor = visit_call = _rebuild
+    visit_tuple = visit_tuple_getitem = visit_let = visit_function = visit_if = visit_match = _rebuild
+    visit_ref_create = visit_ref_read = visit_ref_write = _rebuild
+
+    def _finished(self, node: Expr, result: Any) -> Any:
+        if result is not node:
+            if not isinstance(result, Expr):
+                raise PassTypeError(
+                    Diagnostic(
+                        f"{type(self).__name__}.visit_{EXPR_METHODS[type(node)]} must return an expression",
+                        node.span,
+                        found=type(result).__name__,
+                    )
+                )
+            set_span(result, node.span)
+            note_rewrite(node, result)
+        return result
+
+
+class MixedModeVisitor(ExprVisitor):
+    """A visitor whose `visit_call`, `visit_tuple` and `visit_tuple_getitem` run after their inputs have been visited.
+
+    They need not go on to the inputs themselves. A node is visited up to `visit_limit` times (1 to 9).
+    """
+
+    _always_open = DATAFLOW
+
+    def __init__(self, visit_limit: int = 1) -> None:
+        if not 1 <= visit_limit <= 9:
+            raise PassTypeError(Diagnostic("visit_limit is a number from 1 to 9", found=repr(visit_limit)))
+        self.visit_limit = visit_limit
+        self.visit_counter: dict[Expr, int] = {}
+
+    @_opens
+    def visit_call(self, call: Call) -> None:
+        """Look at a call; its callee and arguments have been visited."""
+
+    @_opens
+    def visit_tuple(self, tup: Tuple) -> None:
+        """Look at a tuple; its fields have been visited."""
+
+    @_opens
+    def visit_tuple_getitem(self, item: TupleGetItem) -> None:
+        """Look at a projection; its tuple has been visited."""
+
+    @_opens
+    def visit(self, node: Any) -> Any:
+        """Visit a node unless it has been visited `visit_limit` times."""
+        if getattr(self, "visit_limit", 1) == 1:
+            return super().visit(node)
+        return self._visit_again(node)
+
+    def _visit_again(self, root: Expr) -> None:
+        """Visit nodes as often as they are met, up to the limit, inputs first."""
+        counts, limit = self.visit_counter, self.visit_limit
+        stack: list[Any] = [root]
+        while stack:
+            at = stack.pop()
+            ready = at is None
+            if ready:
+                at = stack.pop()
+            met = counts.get(at, 0)
+            if met >= limit:
+                counts[at] = met + 1
+            elif ready or type(at) not in DATAFLOW:
+                counts[at] = met + 1
+                self._call_method(at)
+            else:
+                stack += (at, None)
+                stack.extend(self._children(at)[::-1])
+
+
+class MixedModeMutator(ExprMutator):
+    """A mutator whose calls, tuples and projections are rebuilt bottom-up by a loop, and given to `rewrite_*` hooks.
+
+    `rewrite_call(pre, post)` gets the call as it was and as it is with its inputs rewritten, and returns what to put
+    there; so do `rewrite_tuple` and `rewrite_tuple_getitem`. Other nodes go through their `visit_*` methods.
+    """
+
+    _hooks = ("rewrite_call", "rewrite_tuple", "rewrite_tuple_getitem")
+
+    def rewrite_call(self, pre: Call, post: Expr) -> Expr:
+        """Return what to put in the place of a call."""
+        return post
+
+    def rewrite_tuple(self, pre: Tuple, post: Expr) -> Expr:
+        """Return what to put in the place of a tuple."""
+        return post
+
+    def rewrite_tuple_getitem(self, pre: TupleGetItem, post: Expr) -> Expr:
+        """Return what to put in the place of a projection."""
+        return post
+
+    @_opens
+    def visit_call(self, call: Call) -> Expr:
+        """Rebuild a call and hand it to `rewrite_call`."""
+        return self.rewrite_call(call, rebuild(call, self.visit))
+
+    @_opens
+    def visit_tuple(self, tup: Tuple) -> Expr:
+        """Rebuild a tuple and hand it to `rewrite_tuple`."""
+        return self.rewrite_tuple(tup, rebuild(tup, self.visit))
+
+    @_opens
+    def visit_tuple_getitem(self, item: TupleGetItem) -> Expr:
+        """Rebuild a projection and hand it to `rewrite_tuple_getitem`."""
+        return self.rewrite_tuple_getitem(item, rebuild(item, self.visit))
+
+
+class ExprRewriter:
+    """Hooks `rewrite_call(pre, post)`, `rewrite_let(pre, post)`, ... for a bottom-up rewrite of every node by a loop.
+
+    Each gets the node as it was and as it is with its parts rewritten, and returns what to put there.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _check_names(cls, [f"rewrite_{name}" for name in EXPR_METHODS.values()])
+
+    def rewrite(self, expr: Expr) -> Expr:
+        """Return `expr` rewritten by the hooks, the same object when they changed nothing."""
+        hooks = {kind: getattr(self, f"rewrite_{name}", None) for kind, name in EXPR_METHODS.items()}
+        table = {kind: hook for kind, hook in hooks.items() if hook is not None}
+        return rewrite(expr, lambda pre, post: table[type(pre)](pre, post), only=tuple(table))
+
+
+def post_order_rewrite(expr: Expr, rewriter: ExprRewriter) -> Expr:
+    """Return `expr` rewritten by a rewriter's hooks."""
+    return rewriter.rewrite(expr)
+
+
+class TypeFunctor(_Functor):
+    """A function on types by cases: one `visit_*` method for each class of types, all left to the subclass."""
+
+    _methods = TYPE_METHODS
+
+    def _children(self, node: Type) -> tuple[Type, ...]:
+        return type_parts(node)
+
+    visit_tensor_type = _unimplemented("tensor_type")
+    visit_tuple_type = _unimplemented("tuple_type")
+    visit_func_type = _unimplemented("func_type")
+    visit_ref_type = _unimplemented("ref_type")
+    visit_type_var = _unimplemented("type_var")
+    visit_global_type_var = _unimplemented("global_type_var")
+    visit_type_call = _unimplemented("type_call")
+    visit_type_data = _unimplemented("type_data")
+    visit_incomplete_type = _unimplemented("incomplete_type")
+    visit_type_relation = _unimplemented("type_relation")
+
+
+def type_parts(ty: Type) -> tuple[Type, ...]:
+    """Return the types a type is made of, those in the definition of a data type included."""
+    if not isinstance(ty, TypeData):
+        return type_children(ty)
+    inputs: Iterable[Type] = (t for constructor in ty.constructors for t in constructor.inputs)
+    return (ty.header, *ty.type_vars, *inputs)
+
+
+class TypeVisitor(TypeFunctor):
+    """Looks at every part of a type once."""
+
+    @_opens
+    def _visit_parts(self, node: Any) -> Any:
+        for part in type_parts(node):
+            self.visit(part)
+
+    visit_tensor_type = visit_tuple_type = visit_func_type = visit_ref_type = visit_type_var = _visit_parts
+    visit_global_type_var = visit_type_call = visit_type_data = visit_incomplete_type = _visit_parts
+    visit_type_relation = _visit_parts
+
+
+class TypeMutator(TypeFunctor):
+    """Rebuilds a type from the results of its methods; what did not change stays the same object."""
+
+    @_opens
+    def _rebuild(self, node: Any) -> Any:
+        return rebuild_type(node, self.visit)
+
+    visit_tensor_type = visit_tuple_type = visit_func_type = visit_ref_type = visit_type_var = _rebuild
+    visit_global_type_var = visit_type_call = visit_incomplete_type = visit_type_relation = _rebuild
+
+    @_opens
+    def visit_type_data(self, data: TypeData) -> TypeData:
+        """Rebuild the definition of a data type; its constructors are made anew when one of their inputs changed."""
+        header, type_vars = self.visit(data.header), tuple(self.visit(v) for v in data.type_vars)
+        constructors = tuple(c.with_fields(inputs=tuple(map(self.visit, c.inputs))) for c in data.constructors)
+        same = header is data.header and type_vars == data.type_vars
+        if same and all(a.inputs == b.inputs for a, b in zip(constructors, data.constructors, strict=True)):
+            return data
+        return TypeData(cast(GlobalTypeVar, header), type_vars, constructors, data.extern)
+
+
+__all__ = [
+    "ExprFunctor", "ExprMutator", "ExprRewriter", "ExprVisitor", "MixedModeMutator", "MixedModeVisitor", "TypeFunctor",
+    "TypeMutator", "TypeVisitor", "post_order_rewrite", "type_parts",
+]  # fmt: skip
