@@ -1,4 +1,4 @@
-"""Instruments: code that runs around passes, put into a `PassContext`. They measure, print, dump, limit, record."""
+"""Instruments: code that runs around passes, put into a `PassContext`. They measure, print, dump, limit, verify, record."""
 
 from passlab.instrument.base import PassInstrument, pass_instrument
 from passlab.instrument.dump import DumpIR
@@ -11,8 +11,10 @@ from passlab.instrument.recorder import Recorder
 from passlab.instrument.statistics import StatisticsInstrument
 from passlab.instrument.timing import PassTimingInstrument
 from passlab.instrument.trace import TraceInstrument
+from passlab.instrument.verify import VerifyInstrument
 
 __all__ = [
     "DumpIR", "Event", "MemoryInstrument", "PassInstrument", "PassLimit", "PassTimingInstrument", "PrintIRAfter",
-    "PrintIRBefore", "ProgressInstrument", "Recorder", "StatisticsInstrument", "TraceInstrument", "pass_instrument",
+    "PrintIRBefore", "ProgressInstrument", "Recorder", "StatisticsInstrument", "TraceInstrument", "VerifyInstrument",
+    "pass_instrument",
 ]  # fmt: skip

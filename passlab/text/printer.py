@@ -45,6 +45,11 @@ def pretty(node: Any) -> str:
     return _print(node, MetaWriter(), None, None, False)
 
 
+def text_with(meta: MetaWriter, node: Any) -> str:
+    """Return what `pretty` returns; the objects it refers to are added to `meta`, which several texts may share."""
+    return _print(node, meta, None, None, False)
+
+
 def render(node: Any, annotate: Annotate | None = None, spans: bool = False) -> Printed:
     """Return what `pretty` returns, with marks that say which stretch of the text stands for which node."""
     ink = Ink()

@@ -235,10 +235,9 @@ class FunctionPass(Pass):
 
 def infer_types(mod: IRModule) -> IRModule:
     """Run the pass `InferType` on a module, through the instruments of the current context."""
-    from passlab.transform.registry import find_factory  # the registry stands on passes
+    from passlab.transform.registry import get_pass  # the registry stands on passes
 
-    factory = find_factory("InferType")
-    return factory()(mod) if factory is not None else mod
+    return get_pass("InferType")(mod)
 
 
 def _wrong_result(pass_: Pass, expected: str, found: Any, where: str = "") -> PassTypeError:

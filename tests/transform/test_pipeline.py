@@ -134,7 +134,9 @@ def test_a_number_too_long_for_python_is_a_parse_error():
         read(f"Options(x={'9' * 5000})")
 
 
-@pytest.mark.parametrize("text", ["A[", "((", "{", "Options((", "Options([{", "Sequential(", "\x00", "A(B)", "=", "Options(=)"])
+@pytest.mark.parametrize(
+    "text", ["A[", "((", "{", "Options((", "Options([{", "Sequential(", "\x00", "A(B)", "=", "Options(=)"]
+)
 def test_whatever_is_written_ends_in_a_passlab_error(text):
     with pytest.raises(PasslabError):
         read(text)

@@ -48,7 +48,12 @@ def registered():
 
 def test_defaults():
     pipeline = Sequential()
-    assert (pipeline.passes, pipeline.info.opt_level, pipeline.info.name, pipeline.info.required) == ([], 0, "sequential", [])
+    assert (pipeline.passes, pipeline.info.opt_level, pipeline.info.name, pipeline.info.required) == (
+        [],
+        0,
+        "sequential",
+        [],
+    )
     mod = chain("exp")
     assert pipeline(mod) is mod
 

@@ -1,0 +1,84 @@
+"""`VerifyInstrument`: after each pass, is the program still well-formed and well-typed, and the input as it was?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.analysis.well_formed import findings
+from passlab.errors import Diagnostic, PasslabError, VerifyError
+from passlab.infer import infer_module
+from passlab.instrument.base import PassInstrument
+from passlab.ir.module import IRModule
+from passlab.transform.base import current_run
+from passlab.transform.pass_info import PassInfo
+from passlab.transform.sequential import Sequential
+from passlab.transform.table import Table
+
+
+class VerifyInstrument(PassInstrument):
+    """Check every pass that changes the program, and that no pass changes the module it was given.
+
+    A pass that fails the check raises `VerifyError` with its name and all findings, or, with `stop=False`, is only
+    listed in `failures`. Well-formedness costs about as much as one traversal, types only what inference has to do.
+    """
+
+    def __init__(self, stop: bool = True) -> None:
+        super().__init__()
+        self.stop = stop
+        self.failures: list[VerifyError] = []
+        self._rows: list[tuple[str, str, str]] = []
+        self._running: list[tuple[IRModule, IRModule]] = []  # the module given to a pass, and what it held then
+
+    def enter_pass_ctx(self) -> None:
+        if not self._running:
+            self.failures, self._rows = [], []
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        self._running.append((mod, mod.snapshot()))
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        given, before = self._running.pop()
+        run = current_run()
+        if run is not None and isinstance(run.pass_, Sequential):
+            return  # its passes were checked one by one
+        found: list[tuple[str, list[Diagnostic]]] = []
+        if not before.same_contents(given):
+            found.append(("changed the module it was given", []))
+        if not before.same_contents(mod):
+            found += self._program(mod)
+        self._report(info.name, found)
+
+    def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
+        self._running.pop()
+
+    def _program(self, mod: IRModule) -> list[tuple[str, list[Diagnostic]]]:
+        """Return what is wrong with the program a pass left."""
+        loose = findings(mod)
+        if loose:
+            return [("left a program that is not well-formed", loose)]  # types of such a program mean nothing
+        try:
+            infer_module(mod)
+        except PasslabError as error:
+            return [("left a program without a type", list(error.diagnostics))]
+        return []
+
+    def _report(self, name: str, found: list[tuple[str, list[Diagnostic]]]) -> None:
+        self._rows.append((name, "failed" if found else "verified", "; ".join(what for what, _ in found)))
+        if not found:
+            return
+        parts = [d for what, findings in found for d in (Diagnostic(f"the pass `{name}` {what}"), *findings)]
+        self.failures.append(VerifyError(*parts))
+        if self.stop:
+            raise self.failures[-1]
+
+    def table(self) -> Table:
+        """Return the passes that ran, in order of ending, and whether each was verified."""
+        return Table(("pass", "outcome", "why"), self._rows)
+
+    def frame(self) -> Any:
+        """Return `table()` as a pandas data frame."""
+        return self.table().frame()
+
+    def text(self) -> str:
+        """Return `table()` as text."""
+        return str(self.table())

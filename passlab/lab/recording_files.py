@@ -1,0 +1,190 @@
+"""Recordings as files: a directory with Relay text for each module, one metadata section for all, and JSON for the rest.
+
+    recording.json      the events, and which module stands before and after each
+    metadata.json       constants and other objects that the texts refer to, each once
+    modules/0000.relay  the programs, each once
+
+Nothing in the files is executed, and no file names another. What is read back are the modules, typed where they were
+typed, with unchanged functions shared again; passes are read from their text when they are run again. Which node was
+rewritten into which is not kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from passlab import limits
+from passlab.errors import Diagnostic, PassError, PasslabError
+from passlab.infer import infer_module
+from passlab.instrument.events import ContextOptions, Event
+from passlab.ir.equal import structural_equal
+from passlab.ir.module import IRModule
+from passlab.ir.span import Source
+from passlab.text.meta_writer import MetaWriter
+from passlab.text.metadata import MetaTable
+from passlab.text.parser import parse
+from passlab.text.printer import HEADER, text_with
+
+if TYPE_CHECKING:
+    from passlab.lab.recording import Recording
+
+FORMAT, VERSION = "passlab recording", 1
+_INDEX, _META, _MODULES = "recording.json", "metadata.json", "modules"
+_SECTION = "#[metadata]\n"
+
+
+class RecordedError(PassError):
+    """The error that ended a recording, read back from a file: its kind and its text."""
+
+
+# ---------------------------------------------------------------- writing
+def save(recording: Recording, directory: str | os.PathLike[str]) -> None:
+    """Write a recording. Raises `PassError` for a directory that holds something else, and `OSError`."""
+    target = Path(directory)
+    if target.exists() and not target.is_dir():
+        raise PassError(Diagnostic(f"{target} is a file", hint="name a directory"))
+    if target.is_dir() and any(target.iterdir()) and not (target / _INDEX).is_file():
+        raise PassError(Diagnostic(f"{target} holds other files", hint="name a new directory, or one of a recording"))
+    modules: dict[int, tuple[int, IRModule]] = {}
+    events: list[dict[str, Any]] = []
+    places: dict[int, int] = {}
+    for event in _all_events(recording):
+        places[id(event)] = len(events)
+        events.append(_written(event, places, modules))
+    (target / _MODULES).mkdir(parents=True, exist_ok=True)
+    meta = MetaWriter()
+    typed = []
+    for number, mod in modules.values():
+        _write(target / _MODULES / _file_name(number), HEADER + text_with(meta, mod))
+        typed.append(all(f.checked_type_ is not None for f in mod.functions.values()))
+    _write(target / _META, meta.section().removeprefix(_SECTION))
+    start = modules[id(recording.input)][0] if id(recording.input) in modules else -1
+    index = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": recording.name,
+        "input": start,
+        "typed": typed,
+        "events": events,
+    }
+    _write(target / _INDEX, json.dumps(index, indent=1, default=repr))
+
+
+def _all_events(recording: Recording) -> list[Event]:
+    """Return the events of all runs, each before those inside it; a recording without runs has its input only."""
+    return [event for run in recording.runs for event in run.walk()] or recording.steps[:1]
+
+
+def _written(event: Event, places: dict[int, int], modules: dict[int, tuple[int, IRModule]]) -> dict[str, Any]:
+    def module(mod: IRModule) -> int:
+        return modules.setdefault(id(mod), (len(modules), mod))[0]
+
+    context = event.context
+    return {
+        "name": event.name, "text": event.text, "kind": event.kind, "role": event.role, "opt_level": event.opt_level,
+        "status": event.status, "reason": event.reason, "seconds": event.seconds, "peak_bytes": event.peak_bytes,
+        "parent": places.get(id(event.parent)) if event.parent is not None else None,
+        "before": module(event.before), "after": module(event.after), "log": event.log,
+        "diagnostics": [d.render() for d in event.diagnostics],
+        "error": None if event.error is None else [type(event.error).__name__, str(event.error)],
+        "context": {
+            "opt_level": context.opt_level, "required_pass": list(context.required_pass),
+            "disabled_pass": list(context.disabled_pass), "config": context.config,
+        },
+    }  # fmt: skip
+
+
+def _file_name(number: int) -> str:
+    return f"{number:04d}.relay"
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file so that it is either complete or as it was before."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
+
+
+# ---------------------------------------------------------------- reading
+def load(directory: str | os.PathLike[str]) -> Recording:
+    """Read a recording. Raises `OSError`, `PassError` for what is not one, and what parsing its programs raises."""
+    from passlab.lab.recording import Recording
+
+    target = Path(directory)
+    try:
+        index = json.loads(_read(target / _INDEX))
+        if index["format"] != FORMAT or index["version"] != VERSION:
+            raise ValueError(f"its format is {index['format']!r}, version {index['version']!r}")
+        modules = _modules(target, [bool(flag) for flag in index["typed"]])
+        events: list[Event] = []
+        for data in index["events"]:
+            events.append(_read_event(data, events, modules))
+        start = modules[int(index["input"])] if int(index["input"]) >= 0 else None
+        name = str(index["name"])
+    except PasslabError:
+        raise
+    except (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        raise PassError(Diagnostic(f"{target} is not a recording: {type(error).__name__}: {error}")) from None
+    return Recording([e for e in events if e.parent is None and e.status != "input"], start, name)
+
+
+def _read(path: Path) -> str:
+    limits.check("text_bytes", path.stat().st_size, f"the file {path.name}")
+    return path.read_text(encoding="utf-8")
+
+
+def _modules(target: Path, typed: list[bool]) -> list[IRModule]:
+    """Read all modules; a function equal to that of the module before is the same object again."""
+    meta = _read(target / _META)
+    objects = MetaTable(Source(_META, meta), 0, None).objects if meta else {}
+    modules: list[IRModule] = []
+    for number, is_typed in enumerate(typed):
+        name = _file_name(number)
+        mod = parse(_read(target / _MODULES / name), source_name=name, init_meta_table=objects)
+        if modules:
+            mod = mod.with_functions(_shared(modules[-1], mod, typed[number - 1] == is_typed))
+        modules.append(infer_module(mod) if is_typed else mod)
+    return modules
+
+
+def _shared(before: IRModule, after: IRModule, alike: bool) -> dict[str, Any]:
+    if not alike:
+        return {}
+    old = dict(before.items())
+    return {name: old[name] for name, f in after.items() if name in old and structural_equal(old[name], f)}
+
+
+def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModule]) -> Event:
+    context = data["context"]
+    options = ContextOptions(
+        int(context["opt_level"]), tuple(map(str, context["required_pass"])), tuple(map(str, context["disabled_pass"])),
+        dict(context["config"]),
+    )  # fmt: skip
+    event = Event(
+        str(data["name"]), modules[_index(data["before"])], modules[_index(data["after"])], context=options,
+        text=str(data["text"]), kind=str(data["kind"]), opt_level=int(data["opt_level"]), reason=str(data["reason"]),
+        seconds=float(data["seconds"]), log=[str(line) for line in data["log"]],
+        peak_bytes=None if data["peak_bytes"] is None else int(data["peak_bytes"]),
+        diagnostics=tuple(Diagnostic(str(text)) for text in data["diagnostics"]),
+    )  # fmt: skip
+    if data["status"] not in ("input", "ran", "skipped", "failed", "running"):
+        raise ValueError(f"no event is {data['status']!r}")
+    if data["role"] not in ("step", "required", "nested"):
+        raise ValueError(f"no event has the role {data['role']!r}")
+    event.status, event.role = data["status"], data["role"]
+    if data["error"] is not None:
+        event.error = RecordedError(Diagnostic(f"{data['error'][0]}: {data['error'][1]}"))
+    if data["parent"] is not None:
+        event.parent = events[_index(data["parent"])]
+        event.parent.children.append(event)
+    return event
+
+
+def _index(value: Any) -> int:
+    """Return a place in a list that a file names; a negative one would silently mean another."""
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"{value!r} is no place in a list")
+    return value
