@@ -58,14 +58,12 @@ class RelayMagics(Magics):
         return dict(zip((n.strip() for n in names.split(",")), values.from_names(names, self.shell.user_ns), strict=True))
 
     def _shown(self, program: Any, how: str) -> Any:
-        from passlab.display import graph_view, operators_view
-
         if how == "text":
             print(program.astext(show_meta_data=False))  # noqa: T201 - printing is what was asked for
-        elif how == "graph":
-            self._display(graph_view(program))
-        elif how == "table":
-            self._display(operators_view(program))
+        elif how in ("graph", "table"):
+            from passlab import display as views
+
+            self._display(views.graph_view(program) if how == "graph" else views.operators_view(program))
         elif how == "module":
             return program
         return None

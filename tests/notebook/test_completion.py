@@ -1,0 +1,36 @@
+"""What Tab offers inside cells and on lines."""
+
+from __future__ import annotations
+
+from passlab.notebook.completion import candidates
+
+
+def names(text: str, before: str | None = None, **namespace: object) -> list[str]:
+    return [name for name, _ in candidates(text, text if before is None else before, namespace)[0]]
+
+
+def test_operators_in_a_cell():
+    assert "nn.relu" in names("%%relay net\nnn.re")
+
+
+def test_attributes_inside_a_call():
+    assert "strides=" in names("%%relay net\nnn.conv2d(%x, %w, str")
+
+
+def test_variables_and_functions_of_the_cell():
+    assert names("%%relay net\ndef @main(%data: float32) { exp(%da") == ["%data"]
+    assert names("%%relay net\ndef @helper() { 1 }\ndef @main() { @he") == ["@helper"]
+
+
+def test_passes_by_name():
+    assert names("%passes net Fuse") == ["FuseOps"]
+
+
+def test_programs_as_the_first_word():
+    from passlab.ir.module import IRModule
+
+    assert names("%passes n", net=IRModule(), number=3) == ["net"]
+
+
+def test_nothing_outside_our_cells():
+    assert names("prin") == []

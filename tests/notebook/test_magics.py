@@ -1,0 +1,168 @@
+"""The magics, through a real shell: what a person types, what is bound, what is said when it is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from IPython.core.error import UsageError
+from IPython.testing.globalipapp import start_ipython
+
+from passlab.errors import ParseError, PassError, PasslabError, TypeInferenceError
+from passlab.ir.module import IRModule
+
+NET = """def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) {
+  nn.relu(nn.dense(%x, %w))
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def running_shell():
+    return start_ipython()
+
+
+@pytest.fixture
+def shell(running_shell):
+    running_shell.run_line_magic("reload_ext" if "passlab" in running_shell.extension_manager.loaded else "load_ext", "passlab")
+    running_shell.user_ns["net"] = None
+    running_shell.run_cell_magic("relay", "net --show none", NET)
+    yield running_shell
+    running_shell.run_line_magic("unload_ext", "passlab")
+
+
+def test_relay_binds_a_typed_module(shell):
+    assert isinstance(shell.user_ns["net"], IRModule)
+    assert str(shell.user_ns["net"]["main"].checked_type.ret_type) == "Tensor[(1, 4), float32]"
+
+
+def test_relay_can_leave_the_program_untyped(shell):
+    shell.run_cell_magic("relay", "raw --no-infer --show none", NET)
+    assert shell.user_ns["raw"]["main"].checked_type_ is None
+
+
+def test_relay_reads_one_expression(shell):
+    shell.run_cell_magic("relay", "e --show none", "1 + 2")
+    assert str(shell.user_ns["e"].checked_type) == "int32"
+
+
+def test_relay_binds_arrays_as_constants(shell):
+    shell.user_ns["w"] = np.ones((4, 8), "float32")
+    shell.run_cell_magic("relay", "fixed --const w --show none", NET)
+    assert [p.name_hint for p in shell.user_ns["fixed"]["main"].params] == ["x"]
+
+
+def test_relay_shows_text(shell, capsys):
+    shell.run_cell_magic("relay", "shown --show text", NET)
+    assert "nn.dense(%x, %w" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("cell", "error", "place", "cure"),
+    [
+        ("def @main(%x: float32) { nn.rleu(%x) }", ParseError, "1:26", "nn.relu"),
+        ("def @main(%x: float32) { exp(%y) }", ParseError, "1:30", None),
+        ("def @main(%x: float32, %y: int32) { add(%x, %y) }", TypeInferenceError, "1:37", "cast"),
+        ("def @main(%x: float32) { exp(%x, axis=1) }", PasslabError, "1:34", None),
+        ("def @main(%x: float32 { exp(%x) }", ParseError, "1:23", None),
+    ],
+)
+def test_a_bad_cell_is_told_where_and_the_old_program_stays(shell, cell, error, place, cure):
+    before = shell.user_ns["net"]
+    with pytest.raises(error) as told:
+        shell.run_cell_magic("relay", "net", cell)
+    assert place in str(told.value), told.value
+    assert cure is None or cure in str(told.value)
+    assert shell.user_ns["net"] is before
+
+
+def test_passes_binds_the_result_and_the_recording(shell):
+    shell.run_line_magic("passes", "net InferType, FuseOps(fuse_opt_level=2) -O 3 -o out -r rec -q")
+    assert "Primitive=1" in str(shell.user_ns["out"])
+    assert [step.name for step in shell.user_ns["rec"].steps] == ["input", "InferType", "FuseOps"]
+
+
+def test_passes_reads_a_cell_with_comments(shell):
+    rec = shell.run_cell_magic("passes", "net -o out", "InferType   # types first\nFuseOps(fuse_opt_level=2)\n")
+    assert [step.name for step in rec.steps] == ["input", "InferType", "FuseOps"]
+
+
+def test_passes_keeps_quotes_of_options(shell):
+    rec = shell.run_line_magic("passes", 'net Sequential(InferType, name="clean up") -q -r rec')
+    assert rec is None
+    assert "clean up" in shell.user_ns["rec"].runs[0].name
+
+
+def test_passes_can_disable_a_pass(shell):
+    rec = shell.run_line_magic("passes", "net InferType, FuseOps --disable FuseOps")
+    assert rec["FuseOps"].status == "skipped"
+
+
+def test_a_pass_written_in_the_notebook_can_be_named(shell):
+    shell.run_cell(
+        "from passlab import transform\n"
+        "@transform.function_pass(opt_level=1)\n"
+        "def my_pass(func, mod, ctx):\n    return func\n"
+    )
+    rec = shell.run_line_magic("passes", "net InferType, my_pass")
+    assert [step.name for step in rec.steps][-1] == "my_pass"
+
+
+def test_a_failing_pass_is_shown_and_raised_and_nothing_is_bound(shell):
+    shell.run_cell(
+        "from passlab import transform\n"
+        "@transform.module_pass(opt_level=1)\n"
+        "def broken(mod, ctx):\n    raise ZeroDivisionError('as it happens')\n"
+    )
+    with pytest.raises(ZeroDivisionError, match="as it happens"):
+        shell.run_line_magic("passes", "net InferType, broken -o lost -r rec")
+    assert "lost" not in shell.user_ns
+    assert shell.user_ns["rec"].failed.name == "broken"
+
+
+def test_unknown_passes_options_and_programs_are_told(shell):
+    with pytest.raises(PassError, match="did you mean `FoldConstant`"):
+        shell.run_line_magic("passes", "net FoldConstants")
+    with pytest.raises(PasslabError, match="fuse_opt_level"):
+        shell.run_line_magic("passes", "net FuseOps(fuse_level=2)")
+    with pytest.raises(UsageError, match="did you mean `net`"):
+        shell.run_line_magic("passes", "nett FuseOps")
+    with pytest.raises(UsageError, match="--opt-levle"):
+        shell.run_line_magic("passes", "net FuseOps --opt-levle 2")
+
+
+def test_run_computes(shell):
+    shell.user_ns.update(x=np.ones((1, 8), "float32"), w=np.full((4, 8), 0.5, "float32"))
+    np.testing.assert_array_equal(shell.run_line_magic("run", "net --args x,w -o y"), np.full((1, 4), 4, "float32"))
+    np.testing.assert_array_equal(shell.user_ns["y"], np.full((1, 4), 4, "float32"))
+    np.testing.assert_array_equal(shell.run_line_magic("run", "net --random 3"), shell.run_line_magic("run", "net --random 3"))
+
+
+def test_run_still_runs_scripts(shell, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("answer = 6 * 7\n")
+    shell.run_line_magic("run", str(script))
+    assert shell.user_ns["answer"] == 42
+
+
+def test_instruments_are_remembered(shell, capsys):
+    shell.run_line_magic("instruments", "timing")
+    assert capsys.readouterr().out == "instruments: timing\n"
+    with pytest.raises(UsageError, match="did you mean `timing`"):
+        shell.run_line_magic("instruments", "timin")
+    shell.run_line_magic("instruments", "none")
+    assert capsys.readouterr().out == "instruments: none\n"
+
+
+def test_every_magic_has_help(shell):
+    for name in ("passes", "graph", "run", "instruments"):
+        assert shell.find_line_magic(name).__doc__
+    assert "--const" in shell.find_cell_magic("relay").__doc__
+
+
+def test_unloading_gives_everything_back(running_shell):
+    running_shell.run_line_magic("load_ext", "passlab")
+    ours = running_shell.find_line_magic("run")
+    running_shell.run_line_magic("unload_ext", "passlab")
+    assert running_shell.find_cell_magic("relay") is None
+    assert running_shell.find_line_magic("passes") is None
+    assert running_shell.find_line_magic("run") not in (None, ours)
