@@ -61,7 +61,7 @@ def test_relay_shows_text(shell, capsys):
     [
         ("def @main(%x: float32) { nn.rleu(%x) }", ParseError, "1:26", "nn.relu"),
         ("def @main(%x: float32) { exp(%y) }", ParseError, "1:30", None),
-        ("def @main(%x: float32, %y: int32) { add(%x, %y) }", TypeInferenceError, "1:37", "cast"),
+        ("def @main(%x: float32, %y: int32) { add(%x, %y) }", TypeInferenceError, "1:45", "cast"),
         ("def @main(%x: float32) { exp(%x, axis=1) }", PasslabError, "1:34", None),
         ("def @main(%x: float32 { exp(%x) }", ParseError, "1:23", None),
     ],
