@@ -1,4 +1,4 @@
-"""Operators that look at a tensor through a window or a triangle: sliding windows, upper and lower parts of matrices."""
+"""Operators that show part of a tensor: sliding windows, the upper and lower triangles of matrices."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def sliding_window(attrs: Any, data: Array) -> Array:
     axis = attrs.axis % data.ndim
     moving = tuple(range(axis, data.ndim))
     seen = np.lib.stride_tricks.sliding_window_view(data, attrs.window_shape, moving)
-    return seen[(slice(None),) * axis + tuple(slice(None, None, step) for step in attrs.strides)]
+    return np.asarray(seen[(slice(None),) * axis + tuple(slice(None, None, step) for step in attrs.strides)])
 
 
 # ---------------------------------------------------------------- trilu
