@@ -20,7 +20,7 @@ from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, array_dtype, filled_array, guard_size
 from passlab.op.fields import attrs, integer
 from passlab.op.gather import ONE_HOT, index_tensor, one_hot_array, one_hot_shape
-from passlab.op.relations import concrete, refuse, same_dtype, tensor
+from passlab.op.relations import concrete, refuse, tensor
 from passlab.op.reshape import RESHAPE, SQUEEZE, infer_newshape, reshape_back, squeezed
 from passlab.op.scatter import dense_of
 from passlab.op.slice import SLICE, sliced_dim, slices_of
@@ -129,7 +129,8 @@ def _data_and_vector(
         return work(attrs, data, made)
 
     return operator(
-        name, ("data", vector), attrs=record, relation=relation, shape_function=shape_function, out=False, doc=doc, **facts
+        name, ("data", vector), attrs=record, relation=relation, shape_function=shape_function, out=False, doc=doc,
+        **facts,
     )(kernel)  # fmt: skip
 
 
@@ -237,7 +238,9 @@ def strided_slice(attrs: Any, data: Array, begin: Array, end: Array, strides: Ar
 
 # ---------------------------------------------------------------- topk
 def _topk_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
-    data, k = tensor(types, 0, "data"), index_tensor(types, 1, "k")
+    data, k = tensor(types, 0, "data"), tensor(types, 1, "k")
+    if k is not None and k.shape not in ((), (1,), (ANY,)):
+        refuse("k must be a scalar", 1, found=k)
     return None if data is None or k is None else topk_type(data, attrs, ANY)
 
 
@@ -286,7 +289,6 @@ def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     default, rank = scalar(types, 2, "default_value"), shape_length(types, 3, "output_shape")
     if indices is None or values is None or default is None or rank is None:
         return None
-    same_dtype(values, default, 2)
     return TensorType((ANY,) * rank, values.dtype)
 
 

@@ -49,6 +49,8 @@ def _reshape_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
 def sparse_reshape(attrs: Any, sparse_indices: Array, prev_shape: Array, new_shape: Array) -> tuple[Array, Array]:
     """The indices of a sparse tensor in another shape, and that shape with its -1 filled in."""
     before, wanted = prev_shape.reshape(-1).tolist(), new_shape.reshape(-1).tolist()
+    if before == wanted:
+        return sparse_indices, new_shape
     total = math.prod(before)
     if wanted.count(-1) == 1:
         others = math.prod(size for size in wanted if size != -1)
