@@ -380,3 +380,11 @@ logical_not = elementwise(
 def bitwise_not(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
     """Each bit of each integer inverted."""
     return as_array(np.invert(data, out=out))
+
+
+# ---------------------------------------------------------------- functions that may be computed roughly
+fast_exp = calculus("fast_exp", np.exp, "The exponential, where speed may cost digits (here it costs none).")
+fast_tanh = calculus("fast_tanh", np.tanh, "The hyperbolic tangent, where speed may cost digits (here it costs none).")
+fast_erf = calculus(
+    "fast_erf", _erf, "The error function, where speed may cost digits (here it costs none).", widen_half=True
+)

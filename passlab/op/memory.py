@@ -147,7 +147,7 @@ def _reshape_tensor_shape(attrs: Any, data: Array, shape: Array) -> Type:
     out=False, example="vm.reshape_tensor(%x, %shape, newshape=[6])",
 )  # fmt: skip
 def reshape_tensor(attrs: Any, data: Array, shape: Array) -> Array:
-    """The same elements, in place, in the shape that the vector `shape` holds. Raises `RunError` when they do not fit."""
+    """The same elements, in place, in the shape that a vector holds. Raises `RunError` when they do not fit."""
     wanted = shape.reshape(-1).tolist()
     if math.prod(wanted) != data.size or any(size < 0 for size in wanted):
         raise RunError(Diagnostic(f"{data.size} elements cannot be reshaped", found=f"the shape {wanted}"))
