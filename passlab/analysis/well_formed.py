@@ -52,9 +52,8 @@ def _expression(root: Expr, closed: bool, where: str) -> list[Diagnostic]:
                 if closed:
                     found.append(Diagnostic(f"the variable `%{node.name_hint}` is not bound{where}", node.span))
             elif of[node] is not inner[binders[node]]:
-                found.append(
-                    Diagnostic(f"the variable `%{node.name_hint}` is used outside its scope{where}", node.span)
-                )
+                what = f"the variable `%{node.name_hint}` is used outside its scope{where}"
+                found.append(Diagnostic(what, node.span))
     return found
 
 

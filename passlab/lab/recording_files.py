@@ -1,4 +1,4 @@
-"""Recordings as files: a directory with Relay text for each module, one metadata section for all, and JSON for the rest.
+"""Recordings as files: Relay text for each module, one metadata section for all, and JSON for the rest.
 
     recording.json      the events, and which module stands before and after each
     metadata.json       constants and other objects that the texts refer to, each once
@@ -62,15 +62,8 @@ def save(recording: Recording, directory: str | os.PathLike[str]) -> None:
         typed.append(all(f.checked_type_ is not None for f in mod.functions.values()))
     _write(target / _META, meta.section().removeprefix(_SECTION))
     start = modules[id(recording.input)][0] if id(recording.input) in modules else -1
-    index = {
-        "format": FORMAT,
-        "version": VERSION,
-        "name": recording.name,
-        "input": start,
-        "typed": typed,
-        "events": events,
-    }
-    _write(target / _INDEX, json.dumps(index, indent=1, default=repr))
+    head = {"format": FORMAT, "version": VERSION, "name": recording.name, "input": start, "typed": typed}
+    _write(target / _INDEX, json.dumps({**head, "events": events}, indent=1, default=repr))
 
 
 def _all_events(recording: Recording) -> list[Event]:
