@@ -73,7 +73,7 @@ _NAMES = {
     **{name: f"passlab.relay.leaves:{name}" for name in ("ShapeVar", "const", "var")},
     **{name: f"passlab.relay.reading:{name}" for name in ("fromtext", "parse", "parse_expr")},
     **{name: f"passlab.devices:{name}" for name in ("Device", "Target", "cpu", "cuda", "device", "gpu")},
-    **{name: f"passlab.executor:{name}" for name in ("build", "create_executor", "optimize")},
+    **{name: f"passlab.executor:{name}" for name in ("build", "create_executor")},
     "IRModule": "passlab.ir.module:IRModule",
     "Module": "passlab.ir.module:IRModule",
     "Prelude": "passlab.relay.prelude:Prelude",
