@@ -2,4 +2,19 @@
 
 from __future__ import annotations
 
-from passlab.op.nn import activation, conv, conv_transpose, dense, matmul, normalize, pad, pool, upsampling
+from passlab.op.nn import (
+    activation,
+    backward,
+    conv,
+    conv_transpose,
+    correlation,
+    dense,
+    loss,
+    matmul,
+    normalize,
+    pad,
+    pool,
+    rearrange,
+    sparse,
+    upsampling,
+)

@@ -11,6 +11,7 @@ from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import Shape, TensorType, Type
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, dtype, integer, integers, text
+from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.convolve import Window, convolve
 from passlab.op.nn.layouts import DATA_LAYOUTS, conversion, forward_shape
@@ -304,6 +305,7 @@ def conv1d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     level=2,
     warns=True,
     face=conv2d_face,
+    gradient=gradients.conv2d,
     example="nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3])",
 )
 def conv2d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:

@@ -10,6 +10,7 @@ from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, dtype, integer
+from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import matmul, result_dtype
 from passlab.op.nn.matmul import check_inner
 from passlab.op.relations import tensor
@@ -55,6 +56,7 @@ def dense_face(data: Any, weight: Any, units: int | None = None, out_dtype: str 
     level=1,
     warns=True,
     face=dense_face,
+    gradient=gradients.dense,
     example="nn.dense(%x, %w, units=16)",
 )
 def dense(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:

@@ -10,6 +10,7 @@ from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, boolean, dtype, integer
+from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import matmul as multiply
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.relations import broadcast_dim, tensor
@@ -84,6 +85,7 @@ def _turned(array: Any, turn: bool) -> Any:
     level=1,
     warns=True,
     face=matmul_face,
+    gradient=gradients.matmul,
     example="nn.matmul(%x, %w, units=16)",
 )
 def matmul(attrs: Any, tensor_a: Any, tensor_b: Any, *, out: Any = None) -> Any:
@@ -139,6 +141,7 @@ def batch_matmul_face(
     level=10,
     warns=True,
     face=batch_matmul_face,
+    gradient=gradients.batch_matmul,
     example="nn.batch_matmul(%x, %y, transpose_b=True)",
 )
 def batch_matmul(attrs: Any, tensor_a: Any, tensor_b: Any, *, out: Any = None) -> Any:

@@ -15,6 +15,7 @@ from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TupleType, Type
 from passlab.op.declare import TupleWrapper, make_call, operator
 from passlab.op.fields import attrs, boolean, integer, integers, number
+from passlab.op.nn import gradients
 from passlab.op.nn.activation import along, channel_vector, check_vectors, finish
 from passlab.op.relations import identity, normal_axis, tensor
 
@@ -65,6 +66,7 @@ def batch_norm_face(
     warns=True,
     face=batch_norm_face,
     results=3,
+    gradient=gradients.batch_norm,
     example="nn.batch_norm(%x, %gamma, %beta, %mean, %var)",
 )
 def batch_norm(
@@ -112,6 +114,7 @@ def _affine(made: Any, attrs: Any, gamma: Any, beta: Any, out: Any) -> Any:
     precision=Precision.NEVER,
     level=1,
     warns=True,
+    gradient=gradients.layer_norm,
     example="nn.layer_norm(%x, %gamma, %beta)",
 )
 def layer_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
@@ -135,6 +138,7 @@ def _instance_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -
     relation=_instance_norm_type,
     level=1,
     warns=True,
+    gradient=gradients.instance_norm,
     example="nn.instance_norm(%x, %gamma, %beta)",
 )
 def instance_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:

@@ -14,6 +14,7 @@ from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, pairs, text
+from passlab.op.nn import gradients
 from passlab.op.relations import tensor
 
 
@@ -104,6 +105,7 @@ def bordered(data: Any, widths: Sequence[Sequence[int]], value: Any, out: Any = 
     pattern=OpPattern.INJECTIVE,
     level=2,
     face=pad_face,
+    gradient=gradients.pad,
     example="nn.pad(%x, 0f, pad_width=[[0, 0], [1, 1]])",
 )
 def pad(attrs: Any, data: Any, pad_val: Any, *, out: Any = None) -> Any:
@@ -111,10 +113,11 @@ def pad(attrs: Any, data: Any, pad_val: Any, *, out: Any = None) -> Any:
     if attrs.pad_mode == "constant":
         return bordered(data, attrs.pad_width, np.asarray(pad_val).reshape(()), out)
     made = np.pad(data, attrs.pad_width, mode=attrs.pad_mode)
-    return _given(made, out)
+    return given(made, out)
 
 
-def _given(made: Any, out: Any) -> Any:
+def given(made: Any, out: Any) -> Any:
+    """Return `made`, in `out` when it is given."""
     if out is None:
         return made
     np.copyto(out, made)
@@ -149,7 +152,7 @@ def mirror_pad_face(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> Any:
 )
 def mirror_pad(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Put the tensor's mirror image around it, with (SYMMETRIC) or without (REFLECT) its edge."""
-    return _given(np.pad(data, attrs.pad_width, mode=attrs.mode.lower()), out)
+    return given(np.pad(data, attrs.pad_width, mode=attrs.mode.lower()), out)
 
 
 def _flatten_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
@@ -170,8 +173,9 @@ def _flatten_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     relation=_flatten_type,
     pattern=OpPattern.INJECTIVE,
     level=2,
+    gradient=gradients.batch_flatten,
     example="nn.batch_flatten(%x)",
 )
 def batch_flatten(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Join all dimensions after the first."""
-    return _given(data.reshape(data.shape[0], math.prod(data.shape[1:])), out)
+    return given(data.reshape(data.shape[0], math.prod(data.shape[1:])), out)
