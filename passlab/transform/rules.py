@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from passlab.analysis.purity import LocalPurity
 from passlab.ir.expr import Call, Constant, Expr, set_span
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType, Type
@@ -39,10 +40,11 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True)
 class Match:
-    """How a pattern fits: the node of each name and label, and the types of nodes."""
+    """How a pattern fits: the node of each name and label, and the types and purity of nodes."""
 
     nodes: dict[str, Any]
     types: NodeTypes
+    purity: LocalPurity
 
     def __getitem__(self, name: str) -> Any:
         """The node that a name or label stands for."""
@@ -60,9 +62,9 @@ class Match:
         """The attributes of that call."""
         return self.nodes[label].attrs
 
-    def value(self, name: str) -> Any:
-        """The array of that constant."""
-        return self.nodes[name].data
+    def pure(self, name: str) -> bool:
+        """Whether that node may be dropped: evaluating it surely neither reads nor changes state."""
+        return self.purity.of(self.nodes[name])
 
 
 @dataclass(frozen=True)
@@ -82,13 +84,13 @@ class Rule:
     def __post_init__(self) -> None:
         object.__setattr__(self, "terms", tuple(_variants(_parsed(self.pattern))))
 
-    def apply(self, call: Call, types: NodeTypes) -> Expr | None:
+    def apply(self, call: Call, types: NodeTypes, purity: LocalPurity) -> Expr | None:
         """Return what stands for `call`, or None where the rule does not fit."""
         for term in self.terms:
             nodes = _fits(term, call)
             if nodes is None:
                 continue
-            match = Match(nodes, types)
+            match = Match(nodes, types, purity)
             if self.when is not None and not self.when(match):
                 continue
             made = self.result(match) if callable(self.result) else _built(_parsed(self.result), nodes)
@@ -188,7 +190,7 @@ class RuleSet:
         What a rule makes is looked at again, its new parts first. Rules are meant to end; should they go round in
         circles, rewriting stops after some hundred rewrites for each node.
         """
-        types = NodeTypes()
+        types, purity = NodeTypes(), LocalPurity()
         final: dict[Expr, Expr] = {}
         left = 1000
         stack: list[tuple[Expr, Expr | None]] = [(root, None)]  # (node, what it became; itself once its parts are done)
@@ -215,7 +217,7 @@ class RuleSet:
                 note_rewrite(node, settled)
                 continue
             post = rebuild(node, new)
-            made = self._once(post, types) if left > 0 and type(post) is Call else None
+            made = self._once(post, types, purity) if left > 0 and type(post) is Call else None
             if made is not None:
                 left -= 1
                 stack += [(node, made), (made, None)]
@@ -225,11 +227,11 @@ class RuleSet:
                 note_rewrite(node, post)
         return final[root]
 
-    def _once(self, call: Call, types: NodeTypes) -> Expr | None:
+    def _once(self, call: Call, types: NodeTypes, purity: LocalPurity) -> Expr | None:
         """Return what the first rule that fits makes of a call, or None."""
         if type(call.op) is Op:
             for rule in self._by_op.get(call.op.name, ()):
-                made = rule.apply(call, types)
+                made = rule.apply(call, types, purity)
                 if made is not None and made is not call:
                     return made
         return None

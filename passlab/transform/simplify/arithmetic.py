@@ -39,7 +39,7 @@ def _neutral(value: int) -> Any:
     """Return a condition: operand `n` is that number throughout, and without it the result has the same type."""
 
     def holds(match: Match) -> bool:
-        return uniform_value(match["n"]) == value and match.type("x") is match.type("root")
+        return uniform_value(match["n"]) == value and match.type("x") is match.type("root") and match.pure("n")
 
     return holds
 
@@ -57,7 +57,7 @@ def _uniform_operand(match: Match) -> Expr | None:
         if ty is None or name not in _FULL or match.type(other) is not match.type("root"):
             continue
         value = uniform_value(operand)
-        if value is not None:
+        if value is not None and match.purity.of(operand):
             scalar = _scalar(value, ty.dtype)
             return make(root.op.name, *((root.args[0], scalar) if i else (scalar, root.args[1])))
     return None

@@ -12,8 +12,9 @@ from passlab.transform.rules import Match, Rule
 
 
 def _static(match: Match) -> bool:
+    """Whether the shape is known and what it was taken from may go."""
     ty = match.tensor("root")
-    return ty is not None and not ty.dynamic
+    return ty is not None and not ty.dynamic and match.pure("other")
 
 
 def _made(op: str, **names: str) -> Any:
@@ -45,7 +46,7 @@ def _collapse(match: Match) -> Expr:
 
 def _cast(match: Match) -> Expr | None:
     ty = match.tensor("root")
-    return None if ty is None else make("cast", match["data"], dtype=ty.dtype)
+    return None if ty is None or not match.pure("other") else make("cast", match["data"], dtype=ty.dtype)
 
 
 CONCRETE = (
