@@ -17,6 +17,7 @@ PASSES: dict[str, str] = {
     "DeadCodeElimination": "dead_code_elimination:DeadCodeElimination",
     "DefuseOps": "defuse_ops:DefuseOps",
     "DivToMul": "div_to_mul:DivToMul",
+    "DynamicToStatic": "dynamic_to_static:DynamicToStatic",
     "EliminateCommonSubexpr": "eliminate_common_subexpr:EliminateCommonSubexpr",
     "EtaExpand": "eta_expand:EtaExpand",
     "FastMath": "fast_math:FastMath",
@@ -27,7 +28,9 @@ PASSES: dict[str, str] = {
     "ForwardFoldScaleAxis": "forward_fold_scale_axis:ForwardFoldScaleAxis",
     "FuseOps": "fuse_ops:FuseOps",
     "InferType": "infer_type:InferType",
+    "Inline": "inline:Inline",
     "PrintIR": "print_ir:PrintIR",
+    "RemoveUnusedFunctions": "remove_unused_functions:RemoveUnusedFunctions",
     "SimplifyExpr": "simplify_expr:SimplifyExpr",
     "SimplifyInference": "simplify_inference:SimplifyInference",
     "ToANormalForm": "to_a_normal_form:ToANormalForm",
@@ -37,5 +40,6 @@ PASSES: dict[str, str] = {
 
 ALIASES: dict[str, str] = {
     " FoldExplicitPadding": "FoldExplicitPadding",
+    "InlineGlobals": "Inline",
     "CombineParallelConv2d": "CombineParallelConv2D",
 }
