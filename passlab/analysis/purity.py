@@ -214,3 +214,46 @@ _RULES: dict[type, Callable[[Any, Nodes, Functions], Purity]] = {
     Let: _let, If: _if, Match: _match, Tuple: _tuple, TupleGetItem: _projection, RefCreate: _ref_create,
     RefRead: _ref_read, RefWrite: _ref_write,
 }  # fmt: skip
+
+
+class LocalPurity:
+    """Whether evaluating an expression is surely pure, asked of single expressions, as rewriting makes them.
+
+    Needs no types and no module, and so knows less: calls of global and local functions count as impure, those of
+    primitive functions as pure. Each node is looked at once.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Expr, bool] = {}
+
+    def of(self, expr: Expr) -> bool:
+        """Return whether `expr` surely neither reads nor changes state."""
+        known = self._known
+        if expr not in known:
+            stack: list[Expr] = [expr]
+            while stack:
+                node = stack[-1]
+                parts = [k for k in _evaluated(node) if k not in known]
+                if parts and node not in known:
+                    stack += parts
+                    continue
+                known[node] = _acts_purely(node) and all(known[k] for k in _evaluated(node))
+                stack.pop()
+        return known[expr]
+
+
+def _evaluated(node: Expr) -> tuple[Expr, ...]:
+    if type(node) is Function:
+        return ()
+    if type(node) is Call:
+        return node.args
+    return CHILDREN[type(node)](node)
+
+
+def _acts_purely(node: Expr) -> bool:
+    if type(node) is Call:
+        op = node.op
+        if type(op) is Op:
+            return not op.spec.stateful
+        return type(op) is Constructor or (type(op) is Function and op.is_primitive)
+    return type(node) not in (RefRead, RefWrite)

@@ -92,7 +92,8 @@ def combine_parallel(func: Function, combiner: Combiner, min_branches: int) -> F
     if len(candidates) < max(min_branches, 2):
         return func
     groups = _groups(func, order, candidates, combiner)  # type: ignore[arg-type]
-    steps = [_combined(g, combiner) for g in groups if len(g) >= max(min_branches, 2) and _independent(g, order)]
+    large = [g for g in groups if len(g) >= max(min_branches, 2)]
+    steps = [_combined(g, combiner) for g in large if _independent(g, 1)]
     if not steps:
         return func
     everything: dict[Expr, Expr] = {}
@@ -138,8 +139,9 @@ def _branch(call: Call, users: dict[Expr, list[Expr]], scopes: dict[Expr, Any]) 
     return branch
 
 
-def _independent(group: list[Branch], order: list[Expr]) -> bool:
-    """Whether no branch takes anything, but for the way down the branch itself, that comes from another."""
+def _independent(group: list[Branch], steps: int) -> bool:
+    """Whether the first steps of the branches take nothing, but for the way down each, that comes from one of them."""
+    group = [branch[:steps] for branch in group]
     members = {call for branch in group for call in branch}
     stack = [a for branch in group for i, c in enumerate(branch) for a in c.args if not i or a is not branch[i - 1]]
     if all(not CHILDREN[type(a)](a) or a is group[0][0].args[0] for a in stack):
@@ -162,7 +164,7 @@ def _combined(group: list[Branch], combiner: Combiner) -> dict[Expr, Expr]:
     for level in range(1, min(map(len, group))):
         calls = [branch[level] for branch in group]
         parent = calls[0].args.index(group[0][level - 1])
-        if not _same_step(group, level, parent, combiner):
+        if not (_same_step(group, level, parent, combiner) and _independent(group, level + 1)):
             break
         args = [whole if i == parent else combiner.joined(calls, parent, i) for i in range(len(calls[0].args))]
         whole = Call(calls[0].op, args, calls[0].attrs)

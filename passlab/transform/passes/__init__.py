@@ -8,19 +8,38 @@ from __future__ import annotations
 
 PASSES: dict[str, str] = {
     "BackwardFoldScaleAxis": "backward_fold_scale_axis:BackwardFoldScaleAxis",
+    "BatchingOps": "batching_ops:BatchingOps",
+    "CanonicalizeCast": "canonicalize_cast:CanonicalizeCast",
     "CanonicalizeOps": "canonicalize_ops:CanonicalizeOps",
+    "CombineParallelBatchMatmul": "combine_parallel_batch_matmul:CombineParallelBatchMatmul",
+    "CombineParallelConv2D": "combine_parallel_conv2d:CombineParallelConv2D",
+    "CombineParallelDense": "combine_parallel_dense:CombineParallelDense",
     "DeadCodeElimination": "dead_code_elimination:DeadCodeElimination",
+    "DefuseOps": "defuse_ops:DefuseOps",
+    "DivToMul": "div_to_mul:DivToMul",
+    "DynamicToStatic": "dynamic_to_static:DynamicToStatic",
     "EliminateCommonSubexpr": "eliminate_common_subexpr:EliminateCommonSubexpr",
+    "EtaExpand": "eta_expand:EtaExpand",
+    "FastMath": "fast_math:FastMath",
+    "FlattenAtrousConv": "flatten_atrous_conv:FlattenAtrousConv",
     "FoldConstant": "fold_constant:FoldConstant",
+    "FoldExplicitPadding": "fold_explicit_padding:FoldExplicitPadding",
     "FoldScaleAxis": "fold_scale_axis:FoldScaleAxis",
     "ForwardFoldScaleAxis": "forward_fold_scale_axis:ForwardFoldScaleAxis",
     "FuseOps": "fuse_ops:FuseOps",
     "InferType": "infer_type:InferType",
+    "Inline": "inline:Inline",
+    "PrintIR": "print_ir:PrintIR",
+    "RemoveUnusedFunctions": "remove_unused_functions:RemoveUnusedFunctions",
+    "SimplifyExpr": "simplify_expr:SimplifyExpr",
     "SimplifyInference": "simplify_inference:SimplifyInference",
     "ToANormalForm": "to_a_normal_form:ToANormalForm",
     "ToBasicBlockNormalForm": "to_basic_block_normal_form:ToBasicBlockNormalForm",
     "ToGraphNormalForm": "to_graph_normal_form:ToGraphNormalForm",
-    "PrintIR": "print_ir:PrintIR",
 }
 
-ALIASES: dict[str, str] = {}
+ALIASES: dict[str, str] = {
+    " FoldExplicitPadding": "FoldExplicitPadding",
+    "InlineGlobals": "Inline",
+    "CombineParallelConv2d": "CombineParallelConv2D",
+}

@@ -26,7 +26,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpPattern
 from passlab.ir.types import TensorType
 from passlab.ir.walk import rewrite
-from passlab.op.dtypes import bits
+from passlab.op.dtypes import array_dtype
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -66,4 +66,4 @@ def _widens(expr: Expr) -> bool:
         return False
     attrs: Any = expr.attrs
     ty = expr.args[0].checked_type
-    return type(ty) is TensorType and bits(ty.dtype) < bits(attrs.dtype)
+    return type(ty) is TensorType and array_dtype(ty.dtype).itemsize < array_dtype(attrs.dtype).itemsize

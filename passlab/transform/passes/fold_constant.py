@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.analysis.purity import LocalPurity
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
@@ -55,17 +56,25 @@ class FoldConstant(FunctionPass):
         def fate(let: Let, value: Expr) -> Fate:
             return Fate.INLINE if type(value) is Constant else Fate.KEEP
 
-        return remove_lets(func, fate, self._folded, enter)  # type: ignore[return-value]
+        purity = LocalPurity()
+        return remove_lets(func, fate, lambda pre, post: self._folded(pre, post, purity), enter)  # type: ignore[return-value]
 
-    def _folded(self, pre: Expr, post: Expr) -> Expr:
+    def _folded(self, pre: Expr, post: Expr, purity: LocalPurity) -> Expr:
         kind = type(post)
         if kind is Call:
             return _from_type(pre, post) or folded_call(post, self.fold_qnn) or post  # type: ignore[arg-type]
         if kind is TupleGetItem and type(post.tuple_value) is Tuple:  # type: ignore[attr-defined]
-            return post.tuple_value.fields[post.index]  # type: ignore[attr-defined]
+            return _field(post, purity)  # type: ignore[arg-type]
         if kind is If and type(post.cond) is Constant:  # type: ignore[attr-defined]
             return post.true_branch if post.cond.data else post.false_branch  # type: ignore[attr-defined, no-any-return]
         return post
+
+
+def _field(post: TupleGetItem, purity: LocalPurity) -> Expr:
+    """Return the field that a tuple literal has there, unless computing another one of its fields has effects."""
+    fields = post.tuple_value.fields  # type: ignore[attr-defined]
+    others = (f for i, f in enumerate(fields) if i != post.index)
+    return fields[post.index] if all(map(purity.of, others)) else post  # type: ignore[no-any-return]
 
 
 _SHAPES = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
