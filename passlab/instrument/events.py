@@ -73,7 +73,6 @@ class Event:
     status: Status = "running"
     role: Role = "step"
     reason: str = ""
-    text: str = ""
     kind: str = ""
     opt_level: int = 0
     pass_: Pass | None = None
@@ -87,7 +86,12 @@ class Event:
     parent: Event | None = None
     children: list[Event] = field(default_factory=list)
     id: str = ""
-    order: int = 0
+    written: str = ""
+
+    @property
+    def text(self) -> str:
+        """The pass in the pipeline language, as in `FuseOps(fuse_opt_level=2)`."""
+        return self.written or (self.pass_.as_text() if self.pass_ is not None else "")
 
     @property
     def changed(self) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from passlab.instrument.base import PassInstrument
@@ -28,6 +29,11 @@ from passlab.transform.sequential import Sequential
 
 _RECORDING = ("passlab.lab.recording", "Recording")  # stands above instruments, so it is loaded when asked for
 _KINDS: tuple[tuple[type, str], ...] = ((Sequential, "sequential"), (ModulePass, "module"), (FunctionPass, "function"))
+
+
+@cache
+def _kind(cls: type) -> str:
+    return next((kind for base, kind in _KINDS if issubclass(cls, base)), "pass")
 
 
 class Recorder(PassInstrument):
@@ -48,7 +54,6 @@ class Recorder(PassInstrument):
         self._snapshots: dict[int, tuple[IRModule, IRModule]] = {}  # by identity of a module: it and its snapshot
         self._contexts: dict[int, tuple[PassContext, ContextOptions]] = {}
         self._handler = _LogHandler(self)
-        self._order = 0
 
     @property
     def recording(self) -> Any:
@@ -94,11 +99,9 @@ class Recorder(PassInstrument):
         before = self.snapshot(mod)
         if self.input is None:
             self.input = before
-        self._order += 1
         event = Event(
-            pass_.info.name, before, before, text=pass_.as_text(), opt_level=pass_.info.opt_level, pass_=pass_,
-            kind=next((kind for base, kind in _KINDS if isinstance(pass_, base)), "pass"),
-            context=self._options(run.context), order=self._order,
+            pass_.info.name, before, before, opt_level=pass_.info.opt_level, pass_=pass_, kind=_kind(type(pass_)),
+            context=self._options(run.context),
         )  # fmt: skip
         parent = self._open.get(run.parent) if run.parent is not None else None
         if parent is None or run.parent is None:
@@ -141,12 +144,14 @@ class Recorder(PassInstrument):
         return made
 
     def _options(self, context: PassContext) -> ContextOptions:
-        options = ContextOptions(
-            context.opt_level, tuple(context.required_pass), tuple(context.disabled_pass), dict(context.config)
-        )
         known = self._contexts.get(id(context))
-        if known is not None and known[1] == options:
-            return known[1]
+        required, disabled = tuple(context.required_pass), tuple(context.disabled_pass)
+        if known is not None:
+            _, options = known
+            same_passes = options.required_pass == required and options.disabled_pass == disabled
+            if same_passes and options.opt_level == context.opt_level and options.config == context.config:
+                return options
+        options = ContextOptions(context.opt_level, required, disabled, dict(context.config))
         self._contexts[id(context)] = (context, options)
         return options
 

@@ -150,7 +150,7 @@ def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModul
     )  # fmt: skip
     event = Event(
         str(data["name"]), modules[_index(data["before"])], modules[_index(data["after"])], context=options,
-        text=str(data["text"]), kind=str(data["kind"]), opt_level=int(data["opt_level"]), reason=str(data["reason"]),
+        written=str(data["text"]), kind=str(data["kind"]), opt_level=int(data["opt_level"]), reason=str(data["reason"]),
         seconds=float(data["seconds"]), log=[str(line) for line in data["log"]],
         peak_bytes=None if data["peak_bytes"] is None else int(data["peak_bytes"]),
         diagnostics=tuple(Diagnostic(str(text)) for text in data["diagnostics"]),
