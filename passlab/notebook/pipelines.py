@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from passlab import instrument
-from passlab.executor.create import bind_params
+from passlab.transform.parameters import bind_params
 from passlab.infer import infer_expr, infer_module
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule

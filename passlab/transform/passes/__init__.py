@@ -29,6 +29,8 @@ PASSES: dict[str, str] = {
     "FuseOps": "fuse_ops:FuseOps",
     "InferType": "infer_type:InferType",
     "Inline": "inline:Inline",
+    "LowerTE": "lower_te:LowerTE",
+    "ManifestAlloc": "manifest_alloc:ManifestAlloc",
     "PrintIR": "print_ir:PrintIR",
     "RemoveUnusedFunctions": "remove_unused_functions:RemoveUnusedFunctions",
     "SimplifyExpr": "simplify_expr:SimplifyExpr",
