@@ -13,7 +13,6 @@ from passlab.infer import diagnose
 from passlab.infer.draft import Draft
 from passlab.infer.relations import Instance, OperatorRelation, RefusedError
 from passlab.infer.solver import MismatchError, brief
-from passlab.infer.unify import unify
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Var
 from passlab.ir.op import Op
@@ -130,11 +129,7 @@ class Calls:
     def _assumed(self, node: Call, callee: Type) -> FuncType | None:
         """Let a callee of unknown type be a function of the types of these arguments."""
         solver = self.solver
-        params: list[Type] = []
-        for arg in node.args:
-            param = solver.fresh()  # a later call with another argument may weaken it
-            unify(solver, param, self.of(arg), keep_right=True)
-            params.append(param)
+        params = [solver.fresh_as(solver.head(self.of(arg))) for arg in node.args]  # a later call may weaken them
         fn = FuncType(params, solver.fresh())
         try:
             solver.bind(callee, fn)

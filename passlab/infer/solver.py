@@ -67,6 +67,12 @@ class Solver:
         self.used = True
         return IncompleteType()
 
+    def fresh_as(self, ty: Type) -> IncompleteType:
+        """Return a new unknown that is bound to `ty` already, and may be weakened later."""
+        made = self.fresh()
+        self.links[made] = ty
+        return made
+
     def is_open(self, ty: Type) -> bool:
         """Whether `ty` contains an unknown, bound or free. Costs what was not asked before."""
         if type(ty) is TensorType:

@@ -133,8 +133,15 @@ def _clause_with(clause: Clause, new: Callable[[Expr], Expr]) -> Clause:
 
 
 def _all(values: tuple[Expr, ...], new: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
-    made = [new(v) for v in values]
-    return values if all(a is b for a, b in zip(values, made, strict=True)) else tuple(made)
+    made = tuple(map(new, values))
+    return values if made == values else made  # expressions are compared by identity, so this is one loop in C
+
+
+def _rebuild_let(n: Let, new: Callable[[Expr], Expr]) -> Expr:
+    var, value, body = new(n.var), new(n.value), new(n.body)
+    if var is n.var and value is n.value and body is n.body:
+        return n
+    return Let(var, value, body, n.span)  # type: ignore[arg-type]
 
 
 def _rebuild_call(n: Call, new: Callable[[Expr], Expr]) -> Expr:
@@ -154,7 +161,7 @@ REBUILD: dict[type, Callable[[Any, Callable[[Expr], Expr]], Expr]] = {
     Call: _rebuild_call,
     Tuple: lambda n, new: n.with_fields(fields=_all(n.fields, new)),
     TupleGetItem: lambda n, new: n.with_fields(tuple_value=new(n.tuple_value)),
-    Let: lambda n, new: n.with_fields(var=new(n.var), value=new(n.value), body=new(n.body)),
+    Let: _rebuild_let,
     Function: lambda n, new: n.with_fields(params=_all(n.params, new), body=new(n.body)),
     If: lambda n, new: n.with_fields(
         cond=new(n.cond), true_branch=new(n.true_branch), false_branch=new(n.false_branch)
