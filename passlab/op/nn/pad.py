@@ -58,13 +58,18 @@ def _padded(name: str, data: TensorType, widths: Sequence[Sequence[int]], longes
     return TensorType(tuple(shape), data.dtype)
 
 
+def padded_type(name: str, data: TensorType, widths: Sequence[Sequence[int]], mode: str) -> Type:
+    """Return the type of `data` with a border, by `nn.pad`'s modes. Raises `RelationError` for bad widths."""
+    return _padded(name, data, widths, 1 if mode == "reflect" else None)
+
+
 def _pad_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     data, value = tensor(types, 0, "data"), tensor(types, 1, "pad_val")
     if value is not None and math.prod(d if isinstance(d, int) else 1 for d in value.shape) != 1:
         raise RelationError(Diagnostic("nn.pad: pad_val must be a single number", found=str(value)), 1)
     if data is None:
         return None
-    return _padded("nn.pad", data, attrs.pad_width, {"constant": None, "edge": None, "reflect": 1}[attrs.pad_mode])
+    return padded_type("nn.pad", data, attrs.pad_width, attrs.pad_mode)
 
 
 _NARROW = {np.dtype("int64"): np.dtype("int32"), np.dtype("float64"): np.dtype("float32")}
@@ -77,8 +82,10 @@ def number(value: Any) -> Constant:
 
 
 def pad_face(data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constant") -> Any:
-    """Return `data` with a border of `pad_value` (a number or an expression)."""
+    """Return `data` with a border of `pad_value` (a number or an expression); `pad_width` may be an expression."""
     value = pad_value if isinstance(pad_value, Expr) else number(pad_value)
+    if isinstance(pad_width, Expr):
+        return make_call(Op.get("dyn.nn.pad"), (data, pad_width, value), {"pad_width": (), "pad_mode": pad_mode})
     return make_call(Op.get("nn.pad"), (data, value), {"pad_width": pad_width, "pad_mode": pad_mode})
 
 
@@ -93,14 +100,17 @@ def bordered(data: Any, widths: Sequence[Sequence[int]], value: Any, out: Any = 
     return made
 
 
+PadAttrs = attrs(
+    "PadAttrs",
+    pairs("pad_width", doc="for each dimension the width before and after"),
+    text("pad_mode", "constant", "what the border holds", choices=("constant", "edge", "reflect")),
+)
+
+
 @operator(
     "nn.pad",
     ("data", "pad_val"),
-    attrs=attrs(
-        "PadAttrs",
-        pairs("pad_width", doc="for each dimension the width before and after"),
-        text("pad_mode", "constant", "what the border holds", choices=("constant", "edge", "reflect")),
-    ),
+    attrs=PadAttrs,
     relation=_pad_type,
     pattern=OpPattern.INJECTIVE,
     level=2,
@@ -110,10 +120,16 @@ def bordered(data: Any, widths: Sequence[Sequence[int]], value: Any, out: Any = 
 )
 def pad(attrs: Any, data: Any, pad_val: Any, *, out: Any = None) -> Any:
     """Put a border around a tensor: a constant, its edge, or its reflection. Negative widths cut off."""
-    if attrs.pad_mode == "constant":
-        return bordered(data, attrs.pad_width, np.asarray(pad_val).reshape(()), out)
-    made = np.pad(data, attrs.pad_width, mode=attrs.pad_mode)
-    return given(made, out)
+    return with_border(data, attrs.pad_width, pad_val, attrs.pad_mode, out)
+
+
+def with_border(data: Any, widths: Sequence[Sequence[int]], value: Any, mode: str, out: Any) -> Any:
+    """Return `data` with a border made by `nn.pad`'s modes; negative widths cut off."""
+    if mode == "constant":
+        return bordered(data, widths, np.asarray(value).reshape(()), out)
+    cut = data[tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(data.shape, widths, strict=True))]
+    border: Any = [(max(a, 0), max(b, 0)) for a, b in widths]
+    return given(np.pad(cut, border, mode="reflect" if mode == "reflect" else "edge"), out)
 
 
 def given(made: Any, out: Any) -> Any:

@@ -96,8 +96,6 @@ def _from_batch_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     shape: list[Dim] = list(data.shape)
     count = math.prod(attrs.block_shape)
     if isinstance(shape[0], int):
-        if shape[0] % count:
-            refuse(f"nn.batch_to_space_nd: a batch of {shape[0]} cannot be put together in blocks of {count}", 0)
         shape[0] //= count
     for i, (block, pair) in enumerate(zip(attrs.block_shape, attrs.crops, strict=True), 1):
         dim = shape[i]
@@ -137,7 +135,8 @@ def batch_to_space_nd(attrs: Any, data: Any, *, out: Any = None) -> Any:
     blocks = attrs.block_shape
     rank = len(blocks)
     batch = data.shape[0] // math.prod(blocks)
-    parts = data.reshape(*blocks, batch, *data.shape[1:])
+    whole = data[: batch * math.prod(blocks)]  # Relay leaves out samples that fill no block
+    parts = whole.reshape(*blocks, batch, *data.shape[1:])
     order = [axis for i in range(rank) for axis in (rank + 1 + i, i)]
     sizes = [n * b for n, b in zip(data.shape[1:], blocks, strict=False)]
     made = parts.transpose(rank, *order, *range(2 * rank + 1, parts.ndim)).reshape(
@@ -152,12 +151,7 @@ _SubPixel = attrs(
     "SubPixelAttrs",
     integer("block_size", 1, "size of a block along height and width"),
     text("layout", "NCHW", "layout of data and result"),
-    text(
-        "mode",
-        "DCR",
-        "order of the depth: place in block before channel (DCR), or after (CDR)",
-        choices=("DCR", "CDR", "CRD"),
-    ),
+    text("mode", "DCR", "order of the depth: place in block before channel (DCR), or after (anything else)"),
 )
 
 
@@ -185,7 +179,7 @@ def _to_depth_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
 
 def space_to_depth_face(data: Any, block_size: int, layout: str = "NCHW") -> Any:
     """Return `data` with blocks of pixels moved into the channels."""
-    return make_call(Op.get("nn.space_to_depth"), (data,), {"block_size": block_size, "layout": layout})
+    return make_call(Op.get("nn.space_to_depth"), (data,), {"block_size": block_size, "layout": layout, "mode": ""})
 
 
 @operator(
@@ -213,8 +207,6 @@ def _from_depth_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     block, way = _check_block_size("nn.depth_to_space", attrs), conversion(attrs.layout, "NCHW", "layout")
     batch, channels, *size = forward_shape(way, data.shape, "data", 0)
     if isinstance(channels, int):
-        if channels % (block * block):
-            refuse(f"nn.depth_to_space: {channels} channels cannot be spread over blocks of {block} by {block}", 0)
         channels //= block * block
     size = [dim * block if isinstance(dim, int) else dim for dim in size]
     return TensorType(way.backward_shape((batch, channels, *size)), data.dtype)
@@ -241,6 +233,7 @@ def depth_to_space(attrs: Any, data: Any, *, out: Any = None) -> Any:
     way, b = conversion(attrs.layout, "NCHW", "layout"), attrs.block_size
     n, c, h, w = (x := way.forward(data)).shape
     c //= b * b
+    x = x[:, : c * b * b]  # Relay leaves out channels that fill no block
     if attrs.mode == "DCR":
         parts = x.reshape(n, b, b, c, h, w).transpose(0, 3, 4, 1, 5, 2)
     else:
