@@ -112,7 +112,7 @@ def _at(data: Array, index: Sequence[Array]) -> Array:
     batch = np.arange(data.shape[0]).reshape([-1] + [1] * (index[0].ndim - 1))
     places: tuple[Any, ...] = (batch, slice(None), *safe)
     picked = np.moveaxis(data[places], -1, 1)  # the index axes come first
-    return np.where(inside[:, None], picked, data.dtype.type(0))
+    return np.asarray(np.where(inside[:, None], picked, data.dtype.type(0)))
 
 
 def _taps(place: Array, size: int, attrs: Any) -> list[tuple[Array, Array]]:
