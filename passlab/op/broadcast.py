@@ -182,12 +182,10 @@ power = binary(
 )  # fmt: skip
 maximum = binary(
     "maximum", binary_kernel(np.maximum), "The larger element of each pair; NaN when one is NaN.", level=4,
-    warns=False,
     gradient=_choose("greater_equal"),
 )  # fmt: skip
 minimum = binary(
     "minimum", binary_kernel(np.minimum), "The smaller element of each pair; NaN when one is NaN.", level=4,
-    warns=False,
     gradient=_choose("less_equal"),
 )  # fmt: skip
 

@@ -358,7 +358,7 @@ isfinite = _test("isfinite", np.isfinite, True, "Whether each element is neither
 def _logical_not_kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
     if data.dtype.kind == "b":
         return as_array(np.logical_not(data, out=out))
-    made = np.logical_not(data).astype(data.dtype)
+    made = as_array(np.logical_not(data)).astype(data.dtype)
     return made if out is None else deliver(made, out)
 
 

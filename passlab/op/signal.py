@@ -14,7 +14,7 @@ from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op.declare import TupleWrapper, call, operator
 from passlab.op.dtypes import Array, is_float_name
 from passlab.op.fields import attrs, boolean, integer
-from passlab.op.relations import refuse, same_dtype, tensor
+from passlab.op.relations import join_dim, refuse, same_dtype, tensor
 
 
 # ---------------------------------------------------------------- stft
@@ -87,7 +87,8 @@ def _dft_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     same_dtype(real, imaginary)
     if not is_float_name(real.dtype) or not real.shape:
         refuse("dft needs floating-point data of at least one dimension", 0, found=real)
-    if real.shape != imaginary.shape:
+    pairs = zip(real.shape, imaginary.shape, strict=False)
+    if len(real.shape) != len(imaginary.shape) or any(join_dim(a, b) is None for a, b in pairs):
         refuse("real and imaginary parts must have one shape", 1, expected=real, found=imaginary)
     return TupleType([real, imaginary])
 

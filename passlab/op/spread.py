@@ -150,7 +150,7 @@ def _collapse_to_shape(attrs: Any, data: Array, shape: Array) -> Type:
 @operator(
     "collapse_sum_to", ("data", "shape"), relation=_collapse_to_type, pattern=OpPattern.COMM_REDUCE, level=4,
     out=False, warns=True,
-    shape_function=_collapse_to_shape, face=_collapse_to_face, example="collapse_sum_to(%x, %shape)",
+    shape_function=_collapse_to_shape, face=_collapse_to_face, example="collapse_sum_to(%x, %row)",
 )  # fmt: skip
 def collapse_sum_to(attrs: Any, data: Array, shape: Array) -> Array:
     """Sum `data` down to `shape`, which broadcasts to its shape."""

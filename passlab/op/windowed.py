@@ -64,7 +64,7 @@ def _trilu_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     data, k = tensor(types, 0, "data"), tensor(types, 1, "k")
     if data is not None and len(data.shape) < 2:
         refuse("trilu needs at least two dimensions", 0, found=data)
-    if k is not None and ("int" not in k.dtype or k.shape not in ((), (1,))):
+    if k is not None and ("int" not in k.dtype or k.shape not in ((), (1,), (ANY,))):
         refuse("k must be an integer scalar", 1, found=k)
     return data
 
