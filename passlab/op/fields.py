@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from passlab.errors import DiagnosticError
 from passlab.ir.attrs import REQUIRED, Attrs, Field, as_value, attrs_class
 from passlab.ir.expr import Expr
 from passlab.ir.types import Any as AnyDim
@@ -101,7 +102,13 @@ def dtype(name: str, default: Any = REQUIRED, doc: str = "") -> Field:
     """A dtype by name. The default "" stands for Relay's "void": the operator picks its own."""
 
     def convert(value: Any) -> str:
-        return "" if value in ("", "void", None) else dtype_name(value)
+        if value is None or (isinstance(value, str) and value in ("", "void")):
+            return ""
+        try:
+            return dtype_name(value)
+        except DiagnosticError as error:
+            finding = error.diagnostics[0]
+            raise ValueError(f"{finding.message}; {finding.hint}" if finding.hint else finding.message) from None
 
     return Field(name, convert, default, doc, "dtype")
 

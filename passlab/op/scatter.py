@@ -16,6 +16,7 @@ from passlab.op.dtypes import Array, filled_array
 from passlab.op.fields import attrs, boolean, dims, integer, number, text
 from passlab.op.gather import axis_grid, checked_indices, index_tensor
 from passlab.op.relations import join_dim, normal_axis, refuse, same_dtype, tensor
+from passlab.op.slice import as_index
 
 REDUCTIONS = ("update", "add", "mul", "mean", "min", "max")
 
@@ -72,11 +73,22 @@ def _scatter_elements_face(data: Any, indices: Any, updates: Any, axis: int = 0,
     return call("scatter_elements", data, indices, updates, axis=axis, reduction=reduction)
 
 
+def _among_all(picked: Expr, indices: Expr, updates: Expr) -> Expr:
+    """Return the gradient of the updates that have an index with zeros for the others, which have none."""
+    used, given = indices.checked_type, updates.checked_type
+    assert isinstance(used, TensorType)
+    assert isinstance(given, TensorType)
+    if used.shape == given.shape:
+        return picked
+    bounds = [as_index(values) for values in ([0] * len(used.shape), used.concrete_shape, [1] * len(used.shape))]
+    return call("strided_set", call("zeros_like", updates), picked, *bounds)
+
+
 def _scatter_elements_grad(orig: Call, grad: Expr) -> list[Expr]:
     _, indices, updates = orig.args
     assert orig.attrs is not None
     axis, how = orig.attrs["axis"], orig.attrs["reduction"]
-    picked = call("gather", grad, indices, axis=axis)
+    picked = _among_all(call("gather", grad, indices, axis=axis), indices, updates)
     if how == "add":
         return [grad, call("zeros_like", indices), picked]
     if how != "update":
