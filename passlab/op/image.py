@@ -13,7 +13,7 @@ from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpPattern, Reporter
-from passlab.ir.types import ANY, TensorType, Type
+from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, boolean, dims, dtype, integer, integers, number, numbers, text
 from passlab.op.nn import sampling
@@ -24,7 +24,7 @@ from passlab.op.nn.layouts import DATA_LAYOUTS, conversion, forward_shape, layou
 from passlab.op.nn.pooling import lowest
 from passlab.op.nn.resample import COORDINATES, METHODS, ROUNDINGS, Scheme, mix, resample
 from passlab.op.nn.windows import check_lengths, check_positive, full_padding, per_axis, split_padding, window_size
-from passlab.op.relations import refuse, tensor
+from passlab.op.relations import join_dim, refuse, tensor
 
 
 # ---------------------------------------------------------------- resize
@@ -55,11 +55,20 @@ def _resize_type(rank: int, types: Sequence[Type], attrs: Any, reporter: Reporte
         refuse(f"image.resize{rank}d needs a size")
     check_lengths(rank, size=attrs.size)
     shape = list(data.shape)
+    if attrs.roi is not None and len(attrs.roi) != 2 * rank:
+        refuse(f"image.resize{rank}d: roi is all starts, then all ends", expected=2 * rank, found=list(attrs.roi))
     for axis, size in zip(layout_axes(attrs.layout, shape, rank, f"image.resize{rank}d"), attrs.size, strict=True):
-        if isinstance(size, int) and size < 1:
-            refuse(f"image.resize{rank}d: the size must be positive", found=list(attrs.size))
+        check_resize(f"image.resize{rank}d", shape[axis], size)
         shape[axis] = size
     return TensorType(tuple(shape), attrs.out_dtype or data.dtype)
+
+
+def check_resize(name: str, length: Dim, size: Dim) -> None:
+    """Raise `RelationError` unless an axis of `length` elements can be resized to `size`."""
+    if isinstance(size, int) and size < 1:
+        refuse(f"{name}: the size must be positive", found=size)
+    if length == 0:
+        refuse(f"{name}: an image without pixels cannot be resized", 0)
 
 
 def scheme_of(attrs: Any) -> Scheme:
@@ -363,6 +372,10 @@ def _grid_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
         refuse(
             "image.grid_sample: a place of the grid is one number for each spatial axis", 1, expected=rank, found=grid
         )
+    if join_dim(data.shape[0], grid.shape[0]) is None:
+        refuse("image.grid_sample: data and grid have different batch sizes", 1, expected=data.shape[0], found=grid)
+    if 0 in data.shape[2:]:
+        refuse("image.grid_sample: an image without pixels cannot be sampled", 0, found=data)
     if attrs.method == "bicubic" and rank == 3:
         refuse("image.grid_sample: bicubic samples are taken from images of two axes")
     return TensorType((*data.shape[:2], *grid.shape[2:]), data.dtype)

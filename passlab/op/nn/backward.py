@@ -20,8 +20,8 @@ from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtyp
 from passlab.op.nn.conv import check_window, conv_attrs
 from passlab.op.nn.convolve import pad_spatial
 from passlab.op.nn.pool import Plan, pool_attrs, pool_relation
-from passlab.op.nn.windows import full_padding, per_axis, split_padding
-from passlab.op.relations import refuse, tensor
+from passlab.op.nn.windows import full_padding, per_axis, split_padding, window_size
+from passlab.op.relations import join_dim, refuse, same_dtype, tensor
 
 
 # ---------------------------------------------------------------- pooling
@@ -31,8 +31,12 @@ def _pool_grad_type(name: str, types: Sequence[Type], attrs: Any, reporter: Repo
     if data is None:
         return None
     made = pool_relation(2, name)([data], attrs, reporter)
-    if grad is not None and isinstance(made, TensorType) and len(grad.shape) != len(made.shape):
+    if grad is None or not isinstance(made, TensorType):
+        return data
+    same_rank = len(grad.shape) == len(made.shape)
+    if not same_rank or any(join_dim(a, b) is None for a, b in zip(grad.shape, made.shape, strict=True)):
         refuse(f"{name}: the gradient is not like the pooled data", 0, expected=made, found=grad)
+    same_dtype(data, grad, 0)
     return data
 
 
@@ -141,13 +145,33 @@ def _backward_weight_type(types: Sequence[Type], attrs: Any, reporter: Reporter)
     for i, ty in enumerate((grad, data)):
         if len(ty.shape) != 4:
             refuse("nn.conv2d_backward_weight takes images", i, expected="four dimensions", found=ty)
-    inputs = data.shape[attrs.data_layout.index("C")]
-    outputs = attrs.channels or grad.shape[attrs.data_layout.index("C")]
-    if isinstance(inputs, int) and inputs % attrs.groups:
-        refuse(f"nn.conv2d_backward_weight: {inputs} channels cannot be divided into {attrs.groups} groups", 1)
+    for layout, axes in ((attrs.data_layout, "NCHW"), (attrs.kernel_layout, "OIHW")):
+        if sorted(layout) != sorted(axes):
+            refuse("nn.conv2d_backward_weight takes whole layouts", expected=f"the axes of {axes}", found=layout)
+    inputs, outputs = (ty.shape[attrs.data_layout.index("C")] for ty in (data, grad))
+    for i, count in ((1, inputs), (0, outputs)):
+        if isinstance(count, int) and count % attrs.groups:
+            refuse(f"nn.conv2d_backward_weight: {count} channels cannot be divided into {attrs.groups} groups", i)
+    if attrs.channels is not None and join_dim(attrs.channels, outputs) is None:
+        refuse("nn.conv2d_backward_weight: channels are those of the gradient", 0, expected=attrs.channels, found=grad)
+    _check_windows(grad, data, attrs)
     parts = {"O": outputs, "I": inputs // attrs.groups if isinstance(inputs, int) else inputs}
     parts |= {"H": attrs.kernel_size[0], "W": attrs.kernel_size[1]}
     return TensorType(tuple(parts[a] for a in attrs.kernel_layout), attrs.out_dtype or data.dtype)
+
+
+def _check_windows(grad: TensorType, data: TensorType, attrs: Any) -> None:
+    """Raise `RelationError` unless the gradient has the size of the convolution's result, or as many samples."""
+    before, after = split_padding(attrs.padding, 2)
+    for i, letter in enumerate("HW"):
+        axis = attrs.data_layout.index(letter)
+        window = (attrs.kernel_size[i], attrs.strides[i], before[i], after[i], attrs.dilation[i])
+        size = window_size(data.shape[axis], *window, axis=i)
+        if join_dim(size, grad.shape[axis]) is None:
+            refuse("nn.conv2d_backward_weight: the gradient is not like the result", 0, expected=size, found=grad)
+    batch = attrs.data_layout.index("N")
+    if join_dim(grad.shape[batch], data.shape[batch]) is None:
+        refuse("nn.conv2d_backward_weight: different batch sizes", 1, expected=grad.shape[batch], found=data)
 
 
 def conv2d_backward_weight_face(

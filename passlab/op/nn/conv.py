@@ -83,9 +83,8 @@ def conv_relation(rank: int, name: str) -> Relation:
 def check_window(attrs: Any, rank: int) -> None:
     """Raise `RelationError` for window attributes of wrong length or sign."""
     check_lengths(rank, strides=attrs.strides, dilation=attrs.dilation, kernel_size=attrs.kernel_size)
-    check_positive(
-        strides=attrs.strides, dilation=attrs.dilation, kernel_size=attrs.kernel_size, groups=(attrs.groups,)
-    )
+    check_positive(strides=attrs.strides, dilation=attrs.dilation, kernel_size=attrs.kernel_size)
+    check_positive(groups=(attrs.groups,), channels=None if attrs.channels is None else (attrs.channels,))
 
 
 def _weight_shape(data: Shape, attrs: Any, name: str) -> Shape | None:

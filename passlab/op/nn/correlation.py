@@ -12,6 +12,7 @@ from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, boolean, integer, integers, text
 from passlab.op.nn.activation import finish
+from passlab.op.nn.pooling import divided, sum_dtype
 from passlab.op.nn.windows import split_padding
 from passlab.op.relations import join_dim, refuse, same_dtype, tensor
 
@@ -104,7 +105,7 @@ def correlation(attrs: Any, data1: Any, data2: Any, *, out: Any = None) -> Any:
 
     radius = far // attrs.stride2
     shifts = [i * attrs.stride2 for i in range(-radius, radius + 1)]
-    work = data1.dtype if data1.dtype.itemsize >= 4 else np.dtype("float32")
+    work = sum_dtype(data1.dtype)
     made = np.zeros((a.shape[0], len(shifts) ** 2, height, width), work)
     for channel, (dy, dx) in enumerate((y, x) for y in shifts for x in shifts):
         for ky in range(kernel):
@@ -112,5 +113,5 @@ def correlation(attrs: Any, data1: Any, data2: Any, *, out: Any = None) -> Any:
                 first, second = window(a, far + ky, far + kx), window(b, far + dy + ky, far + dx + kx)
                 each = first * second if attrs.is_multiply else np.abs(first - second)
                 made[:, channel] += each.sum(axis=1, dtype=work)
-    made /= made.dtype.type(kernel * kernel * max(1, a.shape[1]))
-    return finish(made, data1.dtype, out)
+    count = kernel * kernel * max(1, a.shape[1])
+    return finish(divided(made, count, data1.dtype), data1.dtype, out)

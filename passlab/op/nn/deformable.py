@@ -15,7 +15,7 @@ from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtyp
 from passlab.op.nn.conv import check_weight, check_window
 from passlab.op.nn.layouts import conversion, forward_shape
 from passlab.op.nn.sampling import linear
-from passlab.op.nn.windows import full_padding, per_axis, split_padding, window_size
+from passlab.op.nn.windows import check_positive, full_padding, per_axis, split_padding, window_size
 from passlab.op.relations import join_dim, refuse, tensor
 
 NAME = "nn.deformable_conv2d"
@@ -26,6 +26,7 @@ def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     if data is None:
         return None
     check_window(attrs, 2)
+    check_positive(deformable_groups=(attrs.deformable_groups,))
     into, kernel_way = (
         conversion(attrs.data_layout, "NCHW", "data_layout"),
         conversion(attrs.kernel_layout, "OIHW", "kernel_layout"),
@@ -163,7 +164,7 @@ def deformable_conv2d(attrs: Any, data: Any, offset: Any, weight: Any, *, out: A
     taps = kernel[0] * kernel[1]
     before, _ = split_padding(attrs.padding, 2)
     moved = moved.reshape(len(x), attrs.deformable_groups, taps, 2, *size)
-    matrix = w.reshape(groups, w.shape[0] // groups, -1)
+    matrix = w.reshape(groups, w.shape[0] // groups, w.shape[1] * taps)
     made = np.empty((len(x), groups, w.shape[0] // groups, size[0] * size[1]), work)
     for i in range(len(x)):
         columns = _columns(x[i], moved[i], kernel, attrs, before)

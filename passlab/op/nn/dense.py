@@ -12,7 +12,7 @@ from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, dtype, integer
 from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import matmul, result_dtype
-from passlab.op.nn.matmul import check_inner
+from passlab.op.nn.matmul import check_inner, check_units
 from passlab.op.relations import tensor
 
 
@@ -23,6 +23,7 @@ def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     if not data.shape:
         raise RelationError(Diagnostic("data must have at least one dimension", found=str(data)), 0)
     units = attrs.units
+    check_units("nn.dense", units)
     if weight is None:
         if units is None:
             return None

@@ -8,7 +8,7 @@ from typing import Any
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, Type
 from passlab.op.declare import operator
-from passlab.op.image import RESIZE, resize
+from passlab.op.image import RESIZE, check_resize, resize
 from passlab.op.nn.layouts import layout_axes
 from passlab.op.nn.pad import PadAttrs, padded_type, with_border
 from passlab.op.nn.upsampling import UpSampling3DAttrs, UpSamplingAttrs, scaled_shape, upsample
@@ -18,6 +18,7 @@ from passlab.op.relations import refuse, tensor
 # ---------------------------------------------------------------- dyn.nn.pad
 def _pad_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     data, width = tensor(types, 0, "data"), tensor(types, 1, "pad_width")
+    check_number(types, 2, "dyn.nn.pad: pad_val")
     if data is None or width is None:
         return None
     if len(width.shape) != 2 or width.shape[1] not in (2, ANY) or width.shape[0] not in (len(data.shape), ANY):
@@ -52,10 +53,19 @@ def _upsampling_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     data = tensor(types, 0, "data")
     if data is None:
         return None
+    for i in range(1, len(types)):
+        check_number(types, i, "dyn.nn.upsampling: a scale")
     shape: list[Any] = list(data.shape)
     for axis in layout_axes(attrs.layout, shape, len(types) - 1, "dyn.nn.upsampling"):
         shape[axis] = ANY
     return TensorType(tuple(shape), data.dtype)
+
+
+def check_number(types: Sequence[Type], index: int, name: str) -> None:
+    """Raise `RelationError` when an input that is known is not a single number."""
+    ty = tensor(types, index, name)
+    if ty is not None and any(dim not in (1, ANY) for dim in ty.shape):
+        refuse(f"{name} must be a single number", index, found=ty)
 
 
 def _scales(scales: Sequence[Any]) -> tuple[float, ...]:
@@ -104,6 +114,9 @@ def _resize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     data = tensor(types, 0, "data")
     if data is None:
         return None
+    size = tensor(types, 1, "size")
+    if size is not None and (len(size.shape) != 1 or size.shape[0] not in (2, ANY) or "int" not in size.dtype):
+        refuse("dyn.image.resize2d: size must be two integers", 1, found=size)
     shape: list[Any] = list(data.shape)
     for axis in layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d"):
         shape[axis] = ANY
@@ -112,10 +125,8 @@ def _resize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
 
 def _resize_shape(attrs: Any, data: Any, size: Any, roi: Any) -> Type:
     shape = list(data.shape)
-    sizes = size.tolist()
-    if len(sizes) != 2 or min(sizes) < 1:
-        refuse("dyn.image.resize2d: size must be two positive numbers", 1, found=sizes)
-    for axis, wanted in zip(layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d"), sizes, strict=True):
+    for axis, wanted in zip(layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d"), size.tolist(), strict=True):
+        check_resize("dyn.image.resize2d", shape[axis], wanted)
         shape[axis] = int(wanted)
     return TensorType(tuple(shape), attrs.out_dtype or data.dtype.name)
 

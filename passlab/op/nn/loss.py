@@ -13,6 +13,7 @@ from passlab.ir.types import TensorType, Type
 from passlab.op.declare import call, make_call, operator
 from passlab.op.fields import attrs, integer, text
 from passlab.op.nn.activation import finish
+from passlab.op.nn.arithmetic import in_float
 from passlab.op.relations import refuse, same_dtype, tensor
 
 
@@ -53,8 +54,8 @@ def _per_sample(grad: Expr, x: Expr) -> Expr:
 
 
 def _mean_product(a: Any, b: Any, out: Any) -> Any:
-    total = np.multiply(a, b).sum(dtype=np.float32 if a.dtype.itemsize < 4 else a.dtype)
-    return finish(np.asarray(-total / total.dtype.type(len(a)), total.dtype), a.dtype, out)
+    total = np.multiply(a, b).sum(dtype=a.dtype)
+    return finish(np.asarray(-total / a.dtype.type(len(a)), a.dtype), a.dtype, out)
 
 
 @operator(
@@ -67,6 +68,7 @@ def _mean_product(a: Any, b: Any, out: Any) -> Any:
     gradient=_entropy_grad,
     example="nn.cross_entropy(%p, %y)",
 )
+@in_float
 def cross_entropy(attrs: Any, x: Any, y: Any, *, out: Any = None) -> Any:
     """The mean over the batch of -sum(y * log(x)): predicted probabilities `x` against the wanted ones `y`."""
     return _mean_product(np.log(x), y, out)
@@ -82,6 +84,7 @@ def cross_entropy(attrs: Any, x: Any, y: Any, *, out: Any = None) -> Any:
     gradient=_entropy_logits_grad,
     example="nn.cross_entropy_with_logits(%logp, %y)",
 )
+@in_float
 def cross_entropy_with_logits(attrs: Any, x: Any, y: Any, *, out: Any = None) -> Any:
     """The mean over the batch of -sum(y * x): logarithms of probabilities `x` against the wanted probabilities `y`."""
     return _mean_product(x, y, out)

@@ -13,7 +13,7 @@ from passlab.op.fields import attrs, boolean, dtype, integer
 from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import matmul as multiply
 from passlab.op.nn.arithmetic import result_dtype
-from passlab.op.relations import broadcast_dim, tensor
+from passlab.op.relations import broadcast_dim, refuse, tensor
 
 
 def check_inner(name: str, a: TensorType, b: TensorType, inner: Dim, other: Dim) -> None:
@@ -29,10 +29,17 @@ def check_inner(name: str, a: TensorType, b: TensorType, inner: Dim, other: Dim)
         )
 
 
+def check_units(name: str, units: int | None) -> None:
+    """Raise `RelationError` when the number of columns of a result is negative."""
+    if units is not None and units < 0:
+        refuse(f"{name}: units must not be negative", found=units)
+
+
 def _matmul_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     a, b = tensor(types, 0, "tensor_a"), tensor(types, 1, "tensor_b")
     if a is None:
         return None
+    check_units("nn.matmul", attrs.units)
     if not a.shape or (attrs.transpose_a and len(a.shape) < 2):
         raise RelationError(Diagnostic("nn.matmul: tensor_a has too few dimensions", found=str(a)), 0)
     shape = list(a.shape)

@@ -13,10 +13,11 @@ import numpy as np
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TupleType, Type
-from passlab.op.declare import TupleWrapper, make_call, operator
+from passlab.op.declare import TupleWrapper, deliver, make_call, operator
 from passlab.op.fields import attrs, boolean, integer, integers, number
 from passlab.op.nn import gradients
 from passlab.op.nn.activation import along, channel_vector, check_vectors, finish
+from passlab.op.nn.arithmetic import in_float
 from passlab.op.relations import identity, normal_axis, tensor
 
 
@@ -69,6 +70,7 @@ def batch_norm_face(
     gradient=gradients.batch_norm,
     example="nn.batch_norm(%x, %gamma, %beta, %mean, %var)",
 )
+@in_float
 def batch_norm(
     attrs: Any, data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, *, out: Any = None
 ) -> Any:
@@ -84,13 +86,13 @@ def batch_norm(
     np.add(made, along(shift, attrs.axis, data.ndim), out=made)
     if out is None:
         return made, moving_mean.copy(), moving_var.copy()
-    np.copyto(out[1], moving_mean)
-    np.copyto(out[2], moving_var)
-    return out
+    return deliver((made, moving_mean, moving_var), out)
 
 
 def _centred(data: Any, axes: tuple[int, ...], epsilon: float) -> Any:
     """Return data less its mean, over its standard deviation, along `axes`."""
+    if not data.size:
+        return data.copy()
     mean = data.mean(axis=axes, keepdims=True, dtype=data.dtype)
     centred = data - mean
     variance = np.square(centred).mean(axis=axes, keepdims=True, dtype=data.dtype)
@@ -117,6 +119,7 @@ def _affine(made: Any, attrs: Any, gamma: Any, beta: Any, out: Any) -> Any:
     gradient=gradients.layer_norm,
     example="nn.layer_norm(%x, %gamma, %beta)",
 )
+@in_float
 def layer_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
     """Normalise along `axis` with the data's own mean and variance (Ba et al., 2016)."""
     return _affine(_centred(data, (attrs.axis,), attrs.epsilon), attrs, gamma, beta, out)
@@ -141,6 +144,7 @@ def _instance_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -
     gradient=gradients.instance_norm,
     example="nn.instance_norm(%x, %gamma, %beta)",
 )
+@in_float
 def instance_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
     """Normalise each channel of each sample with its own mean and variance (Ulyanov et al., 2016)."""
     axes = tuple(i for i in range(1, data.ndim) if i != attrs.axis % data.ndim)
@@ -168,6 +172,7 @@ def _group_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     warns=True,
     example="nn.group_norm(%x, %gamma, %beta, num_groups=2)",
 )
+@in_float
 def group_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
     """Normalise each group of channels, and the axes after them, of each sample (Wu and He, 2018)."""
     axis, shape = attrs.axis % data.ndim, data.shape
@@ -204,6 +209,7 @@ def l2_normalize_face(data: Any, eps: float, axis: Any = None) -> Any:
     face=l2_normalize_face,
     example="nn.l2_normalize(%x, eps=0.001f, axis=[1])",
 )
+@in_float
 def l2_normalize(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """X / sqrt(max(sum(x * x), eps)) along `axis`."""
     total = np.square(data).sum(axis=attrs.axis or None, keepdims=True, dtype=data.dtype)
@@ -226,6 +232,7 @@ def l2_normalize(attrs: Any, data: Any, *, out: Any = None) -> Any:
     warns=True,
     example="nn.lrn(%x, size=5)",
 )
+@in_float
 def lrn(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Local response normalisation: x / (bias + alpha / size * (sum of squares of `size` neighbours)) ** beta.
 

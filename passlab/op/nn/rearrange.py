@@ -264,7 +264,7 @@ def dilate_face(data: Any, strides: Any, dilation_value: float = 0.0) -> Any:
 
 @operator(
     "nn.dilate",
-    ("data",),
+    ("x",),
     attrs=attrs(
         "DilateAttrs",
         integers("strides", doc="distance of the elements in the result, for each dimension"),

@@ -286,6 +286,8 @@ def _regular_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
         return None
     boxes, scores = found
     classes = scores.shape[2]
+    if min(attrs.max_detections, attrs.num_classes) < 0:
+        refuse("vision.regular_non_max_suppression: counts must not be negative")
     if isinstance(classes, int) and classes < attrs.num_classes:
         refuse(
             "vision.regular_non_max_suppression: scores have too few classes",

@@ -29,6 +29,8 @@ def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
             refuse(f"{NAME}: input {i} must have {rank} dimensions", i, found=ty)
     if info.shape[1] not in (3, ANY):
         refuse(f"{NAME}: im_info is height, width and scale of each image", 2, expected="(batch, 3)", found=info)
+    if attrs.rpn_post_nms_top_n < 0 or attrs.feature_stride < 1 or min((*attrs.scales, *attrs.ratios), default=1) <= 0:
+        refuse(f"{NAME}: counts, strides, scales and ratios must be positive")
     anchors = len(attrs.scales) * len(attrs.ratios)
     for i, (ty, times) in enumerate(((scores, 2), (moves, 4))):
         if isinstance(ty.shape[1], int) and ty.shape[1] != times * anchors:
