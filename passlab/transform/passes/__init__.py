@@ -36,6 +36,7 @@ PASSES: dict[str, str] = {
     "ToANormalForm": "to_a_normal_form:ToANormalForm",
     "ToBasicBlockNormalForm": "to_basic_block_normal_form:ToBasicBlockNormalForm",
     "ToGraphNormalForm": "to_graph_normal_form:ToGraphNormalForm",
+    "ToMixedPrecision": "to_mixed_precision:ToMixedPrecision",
 }
 
 ALIASES: dict[str, str] = {
