@@ -21,6 +21,7 @@ PASSES: dict[str, str] = {
     "EliminateCommonSubexpr": "eliminate_common_subexpr:EliminateCommonSubexpr",
     "EtaExpand": "eta_expand:EtaExpand",
     "FastMath": "fast_math:FastMath",
+    "FirstOrderGradient": "first_order_gradient:FirstOrderGradient",
     "FlattenAtrousConv": "flatten_atrous_conv:FlattenAtrousConv",
     "FoldConstant": "fold_constant:FoldConstant",
     "FoldExplicitPadding": "fold_explicit_padding:FoldExplicitPadding",
@@ -38,6 +39,7 @@ PASSES: dict[str, str] = {
     "ToANormalForm": "to_a_normal_form:ToANormalForm",
     "ToBasicBlockNormalForm": "to_basic_block_normal_form:ToBasicBlockNormalForm",
     "ToGraphNormalForm": "to_graph_normal_form:ToGraphNormalForm",
+    "ToMixedPrecision": "to_mixed_precision:ToMixedPrecision",
 }
 
 ALIASES: dict[str, str] = {
