@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from passlab.instrument.base import PassInstrument
@@ -31,8 +30,7 @@ _RECORDING = ("passlab.lab.recording", "Recording")  # stands above instruments,
 _KINDS: tuple[tuple[type, str], ...] = ((Sequential, "sequential"), (ModulePass, "module"), (FunctionPass, "function"))
 
 
-@cache
-def _kind(cls: type) -> str:
+def _kind(cls: Any) -> str:
     return next((kind for base, kind in _KINDS if issubclass(cls, base)), "pass")
 
 
