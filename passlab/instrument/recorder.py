@@ -58,6 +58,14 @@ class Recorder(PassInstrument):
         """What was recorded so far as a `lab.Recording`, with everything that can be asked of it."""
         return late(*_RECORDING)(self.roots, self.input)
 
+    def frame(self) -> Any:
+        """Return what was recorded as a pandas data frame, a row for each pass."""
+        return self.recording.frame()
+
+    def text(self) -> str:
+        """Return what was recorded as text without times."""
+        return str(self.recording.text())
+
     # ------------------------------------------------------------ hooks
     def enter_pass_ctx(self) -> None:
         logging.getLogger("passlab").addHandler(self._handler)
@@ -86,7 +94,7 @@ class Recorder(PassInstrument):
         event = self._add(run, run.module)
         event.status, event.reason = "skipped", reason
 
-    def _rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr], None] | None:
+    def _rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr, str], None] | None:
         known = self._open.get(run)
         return known.rewrites.note if known is not None and self._rewrites else None
 

@@ -25,11 +25,12 @@ _BLAMED: tuple[type, ...] = (Call, Constant, Function, If, Let, Match, Tuple)
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """How a node came to be: the pass, the node it took the place of (or None), and whether it was only rebuilt."""
+    """How a node came to be: the pass, the node it took the place of (or None), only rebuilt or not, by which rule."""
 
     event: Event
     old: Expr | None
     rebuilt: bool = False
+    rule: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +40,11 @@ class Chapter:
     event: Event | None
     node: Expr
     rebuilt: bool = False
+    rule: str = ""
 
     def __str__(self) -> str:
         since = "input" if self.event is None else f"{self.event.id} {self.event.name}"
+        since += f" [{self.rule}]" if self.rule else ""
         place = f" at {self.node.span}" if self.event is None and self.node.span is not None else ""
         return f"{since}: {node_name(self.node)}{place}{' (rebuilt)' if self.rebuilt else ''}"
 
@@ -103,7 +106,7 @@ class Provenance:
     def _pairs(self, event: Event) -> None:
         """Enter the rewrites of one pass: the new nodes, and those made along with them."""
         here: set[Expr] = set()
-        for old, new in event.rewrites:
+        for number, (old, new) in enumerate(event.rewrites):
             if new is old:
                 continue
             self.became[old] = (event, new)
@@ -115,7 +118,7 @@ class Provenance:
             for node in made:
                 self.origins[node] = self._along(event, node, old)
             self._place(made)
-            self.origins[new] = Origin(event, old, rebuilt)
+            self.origins[new] = Origin(event, old, rebuilt, event.rewrites.rule(number))
 
     def _along(self, event: Event, node: Expr, old: Expr | None) -> Origin:
         """Return the origin of a node that was made in the place of `old`, or along with what was.
@@ -197,8 +200,8 @@ class Provenance:
         seen: set[Expr] = set()
         while at is not None and at not in seen:
             seen.add(at)
+            back.append(self._chapter(at))
             origin = self.origins.get(at)
-            back.append(Chapter(origin.event if origin else None, at, origin.rebuilt if origin else False))
             at = origin.old if origin else None
         back.reverse()
         forth: list[Chapter] = []
@@ -206,10 +209,14 @@ class Provenance:
         while at in self.became and self.became[at][1] not in seen:
             event, at = self.became[at]
             seen.add(at)
-            origin = self.origins.get(at)
-            forth.append(Chapter(event, at, origin is not None and origin.rebuilt and origin.event is event))
+            made = self._chapter(at)
+            forth.append(made if made.event is event else Chapter(event, at))  # else an older node took the place
         last = forth[-1].node if forth else node
         return Biography((*back, *forth), len(back) - 1, self._is_alive(last))
+
+    def _chapter(self, node: Expr) -> Chapter:
+        origin = self.origins.get(node)
+        return Chapter(None, node) if origin is None else Chapter(origin.event, node, origin.rebuilt, origin.rule)
 
     def _is_alive(self, node: Expr) -> bool:
         return any(node in set(post_order(function)) for function in self._last.functions.values())

@@ -177,3 +177,13 @@ def test_what_a_required_pass_made_is_its_own_work():
         unregister_pass(need.info.name)
     found = calls(rec.last)
     assert (made_by(rec, found["exp"]), made_by(rec, found["log"])) == ("Need", "B")
+
+
+def test_rules_with_names_are_told():
+    source = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2), float32]) { exp(cast(%x, dtype="float32")) }
+"""
+    rec = record(passlab.parse(source), "SimplifyExpr")
+    (rule,) = rec["SimplifyExpr"].rewrites.rules
+    assert rec["SimplifyExpr"].rewrites.rules == {rule: 1}
+    assert f"{rule} x1" in list(rec.frame()["rules"])
