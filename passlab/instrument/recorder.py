@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from passlab.instrument.base import PassInstrument
@@ -31,8 +30,7 @@ _RECORDING = ("passlab.lab.recording", "Recording")  # stands above instruments,
 _KINDS: tuple[tuple[type, str], ...] = ((Sequential, "sequential"), (ModulePass, "module"), (FunctionPass, "function"))
 
 
-@cache
-def _kind(cls: type) -> str:
+def _kind(cls: Any) -> str:
     return next((kind for base, kind in _KINDS if issubclass(cls, base)), "pass")
 
 
@@ -59,6 +57,14 @@ class Recorder(PassInstrument):
     def recording(self) -> Any:
         """What was recorded so far as a `lab.Recording`, with everything that can be asked of it."""
         return late(*_RECORDING)(self.roots, self.input)
+
+    def frame(self) -> Any:
+        """Return what was recorded as a pandas data frame, a row for each pass."""
+        return self.recording.frame()
+
+    def text(self) -> str:
+        """Return what was recorded as text without times."""
+        return str(self.recording.text())
 
     # ------------------------------------------------------------ hooks
     def enter_pass_ctx(self) -> None:
@@ -88,7 +94,7 @@ class Recorder(PassInstrument):
         event = self._add(run, run.module)
         event.status, event.reason = "skipped", reason
 
-    def _rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr], None] | None:
+    def _rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr, str], None] | None:
         known = self._open.get(run)
         return known.rewrites.note if known is not None and self._rewrites else None
 

@@ -179,13 +179,13 @@ def rebuild(expr: Expr, new: Callable[[Expr], Expr]) -> Expr:
 
 
 Rule = Callable[[Expr, Expr], Expr]
-Observer = Callable[[Expr, Expr], None]
+Observer = Callable[[Expr, Expr, str], None]
 _observer: ContextVar[Observer | None] = ContextVar("passlab_rewrite_observer", default=None)
 
 
 @contextmanager
 def observed(observer: Observer | None) -> Iterator[None]:
-    """Within the block, tell `observer(old, new)` of every node that any rewrite replaces."""
+    """Within the block, tell `observer(old, new, rule)` of every node replaced; `rule` is "" for those without a name."""
     token = _observer.set(observer)
     try:
         yield
@@ -193,11 +193,11 @@ def observed(observer: Observer | None) -> Iterator[None]:
         _observer.reset(token)
 
 
-def note_rewrite(old: Expr, new: Expr) -> None:
+def note_rewrite(old: Expr, new: Expr, rule: str = "") -> None:
     """Tell the observer, if any, that a pass put `new` in the place of `old`: for passes that build by themselves."""
     observer = _observer.get()
     if observer is not None:
-        observer(old, new)
+        observer(old, new, rule)
 
 
 def rewrite(
@@ -250,7 +250,7 @@ def rewrite(
         if post is not pre:
             changed[pre] = post
             if observer is not None:
-                observer(pre, post)
+                observer(pre, post, "")
     return changed.get(root, root)
 
 

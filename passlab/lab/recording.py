@@ -306,7 +306,7 @@ def change(event: Event) -> str:
 
 _COLUMNS = (
     "id", "depth", "pass", "kind", "role", "opt_level", "status", "reason", "changed", "milliseconds", "peak_bytes",
-    "rewrites", "functions", "nodes", "operators", "error",
+    "rewrites", "rules", "functions", "nodes", "operators", "error",
 )  # fmt: skip
 
 
@@ -314,9 +314,13 @@ def _row(event: Event) -> tuple[Any, ...]:
     error = "" if event.error is None else f"{_kind(event.error)}: {event.error}"
     return (
         event.id, event.depth, event.text or event.name, event.kind, event.role, event.opt_level, event.status,
-        event.reason, event.changed, event.seconds * 1000, event.peak_bytes, len(event.rewrites), len(event.after),
-        count_module(event.after)[0], change(event), error,
+        event.reason, event.changed, event.seconds * 1000, event.peak_bytes, len(event.rewrites), _rules(event),
+        len(event.after), count_module(event.after)[0], change(event), error,
     )  # fmt: skip
+
+
+def _rules(event: Event) -> str:
+    return ", ".join(f"{name} x{count}" for name, count in event.rewrites.rules.items())
 
 
 def _calls(mod: IRModule, op: str) -> int:

@@ -45,7 +45,10 @@ def remove_lets(
     get = changed.get
 
     def new(node: Expr) -> Expr:
-        return get(node, node)
+        done = get(node, node)
+        while type(done) is Var and done in changed:  # the alias of a variable whose own let went later
+            done = changed[node] = changed[done]
+        return done
 
     for pre in order:
         kind = type(pre)
@@ -74,7 +77,7 @@ def remove_lets(
             removed[let] = chosen
             if chosen is Fate.INLINE:
                 changed[let.var] = Let(let.var, post, let.var, let.span) if let.var in recursive else post
-    return changed.get(root, root)
+    return new(root)
 
 
 def _rebuild_let(let: Let, new: Callable[[Expr], Expr]) -> Expr:

@@ -192,6 +192,7 @@ class RuleSet:
         """
         types, purity = NodeTypes(), LocalPurity()
         final: dict[Expr, Expr] = {}
+        used: dict[Expr, str] = {}  # the rule that replaced a node
         left = 1000
         stack: list[tuple[Expr, Expr | None]] = [(root, None)]  # (node, what it became; itself once its parts are done)
 
@@ -214,11 +215,12 @@ class RuleSet:
             if became is not node:  # a rule made something, and that is settled now
                 final[node] = settled = final[became]
                 set_span(settled, node.span)
-                note_rewrite(node, settled)
+                note_rewrite(node, settled, used[node])
                 continue
             post = rebuild(node, new)
-            made = self._once(post, types, purity) if left > 0 and type(post) is Call else None
-            if made is not None:
+            found = self._once(post, types, purity) if left > 0 and type(post) is Call else None
+            if found is not None:
+                made, used[node] = found
                 left -= 1
                 stack += [(node, made), (made, None)]
                 continue
@@ -227,11 +229,11 @@ class RuleSet:
                 note_rewrite(node, post)
         return final[root]
 
-    def _once(self, call: Call, types: NodeTypes, purity: LocalPurity) -> Expr | None:
-        """Return what the first rule that fits makes of a call, or None."""
+    def _once(self, call: Call, types: NodeTypes, purity: LocalPurity) -> tuple[Expr, str] | None:
+        """Return what the first rule that fits makes of a call, and the name of the rule, or None."""
         if type(call.op) is Op:
             for rule in self._by_op.get(call.op.name, ()):
                 made = rule.apply(call, types, purity)
                 if made is not None and made is not call:
-                    return made
+                    return made, rule.name
         return None

@@ -9,7 +9,7 @@ from passlab.ir.op import Op
 from passlab.ir.walk import post_order, rewrite
 from passlab.lab.provenance import makers
 from passlab.lab.recording import record
-from passlab.transform import function_pass, module_pass
+from passlab.transform import function_pass, module_pass, register_pass, unregister_pass
 from tests.transform.programs import chain, idle, make, replacing, sum_with_constant
 
 TO_LOG = replacing("exp", "log", name="ToLog")
@@ -145,3 +145,45 @@ def test_a_pass_that_replaces_a_function_wholly():
     new = function_pass(lambda f, m, ctx: Function(f.params, make("cos", *f.params)), opt_level=0, name="Whole")
     rec = record(chain("exp"), [new])
     assert made_by(rec, calls(rec.last)["cos"]) == "Whole"
+
+
+NET = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2), float32]) { let %y = exp(%x); tanh(add(%y, %y)) }
+"""
+
+
+def test_passes_that_build_by_themselves_are_followed_by_the_places_of_nodes_in_the_source():
+    rec = record(passlab.parse(NET), "ToANormalForm, DeadCodeElimination")
+    assert {name: made_by(rec, node) for name, node in calls(rec.last).items()} == dict.fromkeys(
+        ["exp", "add", "tanh"], "input"
+    )
+    assert "ToANormalForm" in rec.blame().column("made by")[-2]
+
+
+def test_an_operator_moved_into_a_fused_function_is_still_that_of_the_input():
+    rec = record(passlab.parse(NET), "ToGraphNormalForm, FuseOps(fuse_opt_level=2)")
+    nodes = list(post_order(rec.last["main"]))
+    operators_of = {n.op.name: made_by(rec, n) for n in nodes if isinstance(n, Call) and isinstance(n.op, Op)}
+    assert operators_of == dict.fromkeys(["exp", "add", "tanh"], "input")
+    fused = [n for n in nodes if isinstance(n, Function) and n.is_primitive]
+    assert {made_by(rec, n) for n in fused} == {"FuseOps"}
+
+
+def test_what_a_required_pass_made_is_its_own_work():
+    need = register_pass(replacing("abs", "exp", name="Need"))
+    try:
+        rec = record(chain("abs", "tanh"), [idle("A"), replacing("tanh", "log", name="B", required=["Need"])])
+    finally:
+        unregister_pass(need.info.name)
+    found = calls(rec.last)
+    assert (made_by(rec, found["exp"]), made_by(rec, found["log"])) == ("Need", "B")
+
+
+def test_rules_with_names_are_told():
+    source = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2), float32]) { exp(cast(%x, dtype="float32")) }
+"""
+    rec = record(passlab.parse(source), "SimplifyExpr")
+    (rule,) = rec["SimplifyExpr"].rewrites.rules
+    assert rec["SimplifyExpr"].rewrites.rules == {rule: 1}
+    assert f"{rule} x1" in list(rec.frame()["rules"])
