@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlab.errors import AttrsError, Diagnostic, ParseError, did_you_mean
+from passlab.errors import Diagnostic, DiagnosticError, ParseError, did_you_mean
 from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import Op, find_op
@@ -149,11 +149,11 @@ class AttrParser(TypeParser):
     def _record(self, declared: type[Attrs], values: dict[str, Any], places: dict[str, Span], place: Span) -> Attrs:
         try:
             return declared(**values)
-        except AttrsError as error:
+        except DiagnosticError as error:
             raise self._located(declared, error, values, places, place) from None
 
     def _located(
-        self, declared: type[Attrs], error: AttrsError, values: dict[str, Any], places: dict[str, Span], place: Span
+        self, declared: type[Attrs], error: DiagnosticError, values: dict[str, Any], places: dict[str, Span], place: Span
     ) -> ParseError:
         """Return the complaint of a record class with the place of the attribute it is about."""
         fields = {f.name: f for f in declared.schema}
@@ -164,6 +164,6 @@ class AttrParser(TypeParser):
                 return ParseError(Diagnostic(f"{declared.type_key} has no attribute `{key}`", places[key], hint=hint))
             try:
                 fields[key].convert(value)
-            except (TypeError, ValueError, OverflowError, AttrsError):
+            except (TypeError, ValueError, OverflowError, DiagnosticError):
                 return ParseError(Diagnostic(finding.message, places[key], finding.expected, finding.found, hint=finding.hint))
         return ParseError(Diagnostic(finding.message, place, finding.expected, finding.found, hint=finding.hint))

@@ -7,6 +7,7 @@ through generators that `cursor.drive` runs. Operands bind as in Relay: projecti
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from passlab.ir.adt import Clause, Constructor
@@ -26,6 +27,7 @@ _OPERATORS = {
     "<": (8, "less"), "<=": (8, "less_equal"), ">": (8, "greater"), ">=": (8, "greater_equal"),
     "==": (7, "equal"), "!=": (7, "not_equal"),
 }  # fmt: skip
+_INDEX = re.compile(r"-?\d{1,9}\Z", re.ASCII)
 _STATEMENTS = frozenset(("let", "def", "else", "type", "extern", "free_var", "_"))
 _ENDS = frozenset((";", ",", ")", "}", "]", "", "{", "=>", "#"))
 
@@ -48,7 +50,7 @@ class ExprParser(PatternParser):
         None, with nothing read, for anything else. What stands behind the operand is the caller's business.
         """
         i, texts = self.i, self.texts
-        token, after = texts[i], texts[i + 1] if i + 1 < len(texts) else ""
+        token, after = texts[i], texts[i + 1]
         if after == "(":
             return self._simple_call(i)
         if token in self._primaries:
@@ -58,11 +60,11 @@ class ExprParser(PatternParser):
             return None
         if after == ".":
             index = texts[i + 2]
-            if not index.isdigit() or texts[i + 3] not in _ENDS:
+            if not _INDEX.match(index) or texts[i + 3] not in _ENDS:
                 return None
             self.i = i + 3
             end = self.starts[i + 2] + len(index)
-            return TupleGetItem(node, int(index), Span(self.source, self.starts[i], end)) if len(index) < 10 else None
+            return TupleGetItem(node, int(index), Span(self.source, self.starts[i], end))
         self.i = i + 1
         return node
 
@@ -287,7 +289,7 @@ class ExprParser(PatternParser):
         start = self.starts[first]
         end = self.starts[self.i + 1]
         for part in self.texts[self.i + 1].split("."):
-            if not part.lstrip("-").isdigit() or len(part) > 10:
+            if not _INDEX.match(part):
                 self.i += 1
                 self.unexpected("the number of a tuple element")
             end += len(part)
