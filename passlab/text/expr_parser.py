@@ -73,7 +73,7 @@ class ExprParser(PatternParser):
         token = texts[i]
         op = env.get(token) or self._callees.get(token)
         if op is None:
-            if token in self._primaries or token == "(":
+            if token in self._primaries or token in ("(", "True", "False"):
                 return None
             op = self.atom(i) if token[0] in "%@" else self.callee(i)[0]
             if op is None or texts[i + 1] != "(":
@@ -123,7 +123,7 @@ class ExprParser(PatternParser):
         self.i = j
         values, places = self.attrs_until(")")
         attrs = self.make_attrs(op, values, places, self.token_span(first))
-        if attrs is not None and self.i == end + 1 and not any(isinstance(v, Expr) for v in values.values()):
+        if attrs is not None and self.i == end + 1 and not any(t[:1] in ("%", "@") or t.startswith("meta[") for t in key[1:]):
             self._records[key] = attrs
         return self.i - 1, attrs
 
