@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlab.errors import AttrsError, Diagnostic, ParseError, did_you_mean
+from passlab.errors import Diagnostic, DiagnosticError, ParseError, did_you_mean
 from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.expr import Expr
-from passlab.ir.op import Op, find_op
+from passlab.ir.op import Op
 from passlab.ir.span import Span
 from passlab.ir.types import ANY
-from passlab.text.literals import LiteralError, read_number, read_string
+from passlab.text.literals import LiteralError, read_integer, read_number, read_string
 from passlab.text.records import record_class
 from passlab.text.type_parser import TypeParser
 
@@ -30,9 +30,9 @@ class AttrParser(TypeParser):
         """The expression that one token stands for, or None."""
         raise NotImplementedError
 
-    def operator(self, index: int) -> Expr | None:
-        """The operator that one token names, or None."""
-        return find_op(self.texts[index]) if self.texts[index][:1].isalpha() else None
+    def named(self, index: int) -> tuple[Expr | None, int]:
+        """The operator or constructor named by tokens from `index` on, and the index behind them; None for no name."""
+        raise NotImplementedError
 
     def attr_key(self) -> str:
         """Step over the name of an attribute and its `=`."""
@@ -115,15 +115,16 @@ class AttrParser(TypeParser):
         bare = token.lstrip("-")
         if bare[:1].isdigit() or bare[:3] in ("inf", "nan"):
             return self._number_value(token)
-        node = self.atom(index) if token[:1] in "%@" and len(token) > 1 else self.operator(index)
+        sigil = token[:1] in ("%", "@") and len(token) > 1
+        node, end = (self.atom(index), index + 1) if sigil else self.named(index)
         if node is None:
             self.unexpected("an attribute value")
-        self.i += 1
+        self.i = end
         return node
 
     def _number_value(self, token: str) -> int | float:
         try:
-            value = read_number(token)[0]
+            value = read_integer(token) if token.lstrip("-").isdecimal() else read_number(token)[0]
         except LiteralError as error:
             self.error(str(error), hint=error.hint)
         self.i += 1
@@ -149,11 +150,11 @@ class AttrParser(TypeParser):
     def _record(self, declared: type[Attrs], values: dict[str, Any], places: dict[str, Span], place: Span) -> Attrs:
         try:
             return declared(**values)
-        except AttrsError as error:
+        except DiagnosticError as error:
             raise self._located(declared, error, values, places, place) from None
 
     def _located(
-        self, declared: type[Attrs], error: AttrsError, values: dict[str, Any], places: dict[str, Span], place: Span
+        self, declared: type[Attrs], error: DiagnosticError, values: dict[str, Any], places: dict[str, Span], place: Span
     ) -> ParseError:
         """Return the complaint of a record class with the place of the attribute it is about."""
         fields = {f.name: f for f in declared.schema}
@@ -164,6 +165,6 @@ class AttrParser(TypeParser):
                 return ParseError(Diagnostic(f"{declared.type_key} has no attribute `{key}`", places[key], hint=hint))
             try:
                 fields[key].convert(value)
-            except (TypeError, ValueError, OverflowError, AttrsError):
+            except (TypeError, ValueError, OverflowError, DiagnosticError):
                 return ParseError(Diagnostic(finding.message, places[key], finding.expected, finding.found, hint=finding.hint))
         return ParseError(Diagnostic(finding.message, place, finding.expected, finding.found, hint=finding.hint))

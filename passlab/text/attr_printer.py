@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
+from passlab.ir.adt import Constructor
 from passlab.ir.attrs import REQUIRED, Attrs, DictAttrs, same_values
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op
@@ -68,6 +69,8 @@ class AttrPrinter:
             return "?"
         if isinstance(value, SizeVar):
             return self.meta.reference("tir.SizeVar", value)
+        if isinstance(value, Constructor):
+            return f"ctor{quote(value.name_hint)}"
         if isinstance(value, Expr) and out is not None and type(value) is not Constant:
             return self.reference(value, out, indent)
         return self._odd_value(value)

@@ -7,6 +7,7 @@ through generators that `cursor.drive` runs. Operands bind as in Relay: projecti
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from passlab.ir.adt import Clause, Constructor
@@ -26,6 +27,8 @@ _OPERATORS = {
     "<": (8, "less"), "<=": (8, "less_equal"), ">": (8, "greater"), ">=": (8, "greater_equal"),
     "==": (7, "equal"), "!=": (7, "not_equal"),
 }  # fmt: skip
+_INDEX = re.compile(r"-?\d{1,9}\Z", re.ASCII)
+_STATEMENTS = frozenset(("let", "def", "else", "type", "extern", "free_var", "_"))
 _ENDS = frozenset((";", ",", ")", "}", "]", "", "{", "=>", "#"))
 
 
@@ -47,7 +50,7 @@ class ExprParser(PatternParser):
         None, with nothing read, for anything else. What stands behind the operand is the caller's business.
         """
         i, texts = self.i, self.texts
-        token, after = texts[i], texts[i + 1] if i + 1 < len(texts) else ""
+        token, after = texts[i], texts[i + 1]
         if after == "(":
             return self._simple_call(i)
         if token in self._primaries:
@@ -57,11 +60,11 @@ class ExprParser(PatternParser):
             return None
         if after == ".":
             index = texts[i + 2]
-            if not index.isdigit() or texts[i + 3] not in _ENDS:
+            if not _INDEX.match(index) or texts[i + 3] not in _ENDS:
                 return None
             self.i = i + 3
             end = self.starts[i + 2] + len(index)
-            return TupleGetItem(node, int(index), Span(self.source, self.starts[i], end)) if len(index) < 10 else None
+            return TupleGetItem(node, int(index), Span(self.source, self.starts[i], end))
         self.i = i + 1
         return node
 
@@ -70,7 +73,7 @@ class ExprParser(PatternParser):
         token = texts[i]
         op = env.get(token) or self._callees.get(token)
         if op is None:
-            if token in self._primaries or token == "(":
+            if token in self._primaries or token in ("(", "True", "False"):
                 return None
             op = self.atom(i) if token[0] in "%@" else self.callee(i)[0]
             if op is None or texts[i + 1] != "(":
@@ -120,7 +123,7 @@ class ExprParser(PatternParser):
         self.i = j
         values, places = self.attrs_until(")")
         attrs = self.make_attrs(op, values, places, self.token_span(first))
-        if attrs is not None and self.i == end + 1 and not any(isinstance(v, Expr) for v in values.values()):
+        if attrs is not None and self.i == end + 1 and not any(t[:1] in ("%", "@") or t.startswith("meta[") for t in key[1:]):
             self._records[key] = attrs
         return self.i - 1, attrs
 
@@ -148,7 +151,7 @@ class ExprParser(PatternParser):
             first = self.i
             token = self.texts[first]
             if token == "let":
-                pending.append((yield self._let()))
+                pending.append(self._flat_let(first) or (yield self._let()))
             elif token[:1] == "%" and self.texts[first + 1] == "=" and (pending or not value):
                 yield self._graph_binding(token)
             elif token == "free_var":
@@ -184,6 +187,22 @@ class ExprParser(PatternParser):
             found = yield self.body(value=True)
         self.expect(";")
         return found
+
+    def _flat_let(self, first: int) -> tuple[Var, Expr, int] | None:
+        """Parse `let %x: T = value;` made of atoms. None, with nothing read, for any other."""
+        self.i = first + 1
+        token = self.texts[self.i]
+        var = self.flat_binder()
+        if var is not None and self.texts[self.i] == "=" and token not in self.env and token not in self.free:
+            self.i += 1
+            self.bind(token, var)  # a printed name is bound once: the value cannot mean another variable
+            value = self.simple()
+            if value is not None and self.texts[self.i] == ";":
+                self.i += 1
+                return var, value, first
+            self.unbind(len(self._undo) - 1)
+        self.i = first
+        return None
 
     def _let(self) -> Parse:
         first = self.i
@@ -253,7 +272,8 @@ class ExprParser(PatternParser):
 
     def _operand(self) -> Parse:
         first = self.i
-        node = yield self._primary()
+        parse = self._primaries.get(self.texts[first])
+        node = (yield parse()) if parse is not None else self._atomic()
         while True:
             token = self.texts[self.i]
             if token == "(":
@@ -265,35 +285,33 @@ class ExprParser(PatternParser):
         return node
 
     def _projection(self, node: Expr, first: int) -> Expr:
-        self.i += 1
-        index = self.texts[self.i]
-        if not index.replace(".", "").lstrip("-").isdigit() or len(index) > 40:
-            self.unexpected("the number of a tuple element")
-        self.i += 1
-        for part in index.split("."):
-            if not part.lstrip("-").isdigit():
-                self.i -= 1
+        """Parse `.0`, or `.0.1`, which is one number to the lexer."""
+        start = self.starts[first]
+        end = self.starts[self.i + 1]
+        for part in self.texts[self.i + 1].split("."):
+            if not _INDEX.match(part):
+                self.i += 1
                 self.unexpected("the number of a tuple element")
-            node = TupleGetItem(node, int(part), self.span_from(first))
+            end += len(part)
+            node = TupleGetItem(node, int(part), Span(self.source, start, end))
+            end += 1
+        self.i += 2
         return node
 
-    def _primary(self) -> Parse:
+    def _atomic(self) -> Expr:
+        """Parse an atom, an operator, or a constructor; one that takes nothing is called."""
         first = self.i
         token = self.texts[first]
-        parse = self._primaries.get(token)
-        if parse is not None:
-            return (yield parse())
         node = self.atom(first)
         if node is not None:
             self.i += 1
             return node
         if token.startswith("meta["):
             self.error(f"`{token}` is not an expression", found=type(self.meta(first)).__name__)
-        node, end = self.callee(first)
-        if node is None or token in ("let", "def", "else", "type", "extern", "free_var", "_"):
-            hint = "write `negative(...)`: there is no unary minus" if token == "-" else None
-            if hint:
-                self.error(f"expected an expression found `{token}`", hint=hint)
+        if token == "-":
+            self.error("expected an expression found `-`", hint="there is no unary minus: write `negative(...)`")
+        node, end = self.callee(first) if token not in _STATEMENTS else (None, first)
+        if node is None:
             self.unexpected("an expression")
         self.i = end
         if isinstance(node, Constructor) and not node.inputs and token != "ctor" and self.texts[end] != "(":

@@ -159,7 +159,7 @@ class Layout(AttrPrinter):
         kind = type(node)
         if kind in _ATOMS:
             if kind is Constructor and not node.inputs:  # type: ignore[attr-defined]
-                return self.mark("constructor", node, f"ctor{quote(node.name_hint)}")  # type: ignore[attr-defined]
+                piece = self.mark("constructor", node, f"ctor{quote(node.name_hint)}")  # type: ignore[attr-defined]
             self.ref[node] = piece  # type: ignore[assignment]
             return piece + self.info(node)  # type: ignore[operator]
         if node in self.shared:
@@ -235,7 +235,9 @@ class Layout(AttrPrinter):
         known = ref.get(node)
         if known is not None:
             return known
-        if type(node) is not Call or node in self.shared or node.op not in ref or self.deep_attrs(node):
+        if type(node) is not Call or node in self.shared or self.deep_attrs(node):
+            return None
+        if node.op not in ref and type(node.op) is not Constructor:
             return None
         for arg in node.args:
             if arg not in ref:
@@ -261,7 +263,10 @@ class Layout(AttrPrinter):
         if kind is Call:
             return self._call(node, out, indent)
         if kind is TupleGetItem:
-            return f"{self.reference(node.tuple_value, out, indent)}.{node.index}"
+            value = self.reference(node.tuple_value, out, indent)
+            if type(node.tuple_value) is Constant:  # `1f.0` would be one malformed number
+                value = f"({value})"
+            return f"{value}.{node.index}"
         fields = ", ".join([self.reference(f, out, indent) for f in node.fields])
         return f"({fields},)" if len(node.fields) == 1 else f"({fields})"
 
@@ -274,11 +279,12 @@ class Layout(AttrPrinter):
         op, attrs = node.op, node.attrs
         if attrs is not None:
             args += self.call_attrs(node, out, indent)
-        callee = ref.get(op)
-        if callee is None:
-            callee = self._atom(op) if type(op) is Constructor else self.reference(op, out, indent)
-        if type(op) is Constructor and not op.inputs and not args:
-            return callee
+        if type(op) is Constructor:
+            callee = self._atom(op)
+            if not op.inputs and not args:
+                return callee
+        else:
+            callee = ref.get(op) or self.reference(op, out, indent)
         text = f"{callee}({', '.join(args)})"
         return text if self.ink is None else self.ink.mark("call", node, text)
 

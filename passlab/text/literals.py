@@ -73,6 +73,13 @@ def read_number(text: str) -> tuple[int | float, str]:
     return _read_int(text, -int(digits) if negative else int(digits), suffix)
 
 
+def read_integer(text: str) -> int:
+    """Return the value of digits without a suffix, whatever its width: attributes hold integers of any size."""
+    limits.check("numeral_digits", len(text), "this number")
+    digits = text.lstrip("-")
+    return -int(digits) if (len(text) - len(digits)) % 2 else int(digits)
+
+
 def _read_int(text: str, value: int, suffix: str | None) -> tuple[int, str]:
     if suffix is None:
         if -(2**31) <= value < 2**31:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Set
 from typing import Any
 
@@ -15,6 +16,7 @@ from passlab.ir.types import (
 from passlab.text.records import MetaObject, record_class
 
 Node = dict[str, Any]
+TYPE_KEY = re.compile(r"[\w.:-]+\Z", re.ASCII)
 Get = Callable[[int], Any]
 Tensor = Callable[[int], Any]
 
@@ -82,6 +84,8 @@ def _is_node(field: Field | None, text: Any, nodes: list[Node], owned: Set[int])
 def build_record(node: Node, nodes: list[Node], owned: Set[int], get: Get) -> Any:
     """Return an attribute record, or a `MetaObject` for a type that passlab does not have."""
     key = node["type_key"]
+    if not TYPE_KEY.match(key):
+        raise ValueError(f"`{key}` is not the name of a type")
     attrs = node.get("attrs", {})
     record = record_class(key) if key.startswith("relay.attrs.") else None
     if key in _REFERENCES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from passlab.devices import Target, VirtualDevice
@@ -19,6 +20,7 @@ OMITTED = """\
  * can be read again only with `init_meta_table`. */
 """
 _UNCONSTRAINED = MetaObject("VirtualDevice", {"device_type_int": -1, "memory_scope": "", "target": None, "virtual_device_id": -1})
+_ODD = re.compile(r"[^\w.:-]", re.ASCII)
 _NUMBERS = {"VirtualDevice": ("device_type_int", "virtual_device_id"), "TargetKind": ("default_device_type",)}
 
 
@@ -33,6 +35,7 @@ class MetaWriter:
         """Return `meta[key][index]` for an object. Expressions and unknowns count by identity, records by value."""
         known = self._texts.get(value)
         if known is None:
+            key = _ODD.sub("_", key)
             held = self.objects.setdefault(key, [])
             known = self._texts[value] = f"meta[{key}][{len(held)}]"
             held.append(value)

@@ -6,6 +6,7 @@ from typing import Any
 
 from passlab.ir.adt import PatternConstructor, PatternTuple, PatternVar, PatternWildcard
 from passlab.ir.expr import Var
+from passlab.ir.span import Span
 from passlab.ir.types import Type
 from passlab.text.cursor import Parse, sigil_key
 from passlab.text.literals import read_string
@@ -14,6 +15,23 @@ from passlab.text.scopes import Scopes
 
 class PatternParser(Scopes):
     """Parses binders and patterns."""
+
+    def flat_binder(self) -> Var | None:
+        """Parse `%x` or `%x: T` where the type is one token; None for any other binder."""
+        first = self.i
+        token = self.texts[first]
+        if token[:1] != "%" or not token[1:2].isalpha():
+            return None
+        annotation: Type | None = None
+        self.i = first + 1
+        if self.texts[self.i] == ":":
+            self.i += 1
+            annotation = self.flat_type()
+            if annotation is None:
+                self.i = first
+                return None
+        start = self.starts[first]
+        return Var(token[1:], annotation, Span(self.source, start, start + len(token)))
 
     def binder(self, wanted: str) -> Parse:
         """Parse `%x`, then `{virtual_device=...}` and `: Type` where they stand. The variable is not yet in scope."""

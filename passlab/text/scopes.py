@@ -173,6 +173,13 @@ class Scopes(AttrParser):
             self._callees[token] = found
         return found, end
 
+    def named(self, index: int) -> tuple[Expr | None, int]:
+        """As `callee`, with None for a name that stands for nothing."""
+        token = self.texts[index]
+        if self.texts[index + 1][:1] == '"' or token in self.constructors or find_op(token) is not None:
+            return self.callee(index)
+        return None, index
+
     def no_callee(self, name: str, index: int) -> Expr:
         """Raise `ParseError` for a name that is neither operator nor constructor."""
         token, span = self.texts[index], self.token_span(index)

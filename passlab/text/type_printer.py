@@ -27,6 +27,7 @@ class TypePrinter:
         self._taken = {*taken, *_RESERVED}
         self._names: dict[TypeVar, str] = {}
         self._active: dict[str, TypeVar] = {}
+        self._numbers: dict[str, int] = {}  # by hint: the next number to try
         self._ground: dict[Type, str] = {}  # types without type parameters: their text never depends on the scope
 
     # ------------------------------------------------------------ type parameters
@@ -50,10 +51,11 @@ class TypePrinter:
                 self._active[name] = old
 
     def _fresh(self, hint: str) -> str:
-        name, number = hint, 0
+        name, number = hint, self._numbers.get(hint, 1)
         while name in self._active or name in self._taken or is_dtype(name):
-            number += 1
             name = f"{hint}{number}"
+            number += 1
+            self._numbers[hint] = number
         return name
 
     def name(self, var: TypeVar) -> str:
