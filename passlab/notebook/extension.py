@@ -17,7 +17,9 @@ def load(shell: Any) -> None:
     if shell in _loaded:
         return
     before = {
-        (kind, name): _resolved(shell.magics_manager.magics[kind].get(name)) for kind, names in MAGICS.items() for name in names
+        (kind, name): _resolved(shell.magics_manager.magics[kind].get(name))
+        for kind, names in MAGICS.items()
+        for name in names
     }
     # The shell's own %run stays reachable: ours hands everything that is not a program on to it.
     magics = RelayMagics(shell, run_script=before[("line", "run")])
@@ -30,7 +32,7 @@ def load(shell: Any) -> None:
 
 
 def _resolved(magic: Any) -> Any:
-    """Return a magic itself. IPython 9.7 keeps stand-ins that look their magic up by name when called: by then, ours."""
+    """Return a magic itself: IPython may hold a stand-in that looks its magic up, by name, when called: by then, ours."""
     resolve = getattr(magic, "_resolve", None)
     return resolve() if callable(resolve) else magic
 
