@@ -10,7 +10,7 @@ from passlab.ir.types import ANY, TensorType, Type
 from passlab.op.declare import operator
 from passlab.op.image import RESIZE, check_resize, resize
 from passlab.op.nn.layouts import layout_axes
-from passlab.op.nn.pad import PadAttrs, padded_type, with_border
+from passlab.op.nn.pad import PadAttrs, check_number, padded_type, with_border
 from passlab.op.nn.upsampling import UpSampling3DAttrs, UpSamplingAttrs, scaled_shape, upsample
 from passlab.op.relations import refuse, tensor
 
@@ -59,13 +59,6 @@ def _upsampling_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     for axis in layout_axes(attrs.layout, shape, len(types) - 1, "dyn.nn.upsampling"):
         shape[axis] = ANY
     return TensorType(tuple(shape), data.dtype)
-
-
-def check_number(types: Sequence[Type], index: int, name: str) -> None:
-    """Raise `RelationError` when an input that is known is not a single number."""
-    ty = tensor(types, index, name)
-    if ty is not None and any(dim not in (1, ANY) for dim in ty.shape):
-        refuse(f"{name} must be a single number", index, found=ty)
 
 
 def _scales(scales: Sequence[Any]) -> tuple[float, ...]:
