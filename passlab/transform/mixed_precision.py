@@ -53,7 +53,7 @@ class MixedPrecision:
         binders: dict[Expr, list[Let]] = {}
         for node in order:
             if type(node) is Let:
-                binders.setdefault(node.value, []).append(node)
+                binders.setdefault(node.var if type(node.value) is Var else node.value, []).append(node)
         called = {n.op for n in order if type(n) is Call and type(n.op) is Function}
         self._closed = {n for n in order if type(n) is Function and n not in called and n is not function}
         if keep_result:

@@ -6,14 +6,13 @@ after:
     def @main(%x: float32) -> (float32, (float32,)) {
       let %x_0 = %x;
       let %x_1 = zeros_like(%x_0);
-      %0 = exp(%x_0);
-      let %x_2 = %0;
+      let %x_2 = exp(%x_0);
       let %x_3 = zeros_like(%x_2);
-      %1 = (
-        let %x_4 = add(%x_1, multiply(ones_like(%x_2), %0));
+      %0 = (
+        let %x_4 = add(%x_1, multiply(ones_like(%x_2), exp(%x_0)));
         (%x_4,)
       );
-      (%x_2, %1)
+      (%x_2, %0)
     }
 """
 
