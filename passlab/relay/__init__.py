@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from passlab.relay.scope_builder import ScopeBuilder
 
 _ROOMS = (
-    "adt", "analysis", "annotation", "dataflow_pattern", "expr", "expr_functor", "frontend", "image", "memory", "nn",
-    "op", "qnn", "random", "testing", "transform", "ty", "vision", "vm",
+    "adt", "analysis", "annotation", "build_module", "dataflow_pattern", "expr", "expr_functor", "frontend", "image",
+    "memory", "nn", "op", "qnn", "random", "testing", "transform", "ty", "vision", "vm",
 )  # fmt: skip
 _EXPRESSIONS = (
     "Call", "Constant", "Expr", "Function", "GlobalVar", "If", "Let", "Match", "RefCreate", "RefRead", "RefWrite",
