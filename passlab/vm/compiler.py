@@ -32,6 +32,8 @@ LOWER = """
     FuseOps
     ToANormalForm
     InferType
+    LambdaLift
+    InferType
     LowerTE
     InferType
     ManifestAlloc
