@@ -86,7 +86,9 @@ def test_batch_norm(axis, center, scale):
     wide = [v.reshape([-1 if i == axis % 4 else 1 for i in range(4)]) for v in (gamma, beta, mean, var)]
     want = (x - wide[2]) / np.sqrt(wide[3] + 1e-3)
     want = want * (wide[0] if scale else 1) + (wide[1] if center else 0)
-    data, same_mean, same_var = run("nn.batch_norm", x, gamma, beta, mean, var, axis=axis, epsilon=1e-3, center=center, scale=scale)
+    data, same_mean, same_var = run(
+        "nn.batch_norm", x, gamma, beta, mean, var, axis=axis, epsilon=1e-3, center=center, scale=scale
+    )
     close(data, want)
     np.testing.assert_array_equal(same_mean, mean)
     np.testing.assert_array_equal(same_var, var)
@@ -116,7 +118,9 @@ def test_layer_instance_and_group_norm():
 
 def test_normalisations_refuse():
     assert "needs a batch, a channel and a spatial axis" in str(refused("nn.instance_norm", T(2, 3), T(3), T(3)))
-    assert "cannot divide 6 channels into 4 groups" in str(refused("nn.group_norm", T(2, 6, 4), T(6), T(6), num_groups=4))
+    assert "cannot divide 6 channels into 4 groups" in str(
+        refused("nn.group_norm", T(2, 6, 4), T(6), T(6), num_groups=4)
+    )
     assert "outside the rank" in str(refused("nn.layer_norm", T(2, 3), T(3), T(3), axis=2))
     assert "outside the rank" in str(refused("nn.l2_normalize", T(2, 3), eps=1e-3, axis=(2,)))
     assert "size must be positive" in str(refused("nn.lrn", T(2, 3, 4, 4), size=0))
@@ -124,7 +128,10 @@ def test_normalisations_refuse():
 
 def test_l2_normalize_and_lrn():
     x = normal(2, 5, 3, 3)
-    close(run("nn.l2_normalize", x, eps=1e-3, axis=(1,)), x / np.sqrt(np.maximum((x * x).sum(axis=1, keepdims=True), 1e-3)))
+    close(
+        run("nn.l2_normalize", x, eps=1e-3, axis=(1,)),
+        x / np.sqrt(np.maximum((x * x).sum(axis=1, keepdims=True), 1e-3)),
+    )
     close(run("nn.l2_normalize", x, eps=1e-3, axis=()), x / np.sqrt((x * x).sum()))
     want = np.empty_like(x)
     for c in range(5):

@@ -140,7 +140,9 @@ def test_pool_gradients_are_those_of_the_sums(size, strides, padding, dilation, 
 
 
 def test_of_equal_maxima_the_first_one_takes_the_gradient():
-    got = run("nn.max_pool2d_grad", np.ones((1, 1, 1, 1), np.float32), np.ones((1, 1, 2, 2), np.float32), pool_size=(2, 2))
+    got = run(
+        "nn.max_pool2d_grad", np.ones((1, 1, 1, 1), np.float32), np.ones((1, 1, 2, 2), np.float32), pool_size=(2, 2)
+    )
     np.testing.assert_array_equal(got.ravel(), [1, 0, 0, 0])
 
 
@@ -160,8 +162,18 @@ def test_dynamic_sizes_stay_dynamic():
         ("nn.max_pool2d", T(1, 3, 8, 8), {"pool_size": (9, 9)}, "window is larger than spatial axis 0"),
         ("nn.max_pool2d", T(1, 3, 8, 8), {"pool_size": (2, 2), "padding": (1, 1, 1)}, "padding has 3 numbers"),
         ("nn.max_pool2d", T(1, 3, 8, 8), {"pool_size": (2, 2), "padding": (-1, 0)}, "padding must not be negative"),
-        ("nn.avg_pool2d", T(1, 3, 8, 8), {"pool_size": (2, 2), "layout": "NCW"}, "the layout must have the whole axes H, W"),
-        ("nn.avg_pool2d", T(1, 3, 2, 2, 4), {"pool_size": (2, 2), "layout": "NCHW4w"}, "the layout must have the whole axes H, W"),
+        (
+            "nn.avg_pool2d",
+            T(1, 3, 8, 8),
+            {"pool_size": (2, 2), "layout": "NCW"},
+            "the layout must have the whole axes H, W",
+        ),
+        (
+            "nn.avg_pool2d",
+            T(1, 3, 2, 2, 4),
+            {"pool_size": (2, 2), "layout": "NCHW4w"},
+            "the layout must have the whole axes H, W",
+        ),
         ("nn.global_avg_pool2d", T(1, 3, 8), {}, "data has 3 dimensions"),
         ("nn.adaptive_avg_pool2d", T(1, 3, 8, 8), {"output_size": (1, 2, 3)}, "output_size has 3 numbers"),
         ("nn.adaptive_avg_pool2d", T(1, 3, 8, 8), {"output_size": (0,)}, "output_size must be positive"),
@@ -172,7 +184,9 @@ def test_pooling_refuses(name, ty, attrs, says):
 
 
 def test_a_gradient_that_is_not_like_the_result_is_refused():
-    assert "is not like the pooled data" in str(refused("nn.max_pool2d_grad", T(1, 3, 8, 8), T(1, 3, 8, 8), pool_size=(2, 2)))
+    assert "is not like the pooled data" in str(
+        refused("nn.max_pool2d_grad", T(1, 3, 8, 8), T(1, 3, 8, 8), pool_size=(2, 2))
+    )
 
 
 def test_the_faces_spread_numbers_over_the_axes():

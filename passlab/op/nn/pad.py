@@ -120,6 +120,7 @@ PadAttrs = attrs(
     relation=_pad_type,
     pattern=OpPattern.INJECTIVE,
     level=2,
+    warns=True,
     face=pad_face,
     gradient=gradients.pad,
     example="nn.pad(%x, 0f, pad_width=[[0, 0], [1, 1]])",
@@ -169,6 +170,7 @@ def mirror_pad_face(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> Any:
     relation=_mirror_type,
     pattern=OpPattern.INJECTIVE,
     level=2,
+    warns=True,
     face=mirror_pad_face,
     example="nn.mirror_pad(%x, pad_width=[[0, 0], [1, 1]])",
 )
@@ -195,6 +197,7 @@ def _flatten_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     relation=_flatten_type,
     pattern=OpPattern.INJECTIVE,
     level=2,
+    warns=True,
     gradient=gradients.batch_flatten,
     example="nn.batch_flatten(%x)",
 )
