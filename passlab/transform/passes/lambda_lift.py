@@ -79,14 +79,15 @@ class _Lifter:
     def lifted(self, root: Function) -> Function:
         """Return a global function with the literals inside it lifted, the innermost first."""
         top = root.body if root.attrs.get("Closure") else root  # a closure's own literal stays where it is
-        nodes = [n for n in post_order(root, enter=_enter) if isinstance(n, Function) and n is not root and n is not top]
-        literals = {n for n in nodes if not n.is_primitive}
+        inside = (n for n in post_order(root, enter=_enter) if isinstance(n, Function) and not n.is_primitive)
+        literals = {n for n in inside if n is not root and n is not top}
         if not literals:
             return root
         bound = {n.value for n in post_order(root, enter=_enter) if isinstance(n, Let) and n.value in literals}
 
         def rule(pre: Expr, post: Expr) -> Expr:
-            if isinstance(pre, Let) and pre.value in literals and isinstance(post, Let) and isinstance(post.value, Function):
+            if isinstance(post, Let) and isinstance(pre, Let) and pre.value in literals:
+                assert isinstance(post.value, Function)
                 return Let(post.var, self.lift(post.value, post.var), post.body, post.span)
             if pre in literals and pre not in bound and isinstance(post, Function):
                 return self.lift(post, None)
