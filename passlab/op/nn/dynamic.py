@@ -108,8 +108,8 @@ def _resize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     if data is None:
         return None
     size = tensor(types, 1, "size")
-    if size is not None and (len(size.shape) != 1 or size.shape[0] not in (2, ANY) or "int" not in size.dtype):
-        refuse("dyn.image.resize2d: size must be two integers", 1, found=size)
+    if size is not None and (len(size.shape) != 1 or size.shape[0] not in (2, ANY) or size.dtype == "bool"):
+        refuse("dyn.image.resize2d: size must be two numbers", 1, found=size)  # Relay takes floats here, and truncates
     shape: list[Any] = list(data.shape)
     for axis in layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d"):
         shape[axis] = ANY
@@ -118,7 +118,7 @@ def _resize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
 
 def _resize_shape(attrs: Any, data: Any, size: Any, roi: Any) -> Type:
     shape = list(data.shape)
-    for axis, wanted in zip(layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d"), size.tolist(), strict=True):
+    for axis, wanted in zip(layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d"), size.astype("int64").tolist(), strict=True):
         check_resize("dyn.image.resize2d", shape[axis], wanted)
         shape[axis] = int(wanted)
     return TensorType(tuple(shape), attrs.out_dtype or data.dtype.name)
