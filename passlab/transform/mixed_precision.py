@@ -17,11 +17,12 @@ from passlab.ir.expr import (
     Call, Constant, Expr, Function, If, Let, Match, RefCreate, RefWrite, Tuple, TupleGetItem, Var, set_span,
 )  # fmt: skip
 from passlab.ir.op import Op, Precision
-from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.types import TensorType, TupleType, Type, map_type
 from passlab.ir.walk import CHILDREN, note_rewrite, post_order, rebuild
 from passlab.op import make
 from passlab.op.dtypes import array_dtype, is_float_name
 from passlab.transform.node_types import NodeTypes
+from passlab.transform.tuple_values import fieldwise
 
 _WITH_OUT_DTYPE = ("Conv", "DeformableConv", "Dense", "BatchMatmul")
 
@@ -203,17 +204,30 @@ class MixedPrecision:
         return expr if ty is None else self._to_type(expr, _with_dtype(ty, wanted))
 
     def _to_type(self, expr: Expr, want: Type) -> Expr:
-        """Return an expression cast to a type that differs in floating dtypes; tuples nest as deep as types are written."""
+        """Return an expression cast to a type that differs in floating dtypes."""
         have = self.types.of(expr)
         if have is want or have is None:
             return expr
-        if type(have) is TensorType and type(want) is TensorType:
-            return self._cast(expr, have.dtype, want.dtype)
-        if type(have) is not TupleType or type(want) is not TupleType:
-            return expr
-        fields = [expr.fields[i] if type(expr) is Tuple else TupleGetItem(expr, i) for i in range(len(have.fields))]
-        cast = [self._to_type(f, w) for f, w in zip(fields, want.fields, strict=True)]
-        return expr if all(a is b for a, b in zip(cast, fields, strict=True)) else Tuple(cast)
+        return fieldwise([expr], [have, want], self._cast_leaf, _rejoined)
+
+    def _cast_leaf(self, values: tuple[Expr, ...], types: tuple[Type, ...]) -> Expr:
+        have, want = types
+        known = type(have) is TensorType and type(want) is TensorType
+        return self._cast(values[0], have.dtype, want.dtype) if known else values[0]  # type: ignore[attr-defined]
+
+
+def _rejoined(fields: list[Expr], values: tuple[Expr, ...]) -> Expr:
+    """Return a tuple of fields, or the tuple they were taken from if they are just its fields."""
+    whole = values[0]
+    for i, field in enumerate(fields):
+        own = field is whole.fields[i] if type(whole) is Tuple else _is_field(field, whole, i)
+        if not own:
+            return Tuple(fields)
+    return whole
+
+
+def _is_field(field: Expr, whole: Expr, index: int) -> bool:
+    return type(field) is TupleGetItem and field.tuple_value is whole and field.index == index
 
 
 def _dtypes(ty: Type) -> set[str]:
@@ -230,9 +244,12 @@ def _dtypes(ty: Type) -> set[str]:
 
 def _with_dtype(ty: Type, dtype: str) -> Type:
     """Return a type with another dtype for its floating tensors."""
-    if type(ty) is TensorType:
-        return TensorType(ty.shape, dtype) if is_float_name(ty.dtype) else ty
-    return TupleType([_with_dtype(f, dtype) for f in ty.fields]) if type(ty) is TupleType else ty
+
+    def leaf(part: Type) -> Type | None:
+        floating = type(part) is TensorType and is_float_name(part.dtype)
+        return TensorType(part.shape, dtype) if floating else None  # type: ignore[attr-defined]
+
+    return map_type(ty, leaf)
 
 
 __all__ = ["FOLLOWERS", "MixedPrecision"]

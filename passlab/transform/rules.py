@@ -132,7 +132,7 @@ def _parsed(text: str) -> Any:
     return done
 
 
-def _variants(term: Any) -> Iterable[Any]:
+def _variants(term: Any) -> Iterable[Any]:  # recurses: as deep as the pattern of a rule
     """Return a term with the operands of its commutative calls in either order. Patterns nest two or three deep."""
     if isinstance(term, str):
         return [term]
@@ -162,7 +162,7 @@ def _fits(term: Term, call: Call) -> dict[str, Any] | None:
     return nodes
 
 
-def _built(term: Any, nodes: dict[str, Any]) -> Expr:
+def _built(term: Any, nodes: dict[str, Any]) -> Expr:  # recurses: as deep as the result of a rule
     if isinstance(term, str):
         return nodes[term]  # type: ignore[no-any-return]
     return computed(make(term.ops[0], *[_built(a, nodes) for a in term.args]))

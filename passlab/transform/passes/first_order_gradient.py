@@ -32,6 +32,7 @@ from passlab.transform.base import ModulePass
 from passlab.transform.beta_reduction import beta_reduced
 from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
+from passlab.transform.tuple_values import field_of, fieldwise
 
 _log = logging.getLogger("passlab.FirstOrderGradient")
 _ALLOWED = (Var, Constant, Tuple, TupleGetItem, Call, Op)
@@ -155,39 +156,30 @@ class _Gradient:
 
     def _tuple_back(self, made: _Tensor, fields: list[_Tensor]) -> None:
         for i, field in enumerate(fields):
-            field.reverse = self._sum(field.type, field.reverse, _item(made.reverse, i))
+            field.reverse = self._sum(field.type, field.reverse, field_of(made.reverse, i))
 
     def _projection_back(self, whole: _Tensor, part: _Tensor, index: int) -> None:
         assert isinstance(whole.type, TupleType)
-        parts = [_item(whole.reverse, i) for i in range(len(whole.type.fields))]
+        parts = [field_of(whole.reverse, i) for i in range(len(whole.type.fields))]
         parts[index] = self._sum(part.type, parts[index], part.reverse)
         whole.reverse = self._bind(Tuple(parts), whole.type)
 
     def _sum(self, ty: Type, a: Expr, b: Expr) -> Expr:
-        """Return the sum of two values of a type, field by field. Types nest as deep as they are written."""
-        if type(ty) is not TupleType:
-            return self._bind(make("add", a, b), ty)
-        fields = []
-        for i, field in enumerate(ty.fields):
-            left = self._bind(_item(a, i), field)
-            fields.append(self._sum(field, left, self._bind(_item(b, i), field)))
-        return self._bind(Tuple(fields), ty)
-
-
-def _item(expr: Expr, index: int) -> Expr:
-    return expr.fields[index] if type(expr) is Tuple else TupleGetItem(expr, index)
+        """Return the sum of two values of a type, field by field."""
+        return fieldwise(
+            [a, b], [ty], lambda values, types: self._bind(make("add", *values), types[0]),
+            lambda fields, values: self._bind(Tuple(fields), None), lambda value, i: self._bind(field_of(value, i), None),
+        )  # fmt: skip
 
 
 def _filled(like: Expr, ty: Type, op: str) -> Expr:
     """Return zeros or ones of a type: of a tensor like another, of a tuple by shape."""
     if type(ty) is TensorType:
         return make(f"{op}_like", like)
-    return _by_shape(ty, op)
+    return fieldwise([], [ty], lambda values, types: _by_shape(types[0], op))
 
 
 def _by_shape(ty: Type, op: str) -> Expr:
     if type(ty) is TensorType and not ty.dynamic:
         return make(op, shape=list(ty.shape), dtype=ty.dtype)
-    if type(ty) is TupleType:
-        return Tuple([_by_shape(f, op) for f in ty.fields])
     raise DiagnosticError(Diagnostic(f"there are no {op} of the type {ty}", hint="only (tuples of) tensors have gradients"))
