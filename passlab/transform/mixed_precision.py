@@ -14,7 +14,19 @@ import numpy as np
 
 from passlab.ir.adt import Clause
 from passlab.ir.expr import (
-    Call, Constant, Expr, Function, If, Let, Match, RefCreate, RefWrite, Tuple, TupleGetItem, Var, set_span,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+    set_span,
 )  # fmt: skip
 from passlab.ir.op import Op, Precision
 from passlab.ir.types import TensorType, TupleType, Type, map_type
@@ -27,15 +39,17 @@ from passlab.transform.tuple_values import fieldwise
 _WITH_OUT_DTYPE = ("Conv", "DeformableConv", "Dense", "BatchMatmul")
 
 # Operators that were looked at and follow their arguments. All others are taken to follow too, but are reported.
-FOLLOWERS = frozenset(
-    """nn.pad nn.batch_flatten concatenate zeros split squeeze transpose expand_dims reshape dyn.reshape broadcast_to_like
-    dyn.broadcast_to strided_slice dyn.strided_slice take argwhere where tile dyn.tile scatter scatter_elements scatter_nd
-    full dyn.full nn.depth_to_space less greater less_equal greater_equal copy cast cast_like add subtract multiply divide
-    nn.bias_add nn.batch_norm sqrt shape_of max min maximum minimum argmax argmin nn.relu nn.leaky_relu nn.prelu nn.dropout
-    sigmoid tanh fast_tanh fast_exp fast_erf clip nn.max_pool1d nn.max_pool2d nn.max_pool3d nn.avg_pool1d nn.avg_pool2d
-    nn.avg_pool3d nn.global_max_pool2d nn.adaptive_max_pool1d nn.adaptive_max_pool2d nn.adaptive_max_pool3d image.resize2d
-    """.split()
-)
+FOLLOWERS = frozenset((
+    "nn.pad", "nn.batch_flatten", "concatenate", "zeros", "split", "squeeze", "transpose", "expand_dims",
+    "reshape", "dyn.reshape", "broadcast_to_like", "dyn.broadcast_to", "strided_slice", "dyn.strided_slice",
+    "take", "argwhere", "where", "tile", "dyn.tile", "scatter", "scatter_elements", "scatter_nd", "full",
+    "dyn.full", "nn.depth_to_space", "less", "greater", "less_equal", "greater_equal", "copy", "cast", "cast_like",
+    "add", "subtract", "multiply", "divide", "nn.bias_add", "nn.batch_norm", "sqrt", "shape_of", "max", "min",
+    "maximum", "minimum", "argmax", "argmin", "nn.relu", "nn.leaky_relu", "nn.prelu", "nn.dropout", "sigmoid",
+    "tanh", "fast_tanh", "fast_exp", "fast_erf", "clip", "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d",
+    "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "nn.global_max_pool2d", "nn.adaptive_max_pool1d",
+    "nn.adaptive_max_pool2d", "nn.adaptive_max_pool3d", "image.resize2d",
+))  # fmt: skip
 
 
 class MixedPrecision:
@@ -170,7 +184,7 @@ class MixedPrecision:
             return False  # bfloat16 reaches as far as float32
         largest = float(np.finfo(dtype).max)
         attrs: Any = call.attrs
-        return abs(attrs.a_min) > largest or abs(attrs.a_max) > largest
+        return bool(abs(attrs.a_min) > largest or abs(attrs.a_max) > largest)
 
     def _short_attrs(self, call: Call, dtype: str) -> Any:
         attrs: Any = call.attrs

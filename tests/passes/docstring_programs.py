@@ -1,9 +1,9 @@
 """The programs that passes carry in their docstrings: `before:` and `after:` pairs, and `keep:`, with options.
 
-    before: inline_once=True
-        def @main(...) { ... }
-    after:
-        def @main(...) { ... }
+before: inline_once=True
+    def @main(...) { ... }
+after:
+    def @main(...) { ... }
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from passlab.transform.passes import PASSES
 
-_HEADING = re.compile(r"^(before|after|keep):[ \t]*(.*)$", re.M)
+_HEADING = re.compile(r"^(before|after|keep):[ \t]*(.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,9 @@ def same_numbers(name: str, got: Any, want: Any) -> None:
         if promise is not None and promise.exact:
             np.testing.assert_array_equal(a, b)
         else:
-            np.testing.assert_allclose(a.astype("float64"), b.astype("float64"), rtol=1e-2 if name == "FastMath" else 1e-4, atol=1e-5)
+            np.testing.assert_allclose(
+                a.astype("float64"), b.astype("float64"), rtol=1e-2 if name == "FastMath" else 1e-4, atol=1e-5
+            )
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

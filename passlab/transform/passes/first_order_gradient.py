@@ -100,11 +100,17 @@ class _Gradient:
     def _check(self, function: Function, order: list[Expr]) -> None:
         findings = []
         if function.type_params:
-            findings.append(Diagnostic(f"@{self.name} is generic; gradients are only made of functions of fixed type", function.span))
+            findings.append(
+                Diagnostic(
+                    f"@{self.name} is generic; gradients are only made of functions of fixed type", function.span
+                )
+            )
         for node in order:
             if type(node) not in _ALLOWED or (type(node) is Call and type(node.op) is not Op):
                 kind = "call of something other than an operator" if type(node) is Call else type(node).__name__
-                findings.append(Diagnostic(f"@{self.name} has no first-order gradient: it contains a {kind}", node.span))
+                findings.append(
+                    Diagnostic(f"@{self.name} has no first-order gradient: it contains a {kind}", node.span)
+                )
             elif type(node) is Call and node.op.spec.gradient is None:  # type: ignore[attr-defined]
                 findings.append(Diagnostic(f"the operator `{node.op}` has no gradient", node.span))
         if findings:
@@ -167,9 +173,12 @@ class _Gradient:
     def _sum(self, ty: Type, a: Expr, b: Expr) -> Expr:
         """Return the sum of two values of a type, field by field."""
         return fieldwise(
-            [a, b], [ty], lambda values, types: self._bind(make("add", *values), types[0]),
-            lambda fields, values: self._bind(Tuple(fields), None), lambda value, i: self._bind(field_of(value, i), None),
-        )  # fmt: skip
+            [a, b],
+            [ty],
+            lambda values, types: self._bind(make("add", *values), types[0]),
+            lambda fields, values: self._bind(Tuple(fields), None),
+            lambda value, i: self._bind(field_of(value, i), None),
+        )
 
 
 def _filled(like: Expr, ty: Type, op: str) -> Expr:
@@ -182,4 +191,6 @@ def _filled(like: Expr, ty: Type, op: str) -> Expr:
 def _by_shape(ty: Type, op: str) -> Expr:
     if type(ty) is TensorType and not ty.dynamic:
         return make(op, shape=list(ty.shape), dtype=ty.dtype)
-    raise DiagnosticError(Diagnostic(f"there are no {op} of the type {ty}", hint="only (tuples of) tensors have gradients"))
+    raise DiagnosticError(
+        Diagnostic(f"there are no {op} of the type {ty}", hint="only (tuples of) tensors have gradients")
+    )

@@ -64,7 +64,7 @@ class FuseOps(FunctionPass):
 
 
 def _is_fused(node: Expr) -> bool:
-    """Whether a node is a function that fusion made: a kernel (Primitive=1), or one that calls nothing (Primitive=0)."""
+    """Whether a node is a function that fusion made: a kernel (Primitive=1), or one without calls (Primitive=0)."""
     return type(node) is Function and "Primitive" in node.attrs
 
 

@@ -50,6 +50,7 @@ class Inline(ModulePass):
 def _inlined(function: Function, ready: dict[str, Function]) -> Function:
     if not ready:
         return function
+
     def inline(pre: Expr, post: Expr) -> Expr:
         if type(post) is GlobalVar and post.name_hint in ready:
             target = ready[post.name_hint]
