@@ -185,7 +185,7 @@ _observer: ContextVar[Observer | None] = ContextVar("passlab_rewrite_observer", 
 
 @contextmanager
 def observed(observer: Observer | None) -> Iterator[None]:
-    """Within the block, tell `observer(old, new, rule)` of every node replaced; `rule` is "" for those without a name."""
+    """Within the block, tell `observer(old, new, rule)` of every node replaced; `rule` may be ""."""
     token = _observer.set(observer)
     try:
         yield
@@ -207,6 +207,7 @@ def rewrite(
     replace: dict[Expr, Expr] | None = None,
     enter: Callable[[Expr], bool] | None = None,
     only: tuple[type, ...] | None = None,
+    name: str = "",
 ) -> Expr:
     """Rebuild a program bottom-up and return it; untouched parts, up to the whole, stay the same objects.
 
@@ -214,6 +215,7 @@ def rewrite(
     `only` limits the rule to nodes of some classes. `replace` gives results in advance (it substitutes variables, say);
     nodes in it are not entered, and it is filled with every node that changed. `enter(node)` may answer False to keep
     a node as it is, children and all. New nodes without a place take that of the node they replace.
+    The observer hears `name` for nodes that the rule replaced.
     """
     changed: dict[Expr, Expr] = {} if replace is None else replace
     observer = _observer.get()
@@ -245,8 +247,12 @@ def rewrite(
         if rule is not None and (only is None or kind in only):
             result = rule(pre, post)
             if result is not post:
-                set_span(result, pre.span)
-                post = result
+                if result is not pre:
+                    set_span(result, pre.span)
+                    changed[pre] = result
+                    if observer is not None:
+                        observer(pre, result, name)
+                continue
         if post is not pre:
             changed[pre] = post
             if observer is not None:

@@ -144,4 +144,5 @@ def _rewritten(expr: Expr, callback: DFPatternCallback, groups: list[Group]) -> 
             )
         return result
 
-    return rewrite_nodes(expr, rule, replace=changed, only=tuple({type(group.root) for group in groups}))
+    kinds = tuple({type(group.root) for group in groups})
+    return rewrite_nodes(expr, rule, replace=changed, only=kinds, name=type(callback).__name__)
