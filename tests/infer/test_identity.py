@@ -69,7 +69,7 @@ def test_only_what_is_new_is_visited(monkeypatch):
 
 def test_replacements_are_told_to_the_observer():
     told = {}
-    with observed(lambda old, new: told.setdefault(old, new)):
+    with observed(lambda old, new, rule: told.setdefault(old, new)):
         mod = untyped("def @main(%x: int32) { let %y = %x; add(%y, 1) }")
         old = mod["main"]
         new = infer_module(mod)["main"]
