@@ -1,7 +1,7 @@
 """The kinds of attributes an operator may declare: each makes a `Field` that checks and normalises its values.
 
 Sequences are stored as tuples, dtypes by name; `None` is refused unless the default is None or `optional` is set. An
-optional field without a default is always printed, and is None when left out.
+optional field without a default is always printed, and is None when left out; with a default, None means that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ def attrs(type_name: str, *fields: Field) -> type[Attrs]:
 
 def _field(name: str, convert: Callable[[Any], Any], default: Any, doc: str, kind: str, optional: bool) -> Field:
     if default is None or optional:
-        return Field(name, lambda v: None if v is None else convert(v), default, doc, f"{kind} or None", None)
+        empty = None if default is None or default is REQUIRED else default
+        return Field(name, lambda v: empty if v is None else convert(v), default, doc, f"{kind} or None", None)
     return Field(name, convert, default if default is REQUIRED else convert(default), doc, kind)
 
 

@@ -261,12 +261,18 @@ def _sequence_mask_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -
     return data
 
 
+def _sequence_mask_grad(orig: Call, grad: Expr) -> list[Expr]:
+    lengths = orig.args[1]
+    assert orig.attrs is not None
+    return [call("sequence_mask", grad, lengths, axis=orig.attrs["axis"]), call("zeros_like", lengths)]
+
+
 @operator(
     "sequence_mask", ("data", "valid_length"),
     attrs=attrs("SequenceMaskAttrs", number("mask_value", 0.0, doc="what stands beyond the end"),
     integer("axis", 0, doc="the dimension of time")),
     relation=_sequence_mask_type, pattern=OpPattern.INJECTIVE, level=10, out=False,
-    example="sequence_mask(%x, %lengths, axis=1)",
+    gradient=_sequence_mask_grad, example="sequence_mask(%x, %lengths, axis=1)",
 )  # fmt: skip
 def sequence_mask(attrs: Any, data: Array, valid_length: Array) -> Array:
     """Replace the elements of each sequence beyond its valid length by `mask_value`."""

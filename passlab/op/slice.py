@@ -252,11 +252,20 @@ def _slice_like_face(data: Any, shape_like: Any, axes: Any = None) -> Call:
     return call("slice_like", data, shape_like, axes=axes or None)
 
 
+def _slice_like_grad(orig: Call, grad: Expr) -> list[Expr]:
+    data, like = orig.args
+    ty = orig.checked_type
+    if not isinstance(ty, TensorType) or ty.dynamic:
+        refuse("the gradient of slice_like needs a known shape", 0, found=ty)
+    bounds = [as_index(values) for values in ([0] * len(ty.shape), ty.shape, [1] * len(ty.shape))]
+    return [call("strided_set", call("zeros_like", data), grad, *bounds), call("zeros_like", like)]
+
+
 @operator(
     "slice_like", ("data", "shape_like"),
     attrs=attrs("SliceLikeAttrs", integers("axes", optional=True, doc="the dimensions to cut, None for all")),
     relation=_slice_like_type, pattern=OpPattern.INJECTIVE, level=10, out=False, face=_slice_like_face,
-    example="slice_like(%x, %y, axes=None)",
+    gradient=_slice_like_grad, example="slice_like(%x, %y, axes=None)",
 )  # fmt: skip
 def slice_like(attrs: Any, data: Array, shape_like: Array) -> Array:
     """The beginning of `data` along each dimension, as long as `shape_like` is there."""
