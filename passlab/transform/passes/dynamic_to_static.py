@@ -24,6 +24,7 @@ from passlab.ir.op import Op
 from passlab.ir.walk import rewrite
 from passlab.op import make
 from passlab.transform.base import FunctionPass
+from passlab.transform.constant_folding import SHAPES, shape_constant
 from passlab.transform.constant_values import folded_call
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -76,7 +77,7 @@ class _KnownValues:
         return found.data if type(found) is Constant else None
 
     def _parts(self, node: Expr) -> tuple[Expr, ...]:
-        if type(node) is Call and type(node.op) is Op and node.op.name not in _SHAPES:
+        if type(node) is Call and type(node.op) is Op and node.op.name not in SHAPES:
             return node.args
         return node.fields if type(node) is Tuple else ()
 
@@ -91,18 +92,14 @@ class _KnownValues:
             return Tuple(inside)
         if type(node) is not Call or type(node.op) is not Op:
             return None
-        if node.op.name not in _SHAPES:
+        if node.op.name not in SHAPES:
             return folded_call(node.with_fields(args=tuple(inside)))
         ty = self._types.tensor(node.args[0])
         if ty is None or ty.dynamic:
             return None
-        dtype = node.attrs.dtype or "int32"  # type: ignore[union-attr]
-        shape = ty.concrete_shape
-        value = shape if node.op.name != "ndarray_size" else int(np.prod(shape, dtype="int64"))
-        return Constant(np.asarray(value, dtype=dtype))
+        return shape_constant(node, ty)
 
 
-_SHAPES = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
 _Static = Callable[[Call, list[Any]], Expr | None]
 
 
