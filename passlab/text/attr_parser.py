@@ -124,7 +124,7 @@ class AttrParser(TypeParser):
 
     def _number_value(self, word: str) -> int | float:
         try:
-            value = read_integer(word) if word.lstrip("-").isdecimal() else read_number(word)[0]
+            value = read_integer(word) if word.lstrip("-").isdecimal() else read_number(word, wide=True)[0]
         except LiteralError as error:
             self.error(str(error), hint=error.hint)
         self.i += 1

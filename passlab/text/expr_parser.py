@@ -75,8 +75,8 @@ class ExprParser(FlatParser):
                     result = yield (self._block() if word == "{" else self.expression())
                 if self.texts[self.i] != ";" or value:
                     break
-                self.i += 1
                 pending.append((Var("", None, self.span_from(first)), result, first))
+                self.i += 1
         if pending:
             end = self.span_from(first).end
             for var, bound, start in reversed(pending):

@@ -50,8 +50,11 @@ class LiteralError(ValueError):
 
 
 # ---------------------------------------------------------------- numbers
-def read_number(text: str) -> tuple[int | float, str]:
-    """Return the value and dtype name of a number. Raises `LiteralError` for a malformed or unrepresentable one."""
+def read_number(text: str, wide: bool = False) -> tuple[int | float, str]:
+    """Return the value and dtype name of a number. Raises `LiteralError` for a malformed or unrepresentable one.
+
+    With `wide` floats have double precision, whatever their suffix.
+    """
     limits.check("numeral_digits", len(text), "this number")
     match = _NUMBER.match(text)
     if match is None:
@@ -61,7 +64,7 @@ def read_number(text: str) -> tuple[int | float, str]:
     if suffix and suffix not in _SUFFIXES:
         raise LiteralError(f"invalid numeric suffix `{suffix}`", f"the suffixes are {', '.join(_SUFFIXES)}")
     if word or (suffix and "f" in suffix):
-        return _read_float(text, word or digits + rest, negative, suffix or "f")
+        return _read_float(text, word or digits + rest, negative, "f64" if wide else suffix or "f")
     if rest:
         raise LiteralError(f"invalid integer number `{text}`", f"a float needs its suffix: `{text}f`")
     return _read_int(text, -int(digits) if negative else int(digits), suffix)

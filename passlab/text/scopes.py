@@ -146,7 +146,8 @@ class Scopes(AttrParser):
             if word.endswith("/")
             else "bind it with `let`, as a parameter, or with `free_var`"
         )
-        return self.unknown(f"this local variable has not been previously declared: `{word}`", key, names, span, hint=hint)
+        message = f"this local variable has not been previously declared: `{word}`"
+        return self.unknown(message, key, names, span, hint=hint)
 
     def _global(self, word: str, index: int) -> GlobalVar:
         name = read_string(word[1:]) if word[1] == '"' else word[1:]

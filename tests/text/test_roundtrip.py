@@ -1,15 +1,33 @@
-"""Random programs built as nodes, not from text: every construct, shared nodes across scopes, hostile names, odd constants."""
+"""Programs built at random as nodes print to texts that read back to equal programs, with the same sharing and bits.
+
+They hold every construct, nodes shared across scopes and functions, hostile names, constants of all dtypes.
+"""
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pytest
 
-from passlab.ir.adt import Clause, Constructor, PatternConstructor, PatternTuple, PatternVar, PatternWildcard, TypeData
+from passlab.ir.adt import (
+    Clause,
+    Constructor,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+    TypeData,
+    pattern_vars,
+)  # fmt: skip
 from passlab.ir.attrs import DictAttrs
+from passlab.ir.equal import structural_equal
 from passlab.ir.expr import (
     Call,
     Constant,
@@ -41,6 +59,8 @@ from passlab.ir.types import (
     TypeCall,
     TypeVar,
 )  # fmt: skip
+from passlab.text.parser import parse
+from passlab.text.printer import astext, pretty, render
 
 NAMES = [
     "x",
@@ -216,7 +236,7 @@ class Programs:
                 PatternWildcard(), PatternVar(a), PatternTuple([PatternVar(a), PatternWildcard()]), PatternConstructor(self.data.constructors[1]),
                 PatternConstructor(self.data.constructors[0], [PatternVar(a), PatternTuple([PatternVar(b)])]), PatternTuple([]),
             ])  # fmt: skip
-            bound = [v for v in (a, b) if any(v is w for w in _vars(pattern))]
+            bound = [v for v in (a, b) if any(v is w for w in pattern_vars(pattern))]
             clauses.append(Clause(pattern, self.expr(depth, [*pool, *bound])))
         return Match(self.expr(depth, pool), clauses, self.rng.random() < 0.5)
 
@@ -234,11 +254,44 @@ class Programs:
         return mod.with_functions({var: self.function(depth, list(shared)) for var in self.globals})
 
 
-def _vars(pattern: Any) -> list[Var]:
-    from passlab.ir.adt import pattern_vars
-
-    return pattern_vars(pattern)
-
-
 SIZE = SizeVar("n")
 KINDS = ["call", "call", "call", "operator", "nil", "tuple", "project", "let", "let", "if", "function", "match", "ref"]
+
+
+def check(seed: int, depth: int) -> None:
+    mod = Programs(seed).module(depth)
+    text = astext(mod)
+    back = parse(text)
+    assert structural_equal(mod, back, map_free_vars=True), f"seed {seed}"
+    assert astext(back) == text, f"seed {seed}"
+    printed = render(mod)
+    assert printed.text == pretty(mod), f"seed {seed}"
+
+
+@pytest.mark.parametrize("start", range(0, 200, 40))
+def test_random_programs_read_back(start: int) -> None:
+    for seed in range(start, start + 40):
+        check(seed, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(1_000, 6_000, 500))
+def test_many_random_programs_read_back(start: int) -> None:
+    for seed in range(start, start + 500):
+        check(seed, 4 + seed % 4)
+
+
+def test_the_text_does_not_depend_on_the_hash_seed() -> None:
+    path, program = (
+        Path(__file__),
+        "import sys; sys.path.insert(0, sys.argv[1]); import test_roundtrip as t; print(t.astext(t.Programs(7).module(6)))",
+    )
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", program, str(path.parent)], env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONIOENCODING": "utf-8"},
+            cwd=path.parents[2], check=True, capture_output=True,
+        ).stdout
+        for seed in ("0", "1", "4242")
+    }  # fmt: skip
+    assert len(texts) == 1
+    assert len(texts.pop()) > 100
