@@ -31,6 +31,7 @@ class Limits:
     instructions: int = 10**12  # virtual machine instructions of one run
     frames: int = 1_000_000  # virtual machine or evaluator call depth
     output_bytes: int = 256 * 2**10  # bytes of one plain-text display in a notebook before it is summarised
+    shown_lines: int = 100_000  # lines of one program that a widget holds
     match_cases: int = 1_000_000  # pattern rows looked at to tell whether one match is complete
     graph_nodes: int = 2_000  # nodes of one drawn graph before it is summarised
     layout_seconds: float = 10.0  # seconds one graph layout may take

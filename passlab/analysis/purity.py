@@ -100,14 +100,14 @@ def _visit(order: list[Expr], functions: dict[str, Purity], nodes: dict[Expr, Pu
     values = {n.var: n.value for n in order if type(n) is Let}
     binders: dict[Expr, list[Var]] = {}
     for var, value in values.items():
-        binders.setdefault(value, []).append(var)
+        binders.setdefault(var if type(value) is Var else value, []).append(var)
     recursive = _recursive(order, values)
     assumed: set[Var] = set()  # recursive local functions that are impure to call
     for rounds in range(3):
         for node in order:
             if type(node) is Var:
                 nodes[node] = Purity(True, node not in assumed if node in values else _first_order(node))
-        wrong = _round(order, binders, functions, nodes) & recursive - assumed
+        wrong = _round(order, values, binders, functions, nodes) & recursive - assumed
         if not wrong:
             return
         assumed |= wrong if rounds == 0 else recursive
@@ -125,14 +125,19 @@ def _recursive(order: list[Expr], values: dict[Var, Expr]) -> set[Var]:
 
 
 def _round(
-    order: list[Expr], binders: dict[Expr, list[Var]], functions: dict[str, Purity], nodes: dict[Expr, Purity]
+    order: list[Expr],
+    values: dict[Var, Expr],
+    binders: dict[Expr, list[Var]],
+    functions: dict[str, Purity],
+    nodes: dict[Expr, Purity],
 ) -> set[Var]:
     """Work out all nodes once; return the let variables whose value is impure to call."""
     impure = set()
     for node in order:
-        if type(node) is Var:
-            continue
-        nodes[node] = found = _RULES[type(node)](node, nodes, functions)
+        if type(node) is not Var:
+            nodes[node] = found = _RULES[type(node)](node, nodes, functions)
+        elif node in binders:  # bound to another variable, of which all is known here
+            found = nodes[values[node]]
         if node in binders:
             for var in binders[node]:
                 nodes[var] = Purity(True, found.call)

@@ -32,7 +32,7 @@ class Executor:
         self.mod = mod
 
     def evaluate(self, expr: Expr | None = None, binds: Mapping[Var, Any] | None = None) -> Any:
-        """Return a Python function for `main` (without `expr`), a function or a global; for other expressions, the value.
+        """Return a Python function for `main` (without `expr`), a function or a global; of other expressions the value.
 
         `binds` gives values (arrays or expressions) to free variables. Raises `RunError` when variables stay free.
         """
@@ -45,7 +45,9 @@ class Executor:
         loose = free_vars(expr)
         if loose:
             names = ", ".join(f"%{v.name_hint}" for v in loose)
-            raise RunError(Diagnostic(f"the expression has free variables: {names}", loose[0].span, hint="give them in `binds`"))
+            raise RunError(
+                Diagnostic(f"the expression has free variables: {names}", loose[0].span, hint="give them in `binds`")
+            )
         return self.value(expr)
 
     def _callable(self, entry: Function | GlobalVar) -> Callable[..., Any]:
@@ -100,7 +102,9 @@ class VMExecutor(Executor):
         key = entry if isinstance(entry, Function) else entry.name_hint
         if key not in self._machines:
             function: Function = entry if isinstance(entry, Function) else self.mod[entry]
-            self._machines[key] = VirtualMachine(compile_module(infer_module(self.mod.with_functions({"main": function}))))
+            self._machines[key] = VirtualMachine(
+                compile_module(infer_module(self.mod.with_functions({"main": function})))
+            )
         machine = self._machines[key]
         return self._out(machine, machine.run(*args))
 
@@ -141,12 +145,21 @@ EXECUTORS: dict[str, Callable[[IRModule], Executor]] = {"debug": DebugExecutor, 
 
 
 def create_executor(
-    kind: str = "debug", mod: IRModule | None = None, device: Any = None, target: Any = "llvm", params: Mapping[str, Any] | None = None
+    kind: str = "debug",
+    mod: IRModule | None = None,
+    device: Any = None,
+    target: Any = "llvm",
+    params: Mapping[str, Any] | None = None,
 ) -> Executor:
     """Return an executor of a kind for a module (an empty one if not given), with `params` bound in its `main`.
 
     `device` and `target` are accepted and mean this CPU. Raises `RunError` for an unknown kind.
     """
     if kind not in EXECUTORS:
-        raise RunError(Diagnostic(f"unknown execution strategy: {kind}", hint=did_you_mean(kind, EXECUTORS) or f"there are {', '.join(EXECUTORS)}"))
+        raise RunError(
+            Diagnostic(
+                f"unknown execution strategy: {kind}",
+                hint=did_you_mean(kind, EXECUTORS) or f"there are {', '.join(EXECUTORS)}",
+            )
+        )
     return EXECUTORS[kind](bind_params(mod if mod is not None else IRModule(), params))

@@ -13,10 +13,11 @@ from passlab.errors import Diagnostic
 from passlab.infer import diagnose
 from passlab.infer.draft import Draft
 from passlab.infer.schedule import BindLet, EnterClause, EnterFunction, Step
+from passlab.infer.solver import mentions
 from passlab.infer.world import RELIANCES, Reliance
 from passlab.ir.adt import Constructor, PatternConstructor, pattern_nodes, pattern_vars
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Match, Var, set_checked_type
-from passlab.ir.types import GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, map_type, type_nodes
+from passlab.ir.types import GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, map_type
 from passlab.ir.walk import CHILDREN, LEAVES, note_rewrite, rebuild
 
 _UNIT = TupleType(())
@@ -31,6 +32,7 @@ class Finisher:
         self.changed: dict[Expr, Expr] = {}
         self._resolved: dict[Type, Type] = {}
         self._reliance: Reliance | None = None
+        self._with_data: dict[Type, bool] = {}  # whether a type mentions a data type
 
     def problems(self) -> list[Diagnostic]:
         """Return a finding for each expression whose type nothing determines, the causes only."""
@@ -62,8 +64,9 @@ class Finisher:
     def write(self) -> None:
         """Type every node."""
         draft, types, changed = self.draft, self.draft.types, self.changed
-        if draft.globals or draft.data:
-            self._reliance = draft.world.reliance(draft.globals, draft.data)
+        functions, data = draft.relies_on()
+        if functions or data:
+            self._reliance = draft.world.reliance(functions, data)
         plain = not draft.solver.used and self._reliance is None and not draft.attrs and not draft.type_args
         for step in self.order:
             kind = type(step)
@@ -136,7 +139,7 @@ class Finisher:
             return True
         if kind is Var:
             annotation = node.type_annotation  # type: ignore[attr-defined]
-            return type(annotation) is not TensorType and any(type(t) is GlobalTypeVar for t in type_nodes(annotation))
+            return type(annotation) is not TensorType and mentions(annotation, GlobalTypeVar, self._with_data)
         if any(kid in RELIANCES for kid in CHILDREN[kind](node)):
             return True
         return isinstance(node, Match) and any(

@@ -10,7 +10,7 @@ ROOMS = (
     "elementwise", "broadcast", "compare", "cast", "create", "reshape", "join", "order", "slice", "reduce", "scan",
     "spread", "gather", "scatter", "sort", "shape", "annotation",
     "memory", "fixed_point", "threefry", "einsum", "signal", "sparse", "windowed", "dyn",
-    "nn", "layout", "image", "vision",
+    "nn", "layout", "image", "vision", "qnn",
 )  # fmt: skip
 
 

@@ -58,6 +58,8 @@ def operator(
         )  # fmt: skip
         if spec.face is None:
             _set(spec, "face", Face(spec, results))
+        elif not spec.face.__doc__:
+            spec.face.__doc__ = spec.doc
         return declare_op(spec)
 
     return declared

@@ -325,8 +325,8 @@ def _affine_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
         return None
     if len(data.shape) != 3 or data.shape[1] not in (2, ANY) or data.shape[2] not in (3, ANY):
         refuse("image.affine_grid takes affine matrices", 0, expected="(batch, 2, 3)", found=data)
-    if len(attrs.target_shape) != 2:
-        refuse("image.affine_grid: target_shape must be height and width", found=list(attrs.target_shape))
+    if len(attrs.target_shape) != 2 or min(attrs.target_shape) < 1:
+        refuse("image.affine_grid: target_shape must be a height and a width of at least 1", found=list(attrs.target_shape))
     return TensorType((data.shape[0], 2, *attrs.target_shape), data.dtype)
 
 
@@ -338,7 +338,7 @@ def affine_grid_face(data: Any, target_shape: Any = None) -> Any:
 @operator(
     "image.affine_grid",
     ("data",),
-    attrs=attrs("AffineGridAttrs", dims("target_shape", doc="height and width of the grid")),
+    attrs=attrs("AffineGridAttrs", integers("target_shape", doc="height and width of the grid")),
     relation=_affine_type,
     pattern=OpPattern.INJECTIVE,
     level=5,

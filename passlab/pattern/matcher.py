@@ -70,7 +70,6 @@ class Matcher:
         self._once = True
         return self.visit(pattern, expr)
 
-    # recurses: as deep as the pattern was written; over a fresh stack where a pattern repeats itself
     def visit(self, pattern: DFPattern, expr: Expr) -> bool:
         """Match a part, noting what it stands for."""
         if self._once and pattern in self.found:

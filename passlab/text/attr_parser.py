@@ -36,9 +36,9 @@ class AttrParser(TypeParser):
 
     def attr_key(self) -> str:
         """Step over the name of an attribute and its `=`."""
-        token = self.texts[self.i]
+        word = self.texts[self.i]
         self.i += 2
-        return read_string(token) if token[0] == '"' else token
+        return read_string(word) if word[0] == '"' else word
 
     def at_attr(self) -> bool:
         """Whether an attribute stands here: a name and `=`."""
@@ -63,13 +63,13 @@ class AttrParser(TypeParser):
         """Parse one value."""
         stack: list[tuple[str, list[Any]]] = []  # open brackets with what they hold so far
         while True:
-            token = self.texts[self.i]
-            if token in _OPEN:
+            word = self.texts[self.i]
+            if word in _OPEN:
                 if len(stack) >= _DEEPEST:
                     self.error(f"attribute values nest at most {_DEEPEST} deep")
-                stack.append((token, []))
+                stack.append((word, []))
                 self.i += 1
-                if self.texts[self.i] != _OPEN[token]:
+                if self.texts[self.i] != _OPEN[word]:
                     self._map_key(stack)
                     continue
                 self.i += 1
@@ -102,29 +102,29 @@ class AttrParser(TypeParser):
         return held[0]
 
     def _plain_value(self) -> Any:
-        index, token = self.i, self.texts[self.i]
-        if token[:1] == '"' and len(token) > 1:
+        index, word = self.i, self.texts[self.i]
+        if word[:1] == '"' and len(word) > 1:
             self.i += 1
-            return read_string(token)
-        if token in _WORDS:
+            return read_string(word)
+        if word in _WORDS:
             self.i += 1
-            return _WORDS[token]
-        if token.startswith("meta["):
+            return _WORDS[word]
+        if word.startswith("meta["):
             self.i += 1
             return self.meta(index)
-        bare = token.lstrip("-")
+        bare = word.lstrip("-")
         if bare[:1].isdigit() or bare[:3] in ("inf", "nan"):
-            return self._number_value(token)
-        sigil = token[:1] in ("%", "@") and len(token) > 1
+            return self._number_value(word)
+        sigil = word[:1] in ("%", "@") and len(word) > 1
         node, end = (self.atom(index), index + 1) if sigil else self.named(index)
         if node is None:
             self.unexpected("an attribute value")
         self.i = end
         return node
 
-    def _number_value(self, token: str) -> int | float:
+    def _number_value(self, word: str) -> int | float:
         try:
-            value = read_integer(token) if token.lstrip("-").isdecimal() else read_number(token)[0]
+            value = read_integer(word) if word.lstrip("-").isdecimal() else read_number(word)[0]
         except LiteralError as error:
             self.error(str(error), hint=error.hint)
         self.i += 1
@@ -138,13 +138,17 @@ class AttrParser(TypeParser):
         if type_key is not None:
             declared = record_class(str(type_key)) or None
             if declared is None or declared is DictAttrs:
-                return DictAttrs(values) if type_key == "DictAttrs" else DictAttrs({**values, "attrs_type_key": type_key})
+                return (
+                    DictAttrs(values) if type_key == "DictAttrs" else DictAttrs({**values, "attrs_type_key": type_key})
+                )
         elif declared is None:
-            name = f"`{callee.name}` takes no attributes" if isinstance(callee, Op) else "only operators have attributes of their own"
+            operator = isinstance(callee, Op)
+            why = f"`{callee}` takes no attributes" if operator else "only operators have attributes of their own"
             self.error(
-                "unable to determine the 'attrs_type_key' with which to represent the call attributes for this operator",
-                next(iter(places.values())), hint=f'{name}; write `attrs_type_key="DictAttrs"` to keep them as they are',
-            )  # fmt: skip
+                "unable to determine the 'attrs_type_key' with which to represent the attributes of this call",
+                next(iter(places.values())),
+                hint=f'{why}; write `attrs_type_key="DictAttrs"` to keep them as they are',
+            )
         return self._record(declared, values, places, place)
 
     def _record(self, declared: type[Attrs], values: dict[str, Any], places: dict[str, Span], place: Span) -> Attrs:
@@ -154,7 +158,12 @@ class AttrParser(TypeParser):
             raise self._located(declared, error, values, places, place) from None
 
     def _located(
-        self, declared: type[Attrs], error: DiagnosticError, values: dict[str, Any], places: dict[str, Span], place: Span
+        self,
+        declared: type[Attrs],
+        error: DiagnosticError,
+        values: dict[str, Any],
+        places: dict[str, Span],
+        place: Span,
     ) -> ParseError:
         """Return the complaint of a record class with the place of the attribute it is about."""
         fields = {f.name: f for f in declared.schema}
@@ -166,5 +175,7 @@ class AttrParser(TypeParser):
             try:
                 fields[key].convert(value)
             except (TypeError, ValueError, OverflowError, DiagnosticError):
-                return ParseError(Diagnostic(finding.message, places[key], finding.expected, finding.found, hint=finding.hint))
+                return ParseError(
+                    Diagnostic(finding.message, places[key], finding.expected, finding.found, hint=finding.hint)
+                )
         return ParseError(Diagnostic(finding.message, place, finding.expected, finding.found, hint=finding.hint))

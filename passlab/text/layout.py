@@ -16,11 +16,24 @@ from typing import Any
 from passlab.errors import visible
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, PatternWildcard
 from passlab.ir.expr import (
-    Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
 )  # fmt: skip
 from passlab.ir.op import Op
 from passlab.ir.walk import CHILDREN
-from passlab.text.attr_printer import AttrPrinter
+from passlab.text.attr_printer import AttrPrinter, deep_attrs
 from passlab.text.cursor import Parse
 from passlab.text.literals import name_text, quote, scalar_text
 from passlab.text.marks import CLOSE, Ink, unmarked
@@ -66,6 +79,8 @@ def shared_nodes(roots: Iterable[Expr]) -> set[Expr]:
         kind = type(node)
         if kind is Call:
             push(node.args)  # type: ignore[attr-defined]
+            if node.attrs is not None:  # type: ignore[attr-defined]
+                push(deep_attrs(node))  # type: ignore[arg-type]
             if type(node.op) is not Op:  # type: ignore[attr-defined]
                 stack.append(node.op)  # type: ignore[attr-defined]
         elif kind is Function:
@@ -93,7 +108,7 @@ class Layout(AttrPrinter):
         self.ref: dict[Expr, str] = {}
         self.formed: dict[Expr, Piece] = {}
         self.count = 0
-        self._free_names: dict[Var, str] = {}
+        self._free_names: dict[Expr, str] = {}
         self._defined: list[Rope] = []  # the block of each definition that is used again
         self._forms: dict[type, Callable[..., Parse]] = {
             Let: self._let, If: self._if, Match: self._match, Function: self._literal,
@@ -165,7 +180,7 @@ class Layout(AttrPrinter):
         if node in self.shared:
             self._defined.append(out)
         if kind is Var:
-            self.ref[node] = self._free_names.pop(node)  # type: ignore[arg-type]
+            self.ref[node] = self._free_names.pop(node)
             out += (indent, self.word("free_var"), " ", piece, ";\n")
             return self.ref[node]
         name = f"%{self.count}"
@@ -198,7 +213,7 @@ class Layout(AttrPrinter):
             node = pop()
             if node is None:
                 node = pop()
-                formed[node] = self._flat(node, out, indent)  # type: ignore[index,arg-type]
+                formed[node] = self._flat(node, out, indent)  # type: ignore[index]
                 continue
             if node in ref or node in formed:
                 continue
@@ -235,7 +250,7 @@ class Layout(AttrPrinter):
         known = ref.get(node)
         if known is not None:
             return known
-        if type(node) is not Call or node in self.shared or self.deep_attrs(node):
+        if type(node) is not Call or node in self.shared or deep_attrs(node):
             return None
         if node.op not in ref and type(node.op) is not Constructor:
             return None
@@ -254,9 +269,9 @@ class Layout(AttrPrinter):
         """What a dataflow node is made of, last visited first."""
         kind = type(node)
         if kind is Call:
-            deep = self.deep_attrs(node)
+            deep = deep_attrs(node)
             return (*deep[::-1], *node.args[::-1], node.op) if deep else (*node.args[::-1], node.op)
-        return node.fields[::-1] if kind is Tuple else (node.tuple_value,)  # type: ignore[no-any-return]
+        return node.fields[::-1] if kind is Tuple else (node.tuple_value,)
 
     def _flat(self, node: Any, out: Rope, indent: str) -> str:
         kind = type(node)
@@ -323,7 +338,9 @@ class Layout(AttrPrinter):
         yes = yield self.scope(node.true_branch, level)
         no = yield self.scope(node.false_branch, level)
         word = self.word
-        return self.spread("branch", node, [f"{word('if')} (", cond, ") {\n", yes, inner, f"}} {word('else')} {{\n", no, inner, "}"])
+        return self.spread(
+            "branch", node, [f"{word('if')} (", cond, ") {\n", yes, inner, f"}} {word('else')} {{\n", no, inner, "}"]
+        )
 
     def _match(self, node: Match, out: Rope, indent: str, inner: str, here: bool) -> Parse:
         data = yield self.value(node.data, out, indent)
@@ -353,7 +370,9 @@ class Layout(AttrPrinter):
         undo = self.types.open(node.type_params)
         generic = f"[{', '.join(map(self.types.name, node.type_params))}]" if node.type_params else ""
         params = [self.binder(p) for p in node.params]
-        params += [f"{self.mark('attribute', (node, k), self.key(k))}={self.value_text(v)}" for k, v in node.attrs.items()]
+        params += [
+            f"{self.mark('attribute', (node, k), self.key(k))}={self.value_text(v)}" for k, v in node.attrs.items()
+        ]
         if node.virtual_device is not None:
             params.append(f"virtual_device={self.value_text(node.virtual_device)}")
         result = ""

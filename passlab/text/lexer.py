@@ -117,7 +117,9 @@ def _blank_comments(text: str, source: Source) -> str:
                 out.append(" " * (done - opened))
     if depth:
         raise ParseError(
-            Diagnostic("this comment never ends", Span(source, opened, opened + 2), hint="close it with `*/`; comments nest")
+            Diagnostic(
+                "this comment never ends", Span(source, opened, opened + 2), hint="close it with `*/`; comments nest"
+            )
         )
     out.append(text[done:])
     return "".join(out)

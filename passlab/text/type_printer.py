@@ -10,7 +10,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from passlab.ir.types import (
-    ANY, FuncType, GlobalTypeVar, IncompleteType, RefType, SizeVar, TensorType, TupleType, Type, TypeCall, TypeRelation, TypeVar,
+    ANY,
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RefType,
+    SizeVar,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeRelation,
+    TypeVar,
 )  # fmt: skip
 from passlab.text.literals import name_text
 from passlab.text.meta_writer import MetaWriter
@@ -101,7 +112,9 @@ class TypePrinter:
     def _tensor(self, ty: TensorType) -> str:
         if not ty.shape:
             return ty.dtype
-        dims = (str(d) if type(d) is int else "?" if d is ANY else self._meta.reference("tir.SizeVar", d) for d in ty.shape)
+        dims = (
+            str(d) if type(d) is int else "?" if d is ANY else self._meta.reference("tir.SizeVar", d) for d in ty.shape
+        )
         return f"Tensor[({', '.join(dims)}), {ty.dtype}]"
 
     def _parts(self, ty: Type) -> list[Any]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from passlab.ir.adt import pattern_vars
 from passlab.ir.expr import Call, Expr, Function, Let, Match, Var
 from passlab.ir.types import Type, TypeVar, map_type
 from passlab.ir.walk import CHILDREN, REBUILD, post_order
-from passlab.ir.adt import pattern_vars
 
 Types = dict[Type, Type]
 
@@ -25,11 +25,11 @@ def fresh_copy(
     replace stays the same object.
     """
     order = post_order(expr)
-    swap: Types = dict(types or {})
+    swap: Types = dict((types or {}).items())
     for node in order:
         if type(node) is Function:
             swap.update({t: TypeVar(t.name_hint, t.kind) for t in node.type_params})
-    result: dict[Expr, Expr] = dict(replace or {})
+    result: dict[Expr, Expr] = dict((replace or {}).items())
     memo: Types = {}
 
     def typed(ty: Type | None) -> Any:

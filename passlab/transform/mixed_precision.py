@@ -14,27 +14,42 @@ import numpy as np
 
 from passlab.ir.adt import Clause
 from passlab.ir.expr import (
-    Call, Constant, Expr, Function, If, Let, Match, RefCreate, RefWrite, Tuple, TupleGetItem, Var, set_span,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+    set_span,
 )  # fmt: skip
 from passlab.ir.op import Op, Precision
-from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.types import TensorType, TupleType, Type, map_type
 from passlab.ir.walk import CHILDREN, note_rewrite, post_order, rebuild
 from passlab.op import make
 from passlab.op.dtypes import array_dtype, is_float_name
 from passlab.transform.node_types import NodeTypes
+from passlab.transform.tuple_values import fieldwise
 
 _WITH_OUT_DTYPE = ("Conv", "DeformableConv", "Dense", "BatchMatmul")
 
 # Operators that were looked at and follow their arguments. All others are taken to follow too, but are reported.
-FOLLOWERS = frozenset(
-    """nn.pad nn.batch_flatten concatenate zeros split squeeze transpose expand_dims reshape dyn.reshape broadcast_to_like
-    dyn.broadcast_to strided_slice dyn.strided_slice take argwhere where tile dyn.tile scatter scatter_elements scatter_nd
-    full dyn.full nn.depth_to_space less greater less_equal greater_equal copy cast cast_like add subtract multiply divide
-    nn.bias_add nn.batch_norm sqrt shape_of max min maximum minimum argmax argmin nn.relu nn.leaky_relu nn.prelu nn.dropout
-    sigmoid tanh fast_tanh fast_exp fast_erf clip nn.max_pool1d nn.max_pool2d nn.max_pool3d nn.avg_pool1d nn.avg_pool2d
-    nn.avg_pool3d nn.global_max_pool2d nn.adaptive_max_pool1d nn.adaptive_max_pool2d nn.adaptive_max_pool3d image.resize2d
-    """.split()
-)
+FOLLOWERS = frozenset((
+    "nn.pad", "nn.batch_flatten", "concatenate", "zeros", "split", "squeeze", "transpose", "expand_dims",
+    "reshape", "dyn.reshape", "broadcast_to_like", "dyn.broadcast_to", "strided_slice", "dyn.strided_slice",
+    "take", "argwhere", "where", "tile", "dyn.tile", "scatter", "scatter_elements", "scatter_nd", "full",
+    "dyn.full", "nn.depth_to_space", "less", "greater", "less_equal", "greater_equal", "copy", "cast", "cast_like",
+    "add", "subtract", "multiply", "divide", "nn.bias_add", "nn.batch_norm", "sqrt", "shape_of", "max", "min",
+    "maximum", "minimum", "argmax", "argmin", "nn.relu", "nn.leaky_relu", "nn.prelu", "nn.dropout", "sigmoid",
+    "tanh", "fast_tanh", "fast_exp", "fast_erf", "clip", "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d",
+    "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "nn.global_max_pool2d", "nn.adaptive_max_pool1d",
+    "nn.adaptive_max_pool2d", "nn.adaptive_max_pool3d", "image.resize2d",
+))  # fmt: skip
 
 
 class MixedPrecision:
@@ -53,7 +68,7 @@ class MixedPrecision:
         binders: dict[Expr, list[Let]] = {}
         for node in order:
             if type(node) is Let:
-                binders.setdefault(node.value, []).append(node)
+                binders.setdefault(node.var if type(node.value) is Var else node.value, []).append(node)
         called = {n.op for n in order if type(n) is Call and type(n.op) is Function}
         self._closed = {n for n in order if type(n) is Function and n not in called and n is not function}
         if keep_result:
@@ -169,7 +184,7 @@ class MixedPrecision:
             return False  # bfloat16 reaches as far as float32
         largest = float(np.finfo(dtype).max)
         attrs: Any = call.attrs
-        return abs(attrs.a_min) > largest or abs(attrs.a_max) > largest
+        return bool(abs(attrs.a_min) > largest or abs(attrs.a_max) > largest)
 
     def _short_attrs(self, call: Call, dtype: str) -> Any:
         attrs: Any = call.attrs
@@ -203,17 +218,30 @@ class MixedPrecision:
         return expr if ty is None else self._to_type(expr, _with_dtype(ty, wanted))
 
     def _to_type(self, expr: Expr, want: Type) -> Expr:
-        """Return an expression cast to a type that differs in floating dtypes; tuples nest as deep as types are written."""
+        """Return an expression cast to a type that differs in floating dtypes."""
         have = self.types.of(expr)
         if have is want or have is None:
             return expr
-        if type(have) is TensorType and type(want) is TensorType:
-            return self._cast(expr, have.dtype, want.dtype)
-        if type(have) is not TupleType or type(want) is not TupleType:
-            return expr
-        fields = [expr.fields[i] if type(expr) is Tuple else TupleGetItem(expr, i) for i in range(len(have.fields))]
-        cast = [self._to_type(f, w) for f, w in zip(fields, want.fields, strict=True)]
-        return expr if all(a is b for a, b in zip(cast, fields, strict=True)) else Tuple(cast)
+        return fieldwise([expr], [have, want], self._cast_leaf, _rejoined)
+
+    def _cast_leaf(self, values: tuple[Expr, ...], types: tuple[Type, ...]) -> Expr:
+        have, want = types
+        known = type(have) is TensorType and type(want) is TensorType
+        return self._cast(values[0], have.dtype, want.dtype) if known else values[0]  # type: ignore[attr-defined]
+
+
+def _rejoined(fields: list[Expr], values: tuple[Expr, ...]) -> Expr:
+    """Return a tuple of fields, or the tuple they were taken from if they are just its fields."""
+    whole = values[0]
+    for i, field in enumerate(fields):
+        own = field is whole.fields[i] if type(whole) is Tuple else _is_field(field, whole, i)
+        if not own:
+            return Tuple(fields)
+    return whole
+
+
+def _is_field(field: Expr, whole: Expr, index: int) -> bool:
+    return type(field) is TupleGetItem and field.tuple_value is whole and field.index == index
 
 
 def _dtypes(ty: Type) -> set[str]:
@@ -230,9 +258,12 @@ def _dtypes(ty: Type) -> set[str]:
 
 def _with_dtype(ty: Type, dtype: str) -> Type:
     """Return a type with another dtype for its floating tensors."""
-    if type(ty) is TensorType:
-        return TensorType(ty.shape, dtype) if is_float_name(ty.dtype) else ty
-    return TupleType([_with_dtype(f, dtype) for f in ty.fields]) if type(ty) is TupleType else ty
+
+    def leaf(part: Type) -> Type | None:
+        floating = type(part) is TensorType and is_float_name(part.dtype)
+        return TensorType(part.shape, dtype) if floating else None  # type: ignore[attr-defined]
+
+    return map_type(ty, leaf)
 
 
 __all__ = ["FOLLOWERS", "MixedPrecision"]

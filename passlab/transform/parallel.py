@@ -76,7 +76,8 @@ def joined_along(values: Sequence[Expr], axis: int) -> Expr:
 
 def slices(whole: Expr, rank: int, axis: int, sizes: Iterable[int]) -> list[Expr]:
     """Return consecutive stretches of a tensor along `axis`; `rank` axes are named in the attributes."""
-    found, start = [], 0
+    found: list[Expr] = []
+    start = 0
     for size in sizes:
         begin, end = [0] * rank, [-1] * rank
         begin[axis], end[axis] = start, size
@@ -86,7 +87,7 @@ def slices(whole: Expr, rank: int, axis: int, sizes: Iterable[int]) -> list[Expr
 
 
 def combine_parallel(func: Function, combiner: Combiner, min_branches: int) -> Function:
-    """Return the function with groups of at least `min_branches` parallel branches combined; itself if there is none."""
+    """Return the function with groups of at least `min_branches` parallel branches combined; itself if none is."""
     order = post_order(func)
     candidates = [n for n in order if _calls(n, combiner.op_name) and combiner.supports(n)]  # type: ignore[arg-type]
     if len(candidates) < max(min_branches, 2):
@@ -182,7 +183,9 @@ def _same_step(group: list[Branch], level: int, parent: int, combiner: Combiner)
         if call.args[parent] is not branch[level - 1]:
             return False
     others = [i for i in range(len(first.args)) if i != parent]
-    return all(is_static(c.args[i]) for c in calls for i in others) and all(combiner.fits(calls, parent, i) for i in others)
+    return all(is_static(c.args[i]) for c in calls for i in others) and all(
+        combiner.fits(calls, parent, i) for i in others
+    )
 
 
 def _substituted(root: Function, mapping: dict[Expr, Expr]) -> Function | None:

@@ -105,34 +105,34 @@ class Rule:
 
 # ---------------------------------------------------------------- patterns
 def _parsed(text: str) -> Any:
-    """Return a pattern as a term, or as a name. Patterns are short, written by us; each call is one list on the stack."""
-    tokens = _TOKEN.findall(text)
+    """Return a pattern as a term, or as a name."""
+    words = _TOKEN.findall(text)
     open_calls: list[tuple[str, str, list[Any]]] = []
     label, done, i = "", None, 0
-    while i < len(tokens):
-        token, after = tokens[i], tokens[i + 1] if i + 1 < len(tokens) else ""
+    while i < len(words):
+        word, after = words[i], words[i + 1] if i + 1 < len(words) else ""
         if after == ":":
-            label, i = token, i + 2
+            label, i = word, i + 2
             continue
-        if token == ")":
+        if word == ")":
             name, tag, args = open_calls.pop()
             done = Term(tuple(name.split("|")), tuple(args), tag)
-        elif token == ",":
+        elif word == ",":
             i += 1
             continue
         elif after == "(":
-            open_calls.append((token, label, []))
+            open_calls.append((word, label, []))
             label, i = "", i + 2
             continue
         else:
-            done = token
+            done = word
         if open_calls:
             open_calls[-1][2].append(done)
         i += 1
     return done
 
 
-def _variants(term: Any) -> Iterable[Any]:
+def _variants(term: Any) -> Iterable[Any]:  # recurses: as deep as the pattern of a rule
     """Return a term with the operands of its commutative calls in either order. Patterns nest two or three deep."""
     if isinstance(term, str):
         return [term]
@@ -162,7 +162,7 @@ def _fits(term: Term, call: Call) -> dict[str, Any] | None:
     return nodes
 
 
-def _built(term: Any, nodes: dict[str, Any]) -> Expr:
+def _built(term: Any, nodes: dict[str, Any]) -> Expr:  # recurses: as deep as the result of a rule
     if isinstance(term, str):
         return nodes[term]  # type: ignore[no-any-return]
     return computed(make(term.ops[0], *[_built(a, nodes) for a in term.args]))

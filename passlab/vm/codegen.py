@@ -14,7 +14,20 @@ import numpy as np
 from passlab.errors import Diagnostic, VerifyError
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
 from passlab.ir.expr import (
-    Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
 )  # fmt: skip
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op

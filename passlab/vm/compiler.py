@@ -1,6 +1,6 @@
 """From a module to an executable: the pipeline of passes, then code for each function.
 
-    exe = relay.vm.compile(mod, params=params)
+exe = relay.vm.compile(mod, params=params)
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ OPTIMISE = """
 LOWER = """
     FuseOps
     ToANormalForm
+    InferType
+    LambdaLift
     InferType
     LowerTE
     InferType
@@ -64,7 +66,7 @@ def optimize(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule
     return pipeline()(reachable(bind_params(mod, params)))
 
 
-def compile(  # noqa: A001 - Relay's name
+def compile(
     mod: IRModule | Expr, target: Any = None, target_host: Any = None, params: Mapping[str, Any] | None = None
 ) -> Executable:
     """Compile a module, or one function, to an executable. Passes run under the current context, at least at level 1.
@@ -87,7 +89,12 @@ def generate(mod: IRModule, original: IRModule | None = None) -> Executable:
     kernels = sorted(pool.kernels, key=pool.kernels.__getitem__)
     entries = {name: f for name, f in mod.items() if not f.is_primitive and not f.attrs.get("Closure")}
     exe = Executable(
-        functions, tuple(pool.constants), tuple(kernels), tuple(pool.primitives[k] for k in kernels), constructors, entries
+        functions,
+        tuple(pool.constants),
+        tuple(kernels),
+        tuple(pool.primitives[k] for k in kernels),
+        constructors,
+        entries,
     )
     verify(exe)
     return exe
@@ -130,5 +137,3 @@ class VMCompiler:
         if self.exe is None:
             raise RunError("nothing has been compiled yet: call `lower` first")
         return self.exe
-
-

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import RunError, did_you_mean
+from passlab.errors import Diagnostic, RunError, did_you_mean
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Function
 from passlab.vm.isa import Instruction, encode
@@ -75,7 +75,8 @@ class Executable:
     def function(self, name: str) -> VMFunction:
         """Return a function by name. Raises `RunError` with the nearest names."""
         if name not in self.global_map:
-            raise RunError(f"the executable has no function `{name}`: {did_you_mean(name, self.globals) or ', '.join(self.globals)}")
+            cure = did_you_mean(name, self.globals) or f"it has {', '.join(self.globals)}"
+            raise RunError(Diagnostic(f"the executable has no function `{name}`", hint=cure))
         return self.functions[self.global_map[name]]
 
     def get_function_params(self, name: str) -> list[str]:

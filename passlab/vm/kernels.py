@@ -56,9 +56,7 @@ class _Line:
     def _node(self, node: Expr) -> None:
         if isinstance(node, Constant):
             self._slot(node, node.data)
-        elif isinstance(node, Call) and isinstance(node.op, Op):
-            self.steps.append((node, self._slot(node)))
-        elif isinstance(node, (Tuple, TupleGetItem)):
+        elif (isinstance(node, Call) and isinstance(node.op, Op)) or isinstance(node, (Tuple, TupleGetItem)):
             self.steps.append((node, self._slot(node)))
         else:
             raise RunError(Diagnostic(f"a kernel cannot hold a {type(node).__name__}", node.span))
@@ -245,6 +243,6 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     if name.startswith(("bfloat", "float8")):
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, name))
+        narrow: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+        return narrow
     return np.dtype(name)
-

@@ -99,7 +99,10 @@ class Machine:
             notes = self._stack_notes()
             self.frames = []
             first, *rest = error.diagnostics
-            raise type(error)(Diagnostic(first.message, first.place, first.expected, first.found, (*first.notes, *notes), first.hint), *rest) from error
+            raise type(error)(
+                Diagnostic(first.message, first.place, first.expected, first.found, (*first.notes, *notes), first.hint),
+                *rest,
+            ) from error
         except BaseException:  # an interrupt, say: the machine stays usable, the exception is not ours
             self.frames = []
             raise
@@ -252,14 +255,20 @@ def _fatal(machine: Machine, function: VMFunction, index: int) -> tuple[int, Any
     node = function.instructions[index].node
 
     def stop(machine: Machine, frame: Frame) -> None:
-        raise RunError(Diagnostic("no arm of the match fits", node.span if node else None, hint="add the missing case, or a last arm `_ => ...`"))
+        raise RunError(
+            Diagnostic(
+                "no arm of the match fits",
+                node.span if node else None,
+                hint="add the missing case, or a last arm `_ => ...`",
+            )
+        )
 
     return Action.STOP.value, stop
 
 
 _CONTROL = {
-    Opcode.GOTO: _goto, Opcode.IF: _if, Opcode.INVOKE: _invoke, Opcode.INVOKE_CLOSURE: _invoke_closure, Opcode.RET: _ret,
-    Opcode.FATAL: _fatal,
+    Opcode.GOTO: _goto, Opcode.IF: _if, Opcode.INVOKE: _invoke, Opcode.INVOKE_CLOSURE: _invoke_closure,
+    Opcode.RET: _ret, Opcode.FATAL: _fatal,
 }  # fmt: skip
 
 

@@ -27,7 +27,9 @@ class Storage:
         try:
             return np.ndarray(shape, dtype, self.buffer, offset)
         except (TypeError, ValueError) as error:
-            raise RunError(f"a tensor {shape} of {dtype} does not fit a storage of {self.buffer.size} bytes at {offset}") from error
+            raise RunError(
+                f"a tensor {shape} of {dtype} does not fit a storage of {self.buffer.size} bytes at {offset}"
+            ) from error
 
     def __repr__(self) -> str:
         return f"<storage of {self.buffer.size} bytes>"

@@ -1,4 +1,4 @@
-"""Bytecode is verified before it runs: registers exist and were written on every path, jumps land, numbers are in range.
+"""Bytecode is verified before it runs: registers exist and were written on every path, jumps land, numbers fit.
 
 The check is iterative, and linear in instructions times the few times a register set shrinks where paths meet.
 """
@@ -16,7 +16,9 @@ def verify(exe: Executable) -> None:
         raise VerifyError("the executable names other kernels than it has")
     for function in exe.functions:
         if len(function.params) > function.register_file_size:
-            raise VerifyError(f"{function.name}: {len(function.params)} parameters do not fit {function.register_file_size} registers")
+            raise VerifyError(
+                f"{function.name}: {len(function.params)} parameters do not fit {function.register_file_size} registers"
+            )
         if not function.instructions:
             raise VerifyError(f"{function.name} has no instructions")
         for i, instruction in enumerate(function.instructions):
@@ -43,8 +45,14 @@ def _check_numbers(exe: Executable, function: VMFunction, i: int, instruction: I
     if instruction.opcode is Opcode.INVOKE_PACKED and instruction.outputs > len(instruction.args):
         raise _fail(function, i, "it has more outputs than arguments")
     if instruction.opcode is Opcode.INVOKE and len(instruction.args) != len(exe.functions[instruction.func].params):
-        raise _fail(function, i, f"{exe.functions[instruction.func].name} takes {len(exe.functions[instruction.func].params)} arguments")
-    if instruction.opcode is Opcode.ALLOC_CLOSURE and len(instruction.captured) > len(exe.functions[instruction.func].params):
+        raise _fail(
+            function,
+            i,
+            f"{exe.functions[instruction.func].name} takes {len(exe.functions[instruction.func].params)} arguments",
+        )
+    if instruction.opcode is Opcode.ALLOC_CLOSURE and len(instruction.captured) > len(
+        exe.functions[instruction.func].params
+    ):
         raise _fail(function, i, "it captures more than the function takes")
 
 

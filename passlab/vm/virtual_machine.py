@@ -1,4 +1,4 @@
-"""`VirtualMachine`: Relay's interface to the machine. Inputs are checked against the types of the entry's parameters."""
+"""`VirtualMachine`: Relay's interface to the machine. Inputs are checked against the parameters' types."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class VirtualMachine:
 
     def __init__(self, exe: Executable, device: Any = None, memory_cfg: Any = None) -> None:
         if not isinstance(exe, Executable):
-            raise TypeError(f"a VirtualMachine runs an Executable, not {type(exe).__name__}: compile the module with relay.vm.compile")
+            raise TypeError(f"a VirtualMachine runs an Executable, not {type(exe).__name__}; see relay.vm.compile")
         self.exe = exe
         self.machine = Machine(exe)
         self._inputs: dict[str, list[Any]] = {}
         self._result: Any = None
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Set all inputs of a function: some by name, the rest by position. Names that are no parameters are ignored."""
+        """Set all inputs of a function: some by name, the rest by position. Other names are ignored."""
         names = self.exe.get_function_params(func_name)
         named = {n: v for n, v in kwargs.items() if n in names}
         if len(args) + len(named) != len(names):
@@ -43,7 +43,11 @@ class VirtualMachine:
         if args or kwargs or (func_name not in self._inputs and not self.exe.get_function_params(func_name)):
             self.set_input(func_name, *args, **kwargs)
         if func_name not in self._inputs:
-            raise RunError(Diagnostic(f"Input has not been set for function {func_name}", hint=did_you_mean(func_name, self._inputs)))
+            raise RunError(
+                Diagnostic(
+                    f"Input has not been set for function {func_name}", hint=did_you_mean(func_name, self._inputs)
+                )
+            )
         self._result = self.machine.invoke(self.exe.global_map[func_name], self._inputs[func_name])
         return self._result
 

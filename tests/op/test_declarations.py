@@ -38,7 +38,8 @@ MEANING = {
     "im": "Tensor[(1, 2, 3, 4), float32]", "im1": "Tensor[(1, 2, 3), float32]", "im2": "Tensor[(1, 2, 3, 4), float32]",
     "im3": "Tensor[(1, 2, 3, 4, 5), float32]", "boxes": "Tensor[(1, 4), float32]", "k1": "Tensor[(1), int32]",
     "roi": "Tensor[(4), float32]", "affine": "Tensor[(1, 2, 3), float32]", "grid": "Tensor[(1, 2, 2, 2), float32]",
-    "mask": "Tensor[(2, 2, 2), float32]", "row": "Tensor[(2), int64]",
+    "mask": "Tensor[(2, 2, 2), float32]", "row": "Tensor[(2), int64]", "q": "Tensor[(2, 3), int8]",
+    "q3": "Tensor[(1, 2, 3), int8]", "q4": "Tensor[(1, 2, 3, 3), uint8]", "qw": "Tensor[(2, 2, 2, 2), int8]",
 }  # fmt: skip
 SPECIAL: dict[str, dict[str, str]] = {
     "take": {"i": "Tensor[(2), int32]"},
@@ -77,7 +78,7 @@ MACHINE_ONLY = {
     "call_lowered",
     "annotation.with_funcid",
 }
-MINE = [name for name in NAMES if not name.startswith(("nn.", "qnn.", "dyn.nn.", "vision."))]
+MINE = [name for name in NAMES if not name.startswith(("nn.", "image.", "vision.", "dyn.nn.", "dyn.image."))]
 
 
 def test_the_vocabulary_is_there() -> None:

@@ -11,15 +11,62 @@ import numpy as np
 from passlab.ir.adt import Clause, Constructor, PatternConstructor, PatternTuple, PatternVar, PatternWildcard, TypeData
 from passlab.ir.attrs import DictAttrs
 from passlab.ir.expr import (
-    Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
 )  # fmt: skip
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import (
-    ANY, FuncType, GlobalTypeVar, IncompleteType, RefType, SizeVar, TensorType, TupleType, Type, TypeCall, TypeVar,
+    ANY,
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RefType,
+    SizeVar,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeVar,
 )  # fmt: skip
 
-NAMES = ["x", "x", "x1", "y", "", "_", "1", "a.b:0", "let", "def", "True", "nanf", "é", 'q"\\', "new\nline", "a/b", "a//b", "/*", "*/", "\u202e", "v", "x" * 50, "0"]
+NAMES = [
+    "x",
+    "x",
+    "x1",
+    "y",
+    "",
+    "_",
+    "1",
+    "a.b:0",
+    "let",
+    "def",
+    "True",
+    "nanf",
+    "é",
+    'q"\\',
+    "new\nline",
+    "a/b",
+    "a//b",
+    "/*",
+    "*/",
+    "\u202e",
+    "v",
+    "x" * 50,
+    "0",
+]
 DTYPES = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", ml_dtypes.bfloat16,
     ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2,
@@ -36,7 +83,9 @@ class Programs:
         element = TypeVar(self.rng.choice(["A", "float32", "List", "a b"]))
         own = TypeCall(header, [element])
         names = self.rng.choice([["Cons", "Nil"], ["add", "exp"], ["odd ctor", "fn"]])
-        self.data = TypeData(header, [element], [Constructor(names[0], [element, own], header), Constructor(names[1], [], header)])
+        self.data = TypeData(
+            header, [element], [Constructor(names[0], [element, own], header), Constructor(names[1], [], header)]
+        )
         self.globals = [GlobalVar(name) for name in ("main", "f g", "def", "1")]
 
     def name(self) -> str:
@@ -46,7 +95,9 @@ class Programs:
         rng = self.rng
         kind = rng.randrange(10 if depth else 4)
         if kind < 3:
-            return TensorType([rng.choice([1, 3, 2**40, ANY, SIZE]) for _ in range(rng.randrange(4))], rng.choice(DTYPES))
+            return TensorType(
+                [rng.choice([1, 3, 2**40, ANY, SIZE]) for _ in range(rng.randrange(4))], rng.choice(DTYPES)
+            )
         if kind == 3:
             return rng.choice(self.type_vars) if self.type_vars else IncompleteType()
         if kind == 4:
@@ -60,7 +111,7 @@ class Programs:
             self.type_vars.append(mine)
             inner = self.type(depth - 1)
             self.type_vars.pop()
-            return FuncType([inner, mine], inner, [mine])
+            return FuncType([inner, mine], mine, [mine])
         return FuncType([self.type(depth - 1) for _ in range(rng.randrange(3))], self.type(depth - 1))
 
     def constant(self) -> Constant:
@@ -77,8 +128,26 @@ class Programs:
         return Var(self.name(), self.type() if self.rng.random() < 0.5 else None)
 
     def attrs(self) -> DictAttrs:
-        values: list[Any] = [1, -(2**70), 2.5, 1e-300, float("nan"), -0.0, "s\"\\\n\x00é", None, True, (1, (2.0, "x")), {"k y": (None,)}, ()]
-        return DictAttrs({self.rng.choice(["Primitive", "a.b", "odd key", "fn", "virtual_device"]): self.rng.choice(values) for _ in range(self.rng.randrange(3))})
+        values: list[Any] = [
+            1,
+            -(2**70),
+            2.5,
+            1e-300,
+            float("nan"),
+            -0.0,
+            's"\\\n\x00é',
+            None,
+            True,
+            (1, (2.0, "x")),
+            {"k y": (None,)},
+            (),
+        ]
+        return DictAttrs(
+            {
+                self.rng.choice(["Primitive", "a.b", "odd key", "fn", "virtual_device"]): self.rng.choice(values)
+                for _ in range(self.rng.randrange(3))
+            }
+        )
 
     def expr(self, depth: int, pool: list[Expr]) -> Expr:
         """Return an expression over the nodes of `pool`, which holds what is in scope and gains what is made."""
@@ -92,10 +161,16 @@ class Programs:
         return made
 
     def _call(self, depth: int, pool: list[Expr]) -> Expr:
-        callee: Expr = self.rng.choice([Op.get("add"), Op.get("add"), self.rng.choice(self.globals), self.data.constructors[0]])
+        callee: Expr = self.rng.choice(
+            [Op.get("add"), Op.get("add"), self.rng.choice(self.globals), self.data.constructors[0]]
+        )
         if self.rng.random() < 0.2:
             callee = self.expr(depth, pool)
-        attrs = DictAttrs({**dict(self.attrs().items()), "e": (self.expr(depth, pool),)}) if self.rng.random() < 0.1 else None
+        attrs = (
+            DictAttrs({**dict(self.attrs().items()), "e": (self.expr(depth, pool),)})
+            if self.rng.random() < 0.1
+            else None
+        )
         return Call(callee, [self.expr(depth, pool) for _ in range(self.rng.randrange(4))], attrs)
 
     def _operator(self, depth: int, pool: list[Expr]) -> Expr:
@@ -148,7 +223,9 @@ class Programs:
     def _ref(self, depth: int, pool: list[Expr]) -> Expr:
         kind = self.rng.randrange(3)
         first = self.expr(depth, pool)
-        return RefCreate(first) if kind == 0 else RefRead(first) if kind == 1 else RefWrite(first, self.expr(depth, pool))
+        return (
+            RefCreate(first) if kind == 0 else RefRead(first) if kind == 1 else RefWrite(first, self.expr(depth, pool))
+        )
 
     def module(self, depth: int = 5) -> IRModule:
         """Return a module of a few functions that share some nodes."""

@@ -41,7 +41,9 @@ EXPRESSIONS: dict[str, Callable[[int], str]] = {
     "matches in arms": lambda n: "match (1f) { _ => " * n + "1f" + " }" * n,
     "matches as data": lambda n: "match (" * n + "1f" + ") { _ => 1f }" * n,
     "tuple patterns": lambda n: "match (1f) { " + "(" * n + "_" + ",)" * n + " => 1f }",
-    "temporaries": lambda n: "free_var %x; " + "".join(f"%{i + 1} = exp(%{i}); " if i else "%1 = exp(%x); " for i in range(n)) + f"%{n}",
+    "temporaries": lambda n: (
+        "free_var %x; " + "".join(f"%{i + 1} = exp(%{i}); " if i else "%1 = exp(%x); " for i in range(n)) + f"%{n}"
+    ),
 }
 TYPES: dict[str, Callable[[int], str]] = {
     "tuple types": lambda n: "(" * n + "int32" + ",)" * n,
@@ -112,7 +114,12 @@ def test_deep_constructor_patterns(depth: int) -> None:
 
 def test_a_graph_with_two_to_the_power_of_many_paths_prints_in_linear_time() -> None:
     depth = 2_000
-    lines = ["free_var %x: float32;", "%1 = %x + %x;", *(f"%{i + 1} = %{i} + %{i};" for i in range(1, depth)), f"%{depth}"]
+    lines = [
+        "free_var %x: float32;",
+        "%1 = %x + %x;",
+        *(f"%{i + 1} = %{i} + %{i};" for i in range(1, depth)),
+        f"%{depth}",
+    ]
     text = pretty(parse_expr("\n".join(lines)))
     assert text.count("\n") == depth
     assert pretty(parse_expr(text)) == text

@@ -10,7 +10,7 @@ from passlab.ir.types import ANY, TensorType, Type
 from passlab.op.declare import operator
 from passlab.op.image import RESIZE, check_resize, resize
 from passlab.op.nn.layouts import layout_axes
-from passlab.op.nn.pad import PadAttrs, padded_type, with_border
+from passlab.op.nn.pad import PadAttrs, check_number, padded_type, with_border
 from passlab.op.nn.upsampling import UpSampling3DAttrs, UpSamplingAttrs, scaled_shape, upsample
 from passlab.op.relations import refuse, tensor
 
@@ -61,13 +61,6 @@ def _upsampling_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     return TensorType(tuple(shape), data.dtype)
 
 
-def check_number(types: Sequence[Type], index: int, name: str) -> None:
-    """Raise `RelationError` when an input that is known is not a single number."""
-    ty = tensor(types, index, name)
-    if ty is not None and any(dim not in (1, ANY) for dim in ty.shape):
-        refuse(f"{name} must be a single number", index, found=ty)
-
-
 def _scales(scales: Sequence[Any]) -> tuple[float, ...]:
     return tuple(float(scale.reshape(())) for scale in scales)
 
@@ -115,8 +108,8 @@ def _resize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     if data is None:
         return None
     size = tensor(types, 1, "size")
-    if size is not None and (len(size.shape) != 1 or size.shape[0] not in (2, ANY) or "int" not in size.dtype):
-        refuse("dyn.image.resize2d: size must be two integers", 1, found=size)
+    if size is not None and (len(size.shape) != 1 or size.shape[0] not in (2, ANY) or size.dtype == "bool"):
+        refuse("dyn.image.resize2d: size must be two numbers", 1, found=size)  # Relay takes floats here, and truncates
     shape: list[Any] = list(data.shape)
     for axis in layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d"):
         shape[axis] = ANY
@@ -125,7 +118,7 @@ def _resize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
 
 def _resize_shape(attrs: Any, data: Any, size: Any, roi: Any) -> Type:
     shape = list(data.shape)
-    for axis, wanted in zip(layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d"), size.tolist(), strict=True):
+    for axis, wanted in zip(layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d"), size.astype("int64").tolist(), strict=True):
         check_resize("dyn.image.resize2d", shape[axis], wanted)
         shape[axis] = int(wanted)
     return TensorType(tuple(shape), attrs.out_dtype or data.dtype.name)

@@ -18,7 +18,7 @@ from passlab.op.fields import attrs, boolean, integer, integers, number
 from passlab.op.nn import gradients
 from passlab.op.nn.activation import along, channel_vector, check_vectors, finish
 from passlab.op.nn.arithmetic import in_float
-from passlab.op.relations import identity, normal_axis, tensor
+from passlab.op.relations import normal_axes, normal_axis, refuse, tensor
 
 
 def _norm_attrs(name: str, axis: int, *, groups: bool = False) -> Any:
@@ -184,8 +184,7 @@ def group_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None)
 def _l2_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is not None:
-        for axis in attrs.axis:
-            normal_axis(axis, len(data.shape), "nn.l2_normalize: axis")
+        normal_axes(attrs.axis, len(data.shape), "nn.l2_normalize: axis")
     return data
 
 
@@ -216,6 +215,15 @@ def l2_normalize(attrs: Any, data: Any, *, out: Any = None) -> Any:
     return np.divide(data, np.sqrt(np.maximum(total, data.dtype.type(attrs.eps))), out=out)
 
 
+def _lrn_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is not None:
+        normal_axis(attrs.axis, len(data.shape), "nn.lrn: axis")
+        if attrs.size < 1:
+            refuse("nn.lrn: size must be positive", found=attrs.size)
+    return data
+
+
 @operator(
     "nn.lrn",
     ("data",),
@@ -227,7 +235,7 @@ def l2_normalize(attrs: Any, data: Any, *, out: Any = None) -> Any:
         number("alpha", 0.0001),
         number("beta", 0.75),
     ),
-    relation=identity,
+    relation=_lrn_type,
     level=2,
     warns=True,
     example="nn.lrn(%x, size=5)",

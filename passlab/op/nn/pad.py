@@ -15,7 +15,14 @@ from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, pairs, text
 from passlab.op.nn import gradients
-from passlab.op.relations import tensor
+from passlab.op.relations import refuse, tensor
+
+
+def check_number(types: Sequence[Type], index: int, name: str) -> None:
+    """Raise `RelationError` when an input that is known is not a single number."""
+    ty = tensor(types, index, name)
+    if ty is not None and any(dim not in (1, ANY) for dim in ty.shape):
+        refuse(f"{name} must be a single number", index, found=ty)
 
 
 def _padded(name: str, data: TensorType, widths: Sequence[Sequence[int]], longest: int | None = None) -> Type:
@@ -64,9 +71,8 @@ def padded_type(name: str, data: TensorType, widths: Sequence[Sequence[int]], mo
 
 
 def _pad_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
-    data, value = tensor(types, 0, "data"), tensor(types, 1, "pad_val")
-    if value is not None and math.prod(d if isinstance(d, int) else 1 for d in value.shape) != 1:
-        raise RelationError(Diagnostic("nn.pad: pad_val must be a single number", found=str(value)), 1)
+    data = tensor(types, 0, "data")
+    check_number(types, 1, "nn.pad: pad_val")
     if data is None:
         return None
     return padded_type("nn.pad", data, attrs.pad_width, attrs.pad_mode)
@@ -114,6 +120,7 @@ PadAttrs = attrs(
     relation=_pad_type,
     pattern=OpPattern.INJECTIVE,
     level=2,
+    warns=True,
     face=pad_face,
     gradient=gradients.pad,
     example="nn.pad(%x, 0f, pad_width=[[0, 0], [1, 1]])",
@@ -163,6 +170,7 @@ def mirror_pad_face(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> Any:
     relation=_mirror_type,
     pattern=OpPattern.INJECTIVE,
     level=2,
+    warns=True,
     face=mirror_pad_face,
     example="nn.mirror_pad(%x, pad_width=[[0, 0], [1, 1]])",
 )
@@ -189,6 +197,7 @@ def _flatten_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     relation=_flatten_type,
     pattern=OpPattern.INJECTIVE,
     level=2,
+    warns=True,
     gradient=gradients.batch_flatten,
     example="nn.batch_flatten(%x)",
 )

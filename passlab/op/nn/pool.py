@@ -303,7 +303,7 @@ def _declare_adaptive(rank: int, mean: bool) -> Op:
     face.__doc__ = doc
     record = attrs(
         f"AdaptivePool{rank}DAttrs",
-        integers("output_size", (), "windows along each axis, none to keep the size"),
+        integers("output_size", (), "windows along each axis, none to keep the size", optional=True),
         text("layout", _LAYOUTS[rank], "layout of data and result"),
         text("out_layout", "", "layout of the result, as `layout`"),
     )

@@ -69,6 +69,7 @@ def space_to_batch_nd_face(data: Any, block_shape: Any, paddings: Any, pad_value
     relation=_to_batch_type,
     pattern=OpPattern.INJECTIVE,
     level=5,
+    warns=True,
     face=space_to_batch_nd_face,
     example="nn.space_to_batch_nd(%x, block_shape=[2, 2], paddings=[[0, 0], [0, 0]])",
 )
@@ -127,6 +128,7 @@ def batch_to_space_nd_face(data: Any, block_shape: Any, crops: Any) -> Any:
     relation=_from_batch_type,
     pattern=OpPattern.INJECTIVE,
     level=5,
+    warns=True,
     face=batch_to_space_nd_face,
     example="nn.batch_to_space_nd(%x, block_shape=[2, 2], crops=[[0, 0], [0, 0]])",
 )
@@ -189,6 +191,7 @@ def space_to_depth_face(data: Any, block_size: int, layout: str = "NCHW") -> Any
     relation=_to_depth_type,
     pattern=OpPattern.INJECTIVE,
     level=5,
+    warns=True,
     face=space_to_depth_face,
     example="nn.space_to_depth(%x, block_size=2)",
 )
@@ -225,6 +228,7 @@ def depth_to_space_face(data: Any, block_size: int, layout: str = "NCHW", mode: 
     relation=_from_depth_type,
     pattern=OpPattern.INJECTIVE,
     level=5,
+    warns=True,
     face=depth_to_space_face,
     example="nn.depth_to_space(%x, block_size=2)",
 )
@@ -273,6 +277,7 @@ def dilate_face(data: Any, strides: Any, dilation_value: float = 0.0) -> Any:
     relation=_dilate_type,
     pattern=OpPattern.INJECTIVE,
     level=10,
+    warns=True,
     face=dilate_face,
     example="nn.dilate(%x, strides=[1, 2])",
 )
@@ -306,6 +311,7 @@ def _fifo_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     attrs=attrs("FIFOBufferAttrs", integer("axis", 0, "the axis of the queue")),
     relation=_fifo_type,
     level=3,
+    warns=True,
     example="nn.fifo_buffer(%x, %buffer, axis=0)",
 )
 def fifo_buffer(attrs: Any, data: Any, buffer: Any, *, out: Any = None) -> Any:

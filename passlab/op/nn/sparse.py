@@ -14,6 +14,7 @@ from passlab.errors import Diagnostic, RunError
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
 from passlab.op.declare import TupleWrapper, make_call, operator
+from passlab.op.dtypes import is_float
 from passlab.op.fields import attrs, boolean, integers, text
 from passlab.op.nn.pad import given
 from passlab.op.relations import refuse, tensor
@@ -33,14 +34,34 @@ def sparse_matrix(data: Any, indices: Any, pointers: Any, columns: int) -> Any:
     """Return the parts of a sparse matrix as one, with `columns` columns. Raises `RunError` when they do not fit."""
     import scipy.sparse  # only programs with sparse matrices pay for it
 
-    rows = (len(pointers) - 1) * (data.shape[1] if data.ndim == 3 else 1)
+    rows, width = data.shape[1:] if data.ndim == 3 else (1, 1)
+    _check_parts(data, indices, pointers, columns, width)
+    wide = data.astype(np.float32) if data.dtype.itemsize < 4 and is_float(data.dtype) else data
     make = scipy.sparse.csr_matrix if data.ndim == 1 else scipy.sparse.bsr_matrix
-    try:
-        matrix = make((data, indices, pointers), shape=(rows, columns))
-        matrix.check_format(full_check=True)  # SciPy's products trust indices and pointers
-    except ValueError as error:
-        raise RunError(Diagnostic(f"these data, indices and row pointers are not a sparse matrix: {error}")) from None
-    return matrix
+    return make((wide, indices, pointers), shape=((len(pointers) - 1) * rows, columns))
+
+
+def _check_parts(data: Any, indices: Any, pointers: Any, columns: int, width: int) -> None:
+    """Raise `RunError` unless the parts are a sparse matrix: SciPy's products trust them, and read where they point."""
+
+    def wrong(what: str, expected: object, found: object) -> RunError:
+        return RunError(Diagnostic(f"not a sparse matrix: {what}", expected=str(expected), found=str(found)))
+
+    if len(indices) != len(data):
+        raise wrong("indices and data have different lengths", len(data), len(indices))
+    if width < 1 or columns % width or 0 in data.shape[1:]:
+        raise wrong("the columns are not whole blocks", f"a divisor of {columns}", width)
+    if pointers[0] != 0 or (np.diff(pointers) < 0).any() or pointers[-1] > len(indices):
+        raise wrong("row pointers rise from 0 to the number of elements", f"0..{len(indices)}", pointers.tolist()[:8])
+    if len(indices) and not (0 <= indices.min() and indices.max() < columns // width):
+        raise wrong("a column index is outside", f"0..{columns // width - 1}", f"{indices.min()}..{indices.max()}")
+
+
+def _check_integers(name: str, types: Sequence[Type], indices: Sequence[int]) -> None:
+    for i in indices:
+        ty = tensor(types, i)
+        if ty is not None and (len(ty.shape) != 1 or "int" not in ty.dtype):
+            refuse(f"{name}: indices and row pointers are vectors of integers", i, found=ty)
 
 
 def _parts(types: Sequence[Type]) -> tuple[TensorType, TensorType, TensorType] | None:
@@ -61,6 +82,7 @@ def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     if parts is None:
         return None
     dense, data, pointers = parts
+    _check_integers("nn.sparse_dense", types, (2, 3))
     if len(dense.shape) != 2:
         refuse("nn.sparse_dense: dense data must be a matrix", 0, found=dense)
     rows = _rows("nn.sparse_dense", data, pointers)
@@ -120,6 +142,7 @@ def _transpose_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
     for i, ty in enumerate((data, indices, pointers)):
         if len(ty.shape) != 1:
             refuse("nn.sparse_transpose takes a square matrix in compressed rows", i, expected="a vector", found=ty)
+    _check_integers("nn.sparse_transpose", types, (1, 2))
     return TupleType((data, indices, pointers))
 
 
@@ -152,6 +175,7 @@ def _add_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     if parts is None:
         return None
     dense, data, pointers = parts
+    _check_integers("nn.sparse_add", types, (2, 3))
     if len(dense.shape) != 2 or len(data.shape) != 1:
         refuse("nn.sparse_add adds a matrix and one in compressed rows", 0, found=dense)
     rows = _rows("nn.sparse_add", data, pointers)
@@ -185,6 +209,7 @@ def _conv_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     if parts is None:
         return None
     dense, data, pointers = parts
+    _check_integers("nn.sparse_conv2d", types, (2, 3))
     if len(dense.shape) != 4:
         refuse("nn.sparse_conv2d: dense data must be images", 0, expected="four dimensions", found=dense)
     if attrs.kernel_size not in ((1, 1), (3, 3)):
@@ -224,7 +249,7 @@ def sparse_conv2d(attrs: Any, dense: Any, data: Any, indices: Any, pointers: Any
     if attrs.kernel_size == (3, 3):
         padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
         x = np.concatenate([padded[:, i : i + h, j : j + w] for i in range(3) for j in range(3)], axis=3)
-    flat = x.reshape(-1, x.shape[3])
+    flat = x.reshape(n * h * w, x.shape[3])
     made = np.asarray(sparse_matrix(data, indices, pointers, flat.shape[1]) @ flat.T)
-    made = made.astype(dense.dtype, copy=False).reshape(-1, n, h, w)
+    made = made.astype(dense.dtype, copy=False).reshape(made.shape[0], n, h, w)
     return given(np.ascontiguousarray(made.transpose((1, 2, 3, 0) if attrs.layout == "NHWC" else (1, 0, 2, 3))), out)

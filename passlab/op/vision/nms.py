@@ -12,7 +12,8 @@ from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
 from passlab.op.declare import TupleWrapper, make_call, operator
 from passlab.op.fields import attrs, boolean, integer, number, text
-from passlab.op.relations import product, refuse, tensor
+from passlab.op.nn.pad import check_number
+from passlab.op.relations import join_dim, product, refuse, tensor
 from passlab.op.vision.boxes import descending, greedy
 
 
@@ -27,12 +28,23 @@ def _detections(types: Sequence[Type], index: int, name: str) -> TensorType | No
     return data
 
 
+def _check_columns(name: str, width: Dim, last: int, score: int, kind: int) -> None:
+    """Raise `RelationError` unless a detection of `width` numbers holds those that the attributes name."""
+    used = max(last, score, kind) + 1
+    if isinstance(width, int) and used > width:
+        refuse(f"{name}: a detection has too few numbers", 0, expected=f"at least {used}", found=width)
+    if score < 0 or last < 0:
+        refuse(f"{name}: score_index and coord_start must not be negative")
+
+
 # ---------------------------------------------------------------- get_valid_counts
 def _counts_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     data = _detections(types, 0, "data")
+    check_number(types, 1, "vision.get_valid_counts: score_threshold")
     if data is None:
         return None
-    batch, boxes, _ = data.shape
+    batch, boxes, width = data.shape
+    _check_columns("vision.get_valid_counts", width, attrs.score_index, attrs.score_index, attrs.id_index)
     return TupleType((TensorType((batch,), "int32"), data, TensorType((batch, boxes), "int32")))
 
 
@@ -61,7 +73,7 @@ def get_valid_counts_face(data: Any, score_threshold: Any, id_index: int = 0, sc
 )
 def get_valid_counts(attrs: Any, data: Any, score_threshold: Any) -> Any:
     """Move detections that have a class and score above a threshold to the front; the rest becomes -1."""
-    valid = data[:, :, attrs.score_index] > score_threshold
+    valid = data[:, :, attrs.score_index] > score_threshold.reshape(())
     if attrs.id_index >= 0:
         valid &= data[:, :, attrs.id_index] >= 0
     moved, places = np.full_like(data, -1), np.full(data.shape[:2], -1, np.int32)
@@ -79,12 +91,18 @@ def _nms_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
         return None
     if len(count.shape) != 1:
         refuse("vision.non_max_suppression: valid_count must be a vector", 1, found=count)
-    width = data.shape[2]
-    used = max(attrs.coord_start + 4, attrs.score_index + 1, attrs.id_index + 1)
-    if isinstance(width, int) and used > width:
-        refuse(
-            "vision.non_max_suppression: a detection has too few numbers", 0, expected=f"at least {used}", found=width
-        )
+    name = "vision.non_max_suppression"
+    last = attrs.coord_start + 3 if attrs.coord_start >= 0 else -1
+    _check_columns(name, data.shape[2], last, attrs.score_index, attrs.id_index)
+    indices = tensor(types, 2, "indices")
+    if indices is not None and (len(indices.shape) != 2 or "int" not in indices.dtype or "int" not in count.dtype):
+        refuse(f"{name}: indices has one integer for each detection, valid_count one for each sample", 2, found=indices)
+    if indices is not None and any(join_dim(a, b) is None for a, b in zip(indices.shape, data.shape, strict=False)):
+        refuse(f"{name}: indices does not fit the data", 2, expected=data.shape[:2], found=indices)
+    if join_dim(count.shape[0], data.shape[0]) is None:
+        refuse(f"{name}: valid_count does not fit the data", 1, expected=data.shape[0], found=count)
+    check_number(types, 3, f"{name}: max_output_size")
+    check_number(types, 4, f"{name}: iou_threshold")
     if not attrs.return_indices:
         return data
     return TupleType((TensorType(data.shape[:2], "int32"), TensorType((data.shape[0], 1), "int32")))
@@ -174,7 +192,7 @@ def non_max_suppression(
     attrs: Any, data: Any, valid_count: Any, indices: Any, max_output_size: Any, iou_threshold: Any
 ) -> Any:
     """Keep, from the best score down, the detections that do not overlap one already kept."""
-    limit, threshold = int(max_output_size), float(iou_threshold)
+    limit, threshold = int(max_output_size.reshape(())), float(iou_threshold.reshape(()))
     made, numbers = np.full_like(data, -1), np.full(data.shape[:2], -1, np.int32)
     counts = np.zeros((len(data), 1), np.int32)
     for i, count in enumerate(np.clip(valid_count, 0, data.shape[1]).tolist()):
@@ -196,7 +214,14 @@ def _check_scores(types: Sequence[Type], name: str) -> tuple[TensorType, TensorT
         return None
     if boxes.shape[2] not in (4, ANY):
         refuse(f"{name}: a box is four numbers", 0, found=boxes)
+    if join_dim(boxes.shape[0], scores.shape[0]) is None:
+        refuse(f"{name}: boxes and scores have different batch sizes", 1, expected=boxes.shape[0], found=scores)
     return boxes, scores
+
+
+def _check_count(name: str, boxes: TensorType, count: Dim) -> None:
+    if join_dim(boxes.shape[1], count) is None:
+        refuse(f"{name}: there is not a score for each box", 1, expected=boxes.shape[1], found=count)
 
 
 def _all_class_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
@@ -205,6 +230,9 @@ def _all_class_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
         return None
     boxes, scores = found
     batch, classes, count = scores.shape[0], scores.shape[1], boxes.shape[1]
+    _check_count("vision.all_class_non_max_suppression", boxes, scores.shape[2])
+    for i, name in enumerate(("max_output_boxes_per_class", "iou_threshold", "score_threshold"), 2):
+        check_number(types, i, f"vision.all_class_non_max_suppression: {name}")
     if attrs.output_format == "onnx":
         return TupleType((TensorType((product((batch, classes, count)), 3), "int64"), TensorType((1,), "int64")))
     total: Dim = product((classes, count))
@@ -259,7 +287,8 @@ def all_class_non_max_suppression(
 
     In TensorFlow's form the detections of a sample are sorted by score. Rows that are not used are 0.
     """
-    limits = int(max_output_boxes_per_class), float(iou_threshold), float(score_threshold)
+    numbers = [array.reshape(()) for array in (max_output_boxes_per_class, iou_threshold, score_threshold)]
+    limits = int(numbers[0]), float(numbers[1]), float(numbers[2])
     batch, classes, count = scores.shape
     found = [[_class_choice(boxes[i], scores[i, c], *limits) for c in range(classes)] for i in range(batch)]
     if attrs.output_format == "onnx":
@@ -286,6 +315,7 @@ def _regular_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
         return None
     boxes, scores = found
     classes = scores.shape[2]
+    _check_count("vision.regular_non_max_suppression", boxes, scores.shape[1])
     if min(attrs.max_detections, attrs.num_classes) < 0:
         refuse("vision.regular_non_max_suppression: counts must not be negative")
     if isinstance(classes, int) and classes < attrs.num_classes:

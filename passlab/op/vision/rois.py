@@ -30,6 +30,8 @@ def _type(name: str, types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
         refuse(f"{name}: data must be images", 0, expected="four dimensions", found=data)
     if len(rois.shape) != 2 or rois.shape[1] not in (5, ANY):
         refuse(f"{name}: a region is five numbers: image, and left, top, right, bottom", 1, found=rois)
+    if "float" not in rois.dtype or not 0 < attrs.spatial_scale < math.inf:
+        refuse(f"{name}: regions are floating-point numbers, and spatial_scale is positive", 1, found=rois)
     check_lengths(2, pooled_size=attrs.pooled_size)
     check_positive(pooled_size=attrs.pooled_size)
     if attrs.layout == "NCHW":

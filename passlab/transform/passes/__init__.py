@@ -30,6 +30,7 @@ PASSES: dict[str, str] = {
     "FuseOps": "fuse_ops:FuseOps",
     "InferType": "infer_type:InferType",
     "Inline": "inline:Inline",
+    "LambdaLift": "lambda_lift:LambdaLift",
     "LowerTE": "lower_te:LowerTE",
     "ManifestAlloc": "manifest_alloc:ManifestAlloc",
     "PrintIR": "print_ir:PrintIR",

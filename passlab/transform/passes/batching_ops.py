@@ -1,4 +1,20 @@
-"""Combine parallel branches of all kinds: convolutions, dense layers, batched products."""
+"""Combine parallel branches of all kinds: convolutions, dense layers, batched products.
+
+before:
+    def @main(%x: Tensor[(3, 4), float32], %a: Tensor[(5, 4), float32], %b: Tensor[(5, 4), float32],
+              %c: Tensor[(5, 4), float32]) {
+      (nn.dense(%x, %a), nn.dense(%x, %b), nn.dense(%x, %c))
+    }
+after:
+    def @main(%x: Tensor[(3, 4), float32], %a: Tensor[(5, 4), float32], %b: Tensor[(5, 4), float32],
+              %c: Tensor[(5, 4), float32]) {
+      %0 = split(nn.batch_matmul(stack((%x, %x, %x)), stack((%a, %b, %c)), transpose_b=True), indices_or_sections=3);
+      (squeeze(%0.0, axis=[0]), squeeze(%0.1, axis=[0]), squeeze(%0.2, axis=[0]))
+    }
+
+keep:
+    def @main(%x: Tensor[(3, 4), float32], %a: Tensor[(5, 4), float32]) { nn.dense(%x, %a) }
+"""
 
 from __future__ import annotations
 

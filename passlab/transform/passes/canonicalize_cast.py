@@ -56,7 +56,7 @@ class CanonicalizeCast(FunctionPass):
                     args[i] = Call(args[i].op, args[i].args, args[i].attrs, args[i].type_args, args[i].span)  # type: ignore[attr-defined]
                 met.add(arg)
             changed = any(a is not b for a, b in zip(args, post.args, strict=True))
-            return post.with_fields(args=tuple(args)) if changed else post  # type: ignore[no-any-return]
+            return post.with_fields(args=tuple(args)) if changed else post
 
         return rewrite(func, own_casts, only=(Call,))  # type: ignore[return-value]
 

@@ -24,7 +24,13 @@ from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import Rounds, standard_pass
 from passlab.transform.parallel import (
-    Combiner, combine_parallel, dtype_of, is_static, joined_along, shape_of, slices,
+    Combiner,
+    combine_parallel,
+    dtype_of,
+    is_static,
+    joined_along,
+    shape_of,
+    slices,
 )  # fmt: skip
 
 

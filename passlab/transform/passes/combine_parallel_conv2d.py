@@ -1,18 +1,21 @@
 """Do convolutions of the same input as one.
 
 before: min_num_branches=2
-    def @main(%x: Tensor[(1, 4, 8, 8), float32], %w1: Tensor[(2, 4, 1, 1), float32], %w2: Tensor[(3, 4, 1, 1), float32]) {
+    def @main(%x: Tensor[(1, 4, 8, 8), float32],
+              %w1: Tensor[(2, 4, 1, 1), float32], %w2: Tensor[(3, 4, 1, 1), float32]) {
       (nn.relu(nn.conv2d(%x, %w1, kernel_size=[1, 1])), nn.relu(nn.conv2d(%x, %w2, kernel_size=[1, 1])))
     }
 after:
-    def @main(%x: Tensor[(1, 4, 8, 8), float32], %w1: Tensor[(2, 4, 1, 1), float32], %w2: Tensor[(3, 4, 1, 1), float32]) {
+    def @main(%x: Tensor[(1, 4, 8, 8), float32],
+              %w1: Tensor[(2, 4, 1, 1), float32], %w2: Tensor[(3, 4, 1, 1), float32]) {
       %0 = nn.relu(nn.conv2d(%x, concatenate((%w1, %w2)), channels=5, kernel_size=[1, 1]));
       (strided_slice(%0, begin=[0, 0], end=[-1, 2], strides=[1, 1], slice_mode="size"),
        strided_slice(%0, begin=[0, 2], end=[-1, 3], strides=[1, 1], slice_mode="size"))
     }
 
 keep: min_num_branches=2
-    def @main(%x: Tensor[(1, 4, 8, 8), float32], %w1: Tensor[(2, 4, 1, 1), float32], %w2: Tensor[(3, 4, 3, 3), float32]) {
+    def @main(%x: Tensor[(1, 4, 8, 8), float32],
+              %w1: Tensor[(2, 4, 1, 1), float32], %w2: Tensor[(3, 4, 3, 3), float32]) {
       (nn.conv2d(%x, %w1, kernel_size=[1, 1]), nn.conv2d(%x, %w2, padding=[1, 1], kernel_size=[3, 3]))
     }
 """
@@ -29,7 +32,13 @@ from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 from passlab.transform.parallel import (
-    Combiner, combine_parallel, dtype_of, is_static, joined_along, shape_of, slices,
+    Combiner,
+    combine_parallel,
+    dtype_of,
+    is_static,
+    joined_along,
+    shape_of,
+    slices,
 )  # fmt: skip
 
 _SAME = ("strides", "padding", "dilation", "groups", "data_layout", "kernel_layout", "out_dtype", "out_layout")
@@ -102,7 +111,10 @@ class _Conv2D(Combiner):
             return False
         if len({dtype_of(c.args[index]) for c in calls}) > 1 or len({(*s[:at], *s[at + 1 :]) for s in shapes}) > 1:
             return False
-        return all(s[at] == size and shape_of(c) == shape_of(c.args[parent]) for s, size, c in zip(shapes, self.sizes, calls, strict=True))
+        return all(
+            s[at] == size and shape_of(c) == shape_of(c.args[parent])
+            for s, size, c in zip(shapes, self.sizes, calls, strict=True)
+        )
 
     def joined(self, calls: Sequence[Call], parent: int, index: int) -> Expr:
         axis = self._channel(self.first) - self._rank(self.first) + len(shape_of(calls[0].args[index]))

@@ -50,7 +50,7 @@ class DynamicToStatic(FunctionPass):
             return rule(post, values) or post
 
         made = rewrite(func, static, only=(Call,))
-        return made if made is func else made.with_fields(ret_type=None)  # type: ignore[return-value, attr-defined]
+        return made if made is func else made.with_fields(ret_type=None)
 
 
 class _KnownValues:
@@ -173,7 +173,13 @@ def _strided_slice(call: Call, values: list[Any]) -> Expr | None:
         return None
     attrs: Any = call.attrs
     return make(
-        "strided_slice", call.args[0], begin=begin, end=end, strides=strides, slice_mode=attrs.slice_mode, axes=attrs.axes
+        "strided_slice",
+        call.args[0],
+        begin=begin,
+        end=end,
+        strides=strides,
+        slice_mode=attrs.slice_mode,
+        axes=attrs.axes,
     )
 
 

@@ -40,7 +40,9 @@ class EtaExpand(ModulePass):
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         if not (self.expand_constructor or self.expand_global_var):
             raise PassError(
-                Diagnostic("EtaExpand has nothing to expand", hint="set expand_constructor or expand_global_var, or both")
+                Diagnostic(
+                    "EtaExpand has nothing to expand", hint="set expand_constructor or expand_global_var, or both"
+                )
             )
         return mod.with_functions({name: self._function(f, mod) for name, f in mod.items()})
 

@@ -6,14 +6,13 @@ after:
     def @main(%x: float32) -> (float32, (float32,)) {
       let %x_0 = %x;
       let %x_1 = zeros_like(%x_0);
-      %0 = exp(%x_0);
-      let %x_2 = %0;
+      let %x_2 = exp(%x_0);
       let %x_3 = zeros_like(%x_2);
-      %1 = (
-        let %x_4 = add(%x_1, multiply(ones_like(%x_2), %0));
+      %0 = (
+        let %x_4 = add(%x_1, multiply(ones_like(%x_2), exp(%x_0)));
         (%x_4,)
       );
-      (%x_2, %1)
+      (%x_2, %0)
     }
 """
 
@@ -33,6 +32,7 @@ from passlab.transform.base import ModulePass
 from passlab.transform.beta_reduction import beta_reduced
 from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
+from passlab.transform.tuple_values import field_of, fieldwise
 
 _log = logging.getLogger("passlab.FirstOrderGradient")
 _ALLOWED = (Var, Constant, Tuple, TupleGetItem, Call, Op)
@@ -100,11 +100,17 @@ class _Gradient:
     def _check(self, function: Function, order: list[Expr]) -> None:
         findings = []
         if function.type_params:
-            findings.append(Diagnostic(f"@{self.name} is generic; gradients are only made of functions of fixed type", function.span))
+            findings.append(
+                Diagnostic(
+                    f"@{self.name} is generic; gradients are only made of functions of fixed type", function.span
+                )
+            )
         for node in order:
             if type(node) not in _ALLOWED or (type(node) is Call and type(node.op) is not Op):
                 kind = "call of something other than an operator" if type(node) is Call else type(node).__name__
-                findings.append(Diagnostic(f"@{self.name} has no first-order gradient: it contains a {kind}", node.span))
+                findings.append(
+                    Diagnostic(f"@{self.name} has no first-order gradient: it contains a {kind}", node.span)
+                )
             elif type(node) is Call and node.op.spec.gradient is None:  # type: ignore[attr-defined]
                 findings.append(Diagnostic(f"the operator `{node.op}` has no gradient", node.span))
         if findings:
@@ -156,39 +162,35 @@ class _Gradient:
 
     def _tuple_back(self, made: _Tensor, fields: list[_Tensor]) -> None:
         for i, field in enumerate(fields):
-            field.reverse = self._sum(field.type, field.reverse, _item(made.reverse, i))
+            field.reverse = self._sum(field.type, field.reverse, field_of(made.reverse, i))
 
     def _projection_back(self, whole: _Tensor, part: _Tensor, index: int) -> None:
         assert isinstance(whole.type, TupleType)
-        parts = [_item(whole.reverse, i) for i in range(len(whole.type.fields))]
+        parts = [field_of(whole.reverse, i) for i in range(len(whole.type.fields))]
         parts[index] = self._sum(part.type, parts[index], part.reverse)
         whole.reverse = self._bind(Tuple(parts), whole.type)
 
     def _sum(self, ty: Type, a: Expr, b: Expr) -> Expr:
-        """Return the sum of two values of a type, field by field. Types nest as deep as they are written."""
-        if type(ty) is not TupleType:
-            return self._bind(make("add", a, b), ty)
-        fields = []
-        for i, field in enumerate(ty.fields):
-            left = self._bind(_item(a, i), field)
-            fields.append(self._sum(field, left, self._bind(_item(b, i), field)))
-        return self._bind(Tuple(fields), ty)
-
-
-def _item(expr: Expr, index: int) -> Expr:
-    return expr.fields[index] if type(expr) is Tuple else TupleGetItem(expr, index)
+        """Return the sum of two values of a type, field by field."""
+        return fieldwise(
+            [a, b],
+            [ty],
+            lambda values, types: self._bind(make("add", *values), types[0]),
+            lambda fields, values: self._bind(Tuple(fields), None),
+            lambda value, i: self._bind(field_of(value, i), None),
+        )
 
 
 def _filled(like: Expr, ty: Type, op: str) -> Expr:
     """Return zeros or ones of a type: of a tensor like another, of a tuple by shape."""
     if type(ty) is TensorType:
         return make(f"{op}_like", like)
-    return _by_shape(ty, op)
+    return fieldwise([], [ty], lambda values, types: _by_shape(types[0], op))
 
 
 def _by_shape(ty: Type, op: str) -> Expr:
     if type(ty) is TensorType and not ty.dynamic:
         return make(op, shape=list(ty.shape), dtype=ty.dtype)
-    if type(ty) is TupleType:
-        return Tuple([_by_shape(f, op) for f in ty.fields])
-    raise DiagnosticError(Diagnostic(f"there are no {op} of the type {ty}", hint="only (tuples of) tensors have gradients"))
+    raise DiagnosticError(
+        Diagnostic(f"there are no {op} of the type {ty}", hint="only (tuples of) tensors have gradients")
+    )

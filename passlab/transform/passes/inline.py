@@ -36,19 +36,21 @@ class Inline(ModulePass):
         graph = CallGraph(mod)
         ready: dict[str, Function] = {}
         done: dict[str, Function] = {}
-        for name in graph.order:
+        for name in graph.topological_order():
             done[name] = function = _inlined(mod[name], ready)
             marked = function.attrs.get("Inline") and not function.attrs.get("Extern")
-            if marked and name not in graph.recursive and all(callee in ready for callee in graph.names[name]):
+            named = [callee for callee in graph.callees(name) if callee in mod]
+            if marked and not graph.is_recursive(name) and all(callee in ready for callee in named):
                 ready[name] = function
-        named = {n.name_hint for f in done.values() for n in post_order(f) if type(n) is GlobalVar}
-        gone: dict[str, Function | None] = {name: None for name in ready if name not in named and name != "main"}
+        left = {n.name_hint for f in done.values() for n in post_order(f) if type(n) is GlobalVar}
+        gone: dict[str, Function | None] = {name: None for name in ready if name not in left and name != "main"}
         return mod.with_functions({**done, **gone})
 
 
 def _inlined(function: Function, ready: dict[str, Function]) -> Function:
     if not ready:
         return function
+
     def inline(pre: Expr, post: Expr) -> Expr:
         if type(post) is GlobalVar and post.name_hint in ready:
             target = ready[post.name_hint]

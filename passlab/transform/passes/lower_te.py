@@ -43,7 +43,7 @@ class LowerTE(ModulePass):
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         library = _Library(mod)
         changes = {name: library.lowered(f) for name, f in mod.items() if not f.is_primitive}
-        return mod.with_functions({**changes, **{v: f for v, f in library.made.items()}})
+        return mod.with_functions({**changes, **library.made})
 
 
 class _Library:
@@ -62,7 +62,9 @@ class _Library:
         names: dict[Expr, Expr] = {f: self.name(f) for f in found}
 
         bound: dict[Expr, Expr] = {
-            n.var: names[n.value] for n in post_order(function, enter=_outside) if isinstance(n, Let) and n.value in names
+            n.var: names[n.value]
+            for n in post_order(function, enter=_outside)
+            if isinstance(n, Let) and n.value in names
         }
         return _without_bindings(rewrite(function, replace=names), bound)
 
@@ -72,7 +74,9 @@ class _Library:
         for known, var in same:
             if structural_equal(known, primitive):
                 return var
-        stem = "fused_" + "_".join(n.op.name for n in post_order(primitive.body) if isinstance(n, Call) and isinstance(n.op, Op))
+        stem = "fused_" + "_".join(
+            n.op.name for n in post_order(primitive.body) if isinstance(n, Call) and isinstance(n.op, Op)
+        )
         var = GlobalVar(self._free(stem.replace(".", "_")[:LONGEST_NAME]))
         same.append((primitive, var))
         self.made[var] = primitive

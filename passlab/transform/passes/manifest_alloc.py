@@ -10,8 +10,8 @@ after:
     extern type Storage
     def @main(%x: Tensor[(2), float32]) {
       let %storage_0: Storage[] = memory.alloc_storage(8i64, meta[relay.Constant][0], 64i64, virtual_device=None);
-      let %tensor_0 = memory.alloc_tensor(%storage_0, 0i64, meta[relay.Constant][0], const_shape=meta[relay.Constant][0],
-        assert_shape=[2]);
+      let %tensor_0 = memory.alloc_tensor(%storage_0, 0i64, meta[relay.Constant][0],
+        const_shape=meta[relay.Constant][0], assert_shape=[2]);
       let %called_0: () = vm.invoke_tvm_op(@fused_exp, (%x,), (%tensor_0,));
       let %y = %tensor_0;
       %y
@@ -21,7 +21,7 @@ after:
     {"root": 1, "nodes": [{"type_key": ""}, {"type_key": "Map", "keys": ["relay.Constant"], "data": [2]},
      {"type_key": "Array", "data": [3]}, {"type_key": "relay.Constant", "attrs": {"_checked_type_": "0", "data": "0",
      "span": "0", "virtual_device_": "0"}}],
-     "b64ndarrays": ["P6G08JZA710AAAAAAAAAAAEAAAAAAAAAAQAAAABAAQABAAAAAAAAAAgAAAAAAAAAAgAAAAAAAAA="],
+     "b64ndarrays": ["P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAABAAQABAAAAAAAAAAgAAAAAAAAAAgAAAAAAAAA="],
      "attrs": {"tvm_version": "0.14.0"}}
 
 keep:
@@ -118,7 +118,13 @@ class _Allocation:
         alloc = make("memory.alloc_storage", size, shape, _int64(ALIGNMENT), dtype=ty.dtype, virtual_device=None)
         bindings.append((storage, alloc))
         place = make(
-            "memory.alloc_tensor", storage, _int64(0), shape, dtype=ty.dtype, const_shape=constant, assert_shape=ty.shape
+            "memory.alloc_tensor",
+            storage,
+            _int64(0),
+            shape,
+            dtype=ty.dtype,
+            const_shape=constant,
+            assert_shape=ty.shape,
         )
         bindings.append((tensor, place))
         return tensor
@@ -134,7 +140,9 @@ class _Allocation:
                 inputs += self._shapes_of(argument, bindings)
         rows = [self._static(TensorType((len(t.shape),), "int64"), bindings) for t in types]
         sizes = [self._static(TensorType((), "int64"), bindings) for _ in types]
-        invoke = make("vm.invoke_tvm_op", self._shape_function(call.op, primitive, by_data), Tuple(inputs), Tuple([*rows, *sizes]))
+        invoke = make(
+            "vm.invoke_tvm_op", self._shape_function(call.op, primitive, by_data), Tuple(inputs), Tuple([*rows, *sizes])
+        )
         bindings.append((self._var("shaped", TupleType(())), invoke))
         return [self._tensor(t, size, row, None, bindings) for t, row, size in zip(types, rows, sizes, strict=True)]
 
@@ -195,7 +203,8 @@ def result_of(ty: Type, leaves: Iterator[Expr]) -> Expr:
 def needs_data(primitive: Function) -> bool:
     """Whether the shape of a result depends on the values of the inputs."""
     return any(
-        isinstance(n, Call) and isinstance(n.op, Op) and n.op.spec.shape_function is not None for n in post_order(primitive.body)
+        isinstance(n, Call) and isinstance(n.op, Op) and n.op.spec.shape_function is not None
+        for n in post_order(primitive.body)
     )
 
 

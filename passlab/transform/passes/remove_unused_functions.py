@@ -16,9 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passlab.ir.expr import GlobalVar
+from passlab.analysis.call_graph import CallGraph
 from passlab.ir.module import IRModule
-from passlab.ir.walk import post_order
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -35,11 +34,5 @@ class RemoveUnusedFunctions(ModulePass):
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         entries = ["main"] if self.entry_functions is None else list(self.entry_functions)
-        reached = {mod.get_global_var(name).name_hint for name in entries}
-        waiting = list(reached)
-        while waiting:
-            for node in post_order(mod[waiting.pop()]):
-                if type(node) is GlobalVar and node.name_hint in mod and node.name_hint not in reached:
-                    reached.add(node.name_hint)
-                    waiting.append(node.name_hint)
+        reached = CallGraph(mod).reachable(*entries)
         return mod.with_functions({name: None for name, _ in mod.items() if name not in reached})

@@ -34,8 +34,8 @@ class ToMixedPrecision(FunctionPass):
     """Cast to `mixed_precision_type` around operators that gain by it, and back around those that need the range.
 
     Operators are ALWAYS short (convolutions, matrix products), NEVER (exp, softmax, sums), or FOLLOW their arguments.
-    `missing_op_mode` says what happens for operators of which nothing is known, which follow: 0 an error, 1 a warning in
-    the log, 2 nothing. Functions that others call, that are stored or passed on, and with
+    `missing_op_mode` says what happens for operators of which nothing is known, which follow: 0 an error, 1 a warning
+    in the log, 2 nothing. Functions that others call, that are stored or passed on, and with
     `relay.ToMixedPrecision.keep_orig_output_dtype` all functions, keep the types of their results. Needs types.
 
     Where Relay casts to float32, arguments are cast to the type they had, so that float64 programs stay as exact as
@@ -48,11 +48,17 @@ class ToMixedPrecision(FunctionPass):
     def __post_init__(self) -> None:
         if self.missing_op_mode not in (0, 1, 2):
             raise PassValueError(
-                Diagnostic("missing_op_mode must be 0, 1 or 2", found=str(self.missing_op_mode), hint="1 warns, 2 is silent")
+                Diagnostic(
+                    "missing_op_mode must be 0, 1 or 2", found=str(self.missing_op_mode), hint="1 warns, 2 is silent"
+                )
             )
         if not is_float_name(self.mixed_precision_type):
             raise PassValueError(
-                Diagnostic("the type to compute in must be floating", expected="float16 or bfloat16", found=self.mixed_precision_type)
+                Diagnostic(
+                    "the type to compute in must be floating",
+                    expected="float16 or bfloat16",
+                    found=self.mixed_precision_type,
+                )
             )
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -67,10 +73,12 @@ class ToMixedPrecision(FunctionPass):
                 raise PassError(
                     Diagnostic(
                         f"nothing is known about the precision of some operators: {listed}",
-                        hint="set missing_op_mode=2, or register them with `relay.op.register_mixed_precision_conversion`",
+                        hint="set missing_op_mode=2, or use `relay.op.register_mixed_precision_conversion`",
                     )
                 )
-            _log.warning("nothing is known about the precision of these operators, which follow their arguments: %s", listed)
+            _log.warning(
+                "nothing is known about the precision of these operators, which follow their arguments: %s", listed
+            )
         return made
 
 

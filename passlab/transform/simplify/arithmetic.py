@@ -69,7 +69,11 @@ def _variable(match: Match) -> bool:
 
 def _twice(match: Match) -> Expr | None:
     ty = match.tensor("x")
-    return None if ty is None or ty.dtype == "bool" or not _variable(match) else make("multiply", match["x"], _scalar(2, ty.dtype))
+    return (
+        None
+        if ty is None or ty.dtype == "bool" or not _variable(match)
+        else make("multiply", match["x"], _scalar(2, ty.dtype))
+    )
 
 
 def _regrouped(match: Match) -> Expr | None:

@@ -49,8 +49,10 @@ def _holds(dtype: str, low: float, high: float) -> bool:
     return info.min <= low and high <= info.max
 
 
-_KEEPS_WHOLE = frozenset({"add", "subtract", "multiply", "maximum", "minimum", "clip", "nn.relu", "negative", "abs", "reshape",
-                          "transpose", "squeeze", "expand_dims", "cast", "copy"})  # fmt: skip
+_KEEPS_WHOLE = frozenset((
+    "add", "subtract", "multiply", "maximum", "minimum", "clip", "nn.relu", "negative", "abs", "reshape", "transpose",
+    "squeeze", "expand_dims", "cast", "copy",
+))  # fmt: skip
 _MAKES_WHOLE = frozenset({"round", "floor", "ceil", "trunc", "sign"})
 
 
@@ -90,7 +92,7 @@ def _clip_keeps(match: Match) -> Expr | None:
     whole = not is_float_name(ty.dtype) or (_whole_bounds(attrs) and is_whole(match["x"], match))
     if not whole:
         return None
-    return match["clip"] if back == ty.dtype else make("cast", match["clip"], dtype=back)  # type: ignore[no-any-return]
+    return match["clip"] if back == ty.dtype else make("cast", match["clip"], dtype=back)
 
 
 def _whole_bounds(attrs: Any) -> bool:

@@ -35,7 +35,10 @@ def _made(op: str, **names: str) -> Any:
 def _whole_reshape(match: Match) -> bool:
     """Whether reshape_like takes over the whole shape."""
     attrs = match.attrs("root")
-    return _static(match) and (attrs is None or (not attrs.lhs_begin and attrs.lhs_end is None and not attrs.rhs_begin and attrs.rhs_end is None))
+    return _static(match) and (
+        attrs is None
+        or (not attrs.lhs_begin and attrs.lhs_end is None and not attrs.rhs_begin and attrs.rhs_end is None)
+    )
 
 
 def _collapse(match: Match) -> Expr:
@@ -53,7 +56,12 @@ CONCRETE = (
     Rule("zeros of a known shape", "zeros_like(other)", _made("zeros", dtype=""), _static),
     Rule("ones of a known shape", "ones_like(other)", _made("ones", dtype=""), _static),
     Rule("full of a known shape", "full_like(other, value)", _made("full", args="value", dtype=""), _static),
-    Rule("reshape to a known shape", "reshape_like(data, other)", _made("reshape", args="data", shape="newshape"), _whole_reshape),
+    Rule(
+        "reshape to a known shape",
+        "reshape_like(data, other)",
+        _made("reshape", args="data", shape="newshape"),
+        _whole_reshape,
+    ),
     Rule("sum to a known shape", "collapse_sum_like(data, other)", _collapse, _static),
     Rule("broadcast to a known shape", "broadcast_to_like(data, other)", _made("broadcast_to", args="data"), _static),
     Rule("cast to a known dtype", "cast_like(data, other)", _cast),

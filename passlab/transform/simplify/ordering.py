@@ -20,7 +20,5 @@ def _of_data(match: Match) -> Expr:
 
 
 ORDERING = (
-    Rule(
-        "order of quantized data", "argmax|argmin|argsort(qnn.dequantize(x, scale, zero))", _of_data, _positive_scale
-    ),
+    Rule("order of quantized data", "argmax|argmin|argsort(qnn.dequantize(x, scale, zero))", _of_data, _positive_scale),
 )

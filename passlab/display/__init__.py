@@ -1,0 +1,41 @@
+"""What programs, diffs, recordings, timings and graphs look like: text, HTML, data for widgets, data frames.
+
+The only package that writes markup. It imports no IPython: `notebook` shows what is made here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from passlab.faces import face
+
+if TYPE_CHECKING:
+    from passlab.display.diffs import DiffView, diff_view
+    from passlab.display.graph import GraphView, graph_view
+    from passlab.display.module import ModuleView, module_view
+    from passlab.display.operators import OperatorsView, operators_view
+    from passlab.display.recording import RecordingView, recording_view
+    from passlab.display.timing import TimingView, timing_view
+    from passlab.display.view import View
+
+_NAMES = {
+    "DiffView": "passlab.display.diffs:DiffView",
+    "GraphView": "passlab.display.graph:GraphView",
+    "ModuleView": "passlab.display.module:ModuleView",
+    "OperatorsView": "passlab.display.operators:OperatorsView",
+    "RecordingView": "passlab.display.recording:RecordingView",
+    "TimingView": "passlab.display.timing:TimingView",
+    "View": "passlab.display.view:View",
+    "diff_view": "passlab.display.diffs:diff_view",
+    "graph_view": "passlab.display.graph:graph_view",
+    "module_view": "passlab.display.module:module_view",
+    "operators_view": "passlab.display.operators:operators_view",
+    "recording_view": "passlab.display.recording:recording_view",
+    "timing_view": "passlab.display.timing:timing_view",
+}
+__all__ = [
+    "DiffView", "GraphView", "ModuleView", "OperatorsView", "RecordingView", "TimingView", "View", "diff_view",
+    "graph_view", "module_view", "operators_view", "recording_view", "timing_view",
+]  # fmt: skip
+
+__getattr__, __dir__ = face(__name__, _NAMES)

@@ -1,0 +1,222 @@
+"""Which line of one printed program stands beside which line of another: lines are matched by their nodes.
+
+A line belongs beside the line that defines the matching node (`lab.matching`), so renaming, renumbering and moving code
+into another function leave lines paired. Lines about no node (brackets, parameters, results) are paired by their words,
+in which a name counts as the node it stands for. Pairs that cross are told apart by the longest increasing subsequence
+(Hunt and Szymanski, "A fast algorithm for computing longest common subsequences", 1977; patience diff). Everything is
+linear in lines but for that sequence, which is n log n.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Hashable, Iterator, Sequence
+from typing import NamedTuple
+
+from passlab.display.listing import Line
+from passlab.display.words import Spans, changed_words, line_key
+from passlab.ir.expr import Constant, Expr, Var
+from passlab.lab.diff import Change, Diff, FunctionDiff
+from passlab.lab.matching import resolve
+
+NONE = " "  # no line on this side
+SAME, MOVED, CHANGED, REMOVED, ADDED, AWAY, HERE = "=~*-+<>"
+
+
+class Row(NamedTuple):
+    """Two lines side by side: for each its kind (a character from above) and its number, None where there is none.
+
+    In a changed row, `words` holds the stretches of the left and of the right line that differ, and `retyped` tells
+    whether the type of what the line defines is another one.
+    """
+
+    left_kind: str
+    left: int | None
+    right_kind: str
+    right: int | None
+    words: tuple[Spans, Spans] | None = None
+    retyped: bool = False
+
+    @property
+    def kinds(self) -> str:
+        """The kinds of both sides."""
+        return self.left_kind + self.right_kind
+
+
+def align(found: Diff, before: Sequence[Line], after: Sequence[Line]) -> list[Row]:
+    """Return the rows that put the lines of two programs, printed whole, side by side."""
+    functions = {f.name: f for f in found.functions}
+    old, new = _sections(before), _sections(after)
+    rows: list[Row] = []
+    for name in sorted({*old, *new}):
+        left, right = old.get(name, range(0)), new.get(name, range(0))
+        function = functions.get(name) or (found.functions[0] if len(found.functions) == 1 else None)
+        rows += _align_section(function, before, after, left, right)
+    return rows
+
+
+def _sections(lines: Sequence[Line]) -> dict[str, range]:
+    """Return the lines of each definition of a module by name, in the order of printing; "" before the first."""
+    starts: list[tuple[str, int]] = [("", 0)]
+    for number, line in enumerate(lines):
+        pieces = line.pieces
+        if len(pieces) > 1 and pieces[0].start == 0 and pieces[1].kind == "global" and line.text.startswith("def "):
+            starts.append((pieces[1].node.name_hint, number))
+    ends = [*(start for _, start in starts[1:]), len(lines)]
+    return {name: range(start, end) for (name, start), end in zip(starts, ends, strict=True) if end > start}
+
+
+# ---------------------------------------------------------------- one function
+class _Side:
+    """The lines of one function on one side: for each its key and the old node it is about."""
+
+    def __init__(self, lines: Sequence[Line], rows: range, function: FunctionDiff | None, new: bool) -> None:
+        self.lines, self.rows = lines, rows
+        self.matching = function.matching if function is not None else None
+        self.new = new
+        self.source = self.matching.sources[1 if new else 0] if self.matching else {}
+        self.keys = [line_key(lines[i], self.meaning) for i in rows]
+
+    def meaning(self, node: Expr) -> Hashable:
+        """What a name or constant stands for, told alike on both sides."""
+        matching = self.matching
+        at = resolve(node, self.source)
+        if type(at) is Var:
+            return at.name_hint
+        if matching is None:
+            return at
+        if type(at) is Constant and self.new and at not in matching.same:
+            return at
+        if type(at) is Constant and not self.new and matching.forward.get(at) not in matching.same:
+            return at
+        return at if self.new else matching.forward.get(at, at)
+
+    def subjects(self) -> dict[Expr, int]:
+        """The line about each node, told by the new node on both sides."""
+        found: dict[Expr, int] = {}
+        for at, number in enumerate(self.rows):
+            subject = self.lines[number].subject
+            if subject is not None and self.matching is not None:
+                node = resolve(subject, self.source)
+                meant = node if self.new else self.matching.forward.get(node)
+                if meant is not None:
+                    found.setdefault(meant, at)
+        return found
+
+
+def _align_section(
+    function: FunctionDiff | None, before: Sequence[Line], after: Sequence[Line], left: range, right: range
+) -> Iterator[Row]:
+    if not left or not right:
+        yield from (Row(REMOVED, i, NONE, None) for i in left)
+        yield from (Row(NONE, None, ADDED, j) for j in right)
+        return
+    if function is not None and function.before is function.after and len(left) == len(right):
+        yield from (Row(SAME, i, SAME, j) for i, j in zip(left, right, strict=True))
+        return
+    a, b = _Side(before, left, function, False), _Side(after, right, function, True)
+    of_old = a.subjects()
+    crossing = sorted((j, of_old[node]) for node, j in b.subjects().items() if node in of_old)
+    kept = [crossing[k] for k in longest_increasing([i for _, i in crossing])]
+    moved = ({i for _, i in crossing}, {j for j, _ in crossing})
+    i = j = 0
+    for to_j, to_i in [*kept, (len(b.keys), len(a.keys))]:
+        yield from _fill(a, b, range(i, to_i), range(j, to_j), moved)
+        if to_i < len(a.keys):
+            yield _pair(function, a, b, to_i, to_j)
+        i, j = to_i + 1, to_j + 1
+
+
+def longest_increasing(values: Sequence[int]) -> list[int]:
+    """Return the places of a longest strictly increasing subsequence, in order."""
+    ends: list[int] = []  # the smallest last value of an increasing subsequence of each length
+    places: list[int] = []
+    before: list[int] = [-1] * len(values)
+    for place, value in enumerate(values):
+        length = bisect_left(ends, value)
+        before[place] = places[length - 1] if length else -1
+        if length == len(ends):
+            ends.append(value)
+            places.append(place)
+        else:
+            ends[length], places[length] = value, place
+    out = []
+    place = places[-1] if places else -1
+    while place >= 0:
+        out.append(place)
+        place = before[place]
+    return out[::-1]
+
+
+def _fill(a: _Side, b: _Side, left: range, right: range, moved: tuple[set[int], set[int]]) -> Iterator[Row]:
+    """Pair the lines between two pairs by their words, and put what is left beside each other."""
+    pairs = _pairs_by_key(a, b, left, right, moved)
+    i, j = left.start, right.start
+    for to_i, to_j in [*pairs, (left.stop, right.stop)]:
+        yield from _unpaired(a, b, range(i, to_i), range(j, to_j), moved)
+        if to_i < left.stop and to_j < right.stop:
+            yield Row(SAME, a.rows[to_i], SAME, b.rows[to_j])
+        i, j = to_i + 1, to_j + 1
+
+
+def _pairs_by_key(
+    a: _Side, b: _Side, left: range, right: range, moved: tuple[set[int], set[int]]
+) -> list[tuple[int, int]]:
+    """Return pairs of lines with the same words: from both ends, then those that occur once on either side."""
+
+    def alike(i: int, j: int) -> bool:
+        return a.keys[i] == b.keys[j] and i not in moved[0] and j not in moved[1]
+
+    head, tail = 0, 0
+    most = min(len(left), len(right))
+    while head < most and alike(left[head], right[head]):
+        head += 1
+    while tail < most - head and alike(left[-1 - tail], right[-1 - tail]):
+        tail += 1
+    middle = _unique_pairs(
+        [(a.keys[i], i) for i in left[head : len(left) - tail] if i not in moved[0]],
+        [(b.keys[j], j) for j in right[head : len(right) - tail] if j not in moved[1]],
+    )
+    ends = [(left[-1 - k], right[-1 - k]) for k in range(tail - 1, -1, -1)]
+    return [*zip(left[:head], right[:head], strict=True), *middle, *ends]
+
+
+def _unique_pairs(left: list[tuple[Hashable, int]], right: list[tuple[Hashable, int]]) -> list[tuple[int, int]]:
+    first, second = _once(left), _once(right)
+    pairs = sorted((j, first[key]) for key, j in second.items() if key in first)
+    return [(pairs[k][1], pairs[k][0]) for k in longest_increasing([i for _, i in pairs])]
+
+
+def _once(items: list[tuple[Hashable, int]]) -> dict[Hashable, int]:
+    found: dict[Hashable, int] = {}
+    twice = set()
+    for key, at in items:
+        if key in found:
+            twice.add(key)
+        found[key] = at
+    return {key: at for key, at in found.items() if key not in twice}
+
+
+def _unpaired(a: _Side, b: _Side, left: range, right: range, moved: tuple[set[int], set[int]]) -> Iterator[Row]:
+    for step in range(max(len(left), len(right))):
+        left_kind, i, right_kind, j = NONE, None, NONE, None
+        if step < len(left):
+            left_kind, i = AWAY if left[step] in moved[0] else REMOVED, a.rows[left[step]]
+        if step < len(right):
+            right_kind, j = HERE if right[step] in moved[1] else ADDED, b.rows[right[step]]
+        yield Row(left_kind, i, right_kind, j)
+
+
+def _pair(function: FunctionDiff | None, a: _Side, b: _Side, i: int, j: int) -> Row:
+    left, right = a.lines[a.rows[i]], b.lines[b.rows[j]]
+    retyped = left.type is not right.type and left.type is not None and right.type is not None
+    if a.keys[i] != b.keys[j] or retyped:
+        words = changed_words(left, right, a.meaning, b.meaning)
+        return Row(CHANGED, a.rows[i], CHANGED, b.rows[j], words, retyped)
+    subject = None if right.subject is None else resolve(right.subject, b.source)
+    fate = function.of_new.get(subject) if function is not None and subject is not None else None
+    kind = MOVED if fate is not None and fate.change is Change.MOVED else SAME
+    return Row(kind, a.rows[i], kind, b.rows[j])
+
+
+__all__ = ["ADDED", "AWAY", "CHANGED", "HERE", "MOVED", "NONE", "REMOVED", "SAME", "Row", "align", "longest_increasing"]

@@ -1,0 +1,377 @@
+"""A program as a graph of boxes and arrows: which value flows from which operator into which.
+
+Names, lets, projections and function literals called on the spot are looked through: an arrow leads from the operator
+that computes a value to the one that takes it. Weights (parameters and constants that only one operator takes, not as
+its first operand) are written into its box. Function literals and branches are groups. Linear in the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Any
+
+from passlab.errors import visible
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)  # fmt: skip
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import Scope, Scopes, children, use_counts
+from passlab.text.printer import pretty
+
+
+@dataclass(eq=False)
+class Box:
+    """A node of the graph. `kind` is input, op, call, constant, tuple, function, branch, ref or output."""
+
+    number: int
+    kind: str
+    name: str
+    expr: Expr | None
+    group: int | None = None
+    weights: list[Expr] = field(default_factory=list)
+    count: int = 1  # how many boxes were folded into this one
+
+
+@dataclass
+class Arrow:
+    """A value that flows from box `source` into box `target`; `label` says which part of it, or into which operand."""
+
+    source: int
+    target: int
+    label: str = ""
+
+
+@dataclass(eq=False)
+class Group:
+    """Boxes that belong together: a function of a module, a literal, or a branch; `parent` is the group around."""
+
+    number: int
+    kind: str
+    name: str
+    expr: Expr | None
+    parent: int | None = None
+
+
+@dataclass
+class Dataflow:
+    """Boxes, arrows between them by number, and groups. `left_out` boxes are not shown."""
+
+    boxes: list[Box] = field(default_factory=list)
+    arrows: list[Arrow] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    left_out: int = 0
+
+    def box(self, kind: str, name: str, expr: Expr | None, group: int | None) -> Box:
+        """Add a box."""
+        made = Box(len(self.boxes), kind, name, expr, group)
+        self.boxes.append(made)
+        return made
+
+    def members(self) -> dict[int, list[Box]]:
+        """The boxes right inside each group."""
+        found: dict[int, list[Box]] = {group.number: [] for group in self.groups}
+        for box in self.boxes:
+            if box.group is not None:
+                found[box.group].append(box)
+        return found
+
+
+def dataflow(program: Any) -> Dataflow:
+    """Return the graph of a module, function or expression."""
+    graph = Dataflow()
+    if isinstance(program, IRModule):
+        functions = sorted(program.items(), key=lambda item: item[0])
+        for name, function in functions:
+            home = None
+            if len(functions) > 1:
+                home = len(graph.groups)
+                graph.groups.append(Group(home, "definition", f"@{visible(name)}", function))
+            _Reader(graph, function, home).read()
+    else:
+        _Reader(graph, program, None).read()
+    return _in_order(graph)
+
+
+def _in_order(graph: Dataflow) -> Dataflow:
+    """Return the graph with its boxes renumbered: values before their uses, as far as there are no cycles."""
+    waiting = [0] * len(graph.boxes)
+    after: list[list[int]] = [[] for _ in graph.boxes]
+    for arrow in graph.arrows:
+        waiting[arrow.target] += 1
+        after[arrow.source].append(arrow.target)
+    order: list[int] = []
+    heap = [number for number, count in enumerate(waiting) if not count]
+    while heap:
+        number = heappop(heap)
+        order.append(number)
+        for target in after[number]:
+            waiting[target] -= 1
+            if not waiting[target]:
+                heappush(heap, target)
+    order += [number for number, count in enumerate(waiting) if count]  # on or behind a cycle: recursive functions
+    new = {number: place for place, number in enumerate(order)}
+    graph.boxes = [graph.boxes[number] for number in order]
+    for place, box in enumerate(graph.boxes):
+        box.number = place
+    graph.arrows = [Arrow(new[a.source], new[a.target], a.label) for a in graph.arrows]
+    return graph
+
+
+class _Reader:
+    """Adds one function or expression to a graph."""
+
+    def __init__(self, graph: Dataflow, root: Expr, home: int | None) -> None:
+        self.graph, self.root, self.home = graph, root, home
+        self.scopes = Scopes(root)
+        self.uses = use_counts(root)
+        self.box_of: dict[Expr, Box] = {}
+        self.carried: dict[Expr, Expr] = {}
+        self.inlined: set[Expr] = set()
+        self.opened: dict[Scope, tuple[Expr, int]] = {scope: key for key, scope in self.scopes.inner.items()}
+        self.group_of: dict[Scope, int | None] = {self.scopes.top: home}
+
+    def read(self) -> None:
+        """Make the boxes, children first, then the arrows."""
+        for node in self.scopes.order:
+            if isinstance(node, Let):
+                self.carried[node.var] = node.value
+                self.carried[node] = node.body
+            elif isinstance(node, Call) and self._on_the_spot(node):
+                assert isinstance(node.op, Function)
+                self.carried.update(zip(node.op.params, node.args, strict=True))
+                self.carried[node] = node.op.body
+                self.inlined.add(node.op)
+        for node in self.scopes.order:
+            make = _BOXES.get(type(node))
+            if make is not None and node not in self.carried and node not in self.inlined and node is not self.root:
+                kind, name = make(node)
+                if kind:
+                    self.box_of[node] = self.graph.box(kind, name, node, self._group(self.scopes.of[node]))
+        if not isinstance(self.root, Function) and type(self.root) in _BOXES and self.root not in self.carried:
+            kind, name = _BOXES[type(self.root)](self.root)
+            self.box_of[self.root] = self.graph.box(kind or "op", name, self.root, self.home)
+        for node, box in list(self.box_of.items()):
+            self._arrows_into(node, box)
+        self._output()
+
+    def _on_the_spot(self, node: Call) -> bool:
+        op = node.op
+        return isinstance(op, Function) and len(op.params) == len(node.args) and self.uses[op] == 1
+
+    def _group(self, scope: Scope) -> int | None:
+        """The group of a scope: the nearest function literal or branch around it."""
+        path = []
+        at = scope
+        while at not in self.group_of:
+            path.append(at)
+            at = at.parent  # type: ignore[assignment]
+        for inner in reversed(path):
+            outer = self.group_of[inner.parent]  # type: ignore[index]
+            owner, part = self.opened[inner]
+            self.group_of[inner] = self._new_group(owner, part, outer)
+        return self.group_of[scope]
+
+    def _new_group(self, owner: Expr, part: int, outer: int | None) -> int | None:
+        if owner is self.root or isinstance(owner, Let):
+            return outer
+        if isinstance(owner, Function):
+            kind, name = ("fused", "fused") if owner.is_primitive else ("function", "fn")
+            composite = owner.attrs.get("Composite") if "Composite" in dict(owner.attrs.items()) else None
+            name = visible(str(composite)) if composite else name
+        elif isinstance(owner, If):
+            kind, name = "branch", "else" if part else "then"
+        else:
+            assert isinstance(owner, Match)
+            kind, name = "branch", visible(pretty(owner.clauses[part].lhs))
+        number = len(self.graph.groups)
+        self.graph.groups.append(Group(number, kind, name, owner, outer))
+        return number
+
+    # ------------------------------------------------------------ arrows
+    def _arrows_into(self, node: Expr, box: Box) -> None:
+        for label, operand in _operands(node):
+            source, part = self._follow(operand)
+            if isinstance(node, Call) and self._is_weight(source, node, operand):
+                box.weights.append(source)
+            else:
+                self._arrow(source, box, f"{part}{' ' if part and label else ''}{label}")
+
+    def _is_weight(self, source: Expr, node: Call, operand: Expr) -> bool:
+        if isinstance(source, Constant):
+            return not source.data.ndim or (self.uses.get(source, 0) <= 1 and operand is not node.args[0])
+        return (
+            isinstance(source, Var) and self.uses.get(source, 0) <= 2 and operand is not node.args[0]
+            and self._is_parameter(source) and isinstance(node.op, Op)
+        )  # fmt: skip
+
+    def _is_parameter(self, var: Var) -> bool:
+        return isinstance(self.root, Function) and self.scopes.of[var].owner is self.root and self.uses[var] == 2
+
+    def _arrow(self, source: Expr, box: Box, label: str) -> None:
+        start = self.box_of.get(source)
+        if start is None and isinstance(source, (Var, Constant, GlobalVar, Op, Constructor, Function)):
+            kind = "constant" if isinstance(source, Constant) else "input" if isinstance(source, Var) else "function"
+            scope = self.scopes.of.get(source)
+            group = self.home if scope is None else self._group(scope)
+            start = self.box_of[source] = self.graph.box(kind, _atom_name(source), source, group)
+        if start is not None:
+            self.graph.arrows.append(Arrow(start.number, box.number, label))
+
+    def _follow(self, expr: Expr) -> tuple[Expr, str]:
+        """Return the node that computes a value, and which part of its result is meant (`.0`)."""
+        part = ""
+        seen: set[Expr] = set()
+        while expr not in seen:
+            seen.add(expr)
+            if isinstance(expr, TupleGetItem):
+                part = f".{expr.index}{part}"
+                expr = expr.tuple_value
+            else:
+                expr = self.carried.get(expr, expr)
+        return expr, part
+
+    def _output(self) -> None:
+        body = self.root.body if isinstance(self.root, Function) else None
+        if body is not None:
+            source, part = self._follow(body)
+            self._arrow(source, self.graph.box("output", "output", body, self.home), part)
+
+
+def _operands(node: Expr) -> Iterator[tuple[str, Expr]]:
+    """Yield what flows into a node, each with a label."""
+    if isinstance(node, Call):
+        if not isinstance(node.op, (Op, GlobalVar, Constructor)):
+            yield "callee", node.op
+        yield from (("", arg) for arg in node.args)
+    elif isinstance(node, If):
+        yield from (("if", node.cond), ("then", node.true_branch), ("else", node.false_branch))
+    elif isinstance(node, Match):
+        yield "match", node.data
+        yield from ((visible(pretty(clause.lhs)), clause.rhs) for clause in node.clauses)
+    elif isinstance(node, Function):
+        yield "body", node.body
+    elif not isinstance(node, (Var, Constant)):
+        yield from (("", kid) for kid in children(node))
+
+
+def _call_box(node: Call) -> tuple[str, str]:
+    if isinstance(node.op, Op):
+        return "op", node.op.name
+    return "call", _atom_name(node.op)
+
+
+_BOXES: dict[type, Any] = {
+    Call: _call_box,
+    Tuple: lambda node: ("tuple", "tuple"),
+    If: lambda node: ("branch", "if"),
+    Match: lambda node: ("branch", "match"),
+    Function: lambda node: ("function", "fn"),
+    RefCreate: lambda node: ("ref", "ref"),
+    RefRead: lambda node: ("ref", "ref_read"),
+    RefWrite: lambda node: ("ref", "ref_write"),
+}
+
+
+def _atom_name(node: Expr) -> str:
+    """What a leaf is called, as in a program's text."""
+    if isinstance(node, Var):
+        return f"%{visible(node.name_hint)}"
+    if isinstance(node, GlobalVar):
+        return f"@{visible(node.name_hint)}"
+    if isinstance(node, Constant):
+        return visible(pretty(node)) if not node.data.ndim else "constant"
+    return visible(str(getattr(node, "name_hint", getattr(node, "name", "call"))))
+
+
+# ---------------------------------------------------------------- folding
+def fold_groups(graph: Dataflow, kinds: Iterable[str] = ("fused",)) -> Dataflow:
+    """Return the graph with every group of these kinds as one box."""
+    kinds = set(kinds)
+    outermost: dict[int, int] = {}
+    for group in graph.groups:  # a group comes after the one around it
+        if group.parent is not None and group.parent in outermost:
+            outermost[group.number] = outermost[group.parent]
+        elif group.kind in kinds:
+            outermost[group.number] = group.number
+    first: dict[int, int] = {}
+    into = []
+    for box in graph.boxes:
+        folded = None if box.group is None else outermost.get(box.group)
+        into.append(box.number if folded is None else first.setdefault(folded, box.number))
+    return _contract(graph, into, {number: graph.groups[g] for g, number in first.items()})
+
+
+def fold_chains(graph: Dataflow) -> Dataflow:
+    """Return the graph with every chain of boxes, each feeding only the next, as one box."""
+    ins, outs = [0] * len(graph.boxes), [0] * len(graph.boxes)
+    for arrow in graph.arrows:
+        ins[arrow.target] += 1
+        outs[arrow.source] += 1
+    into = list(range(len(graph.boxes)))
+    for arrow in sorted(graph.arrows, key=lambda a: (a.target, a.source)):
+        a, b = graph.boxes[arrow.source], graph.boxes[arrow.target]
+        if outs[a.number] == 1 and ins[b.number] == 1 and a.group == b.group and a.kind == b.kind == "op":
+            into[b.number] = into[a.number]
+    return _contract(graph, into, {})
+
+
+def truncate(graph: Dataflow, most: int) -> Dataflow:
+    """Return the first `most` boxes of the graph and the arrows between them."""
+    if len(graph.boxes) <= most:
+        return graph
+    arrows = [a for a in graph.arrows if a.source < most and a.target < most]
+    return Dataflow(graph.boxes[:most], arrows, graph.groups, graph.left_out + len(graph.boxes) - most)
+
+
+def _contract(graph: Dataflow, into: list[int], names: dict[int, Group]) -> Dataflow:
+    """Return the graph with box `i` folded into box `into[i]`; `names` gives the group that a box stands for."""
+    made = Dataflow(groups=graph.groups, left_out=graph.left_out)
+    new: dict[int, Box] = {}
+    parts: dict[int, list[str]] = {}
+    for box in graph.boxes:
+        head = into[box.number]
+        if head == box.number:
+            whole = names.get(head)
+            group = box.group if whole is None else whole.parent
+            new[head] = made.box(box.kind if whole is None else whole.kind, box.name, box.expr, group)
+            new[head].weights = box.weights if whole is None else []
+            new[head].expr = box.expr if whole is None else whole.expr
+            new[head].count = 0
+        new[head].count += box.count
+        parts.setdefault(head, []).append(box.name)
+    for head, box in new.items():
+        if box.count > 1:
+            box.name = _told(parts[head])
+    seen = set()
+    for arrow in graph.arrows:
+        source, target = new[into[arrow.source]].number, new[into[arrow.target]].number
+        if source != target and (source, target, arrow.label) not in seen:
+            seen.add((source, target, arrow.label))
+            made.arrows.append(Arrow(source, target, arrow.label))
+    return made
+
+
+def _told(names: list[str]) -> str:
+    """Return names in order, runs and repeats told once."""
+    unique = list(dict.fromkeys(names))
+    return " · ".join(unique) if len(unique) <= 4 else f"{' · '.join(unique[:3])} · {len(names) - 3} more"
+
+
+__all__ = ["Arrow", "Box", "Dataflow", "Group", "dataflow", "fold_chains", "fold_groups", "truncate"]

@@ -1,0 +1,102 @@
+"""A laid-out graph as SVG for pages without widgets: colours that read on white and on black, no text as markup."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from passlab.display.dataflow import Dataflow
+from passlab.display.html import Markup, join, tag
+from passlab.display.layout import Layout
+from passlab.display.palette import AMBER, BLUE, GREEN, MUTED, TEAL, VIOLET
+
+_FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
+_INK = "#6a7280"
+_KINDS = {
+    "op": BLUE,
+    "call": TEAL,
+    "input": MUTED,
+    "constant": MUTED,
+    "function": TEAL,
+    "fused": VIOLET,
+    "branch": AMBER,
+}
+_FATES = {"added": GREEN, "changed": AMBER, "moved": BLUE}
+_MARKS = {"added": "+", "changed": "±", "moved": "~"}
+MARGIN = 12.0
+CHAR, LINE, PAD_X, PAD_Y = 6.7, 15.0, 11.0, 6.0
+
+
+class Face(NamedTuple):
+    """What a box shows: its lines, the first one its name, and what became of it in a diff ("" for nothing)."""
+
+    lines: tuple[str, ...]
+    fate: str
+
+
+def box_size(lines: tuple[str, ...]) -> tuple[float, float]:
+    """Return width and height of a box with these lines, in points."""
+    return max(map(len, lines)) * CHAR + 2 * PAD_X, len(lines) * LINE + 2 * PAD_Y
+
+
+def draw(graph: Dataflow, faces: Sequence[Face], at: Layout) -> Markup:
+    """Return the graph as SVG."""
+    parts = [
+        *(_group(group.name, at.groups[group.number]) for group in graph.groups if group.number in at.groups),
+        *(_arrow(points) for points in at.arrows if len(points) >= 8),
+        *(
+            _box(box.kind, face, at.boxes[box.number], box_size(face.lines))
+            for box, face in zip(graph.boxes, faces, strict=True)
+        ),
+    ]
+    width, height = at.width + 2 * MARGIN, at.height + 2 * MARGIN
+    return tag(
+        "svg", *parts, xmlns="http://www.w3.org/2000/svg", width=width, height=height,
+        viewBox=f"{-MARGIN:g} {-MARGIN:g} {width:.2f} {height:.2f}", font_family=_FONT, font_size=11,
+    )  # fmt: skip
+
+
+def _group(name: str, sides: tuple[float, float, float, float]) -> Markup:
+    x0, y0, x1, y1 = sides
+    frame = tag("rect", x=x0, y=y0, width=x1 - x0, height=y1 - y0, rx=8, fill="#8f5bd8", fill_opacity=0.07,
+                stroke="#8f5bd8", stroke_opacity=0.5)  # fmt: skip
+    return join([frame, tag("text", name, x=x0 + 8, y=y0 + 13, fill=VIOLET, font_size=10)])
+
+
+def _arrow(points: Sequence[float]) -> Markup:
+    pairs = [f"{points[i]:g},{points[i + 1]:g}" for i in range(0, len(points), 2)]
+    path = f"M{pairs[0]} C{' '.join(pairs[1:])}"
+    return join([tag("path", d=path, fill="none", stroke=_INK, stroke_opacity=0.8), _head(points)])
+
+
+def _head(points: Sequence[float]) -> Markup:
+    """The head of an arrow, pointing the way its last piece goes."""
+    x, y = points[-2:]
+    dx, dy = x - points[-4], y - points[-3]
+    if not (dx or dy):
+        dx, dy = x - points[-8], y - points[-7]
+    length = (dx * dx + dy * dy) ** 0.5 or 1.0
+    ux, uy = 6 * dx / length, 6 * dy / length
+    corners = [(x, y), (x - ux - uy / 2, y - uy + ux / 2), (x - ux + uy / 2, y - uy - ux / 2)]
+    return tag("polygon", points=" ".join(f"{a:.1f},{b:.1f}" for a, b in corners), fill=_INK)
+
+
+def _box(kind: str, face: Face, place: tuple[float, float], size: tuple[float, float]) -> Markup:
+    (x, y), (width, height) = place, size
+    colour = _KINDS.get(kind, MUTED)
+    edge = _FATES.get(face.fate, colour)
+    round_ = height / 2 if kind in ("input", "constant", "output") else 6
+    looks = {"fill_opacity": 0.14, "stroke_width": 1.6} if face.fate else {"fill_opacity": 0.06, "stroke_width": 1.0}
+    frame = tag("rect", x=x - width / 2, y=y - height / 2, width=width, height=height, rx=min(round_, 12), fill=edge,
+                stroke=edge, stroke_opacity=0.9, **looks)  # fmt: skip
+    top = y - height / 2 + 17
+    lines = [
+        tag("text", line, x=x, y=top + 15 * row, text_anchor="middle", fill=colour if not row else _INK,
+            font_weight="600" if not row else None)
+        for row, line in enumerate(face.lines)
+    ]  # fmt: skip
+    mark = [tag("text", _MARKS[face.fate], x=x - width / 2 + 6, y=top, fill=edge)] if face.fate in _MARKS else []
+    return tag("g", frame, *lines, *mark)
+
+
+__all__ = ["Face", "box_size", "draw"]

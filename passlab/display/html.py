@@ -1,0 +1,102 @@
+"""The one place where text becomes markup: `tag` builds elements, and escapes all it is given but what it built.
+
+Names, strings and messages of programs are hostile. They may become text between tags, and the `title`, `alt` and
+`aria-label` of an element; every other attribute takes only what this module checks: styles without addresses, numbers,
+paths of numbers, and pictures it encoded itself. Control and bidirectional characters become visible escapes.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from collections.abc import Iterable
+
+from passlab.errors import visible
+
+
+class Markup(str):
+    """Text that is markup already. Only this module makes it."""
+
+    __slots__ = ()
+
+
+_TAGS = frozenset(
+    ("details", "div", "img", "p", "pre", "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "tr",
+     "svg", "g", "rect", "path", "text", "title", "polygon")
+)  # fmt: skip
+_VOID = frozenset(("img",))
+_WORDS = frozenset(("title", "alt", "aria_label"))  # may hold any text
+_CHECKED = {
+    "style": re.compile(r"[-\w:;,.%#() !']*\Z", re.ASCII),
+    "role": re.compile(r"[a-z]+\Z"),
+    "scope": re.compile(r"[a-z]+\Z"),
+    "xmlns": re.compile(r"http://www\.w3\.org/2000/svg\Z"),
+    "d": re.compile(r"[MLCHVZmlchvz0-9 .,-]*\Z"),
+    "points": re.compile(r"[0-9 .,-]*\Z"),
+    "viewBox": re.compile(r"[0-9 .-]*\Z"),
+    "fill": re.compile(r"[a-z]+\Z|#[0-9a-f]{3,8}\Z"),
+    "stroke": re.compile(r"[a-z]+\Z|#[0-9a-f]{3,8}\Z"),
+    "stroke_dasharray": re.compile(r"[0-9 ]+\Z"),
+    "font_family": re.compile(r"[-\w, ]+\Z", re.ASCII),
+    "font_weight": re.compile(r"[a-z0-9]+\Z"),
+    "text_anchor": re.compile(r"[a-z]+\Z"),
+    "src": re.compile(r"data:image/svg\+xml;base64,[A-Za-z0-9+/=]*\Z"),
+}
+_NUMBERS = frozenset(
+    ("colspan", "x", "y", "rx", "width", "height", "font_size", "stroke_width", "opacity", "fill_opacity", "stroke_opacity")
+)  # fmt: skip
+
+
+def escape(text: object) -> Markup:
+    """Return text as markup that shows exactly this text, odd characters as visible escapes."""
+    if isinstance(text, Markup):
+        return text
+    return Markup(html.escape(visible(str(text)), quote=True))
+
+
+def join(parts: Iterable[str], between: str = "") -> Markup:
+    """Return parts one behind the other; those that are no markup yet are escaped."""
+    return Markup(escape(between).join([escape(part) for part in parts]))
+
+
+def tag(name: str, *children: str, **attributes: object) -> Markup:
+    """Return an element. Children that are no markup yet are escaped; attributes that are None or False are left out.
+
+    Raises `ValueError` for an element, an attribute or a value that passlab does not write: always an error of ours.
+    """
+    if name not in _TAGS:
+        raise ValueError(f"passlab writes no <{name}> elements")
+    written = [
+        f" {_attribute(key, value)}" for key, value in attributes.items() if value is not None and value is not False
+    ]
+    head = f"<{name}{''.join(written)}>"
+    return Markup(head if name in _VOID else f"{head}{join(children)}</{name}>")
+
+
+def _attribute(key: str, value: object) -> str:
+    name = key if key == "viewBox" else key.replace("_", "-")
+    if value is True and key == "open":
+        return name
+    if key in _WORDS:
+        return f'{name}="{escape(value)}"'
+    if key in _NUMBERS and isinstance(value, (int, float)):
+        return f'{name}="{_number(value)}"'
+    check = _CHECKED.get(key)
+    if check is None or not check.match(str(value)) or "url(" in str(value):
+        raise ValueError(f"passlab writes no attribute {key}={value!r}")
+    return f'{name}="{value}"'
+
+
+def _number(value: float) -> str:
+    text = f"{value:.2f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def picture(svg: Markup, alt: str, style: str = "") -> Markup:
+    """Return a drawing as an `<img>`, in which no script can run and which untrusted notebooks show too."""
+    encoded = base64.b64encode(svg.encode()).decode("ascii")
+    return tag("img", src=f"data:image/svg+xml;base64,{encoded}", alt=alt, style=style or None)
+
+
+__all__ = ["Markup", "escape", "join", "picture", "tag"]

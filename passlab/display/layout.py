@@ -1,0 +1,177 @@
+"""Where the boxes and arrows of a graph go: Graphviz, in a process of its own with a time limit.
+
+Graphviz gets sizes and numbers, never a name, and only numbers are taken back, so neither a hostile name nor a bug in
+its drawing can reach a page. `pygraphviz` brings Graphviz in its wheel; without it the `dot` on PATH serves.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from passlab import limits
+from passlab.display.dataflow import Dataflow
+
+WORKER = Path(__file__).with_name("layout_worker.py")
+POINTS = 72  # to an inch, Graphviz's unit of sizes
+_OUTPUT_BYTES = 64 * 2**20
+Size = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Places in points, y downwards: box centres, the four sides of groups, and the points of arrows.
+
+    An arrow is a start point and then three points for each cubic Bezier curve; empty when it was not drawn.
+    """
+
+    width: float
+    height: float
+    boxes: list[tuple[float, float]]
+    groups: dict[int, tuple[float, float, float, float]]
+    arrows: list[list[float]]
+
+
+class LayoutError(Exception):
+    """No layout could be made; the message says why and what to do. Caught by the view, which then shows text."""
+
+
+def lay_out(graph: Dataflow, sizes: Sequence[Size]) -> Layout:
+    """Return the layout of a graph whose boxes have these sizes, in points. Raises `LayoutError`."""
+    raw = _run(skeleton(graph, sizes))
+    try:
+        return _read(json.loads(raw), graph)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise LayoutError("Graphviz gave no layout that could be read") from error
+
+
+def skeleton(graph: Dataflow, sizes: Sequence[Size]) -> str:
+    """Return the graph as DOT with numbers for names: what Graphviz needs to know and no more."""
+    import graphviz
+
+    dot = graphviz.Digraph(
+        graph_attr={"nodesep": "0.22", "ranksep": "0.3", "outputorder": "edgesfirst", "splines": "true"},
+        node_attr={"shape": "box", "fixedsize": "true", "label": ""},
+        edge_attr={"arrowsize": "0.6"},
+    )
+    if len(graph.boxes) > 600:  # keeps the simplex steps of large graphs short
+        dot.attr(nslimit="2", nslimit1="2", mclimit="0.3")
+    inside = graph.members()
+    parents = {group.number: group.parent for group in graph.groups}
+    text = _clusters(inside, parents)
+    for box, (width, height) in zip(graph.boxes, sizes, strict=True):
+        dot.node(f"n{box.number}", width=f"{width / POINTS:.3f}", height=f"{height / POINTS:.3f}")
+    dot.body.extend(text)
+    for arrow in graph.arrows:
+        dot.edge(f"n{arrow.source}", f"n{arrow.target}")
+    made: str = dot.source
+    return made
+
+
+def _clusters(inside: dict[int, list[Any]], parents: dict[int, int | None]) -> list[str]:
+    """Return the groups as nested clusters, without recursion: groups inside others are closed before those."""
+    kids: dict[int | None, list[int]] = {}
+    for number, parent in parents.items():
+        kids.setdefault(parent, []).append(number)
+    lines: list[str] = []
+    stack: list[tuple[int, bool]] = [(number, False) for number in reversed(kids.get(None, []))]
+    while stack:
+        number, done = stack.pop()
+        if done:
+            lines.append("}\n")
+            continue
+        lines.append(f'subgraph cluster_{number} {{ margin=10 label=" " fontsize=9\n')
+        lines += [f"n{box.number}\n" for box in inside[number]]
+        stack.append((number, True))
+        stack.extend((kid, False) for kid in reversed(kids.get(number, [])))
+    return lines
+
+
+# ---------------------------------------------------------------- running Graphviz
+def _run(dot: str) -> bytes:
+    seconds = limits.current().layout_seconds
+    found = find_spec("pygraphviz")
+    if found is not None and found.origin is not None:
+        folder = str(Path(found.origin).parent.parent)
+        command = [sys.executable, "-I", str(WORKER), folder, str(math.ceil(seconds))]
+    else:
+        program = shutil.which("dot")
+        if program is None:
+            raise LayoutError("graphs are drawn by Graphviz: pip install pygraphviz, or put its `dot` on PATH")
+        command = [program, "-Tjson0"]
+    try:
+        done = subprocess.run(command, input=dot.encode(), capture_output=True, timeout=seconds, check=False)  # noqa: S603
+    except subprocess.TimeoutExpired:
+        raise LayoutError(
+            f"the layout took more than {seconds:g} s; raise `limits.override(layout_seconds=...)`, or fold groups"
+        ) from None
+    except OSError as error:
+        raise LayoutError(f"Graphviz could not be started: {error.strerror}") from error
+    if done.returncode != 0 or len(done.stdout) > _OUTPUT_BYTES:
+        raise LayoutError(f"Graphviz ended with status {done.returncode}")
+    return done.stdout
+
+
+# ---------------------------------------------------------------- reading its answer
+def _read(found: dict[str, Any], graph: Dataflow) -> Layout:
+    _, _, width, height = _numbers(found["bb"], 4)
+    objects = found.get("objects", [])
+    places: dict[int, tuple[float, float]] = {}
+    groups: dict[int, tuple[float, float, float, float]] = {}
+    number_of: dict[int, int] = {}
+    for item in objects:
+        name = item["name"]
+        if name.startswith("cluster_") and "bb" in item:
+            x0, y0, x1, y1 = _numbers(item["bb"], 4)
+            groups[int(name[8:])] = (x0, height - y1, x1, height - y0)
+        elif "pos" in item:
+            x, y = _numbers(item["pos"], 2)
+            number_of[item["_gvid"]] = int(name[1:])
+            places[int(name[1:])] = (x, height - y)
+    drawn: dict[tuple[int, int], list[list[float]]] = {}
+    for edge in found.get("edges", []):
+        ends = number_of[edge["tail"]], number_of[edge["head"]]
+        drawn.setdefault(ends, []).append(_curve(edge.get("pos", ""), height))
+    arrows = [(drawn.get((a.source, a.target)) or [[]]) for a in graph.arrows]
+    return Layout(
+        width,
+        height,
+        [places[box.number] for box in graph.boxes],
+        groups,
+        [a.pop(0) if len(a) > 1 else a[0] for a in arrows],
+    )
+
+
+def _numbers(text: str, count: int) -> list[float]:
+    values = [float(part) for part in text.split(",")]
+    if len(values) != count or not all(map(math.isfinite, values)):
+        raise ValueError(text)
+    return [round(value, 2) for value in values]
+
+
+def _curve(text: str, height: float) -> list[float]:
+    """Return the points of `e,X,Y x,y x,y ...`: the curve, and a straight piece to its arrow head."""
+    points: list[float] = []
+    head: list[float] = []
+    for part in text.split():
+        if part.startswith(("e,", "s,")):
+            x, y = _numbers(part[2:], 2)
+            if part[0] == "e":
+                head = [x, round(height - y, 2)]
+        else:
+            x, y = _numbers(part, 2)
+            points += (x, round(height - y, 2))
+    if len(points) % 6 != 2:
+        raise ValueError(text)
+    return points + points[-2:] + head + head if head else points
+
+
+__all__ = ["Layout", "LayoutError", "lay_out", "skeleton"]

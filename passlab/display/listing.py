@@ -1,0 +1,266 @@
+"""A printed program as lines to display: each with its marked stretches and the node it is about.
+
+Types are left out of the lines (they stand beside them, or in what hovering shows), and the head of a function with
+many parameters is broken, one parameter a line. The listing of one program is linear in its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from passlab.errors import visible
+from passlab.ir.expr import Expr, Function
+from passlab.ir.types import FuncType, TensorType, TupleType, Type
+from passlab.text.marks import KINDS, Mark, Printed
+from passlab.text.printer import render
+
+HEAD_WIDTH = 100  # characters up to which the head of a function stays on one line
+LINE_WIDTH = 4000  # characters of one line that are shown
+_SPREAD = frozenset(("call", "function", "branch"))  # marks around others
+_CODES = {kind: code for code, kind in enumerate(KINDS)}
+
+
+class Piece(NamedTuple):
+    """Characters `start` up to `end` of a line: their kind (of `marks.KINDS`), node, and the call they stand in."""
+
+    start: int
+    end: int
+    kind: str
+    node: Any
+    call: Expr | None
+
+
+class Line(NamedTuple):
+    """One line: its text, its marked pieces from left to right, and its subject.
+
+    `subject` is the node whose value or definition the line is: that of a temporary, the variable of a let, the call or
+    function in tail position; None for parameters and closing brackets.
+    """
+
+    text: str
+    pieces: tuple[Piece, ...]
+    subject: Expr | None
+
+    @property
+    def type(self) -> Type | None:
+        """The type of what the line defines, None where there is none to show."""
+        if self.subject is None or isinstance(self.subject, Function):
+            return None
+        return self.subject.checked_type_
+
+
+def listing(program: Any) -> list[Line]:
+    """Return the lines of a module, expression, type or pattern."""
+    printed = render(program, annotate=lambda expr: "")
+    return _lines(printed, _cuts(printed))
+
+
+# ---------------------------------------------------------------- where lines end
+class _Cut(NamedTuple):
+    """A line ends before `end`, the next one starts at `start` of the text behind `indent`."""
+
+    end: int
+    start: int
+    indent: str
+
+
+def _cuts(printed: Printed) -> list[_Cut]:
+    text = printed.text
+    cuts = []
+    at = text.find("\n")
+    while at >= 0:
+        cuts.append(_Cut(at, at + 1, ""))
+        at = text.find("\n", at + 1)
+    heads = [
+        cut for index, mark in enumerate(printed.marks) if mark.kind == "function" for cut in _head_cuts(printed, index)
+    ]
+    return sorted(cuts + heads) if heads else cuts
+
+
+def _head_cuts(printed: Printed, index: int) -> list[_Cut]:
+    """Break the head of a function that is too wide for one line, as a formatter of code would."""
+    text, marks = printed.text, printed.marks
+    mark = marks[index]
+    function: Function = mark.node
+    end = text.find("\n", mark.start)
+    begin = text.rfind("\n", 0, mark.start) + 1
+    if end - begin <= HEAD_WIDTH:
+        return []
+    starts, close = _head_parts(marks, index, end, function)
+    if len(starts) < 2 or text[close] != ")":
+        return []
+    indent = text[begin : begin + len(text[begin:end]) - len(text[begin:end].lstrip(" "))]
+    inner = indent + "    "
+    first, *others = starts
+    return [_Cut(first, first, inner), *(_Cut(s - 1, s, inner) for s in others), _Cut(close, close, indent)]
+
+
+def _head_parts(marks: Sequence[Mark], index: int, end: int, function: Function) -> tuple[list[int], int]:
+    """Return where each parameter and attribute of a function starts, and where its closing bracket is."""
+    params = set(function.params)
+    starts: list[int] = []
+    close = end - 3  # `) {`
+    for at in range(index + 1, len(marks)):
+        found = marks[at]
+        if found.start >= end:
+            break
+        if (found.kind == "binder" and found.node in params) or (
+            found.kind == "attribute" and found.node[0] is function
+        ):
+            starts.append(found.start)
+        elif found.kind == "type" and found.node is function.ret_type and found.end == end - 2:
+            close = found.start - 5  # `) -> `
+    return starts, close
+
+
+# ---------------------------------------------------------------- lines
+class _Builder:
+    """Collects the pieces of one line."""
+
+    def __init__(self) -> None:
+        self.pieces: list[Piece] = []
+        self.subject: Expr | None = None
+        self.fixed = False
+
+    def add(self, piece: Piece) -> None:
+        kind = piece.kind
+        if kind == "temporary" or (kind == "binder" and len(self.pieces) == 1 and self.pieces[0].kind == "keyword"):
+            self.subject, self.fixed = piece.node, True
+        self.pieces.append(piece)
+
+    def around(self, mark: Mark) -> None:
+        if self.subject is None and not self.fixed:
+            self.subject = mark.node
+
+
+def _lines(printed: Printed, cuts: list[_Cut]) -> list[Line]:
+    text = printed.text
+    starts = [0, *(cut.start for cut in cuts)]
+    ends = [*(cut.end for cut in cuts), len(text)]
+    indents = ["", *(cut.indent for cut in cuts)]
+    builders = [_Builder() for _ in starts]
+    calls: list[Mark] = []
+    shown = 0  # where the last piece ended: marks inside it are its own affair
+    row, last = 0, len(starts) - 1
+    for mark in printed.marks:
+        while row < last and starts[row + 1] <= mark.start:
+            row += 1
+        while calls and calls[-1].end <= mark.start:
+            calls.pop()
+        if mark.kind in _SPREAD:
+            builders[row].around(mark)
+            if mark.kind == "call":
+                calls.append(mark)
+        elif mark.start >= shown:
+            shift = len(indents[row]) - starts[row]
+            stop = min(mark.end, ends[row])
+            shown = stop
+            call = calls[-1].node if calls else None
+            builders[row].add(Piece(mark.start + shift, stop + shift, mark.kind, mark.node, call))
+    made = [
+        _line(f"{indent}{text[start:end]}", builder)
+        for indent, start, end, builder in zip(indents, starts, ends, builders, strict=True)
+    ]
+    while made and not made[-1].text:
+        made.pop()
+    return made
+
+
+def _line(text: str, builder: _Builder) -> Line:
+    if len(text) > LINE_WIDTH:
+        more = len(text) - LINE_WIDTH
+        kept = tuple(p for p in builder.pieces if p.end <= LINE_WIDTH)
+        return Line(f"{text[:LINE_WIDTH]} ... {more:,} more characters", kept, builder.subject)
+    return Line(text, tuple(builder.pieces), builder.subject)
+
+
+# ---------------------------------------------------------------- types in a few characters
+@lru_cache(maxsize=8192)
+def short_type(type_: Type) -> str:
+    """Return a type as it stands beside a line: `(1, 64) float32`; "" for functions."""
+    return _short_type(type_, 3)
+
+
+# recurses: at most 3 levels of tuples
+def _short_type(type_: Type, depth: int) -> str:
+    if isinstance(type_, TensorType):
+        dims = ", ".join(str(dim) for dim in type_.shape)
+        return f"({dims}) {type_.dtype}" if type_.shape else type_.dtype
+    if isinstance(type_, TupleType):
+        fields = [_short_type(field, depth - 1) if depth else "..." for field in type_.fields[:4]]
+        if len(type_.fields) > 4:
+            fields.append(f"{len(type_.fields) - 4} more")
+        return f"({'; '.join(fields)})"
+    if isinstance(type_, FuncType):
+        return ""
+    text = visible(str(type_))
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def type_text(type_: Type | None) -> str:
+    """Return a type in full, for hovering."""
+    return "" if type_ is None else _full_type(type_)
+
+
+@lru_cache(maxsize=8192)
+def _full_type(type_: Type) -> str:
+    text = visible(str(type_))
+    return text if len(text) <= 2000 else f"{text[:2000]}..."
+
+
+# ---------------------------------------------------------------- compact data
+class LineTable:
+    """Lines as data for a browser, each different one once: `add` returns its number.
+
+    A line is `[text, marks, type]`: `marks` holds four numbers a piece (start, end, kind, hover text or -1), `type` and
+    the hover texts are numbers of `texts`.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[list[Any]] = []
+        self.texts: list[str] = []
+        self._numbers: dict[Any, int] = {}
+        self._texts: dict[str, int] = {}
+        self._hovers: dict[Any, int] = {}
+
+    def add(self, line: Line) -> int:
+        """Return the number of a line."""
+        marks: list[int] = []
+        for piece in line.pieces:
+            marks += (piece.start, piece.end, _CODES[piece.kind], self._hover(piece))
+        beside = "" if line.type is None else short_type(line.type)
+        key = (line.text, beside, *marks)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.lines)
+            self.lines.append([visible(line.text), marks, self.text(beside) if beside else -1])
+        return number
+
+    def text(self, text: str) -> int:
+        """Return the number of a text."""
+        number = self._texts.get(text)
+        if number is None:
+            number = self._texts[text] = len(self.texts)
+            self.texts.append(text)
+        return number
+
+    def _hover(self, piece: Piece) -> int:
+        node = piece.call if piece.kind == "op" and piece.call is not None else piece.node
+        if not isinstance(node, Expr) or piece.kind == "keyword":
+            return -1
+        key = (node.checked_type_, id(node.span))
+        number = self._hovers.get(key)
+        if number is None:
+            lines = [type_text(node.checked_type_), "" if node.span is None else f"at {visible(str(node.span))}"]
+            text = "\n".join(line for line in lines if line)
+            number = self._hovers[key] = self.text(text) if text else -1
+        return number
+
+    def data(self) -> dict[str, Any]:
+        """Return the table as JSON-able data."""
+        return {"lines": self.lines, "texts": self.texts}
+
+
+__all__ = ["Line", "LineTable", "Piece", "listing", "short_type", "type_text"]

@@ -1,0 +1,121 @@
+"""The view of one program: its Relay text, highlighted, with types beside the lines and in what hovering shows."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from passlab import limits
+from passlab.display.html import Markup, join, tag
+from passlab.display.listing import Line, LineTable, listing, short_type, type_text
+from passlab.display.palette import BOX, CODE, KIND_COLOURS, MUTED, PROSE
+from passlab.display.view import View, capped
+from passlab.ir.module import IRModule
+from passlab.lab.diff import count_operators
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STATIC_LINES = 400  # lines of a program that static HTML shows
+
+
+class ModuleView(View):
+    """A module, expression, type or pattern as Relay text."""
+
+    kind = "module"
+
+    def __init__(self, program: Any) -> None:
+        self.program = program
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        """The lines of the program."""
+        return listing(self.program)
+
+    @cached_property
+    def title(self) -> str:
+        """What this is, in a few words: `@main: 70 operators`."""
+        counts = (
+            count_operators(self.program) if hasattr(self.program, "items") or hasattr(self.program, "span") else {}
+        )
+        calls = sum(counts.values())
+        words = f"{calls:,} operator{'' if calls == 1 else 's'}"
+        if not isinstance(self.program, IRModule):
+            return f"{type(self.program).__name__.lower()}: {words}" if calls else type(self.program).__name__.lower()
+        names = [f"@{name}" for name, _ in self.program.items()]
+        if len(names) > 3:
+            names = [f"{len(names)} functions"]
+        return f"{', '.join(names) or 'empty module'}: {words}"
+
+    def text(self) -> str:
+        return capped([line_text(line) for line in self.lines], "str() of the program has all")
+
+    def html(self) -> Markup:
+        shown = self.lines[:STATIC_LINES]
+        body = join([code_line(line) for line in shown], "\n")
+        parts = [
+            tag("pre", body, style=f"{CODE};margin:0;padding:8px 12px;background:transparent;white-space:pre-wrap")
+        ]
+        if len(self.lines) > len(shown):
+            parts.append(more(len(self.lines) - len(shown)))
+        return tag("div", tag("div", self.title, style=f"{PROSE};color:{MUTED}"), tag("div", *parts, style=BOX))
+
+    def data(self) -> dict[str, Any]:
+        table = LineTable()
+        most = limits.current().shown_lines
+        rows = [table.add(line) for line in self.lines[:most]]
+        return {
+            "kind": self.kind,
+            "title": self.title,
+            "rows": rows,
+            "left_out": max(0, len(self.lines) - most),
+            **table.data(),
+        }
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per operator: how often it is called."""
+        import pandas as pd
+
+        counts = sorted(count_operators(self.program).items(), key=lambda item: (-item[1], item[0]))
+        return pd.DataFrame(counts, columns=["operator", "calls"])
+
+
+def module_view(program: Any) -> ModuleView:
+    """Return the view of a module, expression, type or pattern."""
+    return ModuleView(program)
+
+
+# ---------------------------------------------------------------- lines in text and HTML
+def line_text(line: Line) -> str:
+    """Return a line as Relay text, with the type of what it defines as a comment."""
+    beside = type_text(line.type)
+    if not beside or "/*" in beside or "*/" in beside:
+        return line.text
+    return f"{line.text}  /* ty={beside} */"
+
+
+def code_line(line: Line, types: bool = True) -> Markup:
+    """Return a line as highlighted HTML."""
+    parts: list[str] = []
+    at = 0
+    for piece in line.pieces:
+        colour = KIND_COLOURS.get(piece.kind)
+        if colour is not None and piece.start >= at:
+            parts += (
+                line.text[at : piece.start],
+                tag("span", line.text[piece.start : piece.end], style=f"color:{colour}"),
+            )
+            at = piece.end
+    parts.append(line.text[at:])
+    beside = short_type(line.type) if types and line.type is not None else ""
+    if beside:
+        parts.append(tag("span", f"   {beside}", style=f"color:{MUTED};opacity:.8"))
+    return join(parts)
+
+
+def more(count: int) -> Markup:
+    """Return the note that lines were left out."""
+    return tag("div", f"⋯ {count:,} more lines", style=f"{PROSE};color:{MUTED};padding:4px 12px")
+
+
+__all__ = ["ModuleView", "code_line", "line_text", "module_view", "more"]

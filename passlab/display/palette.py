@@ -1,0 +1,61 @@
+"""The looks of static HTML: colours that read well on white and on black alike, and the styles made of them.
+
+Where no widget runs there is no telling whether the page is light or dark, and untrusted notebooks keep neither style
+sheets nor variables. So every text colour has a contrast near 4.3 to both ends, and every background is a thin veil over
+whatever lies beneath. Widgets have their own style sheet, which follows the theme.
+"""
+
+from __future__ import annotations
+
+MUTED = "#707783"
+BLUE, VIOLET, TEAL, GREEN, AMBER, RUST, RED = (
+    "#2577d4",
+    "#8f5bd8",
+    "#1e828c",
+    "#2d874b",
+    "#a46a12",
+    "#c15729",
+    "#d04551",
+)
+
+KIND_COLOURS = {
+    "keyword": VIOLET,
+    "op": BLUE,
+    "global": TEAL,
+    "constructor": TEAL,
+    "temporary": MUTED,
+    "attribute": AMBER,
+    "constant": GREEN,
+    "type": MUTED,
+    "comment": MUTED,
+}
+
+CODE = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:12px;line-height:18px"
+PROSE = "font-family:system-ui,-apple-system,'Segoe UI',sans-serif;font-size:13px;line-height:20px"
+RULE = "1px solid rgba(128,128,128,.28)"
+BOX = f"border:{RULE};border-radius:6px;margin:6px 0;overflow:auto;max-height:520px"
+TABLE = "border-collapse:collapse;border:0;margin:0"
+
+# For each kind of row of a diff: the sign in the gutter, its colour, the veil of the line, the veil of its words.
+ROWS = {
+    " ": ("", MUTED, "rgba(128,128,128,.06)", ""),
+    "=": ("", MUTED, "", ""),
+    "~": ("~", BLUE, "rgba(56,139,253,.07)", ""),
+    "*": ("±", AMBER, "rgba(210,153,34,.10)", "rgba(210,153,34,.38)"),
+    "-": ("−", RED, "rgba(248,81,73,.12)", "rgba(248,81,73,.32)"),
+    "+": ("+", GREEN, "rgba(46,160,67,.13)", "rgba(46,160,67,.34)"),
+    "<": ("↱", BLUE, "rgba(56,139,253,.10)", ""),
+    ">": ("↳", BLUE, "rgba(56,139,253,.10)", ""),
+}
+
+# For each outcome of a pass: a sign that differs by shape too, its colour, and its name.
+OUTCOMES = {
+    "input": ("▸", MUTED, "input"),
+    "changed": ("●", GREEN, "changed"),
+    "unchanged": ("○", MUTED, "unchanged"),
+    "skipped": ("–", MUTED, "skipped"),
+    "failed": ("✕", RED, "failed"),
+    "running": ("…", AMBER, "running"),
+}
+
+__all__ = ["BOX", "CODE", "KIND_COLOURS", "MUTED", "OUTCOMES", "PROSE", "ROWS", "RULE", "TABLE"]

@@ -1,0 +1,115 @@
+"""The view of how long passes took: a table with bars, from a timing instrument or from a recording."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from passlab.display.html import Markup, tag
+from passlab.display.palette import BOX, MUTED, PROSE, RULE, TABLE
+from passlab.display.view import View, capped
+from passlab.instrument.timing import PassTimingInstrument
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from passlab.lab.recording import Recording
+
+
+class TimeRow(NamedTuple):
+    """One pass: how deep it is nested, its name, seconds with and without the passes inside, and a note."""
+
+    depth: int
+    name: str
+    total: float
+    own: float
+    note: str
+
+
+class TimingView(View):
+    """How long each pass took."""
+
+    kind = "timing"
+
+    def __init__(self, source: PassTimingInstrument | Recording) -> None:
+        self.source = source
+
+    @cached_property
+    def rows(self) -> list[TimeRow]:
+        """The passes in the order they started."""
+        if isinstance(self.source, PassTimingInstrument):
+            note = {True: "failed", False: ""}
+            return [
+                TimeRow(depth, p.name, p.total / 1e6, p.own / 1e6, note[p.failed]) for depth, p, _ in self.source.walk()
+            ]
+        events = [e for e in self.source.events if e.status != "input"]
+        return [
+            TimeRow(e.depth, e.text or e.name, e.seconds, e.seconds - sum(c.seconds for c in e.children),
+                    e.status if e.status in ("failed", "skipped") else "")
+            for e in events
+        ]  # fmt: skip
+
+    @property
+    def whole(self) -> float:
+        """Seconds of all passes together."""
+        return sum(row.total for row in self.rows if row.depth == 0)
+
+    def text(self) -> str:
+        lines = [f"{'  ' * row.depth}{row.name}{f' ({row.note})' if row.note else ''}" for row in self.rows]
+        return capped(lines or ["no passes were timed"], "frame() has a row for each")
+
+    def html(self) -> Markup:
+        longest = max((row.total for row in self.rows), default=0.0)
+        names = ("pass", "total ms", "own ms", "share")
+        head = tag("thead", tag("tr", *[tag("th", name, style=_HEAD) for name in names]))
+        body = tag("tbody", *[self._html_row(row, longest) for row in self.rows])
+        said = f"{len(self.rows)} passes, {self.whole * 1000:.1f} ms"
+        table = tag("table", head, body, style=f"{TABLE};width:100%")
+        return tag("div", tag("div", said, style=f"{PROSE};color:{MUTED}"), tag("div", table, style=BOX))
+
+    def _html_row(self, row: TimeRow, longest: float) -> Markup:
+        note = tag("span", f"  {row.note}", style=f"color:{MUTED}") if row.note else Markup("")
+        share = f"{100 * row.total / self.whole:.1f}%" if self.whole else ""
+        return tag(
+            "tr",
+            tag("td", row.name, note, style=f"{_CELL};padding-left:{10 + 16 * row.depth}px"),
+            tag("td", bar(row.total, longest), style=f"{_CELL};width:160px"),
+            tag("td", f"{row.own * 1000:.2f}", style=f"{_CELL};{_NUMBER}"),
+            tag("td", share, style=f"{_CELL};{_NUMBER}"),
+            style="background:transparent",
+        )
+
+    def data(self) -> dict[str, Any]:
+        rows = [[r.depth, r.name, milliseconds(r.total), milliseconds(r.own), r.note] for r in self.rows]
+        return {"kind": self.kind, "title": f"{len(rows)} passes", "rows": rows}
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per pass; times in milliseconds."""
+        import pandas as pd
+
+        rows = [(r.depth, r.name, r.total * 1000, r.own * 1000, r.note) for r in self.rows]
+        return pd.DataFrame(rows, columns=["depth", "pass", "total_ms", "own_ms", "note"])
+
+
+def timing_view(source: PassTimingInstrument | Recording) -> TimingView:
+    """Return the view of the times of a timing instrument or a recording."""
+    return TimingView(source)
+
+
+def milliseconds(seconds: float) -> float:
+    """Return seconds as milliseconds, to a microsecond."""
+    return round(seconds * 1000, 3)
+
+
+def bar(seconds: float, longest: float) -> Markup:
+    """Return a time in milliseconds on a bar as long as its part of the longest."""
+    part = 100 * seconds / longest if longest else 0.0
+    veil = f"linear-gradient(90deg,rgba(56,139,253,.22) {part:.1f}%,transparent {part:.1f}%)"
+    return tag("div", f"{seconds * 1000:.2f}", style=f"background:{veil};padding:0 6px;border-radius:3px;{_NUMBER}")
+
+
+_NUMBER = "text-align:right;font-variant-numeric:tabular-nums"
+_HEAD = f"text-align:left;font-weight:600;padding:4px 10px;color:{MUTED};border:0;border-bottom:{RULE};{PROSE}"
+_CELL = f"text-align:left;vertical-align:top;padding:3px 10px;border:0;{PROSE}"
+
+__all__ = ["TimeRow", "TimingView", "bar", "milliseconds", "timing_view"]

@@ -1,0 +1,52 @@
+"""`View`: one thing to look at, in every form a place may want: plain text, HTML, data for a widget, a data frame.
+
+Views are made by the functions of `passlab.display` and know neither IPython nor a browser.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from passlab import limits
+from passlab.display.html import Markup
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class View:
+    """Base of all views. `kind` names the widget that shows it."""
+
+    kind = ""
+
+    def text(self) -> str:
+        """Return all of it as plain text: the same for every run, without times, addresses or paths."""
+        raise NotImplementedError
+
+    def html(self) -> Markup:
+        """Return it as static HTML with inline styles, for places where no widget runs."""
+        raise NotImplementedError
+
+    def data(self) -> dict[str, Any]:
+        """Return what the widget needs, as JSON-able data."""
+        raise NotImplementedError
+
+    def frame(self) -> pd.DataFrame:
+        """Return it as a pandas data frame. Raises `TypeError` where it is no table."""
+        raise TypeError(f"a {type(self).__name__} is no table")
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def capped(lines: list[str], whole: str) -> str:
+    """Return lines as one text of at most `limits.output_bytes`; `whole` says how to see the rest."""
+    budget = limits.current().output_bytes
+    for count, line in enumerate(lines):
+        budget -= len(line.encode("utf-8", "replace")) + 1
+        if budget < 0:
+            return "\n".join([*lines[:count], f"... {len(lines) - count:,} more lines: {whole}"])
+    return "\n".join(lines)
+
+
+__all__ = ["View", "capped"]
