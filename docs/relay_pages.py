@@ -5,6 +5,9 @@ A page named in `PAGES` ends in a part that is written while the manual builds, 
 
 from __future__ import annotations
 
+import re
+import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +18,7 @@ from passlab import transform
 from passlab.ir.attrs import REQUIRED
 from passlab.ir.op import Op, OpSpec
 from passlab.op import load
+from passlab.transform import find_factory
 
 
 class RelayLexer(RegexLexer):
@@ -77,11 +81,21 @@ def passes() -> Iterator[str]:
         yield f"\n## `{row['pass']}`\n"
         yield f"{_prose(row['what it does'])}\n"
         also = f"Relay's name: `{row['other name']}`. " if row["other name"] else ""
-        needs = f" Requires {row['required']}." if row["required"] else ""
-        promise = f" Promise: {row['promise']}." if row["promise"] else ""
+        needs = f" Requires `{row['required']}`." if row["required"] else ""
+        promise = f" Promise: `{row['promise']}`." if row["promise"] else ""
         yield f"{also}A {row['kind']} pass of level {row['opt_level']}.{needs}{promise}\n"
         if row["options"]:
             yield f"Options: `{row['options']}`\n"
+        yield from _examples(sys.modules[find_factory(row["pass"]).__module__].__doc__ or "")
+
+
+_TITLES = {"before": "Before:", "after": "After:", "keep": "Left as it is:"}
+
+
+def _examples(doc: str) -> Iterator[str]:
+    """The programs of a pass's docstring, which are its tests."""
+    for title, program in re.findall(r"^(before|after|keep)\b.*:\n((?:(?:[ ]{4}.*)?\n)+)", f"{doc}\n", re.MULTILINE):
+        yield f"{_TITLES[title]}\n\n```relay\n{textwrap.dedent(program).strip()}\n```\n"
 
 
 _MARKUP = str.maketrans({"*": r"\*", "_": r"\_", "<": "&lt;", "[": r"\[", "$": r"\$"})
