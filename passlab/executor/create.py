@@ -66,6 +66,10 @@ class Executor:
         """Return the value of a closed expression."""
         return self.call(Function((), expr), [])
 
+    def call_value(self, value: Any, args: list[Any]) -> Any:
+        """Call a function that a program of this executor returned."""
+        raise NotImplementedError
+
 
 class DebugExecutor(Executor):
     """Runs programs by the reference evaluator: the whole language, nothing optimised."""
@@ -84,9 +88,10 @@ class DebugExecutor(Executor):
 
     def _out(self, value: Any) -> Any:
         """A function leaves as a Python function."""
-        if isinstance(value, Closure):
-            return lambda *args: self._out(self.evaluator.call_value(value, args))
-        return value
+        return FunctionValue(self, value) if isinstance(value, Closure) else value
+
+    def call_value(self, value: Any, args: list[Any]) -> Any:
+        return self._out(self.evaluator.call_value(value, args))
 
 
 class VMExecutor(Executor):
@@ -110,9 +115,25 @@ class VMExecutor(Executor):
 
     def _out(self, machine: VirtualMachine, value: Any) -> Any:
         """A function leaves as a Python function."""
-        if isinstance(value, VMClosure):
-            return lambda *args: self._out(machine, machine.call_value(value, list(args)))
-        return value
+        return FunctionValue(self, (machine, value)) if isinstance(value, VMClosure) else value
+
+    def call_value(self, value: Any, args: list[Any]) -> Any:
+        machine, closure = value
+        return self._out(machine, machine.call_value(closure, args))
+
+
+class FunctionValue:
+    """A function that a program returned: call it with values."""
+
+    def __init__(self, executor: Executor, value: Any) -> None:
+        self.executor = executor
+        self.value = value
+
+    def __call__(self, *args: Any) -> Any:
+        return self.executor.call_value(self.value, list(args))
+
+    def __repr__(self) -> str:
+        return f"<function of a program, by the {self.executor.kind} executor>"
 
 
 def _typed(entry: Function | GlobalVar, mod: IRModule) -> Function | GlobalVar:

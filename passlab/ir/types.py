@@ -419,6 +419,26 @@ def map_type(root: Type, leaf: Callable[[Type], Type | None]) -> Type:
     return memo[root]
 
 
+def fold_tuple(root: Type, leaf: Callable[[Type], PyAny], make: Callable[[list[PyAny]], PyAny]) -> PyAny:
+    """Return `root` folded from the inside out: `make` of the parts of each tuple type, `leaf` of everything else.
+
+    Leaves are asked for from left to right.
+    """
+    work: list[Type | int] = [root]
+    values: list[PyAny] = []
+    while work:
+        item = work.pop()
+        if isinstance(item, int):  # the size of a tuple whose fields are folded
+            start = len(values) - item
+            values[start:] = [make(values[start:])]
+        elif isinstance(item, TupleType):
+            work.append(len(item.fields))
+            work.extend(reversed(item.fields))
+        else:
+            values.append(leaf(item))
+    return values[0]
+
+
 def is_dynamic(ty: Type) -> bool:
     """Tell whether any tensor inside `ty` has a dimension that is not an integer."""
     if type(ty) is TensorType:

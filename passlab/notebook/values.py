@@ -9,7 +9,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError, did_you_mean
 from passlab.ir.expr import Function
-from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.types import IncompleteType, TensorType, Type, fold_tuple
 
 
 def from_names(names: str, namespace: Mapping[str, Any]) -> list[Any]:
@@ -37,9 +37,10 @@ def random_arguments(function: Function, seed: int) -> list[Any]:
 
 
 def _random(ty: Type | None, name: str, rng: np.random.Generator) -> Any:
-    # recurses: as deep as the tuple type of a parameter
-    if isinstance(ty, TupleType):
-        return tuple(_random(field, name, rng) for field in ty.fields)
+    return fold_tuple(ty or IncompleteType(), lambda part: _random_tensor(part, name, rng), tuple)
+
+
+def _random_tensor(ty: Type, name: str, rng: np.random.Generator) -> Any:
     if not isinstance(ty, TensorType) or ty.dynamic:
         raise RunError(
             Diagnostic(

@@ -6,7 +6,7 @@ with the shapes, and sizes in bytes, that the primitive's results will have, by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -14,14 +14,15 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.evaluate.operators import apply_operator
-from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from passlab.ir.op import Op
-from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.types import IncompleteType, TensorType, TupleType, Type, fold_tuple
 from passlab.ir.walk import post_order
 
 Array = np.ndarray[Any, Any]
 Kernel = Callable[[Sequence[Array], Sequence[Array]], None]
 Step = Callable[[list[Any]], None]
+NOTHING = IncompleteType()  # a parameter without annotation: one array
 
 
 def make_kernel(function: Function) -> Kernel:
@@ -40,7 +41,6 @@ class _Line:
         self.slots: dict[Expr, int] = {}
         self.preset: list[Any] = []
         self.steps: list[tuple[Call | Tuple | TupleGetItem, int]] = []
-        self.fields = [_tree(p.type_annotation) for p in function.params]
         for param in function.params:
             self._slot(param)
         for node in post_order(function.body):
@@ -68,11 +68,11 @@ class _Line:
         outputs = [self.slots[f] for f in body.fields] if isinstance(body, Tuple) else [last]
         direct = self._direct(outputs)
         steps = [self._step(node, slot, direct.get(slot)) for node, slot in self.steps]
-        preset, fields = self.preset, self.fields
+        preset, params = self.preset, self.function.params
 
         def run(inputs: Sequence[Array], results: Sequence[Array]) -> None:
             values = preset.copy()
-            _spread(inputs, fields, values)
+            _spread(inputs, params, values)
             values.append(results)
             with np.errstate(all="ignore"):
                 for step in steps:
@@ -128,24 +128,14 @@ def _operator_step(node: Call, parts: list[int], slot: int, output: int | None) 
     return compute
 
 
-def _tree(ty: Type | None) -> Any:
-    """Return the shape of a tuple type as nested lists, None for a tensor."""
-    # recurses: as deep as the tuple type of one kernel's parameter
-    return [_tree(f) for f in ty.fields] if isinstance(ty, TupleType) else None
-
-
-def _spread(inputs: Sequence[Array], trees: list[Any], values: list[Any]) -> None:
+def _spread(inputs: Sequence[Array], params: Sequence[Var], values: list[Any]) -> None:
     """Put flat inputs into the parameter slots, gathered into tuples where a parameter is one."""
-    if all(tree is None for tree in trees):
-        values[: len(trees)] = inputs
+    if len(inputs) == len(params) and not any(isinstance(p.type_annotation, TupleType) for p in params):
+        values[: len(params)] = inputs
         return
     flat = iter(inputs)
-
-    def gathered(tree: Any) -> Any:
-        # recurses: as deep as the tuple type of one kernel's parameter
-        return next(flat) if tree is None else tuple(gathered(t) for t in tree)
-
-    values[: len(trees)] = [gathered(tree) for tree in trees]
+    for slot, param in enumerate(params):
+        values[slot] = fold_tuple(param.type_annotation or NOTHING, lambda _: next(flat), tuple)
 
 
 def _deliver(values: Sequence[Any], results: Sequence[Array]) -> None:
@@ -191,14 +181,19 @@ def _shape_kernel(function: Function, by_data: bool) -> Kernel:
     return run
 
 
-def _known(ty: Type | None, flat: Any, by_data: bool) -> tuple[Type, Any]:
-    # recurses: as deep as the tuple type of one kernel's parameter
-    if isinstance(ty, TupleType):
-        parts = [_known(f, flat, by_data) for f in ty.fields]
-        return TupleType([t for t, _ in parts]), tuple(a for _, a in parts)
-    value = next(flat)
-    dtype = ty.dtype if isinstance(ty, TensorType) else value.dtype
-    return (TensorType(value.shape, dtype), value) if by_data else (TensorType(tuple(value.tolist()), dtype), None)
+def _known(ty: Type | None, flat: Iterator[Array], by_data: bool) -> tuple[Type, Any]:
+    """Return the concrete type of a parameter, and its value when values are given, from flat inputs."""
+
+    def leaf(part: Type) -> tuple[Type, Any]:
+        value = next(flat)
+        dtype = part.dtype if isinstance(part, TensorType) else value.dtype
+        return (TensorType(value.shape, dtype), value) if by_data else (TensorType(tuple(value.tolist()), dtype), None)
+
+    def gather(parts: list[tuple[Type, Any]]) -> tuple[Type, Any]:
+        return TupleType([t for t, _ in parts]), tuple(v for _, v in parts)
+
+    known: tuple[Type, Any] = fold_tuple(ty or NOTHING, leaf, gather)
+    return known
 
 
 def _type_of(node: Expr, types: dict[Expr, Type], arrays: dict[Expr, Any]) -> Type:

@@ -31,7 +31,6 @@ keep:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -40,7 +39,7 @@ import numpy as np
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.types import ANY, TensorType, TupleType, Type
+from passlab.ir.types import ANY, TensorType, TupleType, Type, fold_tuple
 from passlab.ir.walk import make_lets, post_order, rewrite
 from passlab.op import make
 from passlab.transform.base import ModulePass
@@ -106,7 +105,9 @@ class _Allocation:
         done = self._var("called", TupleType(()))
         invoke = make("vm.invoke_tvm_op", call.op, Tuple(call.args), Tuple(outs))
         bindings.append((done, Call(invoke.op, invoke.args, invoke.attrs, (), call.span)))
-        return result_of(ty, iter(outs))
+        leaves = iter(outs)
+        result: Expr = fold_tuple(ty, lambda _: next(leaves), Tuple)
+        return result
 
     def _static(self, ty: TensorType, bindings: list[Binding]) -> Var:
         shape = _integers(ty.shape)
@@ -190,14 +191,6 @@ def tensor_types(ty: Type) -> list[TensorType]:
         elif isinstance(at, TensorType):
             out.append(at)
     return out
-
-
-def result_of(ty: Type, leaves: Iterator[Expr]) -> Expr:
-    """Return an expression of type `ty` whose tensors are `leaves` in order."""
-    # recurses: as deep as the tuple type of one kernel's result
-    if isinstance(ty, TupleType):
-        return Tuple([result_of(field, leaves) for field in ty.fields])
-    return next(leaves)
 
 
 def needs_data(primitive: Function) -> bool:

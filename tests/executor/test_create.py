@@ -1,0 +1,70 @@
+"""`create_executor`: one door, the same results whichever way a program is run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import passlab
+from passlab import relay
+from passlab.errors import RunError
+
+KINDS = ("debug", "vm")
+NET = "def @main(%x: Tensor[(2), float32], %w: Tensor[(2), float32]) { (%x + %w, %x) }"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_main_takes_arguments_by_position_and_by_name(kind):
+    run = relay.create_executor(kind, passlab.parse(NET)).evaluate()
+    x, w = np.float32([1, 2]), np.float32([10, 20])
+    for result in (run(x, w), run(x, w=w), run(w=w, x=x)):
+        np.testing.assert_array_equal(result[0], np.float32([11, 22]))
+        np.testing.assert_array_equal(result[1], x)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("args", "kwargs", "why"),
+    [((1,), {}, "missing: %w"), ((1, 2, 3), {}, "takes 2 arguments"), ((), {"v": 1}, "no parameter %v"), ((1,), {"x": 2}, "given twice")],
+)
+def test_wrong_arguments_are_told(kind, args, kwargs, why):
+    run = relay.create_executor(kind, passlab.parse(NET)).evaluate()
+    with pytest.raises(RunError, match=why):
+        run(*args, **kwargs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_params_are_bound_in_main(kind):
+    executor = relay.create_executor(kind, passlab.parse(NET), params={"w": np.float32([5, 5])})
+    np.testing.assert_array_equal(executor.evaluate()(np.float32([1, 1]))[0], np.float32([6, 6]))
+    with pytest.raises(RunError, match="did you mean `w`"):
+        relay.create_executor(kind, passlab.parse(NET), params={"ww": np.float32([5, 5])})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_expressions_are_evaluated_at_once_with_binds(kind):
+    x = relay.var("x", shape=(2,), dtype="float32")
+    value = relay.create_executor(kind, passlab.IRModule()).evaluate(relay.add(x, x), {x: np.float32([1, 2])})
+    np.testing.assert_array_equal(value, np.float32([2, 4]))
+    with pytest.raises(RunError, match="%x"):
+        relay.create_executor(kind, passlab.IRModule()).evaluate(relay.add(x, x))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_function_that_is_returned_can_be_called(kind):
+    mod = passlab.parse("def @main(%x: float32) { fn (%y: float32) { %x * %y } }")
+    times = relay.create_executor(kind, mod).evaluate()(np.float32(3))
+    assert float(times(np.float32(5))) == 15
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_module_is_not_changed(kind):
+    mod = passlab.parse(NET)
+    before = dict(mod.items())
+    relay.create_executor(kind, mod).evaluate(relay.Function([], relay.const(1)))()
+    assert dict(mod.items()) == before
+
+
+def test_an_unknown_kind_is_told():
+    with pytest.raises(RunError, match="did you mean `debug`"):
+        relay.create_executor("debugg")
