@@ -35,7 +35,8 @@ def _zero(like: Expr) -> Expr:
 def relu(orig: Call, grad: Expr) -> list[Expr]:
     """The gradient passes where the input is not negative."""
     x = orig.args[0]
-    return [call("where", call("less", x, _zero(x)), _zero(x), call("ones_like", x) * grad)]
+    zeros, ones = _zero(x), call("ones_like", x)
+    return [call("where", call("less", x, zeros), zeros, ones * grad)]
 
 
 def leaky_relu(orig: Call, grad: Expr) -> list[Expr]:
@@ -78,7 +79,7 @@ def log_softmax(orig: Call, grad: Expr) -> list[Expr]:
 
 def bias_add(orig: Call, grad: Expr) -> list[Expr]:
     """The gradient itself, and its sum over all axes but the bias's."""
-    return [grad, _over_axis(grad, _attrs(orig).axis)]
+    return [call("collapse_sum_like", grad, orig.args[0]), _over_axis(grad, _attrs(orig).axis)]
 
 
 def dropout(orig: Call, grad: Expr) -> list[Expr]:
@@ -98,8 +99,13 @@ def _same_batch(grad: Expr, like: Expr) -> Expr:
 def dense(orig: Call, grad: Expr) -> list[Expr]:
     """Grad @ weight, and the transposed gradient @ data; leading dimensions of the data count as one batch."""
     data, weight = orig.args
-    for_data = call("nn.matmul", grad, weight, units=None)
     units, inner = _type(weight).shape
+    if len(_type(data).shape) == 2 and isinstance(inner, int):
+        for_data = call("nn.dense", grad, call("transpose", weight, axes=None), units=inner)
+        turned = (call("transpose", part, axes=None) for part in (grad, data))
+        for_weight = call("nn.dense", *turned, units=inner)
+        return [call("collapse_sum_like", for_data, data), call("collapse_sum_like", for_weight, weight)]
+    for_data = call("nn.matmul", grad, weight, units=None)
     rows = call("reshape", grad, newshape=(-1, units))
     flat = call("reshape", data, newshape=(-1, inner))
     return [for_data, call("nn.matmul", rows, flat, units=None, transpose_a=True)]
