@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-BENCHMARKS = ("compile_time", "chains")
+BENCHMARKS = ("compile_time", "chains", "kernels")
 
 
 def main() -> int:

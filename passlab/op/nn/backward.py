@@ -19,7 +19,7 @@ from passlab.op.nn.activation import finish
 from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtype
 from passlab.op.nn.conv import check_window, conv_attrs
 from passlab.op.nn.convolve import pad_spatial
-from passlab.op.nn.pool import Plan, pool_attrs, pool_relation
+from passlab.op.nn.pool import Plan, plan_of, pool_attrs, pool_relation
 from passlab.op.nn.windows import full_padding, per_axis, split_padding, window_size
 from passlab.op.relations import join_dim, refuse, same_dtype, tensor
 
@@ -64,7 +64,7 @@ def _at(plan: Plan, rank: int, place: tuple[slice, ...]) -> tuple[Any, ...]:
 
 
 def _max_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> Any:
-    plan = Plan(attrs, data.shape, 2, "nn.max_pool2d_grad")
+    plan = plan_of(attrs, data.shape, 2, "nn.max_pool2d_grad")
     padded = pooling.pad_axes(data, plan.axes, plan.before, plan.after, pooling.lowest(data.dtype))
     best = pooling.sweep_windows(padded, plan.axes, plan.window, plan.strides, plan.dilation, plan.counts, np.maximum)
     whole = np.zeros(padded.shape, grad.dtype)
@@ -78,7 +78,7 @@ def _max_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> An
 
 
 def _avg_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> Any:
-    plan = Plan(attrs, data.shape, 2, "nn.avg_pool2d_grad")
+    plan = plan_of(attrs, data.shape, 2, "nn.avg_pool2d_grad")
     include = attrs.count_include_pad
     count: Any = math.prod(plan.window) if include else plan.divisors(data.ndim)
     share = grad / np.asarray(count).astype(grad.dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from passlab.errors import Diagnostic, RelationError
@@ -49,7 +50,7 @@ def conv_relation(rank: int, name: str) -> Relation:
         data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
         if data is None:
             return None
-        check_window(attrs, rank)
+        window = check_window(attrs, rank)
         into = conversion(attrs.data_layout, standard, "data_layout")
         kernel_way = conversion(attrs.kernel_layout, kernel_standard, "kernel_layout")
         shape = forward_shape(into, data.shape, "data", 0)
@@ -61,7 +62,7 @@ def conv_relation(rank: int, name: str) -> Relation:
             reporter.assign(1, weight)
         kernel = forward_shape(kernel_way, weight.shape, "weight", 1)
         channels = check_weight(shape, kernel, attrs, name)
-        before, after = split_padding(attrs.padding, rank)
+        before, after = window.before, window.after
         size = [
             window_size(
                 shape[2 + i],
@@ -80,11 +81,27 @@ def conv_relation(rank: int, name: str) -> Relation:
     return relation
 
 
-def check_window(attrs: Any, rank: int) -> None:
-    """Raise `RelationError` for window attributes of wrong length or sign."""
-    check_lengths(rank, strides=attrs.strides, dilation=attrs.dilation, kernel_size=attrs.kernel_size)
-    check_positive(strides=attrs.strides, dilation=attrs.dilation, kernel_size=attrs.kernel_size)
-    check_positive(groups=(attrs.groups,), channels=None if attrs.channels is None else (attrs.channels,))
+def check_window(attrs: Any, rank: int) -> Window:
+    """Return how the window of a convolution slides. Raises `RelationError` for numbers of wrong count or sign."""
+    sizes = (attrs.kernel_size, attrs.groups, attrs.channels)
+    return _window(rank, attrs.strides, attrs.padding, attrs.dilation, *sizes)
+
+
+@lru_cache(maxsize=4096)  # a network has few kinds of windows, and asks for each at every run
+def _window(
+    rank: int,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    kernel_size: tuple[int, ...] | None,
+    groups: int,
+    channels: int | None,
+) -> Window:
+    check_lengths(rank, strides=strides, dilation=dilation, kernel_size=kernel_size)
+    check_positive(strides=strides, dilation=dilation, kernel_size=kernel_size)
+    check_positive(groups=(groups,), channels=None if channels is None else (channels,))
+    before, after = split_padding(padding, rank)
+    return Window(strides, before, after, dilation)
 
 
 def _weight_shape(data: Shape, attrs: Any, name: str) -> Shape | None:
@@ -136,8 +153,7 @@ def check_weight(data: Shape, kernel: Shape, attrs: Any, name: str, index: int =
 def conv_kernel(rank: int, attrs: Any, data: Any, weight: Any, out: Any) -> Any:
     """Compute a convolution in any layout."""
     dtype = result_dtype(attrs.out_dtype, data.dtype)
-    before, after = split_padding(attrs.padding, rank)
-    window = Window(attrs.strides, before, after, attrs.dilation)
+    window = check_window(attrs, rank)
     into = conversion(attrs.data_layout, DATA_LAYOUTS[rank], "data_layout")
     kernel_way = conversion(attrs.kernel_layout, KERNEL_LAYOUTS[rank], "kernel_layout")
     name = attrs.out_layout or attrs.data_layout

@@ -13,9 +13,9 @@ from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.conv import check_window, conv_values
-from passlab.op.nn.convolve import Window, convolve_transposed
+from passlab.op.nn.convolve import convolve_transposed
 from passlab.op.nn.layouts import DATA_LAYOUTS, conversion, forward_shape
-from passlab.op.nn.windows import check_lengths, split_padding
+from passlab.op.nn.windows import check_lengths
 from passlab.op.relations import tensor
 
 KERNEL_LAYOUTS = {1: "IOW", 2: "IOHW", 3: "IODHW"}
@@ -53,7 +53,7 @@ def _relation(rank: int, name: str) -> Relation:
         data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
         if data is None:
             return None
-        check_window(attrs, rank)
+        window = check_window(attrs, rank)
         check_lengths(rank, output_padding=attrs.output_padding)
         into = conversion(attrs.data_layout, standard, "data_layout")
         kernel_way = conversion(attrs.kernel_layout, kernel_standard, "kernel_layout")
@@ -66,7 +66,7 @@ def _relation(rank: int, name: str) -> Relation:
             reporter.assign(1, weight)
         kernel = forward_shape(kernel_way, weight.shape, "weight", 1)
         channels = _check_weight(shape, kernel, attrs, name)
-        before, after = split_padding(attrs.padding, rank)
+        before, after = window.before, window.after
         size = [
             _size(i, shape[2 + i], (attrs.kernel_size or kernel[2:])[i], attrs, before[i] + after[i], name)
             for i in range(rank)
@@ -138,8 +138,7 @@ def _check_weight(data: Shape, kernel: Shape, attrs: Any, name: str) -> Dim:
 
 
 def _kernel(rank: int, attrs: Any, data: Any, weight: Any, out: Any) -> Any:
-    before, after = split_padding(attrs.padding, rank)
-    window = Window(attrs.strides, before, after, attrs.dilation)
+    window = check_window(attrs, rank)
     into = conversion(attrs.data_layout, DATA_LAYOUTS[rank], "data_layout")
     way = conversion(attrs.out_layout or attrs.data_layout, DATA_LAYOUTS[rank], "out_layout")
     w = conversion(attrs.kernel_layout, KERNEL_LAYOUTS[rank], "kernel_layout").forward(weight)

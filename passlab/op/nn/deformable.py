@@ -15,7 +15,7 @@ from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtyp
 from passlab.op.nn.conv import check_weight, check_window
 from passlab.op.nn.layouts import conversion, forward_shape
 from passlab.op.nn.sampling import linear
-from passlab.op.nn.windows import check_positive, full_padding, per_axis, split_padding, window_size
+from passlab.op.nn.windows import check_positive, full_padding, per_axis, window_size
 from passlab.op.relations import join_dim, refuse, tensor
 
 NAME = "nn.deformable_conv2d"
@@ -25,7 +25,7 @@ def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     data, offset, weight = (tensor(types, i, name) for i, name in enumerate(("data", "offset", "weight")))
     if data is None:
         return None
-    check_window(attrs, 2)
+    window = check_window(attrs, 2)
     check_positive(deformable_groups=(attrs.deformable_groups,))
     into, kernel_way = (
         conversion(attrs.data_layout, "NCHW", "data_layout"),
@@ -40,7 +40,7 @@ def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
         reporter.assign(2, weight)
     kernel = forward_shape(kernel_way, weight.shape, "weight", 2)
     channels = check_weight(shape, kernel, attrs, NAME, 2)
-    before, after = split_padding(attrs.padding, 2)
+    before, after = window.before, window.after
     size = [
         window_size(shape[2 + i], kernel[2 + i], attrs.strides[i], before[i], after[i], attrs.dilation[i], axis=i)
         for i in range(2)
@@ -162,7 +162,7 @@ def deformable_conv2d(attrs: Any, data: Any, offset: Any, weight: Any, *, out: A
     w = conversion(attrs.kernel_layout, "OIHW", "kernel_layout").forward(weight).astype(work, copy=False)
     kernel, size, groups = w.shape[2:], moved.shape[2:], attrs.groups
     taps = kernel[0] * kernel[1]
-    before, _ = split_padding(attrs.padding, 2)
+    before = check_window(attrs, 2).before
     moved = moved.reshape(len(x), attrs.deformable_groups, taps, 2, *size)
     matrix = w.reshape(groups, w.shape[0] // groups, w.shape[1] * taps)
     made = np.empty((len(x), groups, w.shape[0] // groups, size[0] * size[1]), work)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -94,8 +94,14 @@ class Plan:
         return made
 
 
+@lru_cache(maxsize=1024)
+def plan_of(attrs: Any, shape: tuple[int, ...], rank: int, name: str) -> Plan:
+    """Return the plan of one pooling; a network asks for the same few at every run."""
+    return Plan(attrs, shape, rank, name)
+
+
 def _max_kernel(rank: int, name: str, attrs: Any, data: Any, *, out: Any = None) -> Any:
-    made = Plan(attrs, data.shape, rank, name).sweep(data, pooling.lowest(data.dtype), np.maximum)
+    made = plan_of(attrs, data.shape, rank, name).sweep(data, pooling.lowest(data.dtype), np.maximum)
     return _store(made, data, out)
 
 
@@ -108,7 +114,7 @@ def _store(made: Any, data: Any, out: Any) -> Any:
 
 
 def _avg_kernel(rank: int, name: str, attrs: Any, data: Any, *, out: Any = None) -> Any:
-    plan = Plan(attrs, data.shape, rank, name)
+    plan = plan_of(attrs, data.shape, rank, name)
     work = pooling.sum_dtype(data.dtype)
     total = plan.sweep(data.astype(work, copy=False), 0, np.add)
     padded = any(plan.before) or any(plan.after)
