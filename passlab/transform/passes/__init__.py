@@ -20,6 +20,7 @@ PASSES: dict[str, str] = {
     "DynamicToStatic": "dynamic_to_static:DynamicToStatic",
     "EliminateCommonSubexpr": "eliminate_common_subexpr:EliminateCommonSubexpr",
     "EtaExpand": "eta_expand:EtaExpand",
+    "FakeQuantizationToInteger": "fake_quantization_to_integer:FakeQuantizationToInteger",
     "FastMath": "fast_math:FastMath",
     "FirstOrderGradient": "first_order_gradient:FirstOrderGradient",
     "FlattenAtrousConv": "flatten_atrous_conv:FlattenAtrousConv",
