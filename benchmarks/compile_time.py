@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import statistics
 import sys
 from pathlib import Path
 from typing import Any
@@ -84,15 +85,14 @@ def measure(name: str, runs: int) -> dict[str, float]:
 
 
 def _recording_cost(fresh: Any, held: list[Any], runs: int) -> float:
-    """Return the added time of a recorder over the nine passes, in percent of the plain run, pair by pair."""
+    """Return the added time of a recorder over the nine passes, in percent: the median over pairs run in turn."""
     passes = [getattr(transform, name)() for name in NINE]
-
-    def recorded() -> None:
-        passlab.record(held[0], passes, opt_level=4)
-
-    plain = median_ms(lambda: nine_passes(held[0]), runs * 2, lambda: fresh(False))
-    with_recorder = median_ms(recorded, runs * 2, lambda: fresh(False))
-    return (with_recorder / plain - 1) * 100
+    ratios = []
+    for _ in range(3 * runs):
+        plain = median_ms(lambda: nine_passes(held[0]), 1, lambda: fresh(False))
+        recorded = median_ms(lambda: passlab.record(held[0], passes, opt_level=4), 1, lambda: fresh(False))
+        ratios.append(recorded / plain)
+    return (statistics.median(ratios) - 1) * 100
 
 
 def table(results: dict[str, dict[str, float]], slowness: float) -> str:

@@ -1,12 +1,17 @@
 """How Sphinx builds the manual: Markdown in, a static site out, nothing fetched while it builds or is read."""
 
-from importlib.metadata import version as installed_version
+import sys
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+
+import passlab  # noqa: E402 - the one of this checkout
 
 project = "passlab"
 author = "The passlab authors"
-release = version = installed_version("passlab")
+release = version = passlab.__version__
 
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "relay_pages"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 exclude_patterns = ["images"]

@@ -100,14 +100,14 @@ def _visit(order: list[Expr], functions: dict[str, Purity], nodes: dict[Expr, Pu
     values = {n.var: n.value for n in order if type(n) is Let}
     binders: dict[Expr, list[Var]] = {}
     for var, value in values.items():
-        binders.setdefault(value, []).append(var)
+        binders.setdefault(var if type(value) is Var else value, []).append(var)
     recursive = _recursive(order, values)
     assumed: set[Var] = set()  # recursive local functions that are impure to call
     for rounds in range(3):
         for node in order:
             if type(node) is Var:
                 nodes[node] = Purity(True, node not in assumed if node in values else _first_order(node))
-        wrong = _round(order, binders, functions, nodes) & recursive - assumed
+        wrong = _round(order, values, binders, functions, nodes) & recursive - assumed
         if not wrong:
             return
         assumed |= wrong if rounds == 0 else recursive
@@ -125,14 +125,19 @@ def _recursive(order: list[Expr], values: dict[Var, Expr]) -> set[Var]:
 
 
 def _round(
-    order: list[Expr], binders: dict[Expr, list[Var]], functions: dict[str, Purity], nodes: dict[Expr, Purity]
+    order: list[Expr],
+    values: dict[Var, Expr],
+    binders: dict[Expr, list[Var]],
+    functions: dict[str, Purity],
+    nodes: dict[Expr, Purity],
 ) -> set[Var]:
     """Work out all nodes once; return the let variables whose value is impure to call."""
     impure = set()
     for node in order:
-        if type(node) is Var:
-            continue
-        nodes[node] = found = _RULES[type(node)](node, nodes, functions)
+        if type(node) is not Var:
+            nodes[node] = found = _RULES[type(node)](node, nodes, functions)
+        elif node in binders:  # bound to another variable, of which all is known here
+            found = nodes[values[node]]
         if node in binders:
             for var in binders[node]:
                 nodes[var] = Purity(True, found.call)
@@ -214,3 +219,46 @@ _RULES: dict[type, Callable[[Any, Nodes, Functions], Purity]] = {
     Let: _let, If: _if, Match: _match, Tuple: _tuple, TupleGetItem: _projection, RefCreate: _ref_create,
     RefRead: _ref_read, RefWrite: _ref_write,
 }  # fmt: skip
+
+
+class LocalPurity:
+    """Whether evaluating an expression is surely pure, asked of single expressions, as rewriting makes them.
+
+    Needs no types and no module, and so knows less: calls of global and local functions count as impure, those of
+    primitive functions as pure. Each node is looked at once.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Expr, bool] = {}
+
+    def of(self, expr: Expr) -> bool:
+        """Return whether `expr` surely neither reads nor changes state."""
+        known = self._known
+        if expr not in known:
+            stack: list[Expr] = [expr]
+            while stack:
+                node = stack[-1]
+                parts = [k for k in _evaluated(node) if k not in known]
+                if parts and node not in known:
+                    stack += parts
+                    continue
+                known[node] = _acts_purely(node) and all(known[k] for k in _evaluated(node))
+                stack.pop()
+        return known[expr]
+
+
+def _evaluated(node: Expr) -> tuple[Expr, ...]:
+    if type(node) is Function:
+        return ()
+    if type(node) is Call:
+        return node.args
+    return CHILDREN[type(node)](node)
+
+
+def _acts_purely(node: Expr) -> bool:
+    if type(node) is Call:
+        op = node.op
+        if type(op) is Op:
+            return not op.spec.stateful
+        return type(op) is Constructor or (type(op) is Function and op.is_primitive)
+    return type(node) not in (RefRead, RefWrite)

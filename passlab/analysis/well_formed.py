@@ -1,88 +1,147 @@
-"""Whether a program is well-formed: every variable is bound at most once and used only where it is bound.
+"""Whether every variable is bound once and used in its scope, with the places where it is not.
 
-The rule is Relay's, for whole programs: two binders of one variable are refused even when they are far apart. A shared
-node counts as standing in the innermost scope around all its uses. This module knows nothing of types.
+A shared node stands where all its uses see it: in the innermost scope common to them. A variable is used in its scope
+when that is the scope its binder opens. The value of a `let` is inside that scope too, for recursive functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass
 
 from passlab.errors import Diagnostic, WellFormedError
 from passlab.ir.adt import pattern_vars
 from passlab.ir.expr import Expr, Function, Let, Match, Var
 from passlab.ir.module import IRModule
-from passlab.ir.walk import Scope, post_order, scoped_children
+from passlab.ir.variables import free_vars
+from passlab.ir.walk import CHILDREN, Scope, post_order, scoped_children
 
 
-def well_formed(program: Expr | IRModule) -> bool:
-    """Whether `check_well_formed` has nothing to say."""
-    return not findings(program)
+@dataclass(frozen=True)
+class WellFormedness:
+    """The answer of `well_formed`: true in a condition when nothing was found, and `diagnostics` otherwise."""
+
+    diagnostics: tuple[Diagnostic, ...]
+
+    def __bool__(self) -> bool:
+        return not self.diagnostics
+
+    def __str__(self) -> str:
+        return "\n".join(d.render() for d in self.diagnostics) or "well formed"
+
+    __repr__ = __str__
+
+    def check(self) -> None:
+        """Raise `WellFormedError` with the findings, if there are any."""
+        if self.diagnostics:
+            raise WellFormedError(*self.diagnostics)
+
+
+def well_formed(program: Expr | IRModule) -> WellFormedness:
+    """Tell whether each variable is bound at most once, not also free, and used in its scope only.
+
+    Free variables are fine in an expression, not in the functions of a module. Types and operators are not looked at.
+    """
+    return WellFormedness(tuple(findings(program)))
 
 
 def check_well_formed(program: Expr | IRModule) -> None:
-    """Raise `WellFormedError` with everything that is wrong. Functions of a module must also be closed."""
-    found = findings(program)
-    if found:
-        raise WellFormedError(*found)
+    """Raise `WellFormedError` with everything that is wrong."""
+    well_formed(program).check()
 
 
 def findings(program: Expr | IRModule) -> list[Diagnostic]:
-    """Return what is wrong with an expression or module; linear in its nodes, up to a logarithm."""
-    if isinstance(program, Expr):
-        return _expression(program, closed=False, where="")
-    return [d for name, f in program.items() for d in _expression(f, closed=True, where=f" in @{name}")]
-
-
-def _expression(root: Expr, closed: bool, where: str) -> list[Diagnostic]:
-    """Return the findings of one expression: binders first, then uses."""
-    order = post_order(root)
-    binders: dict[Var, tuple[Expr, int]] = {}
-    found = []
-    for node in order:
-        for var, part in _bound(node):
-            if var in binders:
-                place = var.span or node.span
-                found.append(Diagnostic(f"the variable `%{var.name_hint}` is bound twice{where}", place))
-            binders[var] = (node, part)
-    of, inner = _scopes(root, order)
-    for node in order:
-        if type(node) is Var:
-            if node not in binders:
-                if closed:
-                    found.append(Diagnostic(f"the variable `%{node.name_hint}` is not bound{where}", node.span))
-            elif of[node] is not inner[binders[node]]:
-                found.append(
-                    Diagnostic(f"the variable `%{node.name_hint}` is used outside its scope{where}", node.span)
-                )
+    """Return what is wrong with an expression or module. Linear in its nodes, up to a logarithm."""
+    if not isinstance(program, IRModule):
+        return _findings(program, "")
+    found: list[Diagnostic] = []
+    for name, function in program.items():
+        found += _findings(function, f" in @{name}")
+        found += [
+            Diagnostic(f"the variable `%{var.name_hint}` is not bound in @{name}", var.span)
+            for var in free_vars(function)
+        ]
     return found
 
 
-def _bound(node: Expr) -> Iterable[tuple[Var, int]]:
-    """Return the variables a node binds, with the part of it in which they are bound."""
-    if isinstance(node, Let):
-        return [(node.var, 0)]
-    if isinstance(node, Function):
-        return [(var, 0) for var in node.params]
-    if isinstance(node, Match):
-        return [(var, part) for part, clause in enumerate(node.clauses) for var in pattern_vars(clause.lhs)]
-    return ()
+class _Scoping:
+    """The scope of every node and the scope and node that bind each variable."""
+
+    def __init__(self, root: Expr) -> None:
+        top = Scope(None, None)
+        self.order = post_order(root)
+        self.of: dict[Expr, Scope] = {root: top}
+        self.binders: dict[Var, list[tuple[Expr, Scope]]] = {}
+        for node in reversed(self.order):  # parents first, so that the scope of a node is final when it is reached
+            self._enter(node, self.of[node])
+
+    def _enter(self, node: Expr, scope: Scope) -> None:
+        opened: list[Scope] = []
+
+        def open_scope(owner: Expr, part: int) -> Scope:
+            opened.append(Scope(owner, scope))
+            return opened[-1]
+
+        children = list(scoped_children(node, scope, open_scope))
+        if isinstance(node, Let):
+            children = [(child, opened[0]) for child, _ in children]
+            self._bind(node.var, node, opened[0])
+        elif isinstance(node, Function):
+            for param in node.params:
+                self._bind(param, node, opened[0])
+        elif isinstance(node, Match):
+            for clause, inner in zip(node.clauses, opened, strict=True):
+                for var in pattern_vars(clause.lhs):
+                    self._bind(var, node, inner)
+        for child, where in children:
+            known = self.of.get(child)
+            self.of[child] = where if known is None else known.common(where)
+
+    def _bind(self, var: Var, node: Expr, scope: Scope) -> None:
+        self.binders.setdefault(var, []).append((node, scope))
 
 
-def _scopes(root: Expr, order: list[Expr]) -> tuple[dict[Expr, Scope], dict[tuple[Expr, int], Scope]]:
-    """Return the scope of every node and those that nodes open. Unlike for placing lets, a let's value is inside."""
-    of: dict[Expr, Scope] = {root: Scope(None, None)}
-    inner: dict[tuple[Expr, int], Scope] = {}
-    for node in reversed(order):
-        scope = of[node]
+def _findings(root: Expr, where: str) -> list[Diagnostic]:
+    scoping = _Scoping(root)
+    found = []
+    for var, binders in scoping.binders.items():
+        (first, scope), *others = binders
+        if others:
+            notes = [(f"bound first by this {_kind(first)}", first.span)]
+            notes += [(f"bound again by this {_kind(node)}", node.span) for node, _ in others]
+            found.append(
+                Diagnostic(
+                    f"the variable `%{var.name_hint}` is bound {_times(len(binders))}{where}",
+                    others[0][0].span or var.span,
+                    notes=tuple(note for note in notes if note[1] is not None),
+                    hint="give each binding a variable of its own",
+                )
+            )
+        elif scoping.of[var] is not scope:
+            found.append(_escaped(var, first, scope, scoping, where))
+    return found
 
-        def opened(owner: Expr, part: int, outer: Scope = scope) -> Scope:
-            made = inner[(owner, part)] = Scope(owner, outer)
-            return made
 
-        for child, where in scoped_children(node, scope, opened):
-            if type(node) is Let and child is node.value:
-                where = inner[(node, 0)]
-            known = of.get(child)
-            of[child] = where if known is None else known.common(where)
-    return of, inner
+def _escaped(var: Var, binder: Expr, scope: Scope, scoping: _Scoping, where: str) -> Diagnostic:
+    """Explain a use outside the scope, at the first node in evaluation order that reads the variable there."""
+    place = None
+    for node in scoping.order:
+        if node is binder or scope.encloses(scoping.of[node]):
+            continue
+        if any(child is var for child in CHILDREN[type(node)](node)):
+            place = node.span
+            break
+    notes = ((f"bound by this {_kind(binder)}", binder.span),) if binder.span is not None else ()
+    return Diagnostic(
+        f"the variable `%{var.name_hint}` is used outside its scope{where}",
+        place or var.span,
+        notes=notes,
+        hint="a node that is used in several places is computed where all of them see it; bind it inside the scope",
+    )
+
+
+def _times(count: int) -> str:
+    return "twice" if count == 2 else f"{count} times"
+
+
+def _kind(node: Expr) -> str:
+    return type(node).__name__.lower()

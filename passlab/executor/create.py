@@ -17,7 +17,10 @@ from passlab.infer import infer_expr, infer_module
 from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, Var
 from passlab.ir.module import IRModule
 from passlab.ir.variables import free_vars
-from passlab.ir.walk import substitute
+from passlab.transform.parameters import bind_params
+from passlab.vm.compiler import compile as compile_module
+from passlab.vm.objects import VMClosure
+from passlab.vm.virtual_machine import VirtualMachine
 
 
 class Executor:
@@ -29,7 +32,7 @@ class Executor:
         self.mod = mod
 
     def evaluate(self, expr: Expr | None = None, binds: Mapping[Var, Any] | None = None) -> Any:
-        """Return a Python function for `main` (without `expr`), a function or a global; for other expressions, the value.
+        """Return a Python function for `main` (without `expr`), a function or a global; of other expressions the value.
 
         `binds` gives values (arrays or expressions) to free variables. Raises `RunError` when variables stay free.
         """
@@ -42,7 +45,9 @@ class Executor:
         loose = free_vars(expr)
         if loose:
             names = ", ".join(f"%{v.name_hint}" for v in loose)
-            raise RunError(Diagnostic(f"the expression has free variables: {names}", loose[0].span, hint="give them in `binds`"))
+            raise RunError(
+                Diagnostic(f"the expression has free variables: {names}", loose[0].span, hint="give them in `binds`")
+            )
         return self.value(expr)
 
     def _callable(self, entry: Function | GlobalVar) -> Callable[..., Any]:
@@ -84,6 +89,32 @@ class DebugExecutor(Executor):
         return value
 
 
+class VMExecutor(Executor):
+    """Runs programs as bytecode on the virtual machine."""
+
+    kind = "vm"
+
+    def __init__(self, mod: IRModule) -> None:
+        super().__init__(infer_module(mod))
+        self._machines: dict[Function | str, VirtualMachine] = {}
+
+    def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
+        key = entry if isinstance(entry, Function) else entry.name_hint
+        if key not in self._machines:
+            function: Function = entry if isinstance(entry, Function) else self.mod[entry]
+            self._machines[key] = VirtualMachine(
+                compile_module(infer_module(self.mod.with_functions({"main": function})))
+            )
+        machine = self._machines[key]
+        return self._out(machine, machine.run(*args))
+
+    def _out(self, machine: VirtualMachine, value: Any) -> Any:
+        """A function leaves as a Python function."""
+        if isinstance(value, VMClosure):
+            return lambda *args: self._out(machine, machine.call_value(value, list(args)))
+        return value
+
+
 def _typed(entry: Function | GlobalVar, mod: IRModule) -> Function | GlobalVar:
     return infer_expr(entry, mod) if isinstance(entry, Function) else entry  # type: ignore[return-value]
 
@@ -110,34 +141,25 @@ def arguments(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any])
     return [given[name] for name in names]
 
 
-def bind_params(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:
-    """Return the module with constants for the parameters of `main` that `params` names.
-
-    Raises `RunError` for a name that `main` does not have.
-    """
-    if not params:
-        return mod
-    main: Function = mod["main"]
-    by_name = {p.name_hint: p for p in main.params}
-    for name in params:
-        if name not in by_name:
-            raise RunError(Diagnostic(f"main has no parameter %{name}", hint=did_you_mean(name, by_name)))
-    bound: dict[Expr, Expr] = {by_name[n]: v if isinstance(v, Constant) else Constant(v) for n, v in params.items()}
-    rest = [p for p in main.params if p not in bound]
-    body = substitute(main.body, bound)
-    return mod.with_functions({"main": Function(rest, body, main.ret_type, main.type_params, main.attrs, main.span)})
-
-
-EXECUTORS: dict[str, Callable[[IRModule], Executor]] = {"debug": DebugExecutor}
+EXECUTORS: dict[str, Callable[[IRModule], Executor]] = {"debug": DebugExecutor, "vm": VMExecutor}
 
 
 def create_executor(
-    kind: str = "debug", mod: IRModule | None = None, device: Any = None, target: Any = "llvm", params: Mapping[str, Any] | None = None
+    kind: str = "debug",
+    mod: IRModule | None = None,
+    device: Any = None,
+    target: Any = "llvm",
+    params: Mapping[str, Any] | None = None,
 ) -> Executor:
     """Return an executor of a kind for a module (an empty one if not given), with `params` bound in its `main`.
 
     `device` and `target` are accepted and mean this CPU. Raises `RunError` for an unknown kind.
     """
     if kind not in EXECUTORS:
-        raise RunError(Diagnostic(f"unknown execution strategy: {kind}", hint=did_you_mean(kind, EXECUTORS) or f"there are {', '.join(EXECUTORS)}"))
+        raise RunError(
+            Diagnostic(
+                f"unknown execution strategy: {kind}",
+                hint=did_you_mean(kind, EXECUTORS) or f"there are {', '.join(EXECUTORS)}",
+            )
+        )
     return EXECUTORS[kind](bind_params(mod if mod is not None else IRModule(), params))

@@ -13,11 +13,10 @@ from passlab.infer import diagnose
 from passlab.infer.draft import Draft
 from passlab.infer.relations import Instance, OperatorRelation, RefusedError
 from passlab.infer.solver import MismatchError, brief
-from passlab.infer.unify import unify
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Var
 from passlab.ir.op import Op
-from passlab.ir.types import FuncType, IncompleteType, TensorType, Type, TypeRelation, TypeVar, map_type
+from passlab.ir.types import FuncType, IncompleteType, Type, TypeRelation, TypeVar, map_type
 
 
 def default_attrs(op: Op) -> Attrs | None:
@@ -41,53 +40,38 @@ class Calls:
         if type(op) is not Op:
             self.types[node] = self._function_call(node)
             return
-        types = self.types
-        args = [types.get(arg) or arg._checked_type for arg in node.args]
-        solver = self.solver
-        spec = op.spec
+        types, solver, spec = self.types, self.solver, op.spec
+        args: list[Type] = [types.get(arg) or arg._checked_type for arg in node.args]  # type: ignore[misc]
         if len(args) != len(spec.inputs) and not (spec.variadic and len(args) >= len(spec.inputs)):
             self.draft.error(diagnose.arity(node.span, len(spec.inputs), len(args), spec.variadic, op))
             types[node] = solver.fresh()
             return
         attrs = node.attrs
-        if attrs is None and spec.attrs is not None:
-            attrs = self._defaults(node, op)
-        if solver.used:
-            for ty in args:
-                if type(ty) is not TensorType and solver.is_open(ty):  # type: ignore[arg-type]
-                    types[node] = self._open_call(node, op, args, attrs)  # type: ignore[arg-type]
-                    return
         try:
-            result = self.reporter.run(op, args, attrs, node)  # type: ignore[arg-type]
+            if attrs is None and spec.attrs is not None:
+                attrs = self._defaults(node, op)
+            result: Type | None = None
+            if not solver.used or not any(solver.is_open(ty) for ty in args):
+                result = self.reporter.run(op, args, attrs, node)
+            elif not solver.exact:
+                result = self.reporter.run(op, [solver.resolve(ty) for ty in args], attrs, node)
+            if result is None:
+                result = solver.fresh()
+                solver.add(OperatorRelation(op, args, attrs, result, node, self.reporter))
         except RefusedError:
-            result = None
-        if result is None:
             result = solver.fresh()
         types[node] = result
 
     def _defaults(self, node: Call, op: Op) -> Attrs | None:
+        """Return the attributes that a call left out, for the call to be given them. Raises `RefusedError`."""
         try:
             attrs = default_attrs(op)
         except AttrsError as error:
             self.draft.errors += [Diagnostic(d.message, node.span, hint=d.hint) for d in error.diagnostics]
-            return None
+            raise RefusedError from None
         if attrs is not None:
             self.draft.attrs[node] = attrs
         return attrs
-
-    def _open_call(self, node: Call, op: Op, args: Sequence[Type], attrs: Attrs | None) -> Type:
-        """Type the call of an operator some of whose inputs hold unknowns."""
-        solver = self.solver
-        if not solver.exact:
-            try:
-                result = self.reporter.run(op, [solver.resolve(t) for t in args], attrs, node)
-            except RefusedError:
-                return solver.fresh()
-            if result is not None:
-                return result
-        out = solver.fresh()
-        solver.add(OperatorRelation(op, args, attrs, out, node, self.reporter))
-        return out
 
     # ------------------------------------------------------------ functions
     def _function_call(self, node: Call) -> Type:
@@ -130,11 +114,7 @@ class Calls:
     def _assumed(self, node: Call, callee: Type) -> FuncType | None:
         """Let a callee of unknown type be a function of the types of these arguments."""
         solver = self.solver
-        params: list[Type] = []
-        for arg in node.args:
-            param = solver.fresh()  # a later call with another argument may weaken it
-            unify(solver, param, self.of(arg), keep_right=True)
-            params.append(param)
+        params = [solver.fresh_as(solver.head(self.of(arg))) for arg in node.args]  # a later call may weaken them
         fn = FuncType(params, solver.fresh())
         try:
             solver.bind(callee, fn)

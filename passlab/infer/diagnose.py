@@ -59,7 +59,7 @@ def place_in(expr: Expr, parent: Expr) -> Place | None:
     if text is None:
         return span
     mark = "%" if isinstance(expr, Var) else "@"
-    uses = list(re.finditer(re.escape(mark + expr.name_hint) + r"(?![\w.])", text))
+    uses = list(re.finditer(re.escape(mark + expr.name_hint) + r"(?!\w|\.[A-Za-z_])", text))
     if len(uses) != 1:
         return span
     return Span(span.source, span.start + uses[0].start(), span.start + uses[0].end())

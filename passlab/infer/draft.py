@@ -17,7 +17,7 @@ from passlab.infer.world import RELIANCES, World
 from passlab.ir.adt import Constructor
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Var
-from passlab.ir.types import FuncType, GlobalTypeVar, Kind, TensorType, Type, type_nodes
+from passlab.ir.types import FuncType, GlobalTypeVar, Kind, TensorType, Type
 
 Notes = Callable[[], Sequence[diagnose.Note]]
 
@@ -75,6 +75,11 @@ class Draft:
             self.types[node] = ty
         return ty
 
+    def relies_on(self) -> tuple[set[str], set[str]]:
+        """Return the names of the functions and of the data types that these types depend on."""
+        written = {part.name_hint for part in self._kinds_checked if isinstance(part, GlobalTypeVar)}
+        return self.globals, self.data | written
+
     # ------------------------------------------------------------ findings
     def error(self, finding: Diagnostic) -> None:
         """Note an error; what depends on it stays unknown and is not reported again."""
@@ -119,10 +124,9 @@ class Draft:
         """Check the kinds of a type that was written down."""
         if type(ty) is TensorType or ty in self._kinds_checked:
             return
-        self._kinds_checked.add(ty)
-        self.data.update(part.name_hint for part in type_nodes(ty) if isinstance(part, GlobalTypeVar))
+        self.solver.is_open(ty)  # an annotation may hold unknowns; the solver has to hear of them
         mod = self.world.mod
-        problem = kind_problem(ty, mod, place)
+        problem = kind_problem(ty, mod, place, self._kinds_checked)
         if problem is None and isinstance(ty, GlobalTypeVar):
             if mod is not None and mod.find_type(ty.name_hint) is None:
                 problem = undefined_type(ty, mod, place)

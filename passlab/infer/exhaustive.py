@@ -8,6 +8,8 @@ than its size.
 
 from __future__ import annotations
 
+from collections import deque
+
 from passlab import limits
 from passlab.errors import Diagnostic, LimitError, TypeInferenceError
 from passlab.ir.adt import (
@@ -30,16 +32,17 @@ _ANYTHING = PatternWildcard()
 
 
 def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
-    """Return patterns that cover all values no clause of `match` fits, disjoint; at most `SHOWN_CASES` of them.
+    """Return disjoint patterns that cover all values no clause fits: the simplest first, at most `SHOWN_CASES`.
 
     `mod` defines the data types. Raises `TypeInferenceError` for a constructor of a type it does not define, and
     `LimitError` when the clauses interlock so badly that looking at all cases is out of reach.
     """
     missing: list[Pattern] = []
-    work: list[tuple[list[_Row], int, _Path]] = [([(c.lhs, None) for c in match.clauses], 1, None)]
+    work: deque[tuple[list[_Row], int, _Path]] = deque()
+    work.append(([(clause.lhs, None) for clause in match.clauses], 1, None))
     steps = 0
     while work and len(missing) < SHOWN_CASES:
-        rows, columns, path = work.pop()
+        rows, columns, path = work.popleft()  # the shallowest first: simple cases are found before deep ones
         steps += len(rows) + 1
         if steps > limits.current().match_cases:
             hint = "split it, or raise the cap with `passlab.limits.override(match_cases=...)`"
@@ -47,7 +50,7 @@ def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
         if not rows:
             missing.append(_case(path, columns))
         elif columns:
-            work += reversed(_split(rows, columns, path, mod))
+            work += _split(rows, columns, path, mod)
     return missing
 
 

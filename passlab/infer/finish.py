@@ -13,12 +13,12 @@ from passlab.errors import Diagnostic
 from passlab.infer import diagnose
 from passlab.infer.draft import Draft
 from passlab.infer.schedule import BindLet, EnterClause, EnterFunction, Step
+from passlab.infer.solver import mentions
 from passlab.infer.world import RELIANCES, Reliance
 from passlab.ir.adt import Constructor, PatternConstructor, pattern_nodes, pattern_vars
-from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Match, Var, set_checked_type
-from passlab.ir.op import Op
-from passlab.ir.types import GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, map_type, type_nodes
-from passlab.ir.walk import CHILDREN, note_rewrite, rebuild
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, Match, Var, set_checked_type
+from passlab.ir.types import GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, map_type
+from passlab.ir.walk import CHILDREN, LEAVES, note_rewrite, rebuild
 
 _UNIT = TupleType(())
 
@@ -32,6 +32,7 @@ class Finisher:
         self.changed: dict[Expr, Expr] = {}
         self._resolved: dict[Type, Type] = {}
         self._reliance: Reliance | None = None
+        self._with_data: dict[Type, bool] = {}  # whether a type mentions a data type
 
     def problems(self) -> list[Diagnostic]:
         """Return a finding for each expression whose type nothing determines, the causes only."""
@@ -62,18 +63,16 @@ class Finisher:
 
     def write(self) -> None:
         """Type every node."""
-        if self.draft.globals or self.draft.data:
-            self._reliance = self.draft.world.reliance(self.draft.globals, self.draft.data)
-        types, changed = self.draft.types, self.changed
-        quick = (
-            not self.draft.solver.used and self._reliance is None and not self.draft.attrs and not self.draft.type_args
-        )
+        draft, types, changed = self.draft, self.draft.types, self.changed
+        functions, data = draft.relies_on()
+        if functions or data:
+            self._reliance = draft.world.reliance(functions, data)
+        plain = not draft.solver.used and self._reliance is None and not draft.attrs and not draft.type_args
         for step in self.order:
             kind = type(step)
-            if quick and not changed and kind in _PLAIN and step._checked_type is None:  # type: ignore[union-attr]
+            if plain and not changed and kind in _PLAIN and step._checked_type is None:  # type: ignore[union-attr]
                 set_checked_type(step, types[step])  # type: ignore[arg-type,index]
-                continue
-            if kind is BindLet:
+            elif kind is BindLet:
                 self._node(step.let.var)  # type: ignore[union-attr]
             elif kind is EnterClause:
                 for var in pattern_vars(step.clause.lhs):  # type: ignore[union-attr]
@@ -81,44 +80,57 @@ class Finisher:
             elif kind is not EnterFunction:
                 self._node(step)  # type: ignore[arg-type]
 
-    def _new(self, node: Expr) -> Expr:
-        return self.changed.get(node, node)
-
     def _node(self, node: Expr) -> None:
         """Type one node, replacing it where that is needed."""
-        if node in self.changed or node not in self.draft.types:
+        changed = self.changed
+        ty = self.draft.types.get(node)
+        if ty is None or node in changed:
             return
-        ty = self.final(self.draft.types[node])
+        if type(ty) is not TensorType:
+            ty = self.final(ty)
         post = self._filled(node, ty)
         if post._checked_type is not ty:
             if post._checked_type is not None:
                 post = _copy(post)
             set_checked_type(post, ty)
         if post is not node:
-            self.changed[node] = post
+            changed[node] = post
             note_rewrite(node, post)
         if self._reliance is not None and self._relies(post):
             RELIANCES[post] = self._reliance
 
     def _filled(self, node: Expr, ty: Type) -> Expr:
         """Return a node with its parts replaced and what was left out filled in."""
-        if isinstance(node, GlobalVar):
-            return self.draft.world.global_var(node, ty)
-        if isinstance(node, Var):
-            known = node.type_annotation
-            return node if known is ty else Var(node.name_hint, ty, node.span, node.virtual_device)
-        if isinstance(node, (Constant, Op, Constructor)):
+        kind = type(node)
+        if kind is Var:
+            known = node.type_annotation  # type: ignore[attr-defined]
+            return node if known is ty else Var(node.name_hint, ty, node.span, node.virtual_device)  # type: ignore[attr-defined]
+        if kind is GlobalVar:
+            return self.draft.world.global_var(node, ty)  # type: ignore[arg-type]
+        if kind in LEAVES:
             return node
-        post = rebuild(node, self._new) if self.changed else node
-        if isinstance(post, Call) and isinstance(node, Call):
-            attrs = self.draft.attrs.get(node, post.attrs)
-            given = self.draft.type_args.get(node)
-            type_args = post.type_args if given is None else tuple(map(self.final, given))
-            if attrs is not post.attrs or type_args != post.type_args:
-                post = Call(post.op, post.args, attrs, type_args, post.span)
-        elif isinstance(post, Function) and post.ret_type is not ty.ret_type:  # type: ignore[attr-defined]
+        changed = self.changed
+        if kind is Call:
+            return self._call(node)  # type: ignore[arg-type]
+        post = rebuild(node, lambda part: changed.get(part, part)) if changed else node
+        if kind is Function and post.ret_type is not ty.ret_type:  # type: ignore[attr-defined]
             post = post.with_fields(ret_type=ty.ret_type)  # type: ignore[attr-defined]
         return post
+
+    def _call(self, node: Call) -> Call:
+        """Return a call with its parts replaced, and attributes and type arguments filled in."""
+        op, args, get = node.op, node.args, self.changed.get
+        attrs = self.draft.attrs.get(node, node.attrs)
+        type_args = node.type_args
+        given = self.draft.type_args.get(node)
+        if given is not None:
+            type_args = tuple(map(self.final, given))
+        if self.changed:
+            op, args = get(op, op), tuple([get(arg, arg) for arg in args])
+        # expressions and types are compared by identity, so these comparisons are cheap
+        if op is node.op and args == node.args and attrs is node.attrs and type_args == node.type_args:
+            return node
+        return Call(op, args, attrs, type_args, node.span)
 
     def _relies(self, node: Expr) -> bool:
         """Whether the type of a node depends on the module."""
@@ -127,7 +139,7 @@ class Finisher:
             return True
         if kind is Var:
             annotation = node.type_annotation  # type: ignore[attr-defined]
-            return type(annotation) is not TensorType and any(type(t) is GlobalTypeVar for t in type_nodes(annotation))
+            return type(annotation) is not TensorType and mentions(annotation, GlobalTypeVar, self._with_data)
         if any(kid in RELIANCES for kid in CHILDREN[kind](node)):
             return True
         return isinstance(node, Match) and any(

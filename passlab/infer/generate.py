@@ -133,8 +133,7 @@ class Generator:
             self.types[node] = solver.fresh()
 
     def _ref_create(self, node: RefCreate) -> None:
-        content = self.solver.fresh()  # what is written later may weaken it
-        self.solver.bind(content, self.of(node.value))
+        content = self.solver.fresh_as(self.of(node.value))  # what is written later may weaken it
         self.types[node] = RefType(content)
 
     def _content(self, ref: Expr) -> Type:

@@ -7,19 +7,23 @@ inferred in groups: those that call each other together, callees first. Typed fu
 from __future__ import annotations
 
 from collections.abc import Iterable
+from weakref import WeakSet
 
 from passlab.errors import Diagnostic, TypeInferenceError
 from passlab.infer.draft import Draft
 from passlab.infer.finish import Finisher
 from passlab.infer.generate import Generator
+from passlab.infer.kinds import kind_problem
 from passlab.infer.order import groups
 from passlab.infer.solver import WeakenedError
 from passlab.infer.world import RELIANCES, World
+from passlab.ir.adt import TypeData
 from passlab.ir.expr import Expr, Function, GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order
 
 SHOWN_ERRORS = 50
+_DEFINITIONS: WeakSet[TypeData] = WeakSet()  # data types found to be well-kinded
 
 
 def infer_module(mod: IRModule) -> IRModule:
@@ -34,7 +38,7 @@ def infer_module(mod: IRModule) -> IRModule:
     if not todo:
         return mod
     changes: dict[str, Function] = {}
-    errors: list[Diagnostic] = []
+    errors = _definition_errors(mod)
     for group in [*_unsigned(world, todo), *([n] for n in todo if world.signature(n) is not None)]:
         errors += _group(world, group, changes)
     if errors:
@@ -71,6 +75,19 @@ def _typed(expr: Expr, world: World) -> bool:
     return reliance is None or world.holds(reliance)
 
 
+def _definition_errors(mod: IRModule) -> list[Diagnostic]:
+    """Check the data types a module defines, each once."""
+    errors = []
+    for data in mod.type_definitions.values():
+        if data not in _DEFINITIONS:
+            problem = kind_problem(data, mod, None)
+            if problem is None:
+                _DEFINITIONS.add(data)
+            else:
+                errors.append(problem)
+    return errors
+
+
 def _unsigned(world: World, names: Iterable[str]) -> list[list[str]]:
     """Return the functions without a known signature, in groups, callees first."""
     unsigned = [n for n in names if world.signature(n) is None]
@@ -89,7 +106,7 @@ def _group(world: World, names: list[str], changes: dict[str, Function]) -> list
     fns = [world.functions[n] for n in names]
     recursive = [n for n in names if world.signature(n) is None]
     roots, errors = _infer(world, fns, recursive)
-    if errors:
+    if errors or not roots:
         world.failed.update(names)
         return errors
     for name, fn, root in zip(names, fns, roots, strict=True):
@@ -101,7 +118,10 @@ def _group(world: World, names: list[str], changes: dict[str, Function]) -> list
 
 
 def _infer(world: World, roots: list[Expr] | list[Function], names: list[str]) -> tuple[list[Expr], list[Diagnostic]]:
-    """Infer some expressions together; `names` are those of the roots that are global functions without a signature."""
+    """Infer some expressions together; `names` are those of the roots that are global functions without a signature.
+
+    Returns the typed roots, or none and the errors; there are neither when all that is wrong was reported before.
+    """
     try:
         draft, generator = _generate(world, roots, names, exact=False)
     except WeakenedError:

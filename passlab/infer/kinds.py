@@ -22,7 +22,7 @@ from passlab.ir.types import (
     TypeCall,
     TypeRelation,
     TypeVar,
-    type_nodes,
+    type_children,
 )  # fmt: skip
 
 
@@ -39,12 +39,24 @@ def check_kind(ty: Type | SizeVar, mod: IRModule | None = None) -> Kind:
     return _kind(ty)
 
 
-def kind_problem(ty: Type, mod: IRModule | None, place: Place | None) -> Diagnostic | None:
-    """Return what is wrong with the kinds inside `ty`, or None."""
-    for part in type_nodes(ty):
-        problem = _problem(part, mod, place)
-        if problem is not None:
-            return problem
+def kind_problem(
+    ty: Type, mod: IRModule | None, place: Place | None, done: set[Type] | None = None
+) -> Diagnostic | None:
+    """Return what is wrong with the kinds inside `ty`, or None. Types in `done` are right; those checked are added."""
+    done = set() if done is None else done
+    stack = [ty]
+    while stack:
+        part = stack[-1]
+        todo = [kid for kid in type_children(part) if kid not in done]
+        if todo:
+            stack += todo
+            continue
+        stack.pop()
+        if part not in done:
+            problem = _problem(part, mod, place)
+            if problem is not None:
+                return problem
+            done.add(part)
     if isinstance(ty, TypeData):
         return _data_problem(ty, mod, place)
     return None

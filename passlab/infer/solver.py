@@ -17,7 +17,17 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from passlab.errors import Place
-from passlab.ir.types import IncompleteType, SizeVar, TensorType, Type, rebuild_type, type_children, type_text
+from passlab.ir.types import (
+    IncompleteType,
+    SizeVar,
+    TensorType,
+    Type,
+    brief_type_text,
+    rebuild_type,
+    type_children,
+)  # fmt: skip
+
+_SHOWN_PARTS = 200  # of a type in a message
 
 
 class MismatchError(Exception):
@@ -48,6 +58,24 @@ class Pending(Protocol):
         """Try to conclude something; answer whether nothing more can come of it in the quick mode."""
 
 
+def mentions(ty: Type, kind: type[Type], memo: dict[Type, bool]) -> bool:
+    """Whether a type of class `kind` occurs in `ty`. `memo` keeps the answers, so that no part is looked at twice."""
+    stack = [ty]
+    while stack:
+        at = stack[-1]
+        if at in memo:
+            stack.pop()
+            continue
+        kids = type_children(at)
+        todo = [kid for kid in kids if kid not in memo]
+        if todo:
+            stack += todo
+            continue
+        memo[at] = type(at) is kind or any(memo[kid] for kid in kids)
+        stack.pop()
+    return memo[ty]
+
+
 class Solver:
     """The unknowns and relations of one group of functions that are inferred together."""
 
@@ -67,27 +95,21 @@ class Solver:
         self.used = True
         return IncompleteType()
 
+    def fresh_as(self, ty: Type) -> IncompleteType:
+        """Return a new unknown that is bound to `ty` already, and may be weakened later."""
+        made = self.fresh()
+        self.links[made] = ty
+        return made
+
     def is_open(self, ty: Type) -> bool:
         """Whether `ty` contains an unknown, bound or free. Costs what was not asked before."""
         if type(ty) is TensorType:
             return False
         known = self._open.get(ty)
-        if known is not None:
-            return known
-        memo = self._open
-        stack = [ty]
-        while stack:
-            at = stack[-1]
-            kids = type_children(at)
-            todo = [kid for kid in kids if kid not in memo]
-            if todo:
-                stack += todo
-                continue
-            memo[at] = type(at) is IncompleteType or any(memo[kid] for kid in kids)
-            stack.pop()
-        if memo[ty]:
-            self.used = True
-        return memo[ty]
+        if known is None:
+            known = mentions(ty, IncompleteType, self._open)
+            self.used = self.used or known
+        return known
 
     def root(self, unknown: Type) -> Type:
         """Return the unknown that stands for all those linked with `unknown`."""
@@ -217,13 +239,6 @@ class Solver:
         return list(self._unfinished)
 
 
-def brief(ty: Type, types: int = 200) -> str:
-    """Return the text of a type for a message, cut short after so many parts."""
-    left = types
-
-    def name(part: object) -> str | None:
-        nonlocal left
-        left -= isinstance(part, Type)
-        return None if left >= 0 or not isinstance(part, Type) else "..."
-
-    return type_text(ty, name)
+def brief(ty: Type) -> str:
+    """Return the text of a type for a message, cut short where it gets long."""
+    return brief_type_text(ty, _SHOWN_PARTS)

@@ -1,4 +1,4 @@
-"""Instruments: code that runs around passes, put into a `PassContext`. They measure, print, dump, limit, verify, record."""
+"""Instruments: code that runs around passes. They measure, print, dump, limit, verify and record."""
 
 from passlab.instrument.base import PassInstrument, pass_instrument
 from passlab.instrument.dump import DumpIR

@@ -6,6 +6,7 @@ nothing; `lab.recording` does.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -31,16 +32,28 @@ class ContextOptions:
 
 
 class Rewrites:
-    """The nodes a pass put in place of others, in order: pairs (old, new)."""
+    """The nodes a pass put in place of others, in order: pairs (old, new), and the names of rules."""
 
-    __slots__ = ("_flat",)
+    __slots__ = ("_flat", "_rules")
 
     def __init__(self) -> None:
         self._flat: list[Expr] = []  # old, new, old, new, ...: a third of the memory of pairs
+        self._rules: dict[int, str] = {}
 
-    def note(self, old: Expr, new: Expr) -> None:
-        """Add a pair."""
+    def note(self, old: Expr, new: Expr, rule: str = "") -> None:
+        """Add a pair, and the name of the rule that made it."""
+        if rule:
+            self._rules[len(self)] = rule
         self._flat += (old, new)
+
+    def rule(self, index: int) -> str:
+        """Return the name of the rule that made a pair, or ""."""
+        return self._rules.get(range(len(self))[index], "")
+
+    @property
+    def rules(self) -> dict[str, int]:
+        """How often each named rule was applied."""
+        return dict(Counter(self._rules.values()))
 
     def __len__(self) -> int:
         return len(self._flat) // 2
@@ -73,7 +86,6 @@ class Event:
     status: Status = "running"
     role: Role = "step"
     reason: str = ""
-    text: str = ""
     kind: str = ""
     opt_level: int = 0
     pass_: Pass | None = None
@@ -87,7 +99,12 @@ class Event:
     parent: Event | None = None
     children: list[Event] = field(default_factory=list)
     id: str = ""
-    order: int = 0
+    written: str = ""
+
+    @property
+    def text(self) -> str:
+        """The pass in the pipeline language, as in `FuseOps(fuse_opt_level=2)`."""
+        return self.written or (self.pass_.as_text() if self.pass_ is not None else "")
 
     @property
     def changed(self) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from passlab.errors import did_you_mean, visible
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.change import changed_functions, is_changed, only_functions
+from passlab.ir.late import late
 from passlab.ir.module import IRModule
 from passlab.transform.pass_info import PassInfo, as_names
 from passlab.transform.table import Table
@@ -142,7 +143,9 @@ class PrintIRAfter(_Printer):
         return any(name in self.functions for name in changed_functions(before, after))
 
     def _diff_text(self, before: IRModule, after: IRModule) -> str:
-        return unified(self._module_text(before), self._module_text(after))
+        names = self.functions
+        sentence = late("passlab.lab.diff", "diff")(only_functions(before, names), only_functions(after, names))
+        return f"{sentence}\n{unified(self._module_text(before), self._module_text(after))}"
 
 
 def unified(before: str, after: str) -> str:

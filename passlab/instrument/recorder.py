@@ -30,6 +30,10 @@ _RECORDING = ("passlab.lab.recording", "Recording")  # stands above instruments,
 _KINDS: tuple[tuple[type, str], ...] = ((Sequential, "sequential"), (ModulePass, "module"), (FunctionPass, "function"))
 
 
+def _kind(cls: Any) -> str:
+    return next((kind for base, kind in _KINDS if issubclass(cls, base)), "pass")
+
+
 class Recorder(PassInstrument):
     """Record passes: `roots` are the events of the passes called from outside, each with those inside it.
 
@@ -48,12 +52,19 @@ class Recorder(PassInstrument):
         self._snapshots: dict[int, tuple[IRModule, IRModule]] = {}  # by identity of a module: it and its snapshot
         self._contexts: dict[int, tuple[PassContext, ContextOptions]] = {}
         self._handler = _LogHandler(self)
-        self._order = 0
 
     @property
     def recording(self) -> Any:
         """What was recorded so far as a `lab.Recording`, with everything that can be asked of it."""
         return late(*_RECORDING)(self.roots, self.input)
+
+    def frame(self) -> Any:
+        """Return what was recorded as a pandas data frame, a row for each pass."""
+        return self.recording.frame()
+
+    def text(self) -> str:
+        """Return what was recorded as text without times."""
+        return str(self.recording.text())
 
     # ------------------------------------------------------------ hooks
     def enter_pass_ctx(self) -> None:
@@ -83,7 +94,7 @@ class Recorder(PassInstrument):
         event = self._add(run, run.module)
         event.status, event.reason = "skipped", reason
 
-    def _rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr], None] | None:
+    def _rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr, str], None] | None:
         known = self._open.get(run)
         return known.rewrites.note if known is not None and self._rewrites else None
 
@@ -94,11 +105,9 @@ class Recorder(PassInstrument):
         before = self.snapshot(mod)
         if self.input is None:
             self.input = before
-        self._order += 1
         event = Event(
-            pass_.info.name, before, before, text=pass_.as_text(), opt_level=pass_.info.opt_level, pass_=pass_,
-            kind=next((kind for base, kind in _KINDS if isinstance(pass_, base)), "pass"),
-            context=self._options(run.context), order=self._order,
+            pass_.info.name, before, before, opt_level=pass_.info.opt_level, pass_=pass_, kind=_kind(type(pass_)),
+            context=self._options(run.context),
         )  # fmt: skip
         parent = self._open.get(run.parent) if run.parent is not None else None
         if parent is None or run.parent is None:
@@ -141,12 +150,14 @@ class Recorder(PassInstrument):
         return made
 
     def _options(self, context: PassContext) -> ContextOptions:
-        options = ContextOptions(
-            context.opt_level, tuple(context.required_pass), tuple(context.disabled_pass), dict(context.config)
-        )
         known = self._contexts.get(id(context))
-        if known is not None and known[1] == options:
-            return known[1]
+        required, disabled = tuple(context.required_pass), tuple(context.disabled_pass)
+        if known is not None:
+            _, options = known
+            same_passes = options.required_pass == required and options.disabled_pass == disabled
+            if same_passes and options.opt_level == context.opt_level and options.config == context.config:
+                return options
+        options = ContextOptions(context.opt_level, required, disabled, dict(context.config))
         self._contexts[id(context)] = (context, options)
         return options
 

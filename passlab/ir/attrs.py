@@ -177,6 +177,8 @@ class DictAttrs(Attrs):
         return DictAttrs({k: v for k, v in self._dict.items() if k not in names})
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         if not isinstance(other, Attrs):
             return NotImplemented
         if not isinstance(other, DictAttrs) or set(self.keys()) != set(other.keys()):

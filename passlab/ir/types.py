@@ -169,7 +169,7 @@ class Type(Immutable):
     _form: PyAny
 
     def __repr__(self) -> str:
-        return type_text(self)
+        return brief_type_text(self, 2_000)
 
     def same_as(self, other: object) -> bool:
         return self is other
@@ -449,6 +449,18 @@ def type_text(root: Type, name: Callable[[Type], str | None] = lambda ty: None) 
         else:
             stack.extend(reversed(_type_parts(item)))
     return "".join(out)
+
+
+def brief_type_text(root: Type, parts: int) -> str:
+    """Return a type as text, `...` for what comes after so many parts: a type is a graph, its text may be endless."""
+    left = parts
+
+    def name(part: object) -> str | None:
+        nonlocal left
+        left -= isinstance(part, Type)
+        return None if left >= 0 or not isinstance(part, Type) else "..."
+
+    return type_text(root, name)
 
 
 def _tensor_text(ty: TensorType, name: Callable[[PyAny], str | None]) -> str:

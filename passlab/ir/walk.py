@@ -133,8 +133,15 @@ def _clause_with(clause: Clause, new: Callable[[Expr], Expr]) -> Clause:
 
 
 def _all(values: tuple[Expr, ...], new: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
-    made = [new(v) for v in values]
-    return values if all(a is b for a, b in zip(values, made, strict=True)) else tuple(made)
+    made = tuple(map(new, values))
+    return values if made == values else made  # expressions are compared by identity, so this is one loop in C
+
+
+def _rebuild_let(n: Let, new: Callable[[Expr], Expr]) -> Expr:
+    var, value, body = new(n.var), new(n.value), new(n.body)
+    if var is n.var and value is n.value and body is n.body:
+        return n
+    return Let(var, value, body, n.span)  # type: ignore[arg-type]
 
 
 def _rebuild_call(n: Call, new: Callable[[Expr], Expr]) -> Expr:
@@ -154,7 +161,7 @@ REBUILD: dict[type, Callable[[Any, Callable[[Expr], Expr]], Expr]] = {
     Call: _rebuild_call,
     Tuple: lambda n, new: n.with_fields(fields=_all(n.fields, new)),
     TupleGetItem: lambda n, new: n.with_fields(tuple_value=new(n.tuple_value)),
-    Let: lambda n, new: n.with_fields(var=new(n.var), value=new(n.value), body=new(n.body)),
+    Let: _rebuild_let,
     Function: lambda n, new: n.with_fields(params=_all(n.params, new), body=new(n.body)),
     If: lambda n, new: n.with_fields(
         cond=new(n.cond), true_branch=new(n.true_branch), false_branch=new(n.false_branch)
@@ -172,13 +179,13 @@ def rebuild(expr: Expr, new: Callable[[Expr], Expr]) -> Expr:
 
 
 Rule = Callable[[Expr, Expr], Expr]
-Observer = Callable[[Expr, Expr], None]
+Observer = Callable[[Expr, Expr, str], None]
 _observer: ContextVar[Observer | None] = ContextVar("passlab_rewrite_observer", default=None)
 
 
 @contextmanager
 def observed(observer: Observer | None) -> Iterator[None]:
-    """Within the block, tell `observer(old, new)` of every node that any rewrite replaces."""
+    """Within the block, tell `observer(old, new, rule)` of every node replaced; `rule` may be ""."""
     token = _observer.set(observer)
     try:
         yield
@@ -186,11 +193,11 @@ def observed(observer: Observer | None) -> Iterator[None]:
         _observer.reset(token)
 
 
-def note_rewrite(old: Expr, new: Expr) -> None:
+def note_rewrite(old: Expr, new: Expr, rule: str = "") -> None:
     """Tell the observer, if any, that a pass put `new` in the place of `old`: for passes that build by themselves."""
     observer = _observer.get()
     if observer is not None:
-        observer(old, new)
+        observer(old, new, rule)
 
 
 def rewrite(
@@ -200,6 +207,7 @@ def rewrite(
     replace: dict[Expr, Expr] | None = None,
     enter: Callable[[Expr], bool] | None = None,
     only: tuple[type, ...] | None = None,
+    name: str = "",
 ) -> Expr:
     """Rebuild a program bottom-up and return it; untouched parts, up to the whole, stay the same objects.
 
@@ -207,6 +215,7 @@ def rewrite(
     `only` limits the rule to nodes of some classes. `replace` gives results in advance (it substitutes variables, say);
     nodes in it are not entered, and it is filled with every node that changed. `enter(node)` may answer False to keep
     a node as it is, children and all. New nodes without a place take that of the node they replace.
+    The observer hears `name` for nodes that the rule replaced.
     """
     changed: dict[Expr, Expr] = {} if replace is None else replace
     observer = _observer.get()
@@ -238,12 +247,16 @@ def rewrite(
         if rule is not None and (only is None or kind in only):
             result = rule(pre, post)
             if result is not post:
-                set_span(result, pre.span)
-                post = result
+                if result is not pre:
+                    set_span(result, pre.span)
+                    changed[pre] = result
+                    if observer is not None:
+                        observer(pre, result, name)
+                continue
         if post is not pre:
             changed[pre] = post
             if observer is not None:
-                observer(pre, post)
+                observer(pre, post, "")
     return changed.get(root, root)
 
 

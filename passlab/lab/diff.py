@@ -1,4 +1,4 @@
-"""What changed between two programs, as data: structural first, so that renaming, renumbering and moving are not changes.
+"""What changed between two programs, as data: structural first, so that renaming and renumbering are no changes.
 
 `diff(a, b)` takes modules, functions or expressions. The result says for every node whether it stayed, moved (into a
 fused function, under a let), changed in some field, appeared or went; it counts operators before and after and can say
@@ -334,4 +334,14 @@ def _list(words: list[str], most: int = 6) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-__all__ = ["Change", "Diff", "FieldChange", "FunctionDiff", "NodeChange", "count_operators", "diff", "node_name", "short"]
+__all__ = [
+    "Change",
+    "Diff",
+    "FieldChange",
+    "FunctionDiff",
+    "NodeChange",
+    "count_operators",
+    "diff",
+    "node_name",
+    "short",
+]

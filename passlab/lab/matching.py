@@ -176,7 +176,7 @@ class ValueNumbers:
             self._visit(node, source)
 
     def _visit(self, first: Expr, source: dict[Expr, Expr]) -> None:
-        """Number a node. A variable is numbered as what it carries, which may stand later in the order, hence the stack."""
+        """Number a node. A variable is numbered as what it carries, which may stand later: hence the stack."""
         stack = [first]
         opened: set[Expr] = set()
         while stack:
@@ -206,7 +206,9 @@ class ValueNumbers:
             return self._number("var", node.name_hint, node.type_annotation)
         if isinstance(node, Constant):
             small = node.data.nbytes <= self.SMALL
-            return self._number("const", node.data.shape, node.data.dtype.str, node.data.tobytes() if small else id(node.data))
+            return self._number(
+                "const", node.data.shape, node.data.dtype.str, node.data.tobytes() if small else id(node.data)
+            )
         if isinstance(node, GlobalVar):
             return self._number("global", node.name_hint)
         if isinstance(node, Op):

@@ -25,11 +25,12 @@ _BLAMED: tuple[type, ...] = (Call, Constant, Function, If, Let, Match, Tuple)
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """How a node came to be: the pass, the node it took the place of (or None), and whether it was only rebuilt."""
+    """How a node came to be: the pass, the node it took the place of (or None), only rebuilt or not, by which rule."""
 
     event: Event
     old: Expr | None
     rebuilt: bool = False
+    rule: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +40,11 @@ class Chapter:
     event: Event | None
     node: Expr
     rebuilt: bool = False
+    rule: str = ""
 
     def __str__(self) -> str:
         since = "input" if self.event is None else f"{self.event.id} {self.event.name}"
+        since += f" [{self.rule}]" if self.rule else ""
         place = f" at {self.node.span}" if self.event is None and self.node.span is not None else ""
         return f"{since}: {node_name(self.node)}{place}{' (rebuilt)' if self.rebuilt else ''}"
 
@@ -77,46 +80,71 @@ class Provenance:
         self.origins: dict[Expr, Origin] = {}
         self.became: dict[Expr, tuple[Event, Expr]] = {}
         self._known: set[Expr] = set()
+        self._by_place: dict[tuple[int, type], Expr] = {}  # the newest node of a class with a span (by identity)
         top = [event for event in events if event.depth == 0]
         self._last = top[-1].after if top else IRModule()
-        for event in top[:1]:
-            self._sweep(event.before, None)
-        stack: list[tuple[Event, bool]] = [(event, False) for event in reversed(top)]
+        if top:
+            self._sweep(top[0].before, None)
+        stack: list[tuple[Event, str]] = [(event, "begin") for event in reversed(top)]
         while stack:
-            event, ended = stack.pop()
-            if ended:
+            event, stage = stack.pop()
+            if stage == "begin":
+                required = [child for child in event.children if child.role == "required"]
+                inside = [child for child in event.children if child.role != "required"]
+                if event.parent is not None and event.role != "required":
+                    self._sweep(required[0].before if required else event.before, event.parent)
+                stack.append((event, "end"))
+                stack.extend((child, "begin") for child in reversed(inside))
+                stack.append((event, "work"))
+                stack.extend((child, "begin") for child in reversed(required))
+            elif stage == "work":
+                self._pairs(event)
+            else:
                 self._sweep(event.after, event)
-                continue
-            if event.role != "required" and event.parent is not None:
-                self._sweep(event.before, event.parent)
-            self._pairs(event)
-            stack.append((event, True))
-            stack.extend((child, False) for child in reversed(event.children))
 
     # ------------------------------------------------------------ building
     def _pairs(self, event: Event) -> None:
         """Enter the rewrites of one pass: the new nodes, and those made along with them."""
         here: set[Expr] = set()
-        for old, new in event.rewrites:
+        for number, (old, new) in enumerate(event.rewrites):
             if new is old:
                 continue
             self.became[old] = (event, new)
-            if new in self._known and new not in here:
-                continue  # an existing node took the place: it was not made here
+            if new in self._known:
+                continue  # an existing node took the place, or one this pass made before
             made = post_order(new, seen=self._known)
             here.update(made)
             rebuilt = self._is_rebuilt(old, new, here)
             for node in made:
-                self.origins[node] = Origin(event, old, rebuilt and node is new)
-            if new not in self.origins:
-                self.origins[new] = Origin(event, old, rebuilt)
+                self.origins[node] = self._along(event, node, old)
+            self._place(made)
+            self.origins[new] = Origin(event, old, rebuilt, event.rewrites.rule(number))
+
+    def _along(self, event: Event, node: Expr, old: Expr | None) -> Origin:
+        """Return the origin of a node that was made in the place of `old`, or along with what was.
+
+        A node with the place in the source of an older one, and alike but for its children, was rebuilt from that one.
+        """
+        older = self._by_place.get((id(node.span), type(node))) if node.span is not None else None
+        if older is None or not _like(older, node):
+            return Origin(event, old)
+        self.became.setdefault(older, (event, node))
+        return Origin(event, older, True)
 
     def _is_rebuilt(self, old: Expr, new: Expr, here: set[Expr]) -> bool:
-        """Whether a node differs from the old one only by children that were themselves replaced in the same pass."""
+        """Whether a node differs from the old one only by children that were themselves replaced in the same pass.
+
+        Nobody notes that a variable gave way to its value or a value to its variable, so these count as replaced too,
+        unless the operands only changed places.
+        """
         if not same_but_children(old, new):
             return False
-        pairs = zip(children(old), children(new), strict=True)
-        return all(b is a or (b in here and self._descends(b, a)) or self._replaced(a, b) for a, b in pairs)
+        before = children(old)
+        for a, b in zip(before, children(new), strict=True):
+            bound = (type(a) is Var or type(b) is Var) and b not in before
+            if not (b is a or bound or (b in here and self._descends(b, a)) or self._replaced(a, b)):
+                return False
+        return True
 
     def _replaced(self, old: Expr, new: Expr) -> bool:
         known = self.became.get(old)
@@ -136,9 +164,17 @@ class Provenance:
         """Enter the nodes of a module that nobody noted as the work of a pass (None: as those of the input)."""
         for function in mod.functions.values():
             if function not in self._known:
-                for node in post_order(function, seen=self._known):
-                    if event is not None and node not in self.origins:
-                        self.origins[node] = Origin(event, None)
+                found = post_order(function, seen=self._known)
+                if event is not None:
+                    self.origins.update(
+                        (node, self._along(event, node, None)) for node in found if node not in self.origins
+                    )
+                self._place(found)
+
+    def _place(self, nodes: list[Expr]) -> None:
+        for node in nodes:
+            if node.span is not None:
+                self._by_place[id(node.span), type(node)] = node
 
     # ------------------------------------------------------------ asking
     def origin(self, node: Expr) -> Origin | None:
@@ -164,8 +200,8 @@ class Provenance:
         seen: set[Expr] = set()
         while at is not None and at not in seen:
             seen.add(at)
+            back.append(self._chapter(at))
             origin = self.origins.get(at)
-            back.append(Chapter(origin.event if origin else None, at, origin.rebuilt if origin else False))
             at = origin.old if origin else None
         back.reverse()
         forth: list[Chapter] = []
@@ -173,10 +209,14 @@ class Provenance:
         while at in self.became and self.became[at][1] not in seen:
             event, at = self.became[at]
             seen.add(at)
-            origin = self.origins.get(at)
-            forth.append(Chapter(event, at, origin is not None and origin.rebuilt and origin.event is event))
+            made = self._chapter(at)
+            forth.append(made if made.event is event else Chapter(event, at))  # else an older node took the place
         last = forth[-1].node if forth else node
         return Biography((*back, *forth), len(back) - 1, self._is_alive(last))
+
+    def _chapter(self, node: Expr) -> Chapter:
+        origin = self.origins.get(node)
+        return Chapter(None, node) if origin is None else Chapter(origin.event, node, origin.rebuilt, origin.rule)
 
     def _is_alive(self, node: Expr) -> bool:
         return any(node in set(post_order(function)) for function in self._last.functions.values())
@@ -196,10 +236,12 @@ class Provenance:
 
 def same_but_children(old: Expr, new: Expr) -> bool:
     """Whether two nodes are alike in everything but their children."""
-    if type(old) is not type(new) or len(children(old)) != len(children(new)):
-        return False
+    return len(children(old)) == len(children(new)) and _like(old, new)
+
+
+def _like(old: Expr, new: Expr) -> bool:
     test = _ALIKE.get(type(old))
-    return test is None or bool(test(old, new))
+    return type(old) is type(new) and (test is None or bool(test(old, new)))
 
 
 def _alike_calls(a: Call, b: Call) -> bool:

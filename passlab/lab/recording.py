@@ -33,6 +33,14 @@ if TYPE_CHECKING:
 Predicate = Callable[[IRModule], Any]
 
 
+class RecordedError(PassError):
+    """The error that ended a recording, read back from a file: `kind` is the name of its class."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(Diagnostic(text))
+        self.kind = kind
+
+
 class Recording:
     """The steps of one or more pipelines over one program. Step 0 is the input, step n the n-th pass.
 
@@ -147,7 +155,7 @@ class Recording:
         holds = _remembered(predicate)
         event = next((step for step in self.steps if holds(step.after)), None)
         while event is not None and event.children and event.status != "input" and not holds(event.before):
-            inner = next((e for e in event.children if holds(e.after)), None)
+            inner = next((e for e in event.children if holds(e.after) and not holds(e.before)), None)
             if inner is None:
                 break
             event = inner
@@ -283,8 +291,12 @@ def outcome(event: Event) -> str:
     if event.status == "skipped":
         return f"skipped: {event.reason}"
     if event.status == "failed":
-        return f"failed: {type(event.error).__name__}"
+        return f"failed: {_kind(event.error)}"
     return "" if event.status == "input" else event.status
+
+
+def _kind(error: BaseException | None) -> str:
+    return error.kind if isinstance(error, RecordedError) else type(error).__name__
 
 
 def change(event: Event) -> str:
@@ -294,17 +306,21 @@ def change(event: Event) -> str:
 
 _COLUMNS = (
     "id", "depth", "pass", "kind", "role", "opt_level", "status", "reason", "changed", "milliseconds", "peak_bytes",
-    "rewrites", "functions", "nodes", "operators", "error",
+    "rewrites", "rules", "functions", "nodes", "operators", "error",
 )  # fmt: skip
 
 
 def _row(event: Event) -> tuple[Any, ...]:
-    error = "" if event.error is None else f"{type(event.error).__name__}: {event.error}"
+    error = "" if event.error is None else f"{_kind(event.error)}: {event.error}"
     return (
         event.id, event.depth, event.text or event.name, event.kind, event.role, event.opt_level, event.status,
-        event.reason, event.changed, event.seconds * 1000, event.peak_bytes, len(event.rewrites), len(event.after),
-        count_module(event.after)[0], change(event), error,
+        event.reason, event.changed, event.seconds * 1000, event.peak_bytes, len(event.rewrites), _rules(event),
+        len(event.after), count_module(event.after)[0], change(event), error,
     )  # fmt: skip
+
+
+def _rules(event: Event) -> str:
+    return ", ".join(f"{name} x{count}" for name, count in event.rewrites.rules.items())
 
 
 def _calls(mod: IRModule, op: str) -> int:

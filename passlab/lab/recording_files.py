@@ -1,4 +1,4 @@
-"""Recordings as files: a directory with Relay text for each module, one metadata section for all, and JSON for the rest.
+"""Recordings as files: Relay text for each module, one metadata section for all, and JSON for the rest.
 
     recording.json      the events, and which module stands before and after each
     metadata.json       constants and other objects that the texts refer to, each once
@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passlab import limits
 from passlab.errors import Diagnostic, PassError, PasslabError
@@ -23,21 +23,15 @@ from passlab.instrument.events import ContextOptions, Event
 from passlab.ir.equal import structural_equal
 from passlab.ir.module import IRModule
 from passlab.ir.span import Source
+from passlab.lab.recording import RecordedError, Recording
 from passlab.text.meta_writer import MetaWriter
 from passlab.text.metadata import MetaTable
 from passlab.text.parser import parse
 from passlab.text.printer import HEADER, text_with
 
-if TYPE_CHECKING:
-    from passlab.lab.recording import Recording
-
 FORMAT, VERSION = "passlab recording", 1
 _INDEX, _META, _MODULES = "recording.json", "metadata.json", "modules"
 _SECTION = "#[metadata]\n"
-
-
-class RecordedError(PassError):
-    """The error that ended a recording, read back from a file: its kind and its text."""
 
 
 # ---------------------------------------------------------------- writing
@@ -62,15 +56,8 @@ def save(recording: Recording, directory: str | os.PathLike[str]) -> None:
         typed.append(all(f.checked_type_ is not None for f in mod.functions.values()))
     _write(target / _META, meta.section().removeprefix(_SECTION))
     start = modules[id(recording.input)][0] if id(recording.input) in modules else -1
-    index = {
-        "format": FORMAT,
-        "version": VERSION,
-        "name": recording.name,
-        "input": start,
-        "typed": typed,
-        "events": events,
-    }
-    _write(target / _INDEX, json.dumps(index, indent=1, default=repr))
+    head = {"format": FORMAT, "version": VERSION, "name": recording.name, "input": start, "typed": typed}
+    _write(target / _INDEX, json.dumps({**head, "events": events}, indent=1, default=repr))
 
 
 def _all_events(recording: Recording) -> list[Event]:
@@ -111,8 +98,6 @@ def _write(path: Path, text: str) -> None:
 # ---------------------------------------------------------------- reading
 def load(directory: str | os.PathLike[str]) -> Recording:
     """Read a recording. Raises `OSError`, `PassError` for what is not one, and what parsing its programs raises."""
-    from passlab.lab.recording import Recording
-
     target = Path(directory)
     try:
         index = json.loads(_read(target / _INDEX))
@@ -165,7 +150,7 @@ def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModul
     )  # fmt: skip
     event = Event(
         str(data["name"]), modules[_index(data["before"])], modules[_index(data["after"])], context=options,
-        text=str(data["text"]), kind=str(data["kind"]), opt_level=int(data["opt_level"]), reason=str(data["reason"]),
+        written=str(data["text"]), kind=str(data["kind"]), opt_level=int(data["opt_level"]), reason=str(data["reason"]),
         seconds=float(data["seconds"]), log=[str(line) for line in data["log"]],
         peak_bytes=None if data["peak_bytes"] is None else int(data["peak_bytes"]),
         diagnostics=tuple(Diagnostic(str(text)) for text in data["diagnostics"]),
@@ -176,7 +161,8 @@ def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModul
         raise ValueError(f"no event has the role {data['role']!r}")
     event.status, event.role = data["status"], data["role"]
     if data["error"] is not None:
-        event.error = RecordedError(Diagnostic(f"{data['error'][0]}: {data['error'][1]}"))
+        kind, text = data["error"]
+        event.error = RecordedError(str(kind), str(text))
     if data["parent"] is not None:
         event.parent = events[_index(data["parent"])]
         event.parent.children.append(event)

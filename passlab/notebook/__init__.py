@@ -1,6 +1,6 @@
 """The notebook: `%load_ext passlab` brings the magics, completion and rich views of programs.
 
-The only package that imports IPython and the widget libraries; it glues `lab` and `display` to them and decides nothing.
+The only package that imports IPython and the widget libraries; it glues `lab` and `display` to them.
 """
 
 from __future__ import annotations

@@ -94,4 +94,8 @@ def _in_passes(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str
 
 
 def _programs(namespace: Any) -> Iterator[tuple[str, str]]:
-    return ((name, "program") for name, value in namespace.items() if isinstance(value, IRModule) and not name.startswith("_"))
+    return (
+        (name, "program")
+        for name, value in namespace.items()
+        if isinstance(value, IRModule) and not name.startswith("_")
+    )

@@ -16,7 +16,11 @@ def load(shell: Any) -> None:
     """Register magics, completion and formatters; nothing when they are registered already."""
     if shell in _loaded:
         return
-    before = {(kind, name): shell.magics_manager.magics[kind].get(name) for kind, names in MAGICS.items() for name in names}
+    before = {
+        (kind, name): _resolved(shell.magics_manager.magics[kind].get(name))
+        for kind, names in MAGICS.items()
+        for name in names
+    }
     # The shell's own %run stays reachable: ours hands everything that is not a program on to it.
     magics = RelayMagics(shell, run_script=before[("line", "run")])
     shell.register_magics(magics)
@@ -25,6 +29,12 @@ def load(shell: Any) -> None:
         "formatters": formatters.register(shell.display_formatter),
         "completer": completion.register(shell, magics),
     }
+
+
+def _resolved(magic: Any) -> Any:
+    """Return a magic itself: IPython may hold a stand-in that looks its magic up, by name, when called: by then, ours."""
+    resolve = getattr(magic, "_resolve", None)
+    return resolve() if callable(resolve) else magic
 
 
 def unload(shell: Any) -> None:

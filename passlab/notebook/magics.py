@@ -25,6 +25,8 @@ SHOWS = ("module", "text", "graph", "table", "none")
 class RelayMagics(Magics):
     """The magics of one shell, with the instruments its pipelines run under."""
 
+    shell: Any
+
     def __init__(self, shell: Any, run_script: Any = None) -> None:
         super().__init__(shell)
         self.run_script = run_script
@@ -36,7 +38,12 @@ class RelayMagics(Magics):
     @argument("name", nargs="?", default="_relay", help="the Python name the program is bound to")
     @argument("--no-infer", action="store_true", help="leave the program untyped")
     @argument("--show", choices=SHOWS, default="module", help="how the program is shown")
-    @argument("--const", metavar="NAMES", default="", help="names of arrays, separated by commas: parameters of @main that become constants")
+    @argument(
+        "--const",
+        metavar="NAMES",
+        default="",
+        help="names of arrays, separated by commas: parameters of @main that become constants",
+    )
     @cell_magic
     def relay(self, line: str, cell: str) -> Any:
         """Read the cell as Relay, infer its types, bind it to a name and show it.
@@ -48,14 +55,18 @@ class RelayMagics(Magics):
         """
         options = parse_argstring(self.relay, line)
         name = self._target(options.name)
-        program = pipelines.read(cell, f"In[{self._cell_number()}]", infer=not options.no_infer, constants=self._constants(options.const))
+        program = pipelines.read(
+            cell, f"In[{self._cell_number()}]", infer=not options.no_infer, constants=self._constants(options.const)
+        )
         self.shell.user_ns[name] = program
         return self._shown(program, options.show)
 
     def _constants(self, names: str) -> dict[str, Any]:
         if not names:
             return {}
-        return dict(zip((n.strip() for n in names.split(",")), values.from_names(names, self.shell.user_ns), strict=True))
+        return dict(
+            zip((n.strip() for n in names.split(",")), values.from_names(names, self.shell.user_ns), strict=True)
+        )
 
     def _shown(self, program: Any, how: str) -> Any:
         if how == "text":
@@ -75,7 +86,9 @@ class RelayMagics(Magics):
     @argument("pipeline", nargs="*", help="passes with their options: FoldConstant, FuseOps(fuse_opt_level=2)")
     @argument("-O", "--opt-level", type=int, default=3, help="the optimisation level of the pass context (default 3)")
     @argument("--disable", metavar="PASSES", default="", help="passes that must not run, separated by commas")
-    @argument("--require", metavar="PASSES", default="", help="passes that must run whatever the level, separated by commas")
+    @argument(
+        "--require", metavar="PASSES", default="", help="passes that must run whatever the level, separated by commas"
+    )
     @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
     @argument("-r", "--recording", metavar="NAME", default="", help="the name the recording is bound to")
     @argument("-q", "--quiet", action="store_true", help="show nothing")
@@ -90,11 +103,19 @@ class RelayMagics(Magics):
         """
         options = parse_argstring(self.passes, _shielded(line))
         mod = self._program(options.mod)
-        text = "\n".join([*([_unshielded(" ".join(options.pipeline))] if options.pipeline else []), *([cell] if cell else [])])
+        text = "\n".join(
+            [*([_unshielded(" ".join(options.pipeline))] if options.pipeline else []), *([cell] if cell else [])]
+        )
         if not text.strip():
             raise UsageError("%passes needs a pipeline: %passes net InferType, FoldConstant")
         recording = pipelines.run(
-            mod, text, options.opt_level, _words(options.disable), _words(options.require), self.shell.user_ns, self.instruments_wanted
+            mod,
+            text,
+            options.opt_level,
+            _words(options.disable),
+            _words(options.require),
+            self.shell.user_ns,
+            self.instruments_wanted,
         )
         if options.recording:
             self.shell.user_ns[self._target(options.recording)] = recording
@@ -209,7 +230,8 @@ def _words(text: str) -> list[str]:
 
 
 # Option values may be strings in quotes, which the argument splitter would take away: shield them while it works.
-_QUOTES = {'"': "\ue000", "'": "\ue001"}
+_QUOTES: dict[str, str | int | None] = {'"': "\ue000", "'": "\ue001"}
+_BARE: dict[str, str | int | None] = {str(shield): quote for quote, shield in _QUOTES.items()}
 
 
 def _shielded(line: str) -> str:
@@ -217,4 +239,4 @@ def _shielded(line: str) -> str:
 
 
 def _unshielded(text: str) -> str:
-    return text.translate(str.maketrans({v: k for k, v in _QUOTES.items()}))
+    return text.translate(str.maketrans(_BARE))

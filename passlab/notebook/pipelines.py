@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from passlab import instrument
-from passlab.executor.create import bind_params
 from passlab.infer import infer_expr, infer_module
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
@@ -14,18 +13,21 @@ from passlab.lab.recording import Recording, record
 from passlab.text import parser
 from passlab.text.lexer import lex
 from passlab.transform.base import Pass
+from passlab.transform.parameters import bind_params
 
 # The instruments `%instruments` knows, by the name typed there.
 INSTRUMENTS: dict[str, Callable[[], Any]] = {
     "timing": instrument.PassTimingInstrument,
-    "print": lambda: instrument.PrintIRAfter(),
+    "print": instrument.PrintIRAfter,
     "memory": instrument.MemoryInstrument,
     "statistics": instrument.StatisticsInstrument,
     "progress": instrument.ProgressInstrument,
 }
 
 
-def read(text: str, source_name: str, infer: bool = True, constants: Mapping[str, Any] | None = None) -> IRModule | Expr:
+def read(
+    text: str, source_name: str, infer: bool = True, constants: Mapping[str, Any] | None = None
+) -> IRModule | Expr:
     """Return the module, or the one expression, that a cell holds; `constants` are bound to parameters of `main`."""
     words = set(lex(text, source_name).texts)
     if not words & {"def", "type", "extern"}:

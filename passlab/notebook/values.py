@@ -17,7 +17,9 @@ def from_names(names: str, namespace: Mapping[str, Any]) -> list[Any]:
     out = []
     for name in (n.strip() for n in names.split(",")):
         if name not in namespace:
-            raise RunError(Diagnostic(f"there is no variable `{name}` in this notebook", hint=did_you_mean(name, namespace)))
+            raise RunError(
+                Diagnostic(f"there is no variable `{name}` in this notebook", hint=did_you_mean(name, namespace))
+            )
         out.append(namespace[name])
     return out
 
@@ -29,7 +31,9 @@ def random_arguments(function: Function, seed: int) -> list[Any]:
     a network: uniform with variance 1/fan-in; parameters called *var or *gamma are positive; integers are 0 to 9.
     Raises `RunError` for a parameter whose type has no random value (a dynamic shape, a function).
     """
-    return [_random(p.type_annotation, p.name_hint, np.random.default_rng((seed, i))) for i, p in enumerate(function.params)]
+    return [
+        _random(p.type_annotation, p.name_hint, np.random.default_rng((seed, i))) for i, p in enumerate(function.params)
+    ]
 
 
 def _random(ty: Type | None, name: str, rng: np.random.Generator) -> Any:
@@ -38,7 +42,12 @@ def _random(ty: Type | None, name: str, rng: np.random.Generator) -> Any:
         return tuple(_random(field, name, rng) for field in ty.fields)
     if not isinstance(ty, TensorType) or ty.dynamic:
         raise RunError(
-            Diagnostic(f"%{name} has no random value", expected="a tensor of known shape", found=str(ty), hint="give it with --args")
+            Diagnostic(
+                f"%{name} has no random value",
+                expected="a tensor of known shape",
+                found=str(ty),
+                hint="give it with --args",
+            )
         )
     if ty.dtype == "bool":
         return rng.random(ty.concrete_shape) < 0.5

@@ -7,10 +7,11 @@ import importlib
 from passlab.op.declare import call as make
 
 ROOMS = (
-    "elementwise", "broadcast", "compare", "cast", "create", "reshape", "join", "order", "slice", "reduce", "scan",
+    "elementwise", "predicate", "broadcast", "compare", "cast", "create", "reshape", "join", "order", "slice",
+    "reduce", "scan",
     "spread", "gather", "scatter", "sort", "shape", "annotation",
-    "memory", "fixed_point", "threefry",
-    "nn",
+    "memory", "fixed_point", "threefry", "einsum", "signal", "sparse", "windowed", "dyn",
+    "nn", "layout", "image", "vision", "qnn",
 )  # fmt: skip
 
 

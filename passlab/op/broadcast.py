@@ -117,6 +117,11 @@ def _choose(condition: str) -> Callable[[Call, Expr], list[Expr]]:
     return both(formula)
 
 
+def _remainder(quotient: str) -> Callable[[Call, Expr], list[Expr]]:
+    """The gradient of a remainder: the quotient is a step, and the divisor counts that often."""
+    return both(lambda x, y, z, grad: (grad, -(grad * call(quotient, x, y))))
+
+
 def _power_grad(x: Expr, y: Expr, z: Expr, grad: Expr) -> tuple[Expr, Expr]:
     return grad * y * call("power", x, y - constant_like(1, y)), grad * z * call("log", x)
 
@@ -164,17 +169,18 @@ trunc_divide = binary(
     gradient=flat_in_both,
 )  # fmt: skip
 mod = binary(
-    "mod", dividing_kernel(np.fmod, np.fmod), "The remainders of elements, with the sign of the dividend.", level=1
-)
+    "mod", dividing_kernel(np.fmod, np.fmod), "The remainders of elements, with the sign of the dividend.", level=1,
+    gradient=_remainder("trunc_divide"),
+)  # fmt: skip
 floor_mod = binary(
-    "floor_mod", dividing_kernel(np.mod, np.mod), "The remainders of elements, with the sign of the divisor.", level=1
-)
+    "floor_mod", dividing_kernel(np.mod, np.mod), "The remainders of elements, with the sign of the divisor.", level=1,
+    gradient=_remainder("floor_divide"),
+)  # fmt: skip
 trunc_mod = binary(
-    "trunc_mod",
-    dividing_kernel(np.fmod, np.fmod),
-    "The remainders of elements, with the sign of the dividend.",
+    "trunc_mod", dividing_kernel(np.fmod, np.fmod), "The remainders of elements, with the sign of the dividend.",
     level=1,
-)
+    gradient=_remainder("trunc_divide"),
+)  # fmt: skip
 power = binary(
     "power", binary_kernel(_power), "`lhs` raised to the power `rhs`; integers wrap, and 1 / n is cut to an integer.",
     level=4,
@@ -182,12 +188,10 @@ power = binary(
 )  # fmt: skip
 maximum = binary(
     "maximum", binary_kernel(np.maximum), "The larger element of each pair; NaN when one is NaN.", level=4,
-    warns=False,
     gradient=_choose("greater_equal"),
 )  # fmt: skip
 minimum = binary(
     "minimum", binary_kernel(np.minimum), "The smaller element of each pair; NaN when one is NaN.", level=4,
-    warns=False,
     gradient=_choose("less_equal"),
 )  # fmt: skip
 
@@ -229,7 +233,7 @@ def _logical(name: str, ufunc: Callable[..., Any], doc: str) -> Op:
         made = as_array(ufunc(lhs, rhs)).astype(lhs.dtype)
         return made if out is None else deliver(made, out)
 
-    return binary(name, kernel, doc, level=4, warns=False)
+    return binary(name, kernel, doc, level=4, warns=False, gradient=flat_in_both)
 
 
 logical_and = _logical("logical_and", np.logical_and, "Whether both elements are true, in their dtype.")

@@ -18,7 +18,7 @@ from passlab.op.relations import broadcast_compare, broadcast_shape, same_dtype,
 
 def _comparison(name: str, ufunc: Callable[..., Any], doc: str) -> Op:
     kernel = binary_kernel(ufunc)
-    return binary(name, kernel, doc, level=4, relation=broadcast_compare, warns=False, gradient=flat_in_both)
+    return binary(name, kernel, doc, level=4, relation=broadcast_compare, gradient=flat_in_both)
 
 
 equal = _comparison("equal", np.equal, "Whether elements are equal; NaN equals nothing.")

@@ -58,6 +58,8 @@ def operator(
         )  # fmt: skip
         if spec.face is None:
             _set(spec, "face", Face(spec, results))
+        elif not spec.face.__doc__:
+            spec.face.__doc__ = spec.doc
         return declare_op(spec)
 
     return declared
@@ -74,11 +76,13 @@ def quiet(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_out(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a kernel that makes its own arrays the `out` parameter."""
+    """Give a kernel that makes its own arrays the `out` parameter. NumPy scalars become arrays."""
 
     def run(attrs: Any, *arrays: Any, out: Any = None) -> Any:
         made = kernel(attrs, *arrays)
-        return made if out is None else deliver(made, out)
+        if out is not None:
+            return deliver(made, out)
+        return np.asarray(made) if isinstance(made, np.generic) else made
 
     return update_wrapper(run, kernel)
 
@@ -149,7 +153,11 @@ def call(name: str, *args: Any, **attrs: Any) -> Call:
 
 
 class Face:
-    """The Python function of an operator: its inputs, then its attributes in declared order with their defaults."""
+    """The Python function of an operator: its inputs, then its attributes in declared order with their defaults.
+
+    An attribute with the name of an input stands for that input in a related operator (as `reshape` and `dyn.reshape`
+    share a record); it is no parameter and is left empty.
+    """
 
     def __init__(self, spec: OpSpec, results: int | Callable[[Any], int]) -> None:
         self._spec = spec
@@ -160,17 +168,25 @@ class Face:
     @cached_property
     def __signature__(self) -> inspect.Signature:
         kinds = inspect.Parameter
-        schema = self._spec.attrs.schema if self._spec.attrs else ()
+        schema = [f for f in (self._spec.attrs.schema if self._spec.attrs else ()) if f.name not in self._spec.inputs]
         needed = [f.name for f in schema if f.default is REQUIRED and f.fallback is REQUIRED]
         given = {f.name: f.default if f.default is not REQUIRED else f.fallback for f in schema if f.name not in needed}
         head = [kinds(n, kinds.POSITIONAL_OR_KEYWORD) for n in (*self._spec.inputs, *needed)]
         return inspect.Signature(head + [kinds(n, kinds.POSITIONAL_OR_KEYWORD, default=d) for n, d in given.items()])
+
+    @cached_property
+    def _empty(self) -> dict[str, Any]:
+        """The attributes that an input stands for, where their record has no default for them."""
+        schema = self._spec.attrs.schema if self._spec.attrs else ()
+        shared = [f for f in schema if f.name in self._spec.inputs]
+        return {f.name: () for f in shared if f.default is REQUIRED and f.fallback is REQUIRED}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         spec = self._spec
         if kwargs or len(args) != len(spec.inputs):
             kwargs = self.__signature__.bind(*args, **kwargs).arguments
             args = tuple([kwargs.pop(n) for n in spec.inputs])
+        kwargs.update(self._empty)
         made = make_call(Op.get(spec.name), args, kwargs)
         results = self._results
         count = results(made.attrs) if callable(results) else results

@@ -6,18 +6,18 @@ Relay's types allow, they are computed in float64 and cut back to the integer ty
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import Op, OpPattern, Precision, Reporter
-from passlab.ir.types import TensorType, Type
+from passlab.ir.op import Op, OpPattern, Precision
+from passlab.ir.types import TensorType
 from passlab.op.declare import call, deliver, operator, quiet
 from passlab.op.dtypes import Array, array_dtype, as_array, is_float
 from passlab.op.fields import attrs, number
-from passlab.op.relations import identity, refuse, tensor
+from passlab.op.relations import identity
 
 Gradient = Callable[[Call, Expr], list[Expr]]
 F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
@@ -327,56 +327,16 @@ def clip(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
     return as_array(np.minimum(np.maximum(data, low, out=out), high, out=out))
 
 
-# ---------------------------------------------------------------- tests on elements
-def _to_bool(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    return None if data is None else TensorType(data.shape, "bool")
-
-
-def _test_kernel(function: Callable[..., Any], on_integers: bool) -> Callable[..., Any]:
-    def kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
-        if is_float(data.dtype):
-            return as_array(function(data, out=out))
-        made = np.full(data.shape, on_integers)
-        return made if out is None else deliver(made, out)
-
-    return kernel
-
-
-def _test(name: str, function: Callable[..., Any], on_integers: bool, doc: str) -> Op:
-    kernel = _test_kernel(function, on_integers)
-    return operator(
-        name, ("data",), relation=_to_bool, pattern=OpPattern.ELEMWISE, level=3, example=f"{name}(%x)", doc=doc
-    )(kernel)
-
-
-isnan = _test("isnan", np.isnan, False, "Whether each element is NaN.")
-isinf = _test("isinf", np.isinf, False, "Whether each element is an infinity.")
-isfinite = _test("isfinite", np.isfinite, True, "Whether each element is neither infinite nor NaN.")
-
-
-def _logical_not_kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
-    if data.dtype.kind == "b":
-        return as_array(np.logical_not(data, out=out))
-    made = np.logical_not(data).astype(data.dtype)
-    return made if out is None else deliver(made, out)
-
-
-def _whole_numbers(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is not None and "float" in data.dtype:
-        refuse("bits are those of integers or bools", 0, expected="an integer or bool dtype", found=data.dtype)
-    return data
-
-
-logical_not = elementwise(
-    "logical_not", _logical_not_kernel, "Whether each element is zero (false), in its own dtype.", level=4
-)
-
-
-@operator(
-    "bitwise_not", ("data",), relation=_whole_numbers, pattern=OpPattern.ELEMWISE, level=4, example="bitwise_not(%x)"
-)
-def bitwise_not(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
-    """Each bit of each integer inverted."""
-    return as_array(np.invert(data, out=out))
+# ---------------------------------------------------------------- functions that may be computed roughly
+fast_exp = calculus(
+    "fast_exp", np.exp, "The exponential, where speed may cost digits (here it costs none).",
+    gradient=_grad(lambda x, y, grad: grad * call("fast_exp", x)),
+)  # fmt: skip
+fast_tanh = calculus(
+    "fast_tanh", np.tanh, "The hyperbolic tangent, where speed may cost digits (here it costs none).",
+    gradient=_grad(lambda x, y, grad: grad * _one_minus_square(y)),
+)  # fmt: skip
+fast_erf = calculus(
+    "fast_erf", _erf, "The error function, where speed may cost digits (here it costs none).", widen_half=True,
+    gradient=_grad(_erf_grad),
+)  # fmt: skip

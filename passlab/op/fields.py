@@ -1,7 +1,7 @@
 """The kinds of attributes an operator may declare: each makes a `Field` that checks and normalises its values.
 
 Sequences are stored as tuples, dtypes by name; `None` is refused unless the default is None or `optional` is set. An
-optional field without a default is always printed, and is None when left out.
+optional field without a default is always printed, and is None when left out; with a default, None means that.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from passlab.errors import DiagnosticError
 from passlab.ir.attrs import REQUIRED, Attrs, Field, as_value, attrs_class
 from passlab.ir.expr import Expr
 from passlab.ir.types import Any as AnyDim
@@ -22,7 +23,8 @@ def attrs(type_name: str, *fields: Field) -> type[Attrs]:
 
 def _field(name: str, convert: Callable[[Any], Any], default: Any, doc: str, kind: str, optional: bool) -> Field:
     if default is None or optional:
-        return Field(name, lambda v: None if v is None else convert(v), default, doc, f"{kind} or None", None)
+        empty = None if default is None or default is REQUIRED else default
+        return Field(name, lambda v: empty if v is None else convert(v), default, doc, f"{kind} or None", None)
     return Field(name, convert, default if default is REQUIRED else convert(default), doc, kind)
 
 
@@ -101,7 +103,13 @@ def dtype(name: str, default: Any = REQUIRED, doc: str = "") -> Field:
     """A dtype by name. The default "" stands for Relay's "void": the operator picks its own."""
 
     def convert(value: Any) -> str:
-        return "" if value in ("", "void", None) else dtype_name(value)
+        if value is None or (isinstance(value, str) and value in ("", "void")):
+            return ""
+        try:
+            return dtype_name(value)
+        except DiagnosticError as error:
+            finding = error.diagnostics[0]
+            raise ValueError(f"{finding.message}; {finding.hint}" if finding.hint else finding.message) from None
 
     return Field(name, convert, default, doc, "dtype")
 

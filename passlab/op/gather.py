@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
-from passlab.ir.expr import Call, Expr
+from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op.create import scalar
@@ -312,9 +312,24 @@ def _one_hot_face(indices: Any, on_value: Any, off_value: Any, depth: Any, axis:
     return call("one_hot", indices, on_value, off_value, depth=depth, axis=axis, dtype=dtype)
 
 
+def _one_hot_grad(orig: Call, grad: Expr) -> list[Expr]:
+    """The value that is on has the gradients of the places where it is, the value that is off those of the others."""
+    indices, on, off = orig.args
+    attrs = orig.attrs
+    assert attrs is not None
+    one, zero = (Constant(np.array(value, np.float32)) for value in (1, 0))
+    shape = {"depth": attrs["depth"], "axis": attrs["axis"], "dtype": "bool"}
+    chosen = call("one_hot", indices, one, zero, **shape)
+    none = call("zeros_like", grad)
+    parts = [call("where", chosen, grad, none), call("where", chosen, none, grad)]
+    slopes = [call("cast_like", call("sum", part), value) for part, value in zip(parts, (on, off), strict=True)]
+    return [call("zeros_like", indices), *slopes]
+
+
 @operator(
     "one_hot", ("indices", "on_value", "off_value"), attrs=ONE_HOT, relation=_one_hot_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE, level=10, out=False, warns=True, face=_one_hot_face,
+    gradient=_one_hot_grad,
     example='one_hot(%i, %v, %v, depth=3, dtype="float32")',
 )  # fmt: skip
 def one_hot(attrs: Any, indices: Array, on_value: Array, off_value: Array) -> Array:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, RunError
+from passlab.ir.attrs import DictAttrs
 from passlab.ir.expr import Constant
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, TypeCall
@@ -111,7 +112,7 @@ kill = operator(
 
 invoke_tvm_op = operator(
     "vm.invoke_tvm_op", ("op", "ins", "outs"),
-    attrs=attrs("InvokeTVMOpAttrs", anything("metadata", None, doc="facts of the compiler")),
+    attrs=DictAttrs,
     relation=_gone, pattern=OpPattern.OPAQUE, stateful=True, non_computational=True, level=10,
     doc="Call a primitive function on `ins`, which writes its results into `outs`.",
     example="vm.invoke_tvm_op(%f, (%x,), (%y,))",
@@ -144,10 +145,10 @@ def _reshape_tensor_shape(attrs: Any, data: Array, shape: Array) -> Type:
     attrs=attrs("ReshapeTensorAttrs", dims("newshape", doc="the new shape as far as it is known")),
     relation=_reshape_tensor_type, shape_function=_reshape_tensor_shape, pattern=OpPattern.OPAQUE,
     non_computational=True, level=10,
-    out=False, example="vm.reshape_tensor(%x, %shape, newshape=[6])",
+    out=False, example="vm.reshape_tensor(%x, %shape, newshape=[3, 2])",
 )  # fmt: skip
 def reshape_tensor(attrs: Any, data: Array, shape: Array) -> Array:
-    """The same elements, in place, in the shape that the vector `shape` holds. Raises `RunError` when they do not fit."""
+    """The same elements, in place, in the shape that a vector holds. Raises `RunError` when they do not fit."""
     wanted = shape.reshape(-1).tolist()
     if math.prod(wanted) != data.size or any(size < 0 for size in wanted):
         raise RunError(Diagnostic(f"{data.size} elements cannot be reshaped", found=f"the shape {wanted}"))

@@ -97,12 +97,19 @@ def _reverse_sequence_type(types: Sequence[Type], attrs: Any, reporter: Reporter
     return data
 
 
+def _reverse_sequence_grad(orig: Call, grad: Expr) -> list[Expr]:
+    lengths, attrs = orig.args[1], orig.attrs
+    assert attrs is not None
+    back = call("reverse_sequence", grad, lengths, seq_axis=attrs["seq_axis"], batch_axis=attrs["batch_axis"])
+    return [back, call("zeros_like", lengths)]
+
+
 @operator(
     "reverse_sequence", ("data", "seq_lengths"),
     attrs=attrs("ReverseSequenceAttrs", integer("seq_axis", 1, doc="the dimension to turn round"),
     integer("batch_axis", 0, doc="the dimension of batches")),
     relation=_reverse_sequence_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
-    example="reverse_sequence(%x, %lengths)",
+    gradient=_reverse_sequence_grad, example="reverse_sequence(%x, %lengths)",
 )  # fmt: skip
 def reverse_sequence(attrs: Any, data: Array, seq_lengths: Array) -> Array:
     """Turn the first `seq_lengths[b]` elements of each batch b round along one dimension; longer lengths mean all."""

@@ -164,6 +164,10 @@ def _prod_grad(orig: Call, grad: Expr) -> list[Expr]:
     return [_spread(grad * orig, orig) / orig.args[0]]
 
 
+def _no_slope(orig: Call, grad: Expr) -> list[Expr]:
+    return [call("zeros_like", orig.args[0])]
+
+
 # ---------------------------------------------------------------- declarations
 def _reduction(name: str, function: Callable[..., Array], doc: str, **facts: Any) -> Op:
     return operator(
@@ -184,8 +188,8 @@ mean = _reduction(
 prod = _reduction("prod", _prod, "The products of elements; integers wrap.", gradient=_prod_grad)
 max_ = _reduction("max", _max, "The largest elements; NaN when one is NaN.", gradient=_extremum_grad)
 min_ = _reduction("min", _min, "The smallest elements; NaN when one is NaN.", gradient=_extremum_grad)
-all_ = _reduction("all", _all, "Whether all elements are true, in their dtype.")
-any_ = _reduction("any", _any, "Whether some element is true, in their dtype.")
+all_ = _reduction("all", _all, "Whether all elements are true, in their dtype.", gradient=_no_slope)
+any_ = _reduction("any", _any, "Whether some element is true, in their dtype.", gradient=_no_slope)
 
 
 def _arg_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
@@ -213,7 +217,7 @@ def _position(name: str, find: Callable[..., Any], doc: str) -> Op:
     return operator(
         name, ("data",), attrs=ARG_REDUCE, relation=_arg_type, pattern=OpPattern.COMM_REDUCE, level=4, out=False,
         face=face,
-        doc=doc, example=f"{name}(%x, axis=[1])",
+        doc=doc, gradient=_no_slope, example=f"{name}(%x, axis=[1])",
     )(_arg_kernel(find))  # fmt: skip
 
 

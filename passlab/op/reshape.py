@@ -332,7 +332,7 @@ SQUEEZE = attrs(
 
 @operator(
     "squeeze", ("data",), attrs=SQUEEZE, relation=_squeeze_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
-    face=_squeeze_face, gradient=reshape_back, example="squeeze(%x, axis=[0])",
+    face=_squeeze_face, gradient=reshape_back, example="squeeze(%b, axis=[0])",
 )  # fmt: skip
 def squeeze(attrs: Any, data: Array) -> Array:
     """Drop dimensions of size 1."""

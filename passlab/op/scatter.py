@@ -16,6 +16,7 @@ from passlab.op.dtypes import Array, filled_array
 from passlab.op.fields import attrs, boolean, dims, integer, number, text
 from passlab.op.gather import axis_grid, checked_indices, index_tensor
 from passlab.op.relations import join_dim, normal_axis, refuse, same_dtype, tensor
+from passlab.op.slice import as_index
 
 REDUCTIONS = ("update", "add", "mul", "mean", "min", "max")
 
@@ -51,9 +52,16 @@ def _scatter_elements_type(types: Sequence[Type], attrs: Any, reporter: Reporter
         refuse("indices must have as many dimensions as data", 1, expected=len(data.shape), found=len(indices.shape))
     if updates is not None:
         same_dtype(data, updates, 2)
-        if indices is not None and not _agree(updates.shape, indices.shape):
-            refuse("updates must have the shape of indices", 2, expected=list(indices.shape), found=list(updates.shape))
+        if indices is not None and not _covers(updates.shape, indices.shape):
+            refuse("updates must cover indices", 2, expected=list(indices.shape), found=list(updates.shape))
     return data
+
+
+def _covers(a: Shape, b: Shape) -> bool:
+    """Whether every place of a tensor of shape `b` is one of a tensor of shape `a`, as far as is known."""
+    return len(a) == len(b) and all(
+        type(x) is not int or type(y) is not int or x >= y for x, y in zip(a, b, strict=True)
+    )
 
 
 def _agree(a: Shape, b: Shape) -> bool:
@@ -65,11 +73,22 @@ def _scatter_elements_face(data: Any, indices: Any, updates: Any, axis: int = 0,
     return call("scatter_elements", data, indices, updates, axis=axis, reduction=reduction)
 
 
+def _among_all(picked: Expr, indices: Expr, updates: Expr) -> Expr:
+    """Return the gradient of the updates that have an index with zeros for the others, which have none."""
+    used, given = indices.checked_type, updates.checked_type
+    assert isinstance(used, TensorType)
+    assert isinstance(given, TensorType)
+    if used.shape == given.shape:
+        return picked
+    bounds = [as_index(values) for values in ([0] * len(used.shape), used.concrete_shape, [1] * len(used.shape))]
+    return call("strided_set", call("zeros_like", updates), picked, *bounds)
+
+
 def _scatter_elements_grad(orig: Call, grad: Expr) -> list[Expr]:
     _, indices, updates = orig.args
     assert orig.attrs is not None
     axis, how = orig.attrs["axis"], orig.attrs["reduction"]
-    picked = call("gather", grad, indices, axis=axis)
+    picked = _among_all(call("gather", grad, indices, axis=axis), indices, updates)
     if how == "add":
         return [grad, call("zeros_like", indices), picked]
     if how != "update":
@@ -90,10 +109,20 @@ def _scatter_elements_grad(orig: Call, grad: Expr) -> list[Expr]:
     gradient=_scatter_elements_grad, example="scatter_elements(%x, %ii, %x, axis=0)",
 )  # fmt: skip
 def scatter_elements(attrs: Any, data: Array, indices: Array, updates: Array) -> Array:
-    """Write each update where its index along `axis` says; of two in one place the last wins, or they combine."""
+    """Write each update where its index along `axis` says; of two in one place the last wins, or they combine.
+
+    Updates beyond the shape of `indices` have no index and are not used. Raises `RunError` when there are too few.
+    """
     axis = attrs.axis % data.ndim
+    if not _covers(updates.shape, indices.shape):
+        raise RunError(
+            Diagnostic(
+                "scatter_elements: updates must cover indices", expected=str(indices.shape), found=str(updates.shape)
+            )
+        )
+    used = updates[tuple(slice(size) for size in indices.shape)]
     made = data.copy()
-    combine(made, axis_grid(indices, axis, data.shape[axis], "scatter_elements"), updates, attrs.reduction)
+    combine(made, axis_grid(indices, axis, data.shape[axis], "scatter_elements"), used, attrs.reduction)
     return made
 
 
@@ -176,8 +205,6 @@ def _sparse_type(types: Sequence[Type]) -> str | None:
         refuse("sparse_values must be a scalar or a vector", 1, found=values)
     if default is not None and default.shape:
         refuse("default_value must be a scalar", 2, found=default)
-    if values is not None and default is not None:
-        same_dtype(values, default, 2)
     return values.dtype if values is not None and indices is not None else None
 
 
@@ -200,7 +227,7 @@ def _sparse_to_dense_face(sparse_indices: Any, output_shape: Any, sparse_values:
 
 def dense_of(indices: Array, values: Array, default: Array, shape: Sequence[int]) -> Array:
     """Return the tensor that sparse indices (one row each) and values stand for."""
-    made = filled_array(shape, values.dtype, default, "sparse_to_dense")
+    made = filled_array(shape, values.dtype, default.astype(values.dtype), "sparse_to_dense")
     rows = indices.reshape(-1, 1) if indices.ndim < 2 else indices
     if rows.shape[1] != len(shape):
         raise RunError(Diagnostic(f"sparse_to_dense: indices of {rows.shape[1]} parts for {len(shape)} dimensions"))
@@ -234,12 +261,18 @@ def _sequence_mask_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -
     return data
 
 
+def _sequence_mask_grad(orig: Call, grad: Expr) -> list[Expr]:
+    lengths = orig.args[1]
+    assert orig.attrs is not None
+    return [call("sequence_mask", grad, lengths, axis=orig.attrs["axis"]), call("zeros_like", lengths)]
+
+
 @operator(
     "sequence_mask", ("data", "valid_length"),
     attrs=attrs("SequenceMaskAttrs", number("mask_value", 0.0, doc="what stands beyond the end"),
     integer("axis", 0, doc="the dimension of time")),
     relation=_sequence_mask_type, pattern=OpPattern.INJECTIVE, level=10, out=False,
-    example="sequence_mask(%x, %lengths, axis=1)",
+    gradient=_sequence_mask_grad, example="sequence_mask(%x, %lengths, axis=1)",
 )  # fmt: skip
 def sequence_mask(attrs: Any, data: Array, valid_length: Array) -> Array:
     """Replace the elements of each sequence beyond its valid length by `mask_value`."""

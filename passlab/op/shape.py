@@ -111,7 +111,7 @@ def _arange_face(start: Any, stop: Any = None, step: Any = None, dtype: str = "f
 
 
 @operator(
-    "arange", ("start", "stop", "step"),
+    "arange", ("start", "end", "step"),
     attrs=attrs(
         "ArangeAttrs",
         expression("start", optional=True, doc="the first argument again: where it is a constant the size is known"),
@@ -124,11 +124,11 @@ def _arange_face(start: Any, stop: Any = None, step: Any = None, dtype: str = "f
     face=_arange_face, gradient=flat_gradient,
     example='arange(0f, 6f, 2f, start=None, stop=None, step=None, dtype="float32")',
 )  # fmt: skip
-def arange(attrs: Any, start: Array, stop: Array, step: Array) -> Array:
-    """The numbers `start + i * step` below `stop` (above, for a negative step)."""
+def arange(attrs: Any, start: Array, end: Array, step: Array) -> Array:
+    """The numbers `start + i * step` below `end` (above, for a negative step)."""
     wanted = array_dtype(attrs.dtype)
-    count = _arange_count(start.item(), stop.item(), step.item())
+    count = _arange_count(start.item(), end.item(), step.item())
     guard_size((count,), wanted, "arange")
     counted = np.arange(count)
-    exact = all(end.dtype.kind in "iu" for end in (start, step))
+    exact = all(bound.dtype.kind in "iu" for bound in (start, step))
     return (start.item() + counted * step.item() if exact else start + counted * step).astype(wanted)

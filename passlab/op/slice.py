@@ -182,7 +182,13 @@ def _strided_set_grad(orig: Call, grad: Expr) -> list[Expr]:
     _, v, begin, end, strides = orig.args
     inside = call("dyn.strided_slice", grad, begin, end, strides, begin=None, end=None, strides=None)
     outside = call("strided_set", grad, call("zeros_like", v), begin, end, strides)
-    return [outside, inside, *(call("zeros_like", arg) for arg in (begin, end, strides))]
+    return [outside, call("collapse_sum_like", inside, v), *(call("zeros_like", arg) for arg in (begin, end, strides))]
+
+
+def _fills(shape: Sequence[int], box: Sequence[int]) -> bool:
+    """Whether a tensor of `shape` broadcasts to exactly `box`."""
+    pairs = zip(shape[::-1], box[::-1], strict=False)
+    return len(shape) <= len(box) and all(have in (1, want) for have, want in pairs)
 
 
 @operator(
@@ -197,7 +203,7 @@ def strided_set(attrs: Any, data: Array, v: Array, begin: Array, end: Array, str
     """
     made = data.copy()
     box = made[tuple(slices_of(data.ndim, begin.tolist(), end.tolist(), strides.tolist()))]
-    if np.broadcast_shapes(v.shape, box.shape) != box.shape if v.ndim <= box.ndim else True:
+    if not _fills(v.shape, box.shape):
         raise RunError(
             Diagnostic(
                 "strided_set: `v` does not fill the box",
@@ -246,11 +252,20 @@ def _slice_like_face(data: Any, shape_like: Any, axes: Any = None) -> Call:
     return call("slice_like", data, shape_like, axes=axes or None)
 
 
+def _slice_like_grad(orig: Call, grad: Expr) -> list[Expr]:
+    data, like = orig.args
+    ty = orig.checked_type
+    if not isinstance(ty, TensorType) or ty.dynamic:
+        refuse("the gradient of slice_like needs a known shape", 0, found=ty)
+    bounds = [as_index(values) for values in ([0] * len(ty.shape), ty.shape, [1] * len(ty.shape))]
+    return [call("strided_set", call("zeros_like", data), grad, *bounds), call("zeros_like", like)]
+
+
 @operator(
     "slice_like", ("data", "shape_like"),
     attrs=attrs("SliceLikeAttrs", integers("axes", optional=True, doc="the dimensions to cut, None for all")),
     relation=_slice_like_type, pattern=OpPattern.INJECTIVE, level=10, out=False, face=_slice_like_face,
-    example="slice_like(%x, %y, axes=None)",
+    gradient=_slice_like_grad, example="slice_like(%x, %y, axes=None)",
 )  # fmt: skip
 def slice_like(attrs: Any, data: Array, shape_like: Array) -> Array:
     """The beginning of `data` along each dimension, as long as `shape_like` is there."""

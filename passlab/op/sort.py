@@ -17,6 +17,7 @@ from passlab.op.declare import TupleWrapper, call, operator
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.fields import attrs, boolean, dtype, integer, text
 from passlab.op.relations import join_dim, normal_axis, refuse, tensor
+from passlab.op.shape import flat_gradient
 
 _AXIS = integer("axis", -1, doc="the dimension to sort along")
 _UPWARDS = boolean("is_ascend", True, doc="whether the smallest comes first")
@@ -68,7 +69,7 @@ def _argsort_face(data: Any, axis: int = -1, is_ascend: bool = True, dtype: str 
 
 @operator(
     "argsort", ("data",), attrs=ARGSORT, relation=_argsort_type, pattern=OpPattern.OPAQUE, level=6, out=False,
-    face=_argsort_face, example='argsort(%x, axis=1, dtype="int32")',
+    face=_argsort_face, gradient=flat_gradient, example='argsort(%x, axis=1, dtype="int32")',
 )  # fmt: skip
 def argsort(attrs: Any, data: Array) -> Array:
     """The positions of the elements in sorted order along one dimension."""

@@ -143,6 +143,11 @@ def _collapse_to_face(data: Any, shape: Any) -> Call:
     return call("collapse_sum_to", data, wanted)
 
 
+def _collapse_to_grad(orig: Call, grad: Expr) -> list[Expr]:
+    data, shape = orig.args
+    return [call("broadcast_to_like", grad, data), call("zeros_like", shape)]
+
+
 def _collapse_to_shape(attrs: Any, data: Array, shape: Array) -> Type:
     return TensorType(tuple(shape.tolist()), data.dtype)
 
@@ -150,7 +155,8 @@ def _collapse_to_shape(attrs: Any, data: Array, shape: Array) -> Type:
 @operator(
     "collapse_sum_to", ("data", "shape"), relation=_collapse_to_type, pattern=OpPattern.COMM_REDUCE, level=4,
     out=False, warns=True,
-    shape_function=_collapse_to_shape, face=_collapse_to_face, example="collapse_sum_to(%x, %shape)",
+    shape_function=_collapse_to_shape, gradient=_collapse_to_grad, face=_collapse_to_face,
+    example="collapse_sum_to(%x, %row)",
 )  # fmt: skip
 def collapse_sum_to(attrs: Any, data: Array, shape: Array) -> Array:
     """Sum `data` down to `shape`, which broadcasts to its shape."""

@@ -3,9 +3,11 @@
 A key is ten 64-bit words: 4 of key, 2 of path (the splits that led here), 2 of counter, 2 that mark the next place in
 the path. Random words are the Threefry-4x64 hash, in 20 rounds, of path and counter under the key. They agree with
 TVM's bit for bit, and so differ from the paper's in three ways: a mixed word is made from the sum just written, no key
-is added at the end, and the number of a block is added to path and counter alike. Sources: Salmon, Moraes, Dror, Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3" (2011); Claessen,
-Palka, "Splittable Pseudorandom Number Generators using Cryptographic Hashing" (2013); "The Skein Hash Function Family"
-(2010) for the constants.
+is added at the end, and the number of a block is added to path and counter alike.
+
+Sources: Salmon, Moraes, Dror, Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3" (2011); Claessen, Palka, "Splittable
+Pseudorandom Number Generators using Cryptographic Hashing" (2013); "The Skein Hash Function Family" (2010), from which
+the constants are.
 """
 
 from __future__ import annotations

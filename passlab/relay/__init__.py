@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from passlab.relay.scope_builder import ScopeBuilder
 
 _ROOMS = (
-    "adt", "analysis", "annotation", "dataflow_pattern", "expr", "expr_functor", "frontend", "image", "memory", "nn",
-    "op", "qnn", "random", "testing", "transform", "ty", "vision", "vm",
+    "adt", "analysis", "annotation", "build_module", "dataflow_pattern", "expr", "expr_functor", "frontend", "image",
+    "memory", "nn", "op", "qnn", "random", "testing", "transform", "ty", "vision", "vm",
 )  # fmt: skip
 _EXPRESSIONS = (
     "Call", "Constant", "Expr", "Function", "GlobalVar", "If", "Let", "Match", "RefCreate", "RefRead", "RefWrite",
@@ -73,7 +73,6 @@ _NAMES = {
     **{name: f"passlab.relay.leaves:{name}" for name in ("ShapeVar", "const", "var")},
     **{name: f"passlab.relay.reading:{name}" for name in ("fromtext", "parse", "parse_expr")},
     **{name: f"passlab.devices:{name}" for name in ("Device", "Target", "cpu", "cuda", "device", "gpu")},
-    **{name: f"passlab.executor:{name}" for name in ("build", "create_executor", "optimize")},
     "IRModule": "passlab.ir.module:IRModule",
     "Module": "passlab.ir.module:IRModule",
     "Prelude": "passlab.relay.prelude:Prelude",
@@ -82,6 +81,7 @@ _NAMES = {
     "TupleWrapper": "passlab.op.declare:TupleWrapper",
     "TypeKind": "passlab.ir.types:Kind",
     "astext": "passlab.text.printer:astext",
+    "create_executor": "passlab.executor:create_executor",
     "bind": "passlab.ir.variables:bind",
     "pretty_print": "passlab.text.printer:pretty",
 }

@@ -16,28 +16,19 @@ from passlab.testing import (
     lstm,
     mlp,
     mobilenet,
+    nat,
     resnet,
     resnet_3d,
     squeezenet,
     synthetic,
     vgg,
 )
+from passlab.testing.checks import check_grad, count_ops, rand, run_infer_type, run_opt_pass
 from passlab.testing.init import create_workload
+from passlab.testing.nat import count, make_nat_expr, make_nat_value
 
 __all__ = [
-    "create_workload",
-    "dcgan",
-    "densenet",
-    "dqn",
-    "inception_v3",
-    "init",
-    "layers",
-    "lstm",
-    "mlp",
-    "mobilenet",
-    "resnet",
-    "resnet_3d",
-    "squeezenet",
-    "synthetic",
-    "vgg",
-]
+    "check_grad", "count", "count_ops", "create_workload", "dcgan", "densenet", "dqn", "inception_v3", "init", "layers",
+    "lstm", "make_nat_expr", "make_nat_value", "mlp", "mobilenet", "nat", "rand", "resnet", "resnet_3d",
+    "run_infer_type", "run_opt_pass", "squeezenet", "synthetic", "vgg",
+]  # fmt: skip

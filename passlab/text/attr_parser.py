@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlab.errors import AttrsError, Diagnostic, ParseError, did_you_mean
+from passlab.errors import Diagnostic, DiagnosticError, ParseError, did_you_mean
 from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.expr import Expr
-from passlab.ir.op import Op, find_op
+from passlab.ir.op import Op
 from passlab.ir.span import Span
 from passlab.ir.types import ANY
-from passlab.text.literals import LiteralError, read_number, read_string
+from passlab.text.literals import LiteralError, read_integer, read_number, read_string
 from passlab.text.records import record_class
 from passlab.text.type_parser import TypeParser
 
@@ -30,15 +30,15 @@ class AttrParser(TypeParser):
         """The expression that one token stands for, or None."""
         raise NotImplementedError
 
-    def operator(self, index: int) -> Expr | None:
-        """The operator that one token names, or None."""
-        return find_op(self.texts[index]) if self.texts[index][:1].isalpha() else None
+    def named(self, index: int) -> tuple[Expr | None, int]:
+        """The operator or constructor named by tokens from `index` on, and the index behind them; None for no name."""
+        raise NotImplementedError
 
     def attr_key(self) -> str:
         """Step over the name of an attribute and its `=`."""
-        token = self.texts[self.i]
+        word = self.texts[self.i]
         self.i += 2
-        return read_string(token) if token[0] == '"' else token
+        return read_string(word) if word[0] == '"' else word
 
     def at_attr(self) -> bool:
         """Whether an attribute stands here: a name and `=`."""
@@ -63,13 +63,13 @@ class AttrParser(TypeParser):
         """Parse one value."""
         stack: list[tuple[str, list[Any]]] = []  # open brackets with what they hold so far
         while True:
-            token = self.texts[self.i]
-            if token in _OPEN:
+            word = self.texts[self.i]
+            if word in _OPEN:
                 if len(stack) >= _DEEPEST:
                     self.error(f"attribute values nest at most {_DEEPEST} deep")
-                stack.append((token, []))
+                stack.append((word, []))
                 self.i += 1
-                if self.texts[self.i] != _OPEN[token]:
+                if self.texts[self.i] != _OPEN[word]:
                     self._map_key(stack)
                     continue
                 self.i += 1
@@ -102,28 +102,29 @@ class AttrParser(TypeParser):
         return held[0]
 
     def _plain_value(self) -> Any:
-        index, token = self.i, self.texts[self.i]
-        if token[:1] == '"' and len(token) > 1:
+        index, word = self.i, self.texts[self.i]
+        if word[:1] == '"' and len(word) > 1:
             self.i += 1
-            return read_string(token)
-        if token in _WORDS:
+            return read_string(word)
+        if word in _WORDS:
             self.i += 1
-            return _WORDS[token]
-        if token.startswith("meta["):
+            return _WORDS[word]
+        if word.startswith("meta["):
             self.i += 1
             return self.meta(index)
-        bare = token.lstrip("-")
+        bare = word.lstrip("-")
         if bare[:1].isdigit() or bare[:3] in ("inf", "nan"):
-            return self._number_value(token)
-        node = self.atom(index) if token[:1] in "%@" and len(token) > 1 else self.operator(index)
+            return self._number_value(word)
+        sigil = word[:1] in ("%", "@") and len(word) > 1
+        node, end = (self.atom(index), index + 1) if sigil else self.named(index)
         if node is None:
             self.unexpected("an attribute value")
-        self.i += 1
+        self.i = end
         return node
 
-    def _number_value(self, token: str) -> int | float:
+    def _number_value(self, word: str) -> int | float:
         try:
-            value = read_number(token)[0]
+            value = read_integer(word) if word.lstrip("-").isdecimal() else read_number(word, wide=True)[0]
         except LiteralError as error:
             self.error(str(error), hint=error.hint)
         self.i += 1
@@ -137,23 +138,32 @@ class AttrParser(TypeParser):
         if type_key is not None:
             declared = record_class(str(type_key)) or None
             if declared is None or declared is DictAttrs:
-                return DictAttrs(values) if type_key == "DictAttrs" else DictAttrs({**values, "attrs_type_key": type_key})
+                return (
+                    DictAttrs(values) if type_key == "DictAttrs" else DictAttrs({**values, "attrs_type_key": type_key})
+                )
         elif declared is None:
-            name = f"`{callee.name}` takes no attributes" if isinstance(callee, Op) else "only operators have attributes of their own"
+            operator = isinstance(callee, Op)
+            why = f"`{callee}` takes no attributes" if operator else "only operators have attributes of their own"
             self.error(
-                "unable to determine the 'attrs_type_key' with which to represent the call attributes for this operator",
-                next(iter(places.values())), hint=f'{name}; write `attrs_type_key="DictAttrs"` to keep them as they are',
-            )  # fmt: skip
+                "unable to determine the 'attrs_type_key' with which to represent the attributes of this call",
+                next(iter(places.values())),
+                hint=f'{why}; write `attrs_type_key="DictAttrs"` to keep them as they are',
+            )
         return self._record(declared, values, places, place)
 
     def _record(self, declared: type[Attrs], values: dict[str, Any], places: dict[str, Span], place: Span) -> Attrs:
         try:
             return declared(**values)
-        except AttrsError as error:
+        except DiagnosticError as error:
             raise self._located(declared, error, values, places, place) from None
 
     def _located(
-        self, declared: type[Attrs], error: AttrsError, values: dict[str, Any], places: dict[str, Span], place: Span
+        self,
+        declared: type[Attrs],
+        error: DiagnosticError,
+        values: dict[str, Any],
+        places: dict[str, Span],
+        place: Span,
     ) -> ParseError:
         """Return the complaint of a record class with the place of the attribute it is about."""
         fields = {f.name: f for f in declared.schema}
@@ -164,6 +174,8 @@ class AttrParser(TypeParser):
                 return ParseError(Diagnostic(f"{declared.type_key} has no attribute `{key}`", places[key], hint=hint))
             try:
                 fields[key].convert(value)
-            except (TypeError, ValueError, OverflowError, AttrsError):
-                return ParseError(Diagnostic(finding.message, places[key], finding.expected, finding.found, hint=finding.hint))
+            except (TypeError, ValueError, OverflowError, DiagnosticError):
+                return ParseError(
+                    Diagnostic(finding.message, places[key], finding.expected, finding.found, hint=finding.hint)
+                )
         return ParseError(Diagnostic(finding.message, place, finding.expected, finding.found, hint=finding.hint))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any
 
+from passlab.ir.adt import Constructor
 from passlab.ir.attrs import REQUIRED, Attrs, DictAttrs, same_values
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op
@@ -23,7 +23,9 @@ class AttrPrinter:
         self.meta = meta
         self.types = TypePrinter(meta, taken)
         self.ink = ink
-        self._texts: dict[int, tuple[Attrs, list[str]]] = {}  # by identity; the record is kept so that its id stays its own
+        self._texts: dict[
+            int, tuple[Attrs, list[str]]
+        ] = {}  # by identity; the record is kept so that its id stays its own
 
     def mark(self, kind: str, node: Any, text: str) -> str:
         """Mark a stretch of text, when marks are wanted."""
@@ -68,6 +70,8 @@ class AttrPrinter:
             return "?"
         if isinstance(value, SizeVar):
             return self.meta.reference("tir.SizeVar", value)
+        if isinstance(value, Constructor):
+            return f"ctor{quote(value.name_hint)}"
         if isinstance(value, Expr) and out is not None and type(value) is not Constant:
             return self.reference(value, out, indent)
         return self._odd_value(value)
@@ -82,23 +86,6 @@ class AttrPrinter:
         return self.meta.reference(self.meta.type_key(value), value)
 
     # ------------------------------------------------------------ calls
-    def deep_attrs(self, call: Call) -> tuple[Expr, ...]:
-        """The expressions among a call's attributes."""
-        attrs = call.attrs
-        if attrs is None or not _may_hold_expressions(type(attrs)):
-            return ()
-        found: list[Expr] = []
-        stack = [v for _, v in attrs.items()][::-1]
-        while stack:
-            value = stack.pop()
-            if isinstance(value, Expr) and type(value) is not Constant:
-                found.append(value)
-            elif isinstance(value, (tuple, list)):
-                stack.extend(value[::-1])
-            elif isinstance(value, dict):
-                stack.extend([*value.values()][::-1])
-        return tuple(found)
-
     def call_attrs(self, call: Call, out: list[Any], indent: str) -> list[str]:
         """Return the `key=value` texts of a call."""
         attrs = call.attrs
@@ -107,11 +94,13 @@ class AttrPrinter:
             return known[1]
         assert attrs is not None
         declared = call.op.spec.attrs if type(call.op) is Op else None
-        texts = [
-            f"{self.mark('attribute', (call, name), self.key(name) if name != 'attrs_type_key' else name)}={self.value_text(value, out, indent)}"
-            for name, value in attrs.items()
-            if (default := _defaults(type(attrs)).get(name, REQUIRED)) is REQUIRED or not same_values(value, default)
-        ]
+        defaults = _defaults(type(attrs))
+        texts = []
+        for name, value in attrs.items():
+            default = defaults.get(name, REQUIRED)
+            if default is REQUIRED or not same_values(value, default):
+                key = self.mark("attribute", (call, name), name if name == "attrs_type_key" else self.key(name))
+                texts.append(f"{key}={self.value_text(value, out, indent)}")
         foreign = declared is not type(attrs)
         if foreign and not (isinstance(attrs, DictAttrs) and "attrs_type_key" in attrs):
             texts.append(f"attrs_type_key={quote(attrs.type_key)}")
@@ -120,14 +109,43 @@ class AttrPrinter:
         return texts
 
 
-@lru_cache(maxsize=None)
+_DEFAULTS: dict[type[Attrs], dict[str, Any]] = {}
+_DEEP: dict[type[Attrs], bool] = {}
+_PLAIN_KINDS = (
+    "int", "float", "bool", "str", "dtype", "list of int", "list of float", "shape", "list of lists of int",
+)  # fmt: skip
+
+
 def _defaults(record: type[Attrs]) -> dict[str, Any]:
-    return {f.name: f.default for f in record.schema}
+    """The defaults of a record class by attribute."""
+    if record not in _DEFAULTS:
+        _DEFAULTS[record] = {f.name: f.default for f in record.schema}
+    return _DEFAULTS[record]
 
 
-@lru_cache(maxsize=None)
 def _may_hold_expressions(record: type[Attrs]) -> bool:
     """Whether values of a record class can be expressions: its fields say so by their kind."""
-    kinds = [f.kind.removesuffix(" or None") for f in record.schema]
-    plain = ("int", "float", "bool", "str", "dtype", "list of int", "list of float", "shape", "list of lists of int")
-    return issubclass(record, DictAttrs) or any(k not in plain and not k.startswith("'") for k in kinds)
+    if record not in _DEEP:
+        kinds = [f.kind.removesuffix(" or None") for f in record.schema]
+        deep = any(k not in _PLAIN_KINDS and not k.startswith("'") for k in kinds)
+        _DEEP[record] = deep or issubclass(record, DictAttrs)
+    return _DEEP[record]
+
+
+def deep_attrs(call: Call) -> tuple[Expr, ...]:
+    """Return the expressions among a call's attributes; constants are written in place and do not count."""
+    attrs = call.attrs
+    if attrs is None or not _may_hold_expressions(type(attrs)):
+        return ()
+    found: list[Expr] = []
+    stack = [v for _, v in attrs.items()][::-1]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, Expr):
+            if type(value) is not Constant:
+                found.append(value)
+        elif isinstance(value, (tuple, list)):
+            stack.extend(value[::-1])
+        elif isinstance(value, dict):
+            stack.extend([*value.values()][::-1])
+    return tuple(found)

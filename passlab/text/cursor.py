@@ -78,33 +78,33 @@ class Cursor:
 
     def separator(self, close: str) -> bool:
         """After an element of a list: step over `,` (answer True when another element follows) or over `close`."""
-        token = self.texts[self.i]
-        if token == ",":
+        word = self.texts[self.i]
+        if word == ",":
             self.i += 1
             if self.texts[self.i] != close:
                 return True
-        elif token != close:
+        elif word != close:
             self.unexpected(f"a `{close}`")
         self.i += 1
         return False
 
     def is_name(self, index: int) -> bool:
         """Whether the token is a bare or quoted name."""
-        token = self.texts[index]
-        return token[:1] == '"' and len(token) > 1 or _NAME.match(token) is not None
+        word = self.texts[index]
+        return (word[:1] == '"' and len(word) > 1) or _NAME.match(word) is not None
 
     def is_key(self, index: int) -> bool:
         """Whether the token can be the name of an attribute: a name, dotted or quoted."""
-        token = self.texts[index]
-        return token[:1] == '"' and len(token) > 1 or _KEY.match(token) is not None
+        word = self.texts[index]
+        return (word[:1] == '"' and len(word) > 1) or _KEY.match(word) is not None
 
     def name(self, what: str) -> str:
         """Step over a bare or quoted name and return it. `what` says what it names."""
-        token = self.texts[self.i]
+        word = self.texts[self.i]
         if not self.is_name(self.i):
             self.unexpected(what)
         self.i += 1
-        return read_string(token) if token[0] == '"' else token
+        return read_string(word) if word[0] == '"' else word
 
     # ------------------------------------------------------------ errors
     def error(self, message: str, place: Span | None = None, **more: Any) -> NoReturn:
@@ -118,37 +118,46 @@ class Cursor:
 
     def unexpected(self, wanted: str) -> NoReturn:
         """Raise a `ParseError` for the current token, saying what was wanted in its place."""
-        token = self.texts[self.i]
-        problem = _malformed(token)
+        word = self.texts[self.i]
+        problem = _malformed(word)
         if problem is not None:
             self.error(problem[0], hint=problem[1])
-        self.error(f"expected {wanted} found {describe(token)}")
+        self.error(f"expected {wanted} found {describe(word)}")
 
 
-def describe(token: str) -> str:
+def describe(word: str) -> str:
     """Return a token as it is called in messages."""
-    if not token:
+    if not word:
         return "the end of the text"
-    return f"`{token if len(token) <= 40 else token[:37] + '...'}`"
+    return f"`{word if len(word) <= 40 else word[:37] + '...'}`"
 
 
-def _malformed(token: str) -> tuple[str, str | None] | None:
+def _malformed(word: str) -> tuple[str, str | None] | None:
     """Return what is wrong with a token that no text may hold, and the cure."""
-    if token == '"':
+    if word == '"':
         return "this string never ends", 'close it with `"`'
-    if token in ("%", "@"):
-        return f"`{token}` must touch the name behind it", f"write `{token}x`, or `{token}\"odd name\"`"
-    if token == "\r":
+    if word in ("%", "@"):
+        return f"`{word}` must touch the name behind it", f'write `{word}x`, or `{word}"odd name"`'
+    if word == "\r":
         return "a carriage return without a line feed", "end lines with a line feed"
-    if token == "#":
+    if word == "#":
         return "this `#[` never ends", "close it with `]`"
-    if token and not (token[0].isascii() and token[0].isprintable()) or token in ("$", "&", "'", "\\", "^", "`", "|", "~"):
-        return f"unexpected character {token[0]!r}", None
+    if (word and not (word[0].isascii() and word[0].isprintable())) or word in (
+        "$",
+        "&",
+        "'",
+        "\\",
+        "^",
+        "`",
+        "|",
+        "~",
+    ):
+        return f"unexpected character {word[0]!r}", None
     return None
 
 
-def sigil_key(token: str) -> str:
+def sigil_key(word: str) -> str:
     """Return the one spelling of a local or global name: `%"x"` is `%x`, `%007` is `%7`."""
-    if token[1:2] == '"':
-        return token[0] + name_text(read_string(token[1:]))
-    return "%" + (token[1:].lstrip("0") or "0") if token[1:].isdigit() else token
+    if word[1:2] == '"':
+        return word[0] + name_text(read_string(word[1:]))
+    return "%" + (word[1:].lstrip("0") or "0") if word[1:].isdigit() else word

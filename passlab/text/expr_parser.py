@@ -1,8 +1,7 @@
 """Expressions as text to nodes: atoms, calls, operators, tuples, functions, branches, references, blocks and lets.
 
-`simple` reads at once what is made of atoms only, which is nearly all of a printed program; everything else goes
-through generators that `cursor.drive` runs. Operands bind as in Relay: projection and call, then `* /`, `+ -`,
-`< <= > >=`, `== !=`, all to the left.
+What is not made of atoms only (see `flat_parser`) goes through generators that `cursor.drive` runs. Operands bind as in
+Relay: projection and call, then `* /`, `+ -`, `< <= > >=`, `== !=`, all to the left.
 """
 
 from __future__ import annotations
@@ -11,130 +10,46 @@ from typing import Any
 
 from passlab.ir.adt import Clause, Constructor
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
-from passlab.ir.op import Op, find_op
+from passlab.ir.expr import (
+    Call,
+    Expr,
+    Function,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from passlab.ir.op import find_op
 from passlab.ir.span import Span
 from passlab.ir.types import Type, TypeVar
 from passlab.text.cursor import Parse
+from passlab.text.flat_parser import ENDS, INDEX, FlatParser
 from passlab.text.lexer import Tokens
-from passlab.text.literals import read_string
 from passlab.text.metadata import MetaTable
-from passlab.text.pattern_parser import PatternParser
 
 _OPERATORS = {
     "*": (12, "multiply"), "/": (12, "divide"), "+": (10, "add"), "-": (10, "subtract"),
     "<": (8, "less"), "<=": (8, "less_equal"), ">": (8, "greater"), ">=": (8, "greater_equal"),
     "==": (7, "equal"), "!=": (7, "not_equal"),
 }  # fmt: skip
-_ENDS = frozenset((";", ",", ")", "}", "]", "", "{", "=>", "#"))
+_STATEMENTS = frozenset(("let", "def", "else", "type", "extern", "free_var", "_"))
 
 
-class ExprParser(PatternParser):
+class ExprParser(FlatParser):
     """Parses expressions."""
 
     def __init__(self, tokens: Tokens, meta: MetaTable) -> None:
         super().__init__(tokens, meta)
-        self._records: dict[tuple[Any, ...], Attrs] = {}
         self._primaries = {
-            "(": self._parentheses, "fn": self._function_literal, "if": self._if, "match": self._match, "match?": self._match,
+            "(": self._parentheses, "fn": self._function_literal, "if": self._if,
+            "match": self._match, "match?": self._match,
             "ref": self._ref, "ref_read": self._ref_read, "ref_write": self._ref_write,
         }  # fmt: skip
-
-    # ------------------------------------------------------------ flat expressions
-    def simple(self) -> Expr | None:
-        """Parse an operand made of atoms only: an atom, a projection of one, a call or a tuple of atoms.
-
-        None, with nothing read, for anything else. What stands behind the operand is the caller's business.
-        """
-        i, texts = self.i, self.texts
-        token, after = texts[i], texts[i + 1] if i + 1 < len(texts) else ""
-        if after == "(":
-            return self._simple_call(i)
-        if token in self._primaries:
-            return None
-        node = self.env.get(token) or self.atom(i)
-        if node is None:
-            return None
-        if after == ".":
-            index = texts[i + 2]
-            if not index.isdigit() or texts[i + 3] not in _ENDS:
-                return None
-            self.i = i + 3
-            end = self.starts[i + 2] + len(index)
-            return TupleGetItem(node, int(index), Span(self.source, self.starts[i], end)) if len(index) < 10 else None
-        self.i = i + 1
-        return node
-
-    def _simple_call(self, i: int) -> Expr | None:
-        texts, env = self.texts, self.env
-        token = texts[i]
-        op = env.get(token) or self._callees.get(token)
-        if op is None:
-            if token in self._primaries or token == "(":
-                return None
-            op = self.atom(i) if token[0] in "%@" else self.callee(i)[0]
-            if op is None or texts[i + 1] != "(":
-                return None
-        j = i + 2
-        args: list[Expr] = []
-        attrs: Attrs | None = None
-        token = texts[j]
-        while token != ")":
-            after = texts[j + 1]
-            arg = env.get(token)
-            if arg is None:
-                if after == "=":
-                    j, attrs = self._simple_attrs(op, i, j)
-                    break
-                arg = self.atom(j) if after == "," or after == ")" else None
-                if arg is None:
-                    return None
-            if after == ",":
-                j += 2
-            elif after == ")":
-                j += 1
-            else:
-                return None
-            args.append(arg)
-            token = texts[j]
-        if texts[j + 1] == "(" or texts[j + 1] == ".":
-            return None
-        if attrs is None:
-            attrs = self._default_attrs(op, i)
-        self.i = j + 1
-        return Call(op, tuple(args), attrs, None, Span(self.source, self.starts[i], self.starts[j] + 1))
-
-    def _simple_attrs(self, op: Expr, first: int, j: int) -> tuple[int, Attrs | None]:
-        """Parse attributes from token `j` on. Returns the index of the closing parenthesis, and the record.
-
-        Equal texts have equal records, so a record is made once for each text that mentions no expression.
-        """
-        try:
-            end = self.texts.index(")", j)
-        except ValueError:
-            end = len(self.texts) - 1
-        key = (op, *self.texts[j:end])
-        known = self._records.get(key)
-        if known is not None:
-            return end, known
-        self.i = j
-        values, places = self.attrs_until(")")
-        attrs = self.make_attrs(op, values, places, self.token_span(first))
-        if attrs is not None and self.i == end + 1 and not any(isinstance(v, Expr) for v in values.values()):
-            self._records[key] = attrs
-        return self.i - 1, attrs
-
-    def _default_attrs(self, op: Expr, first: int) -> Attrs | None:
-        """The attributes of a call that is written without any."""
-        if type(op) is not Op or op.spec.attrs is None:
-            return None
-        key = (op,)
-        attrs = self._records.get(key)
-        if attrs is None:
-            attrs = self.make_attrs(op, {}, {}, self.token_span(first))
-            if attrs is not None:
-                self._records[key] = attrs
-        return attrs
 
     # ------------------------------------------------------------ bodies
     def body(self, value: bool = False) -> Parse:
@@ -146,22 +61,22 @@ class ExprParser(PatternParser):
         pending: list[tuple[Var, Expr, int]] = []
         while True:
             first = self.i
-            token = self.texts[first]
-            if token == "let":
-                pending.append((yield self._let()))
-            elif token[:1] == "%" and self.texts[first + 1] == "=" and (pending or not value):
-                yield self._graph_binding(token)
-            elif token == "free_var":
+            word = self.texts[first]
+            if word == "let":
+                pending.append(self.flat_let(first) or (yield self._let()))
+            elif word[:1] == "%" and self.texts[first + 1] == "=" and (pending or not value):
+                yield self._graph_binding(word)
+            elif word == "free_var":
                 yield self._free_var()
             else:
                 result = self.simple()
-                if result is None or self.texts[self.i] not in _ENDS:
+                if result is None or self.texts[self.i] not in ENDS:
                     self.i = first
-                    result = yield (self._block() if token == "{" else self.expression())
+                    result = yield (self._block() if word == "{" else self.expression())
                 if self.texts[self.i] != ";" or value:
                     break
-                self.i += 1
                 pending.append((Var("", None, self.span_from(first)), result, first))
+                self.i += 1
         if pending:
             end = self.span_from(first).end
             for var, bound, start in reversed(pending):
@@ -188,16 +103,16 @@ class ExprParser(PatternParser):
     def _let(self) -> Parse:
         first = self.i
         self.i += 1
-        token = self.texts[self.i]
+        word = self.texts[self.i]
         var = yield self.binder("a variable `%x`")
         self.expect("=")
         # A function may call itself through its variable. Elsewhere the name means what it meant before, if anything.
-        early = self._starts_function() or not self.declared(token)
+        early = self._starts_function() or not self.declared(word)
         if early:
-            self.bind(token, var)
+            self.bind(word, var)
         value = yield self._value()
         if not early:
-            self.bind(token, var)
+            self.bind(word, var)
         return var, value, first
 
     def _starts_function(self) -> bool:
@@ -206,17 +121,17 @@ class ExprParser(PatternParser):
             i += 1
         return self.texts[i] == "fn"
 
-    def _graph_binding(self, token: str) -> Parse:
-        if not token[1:].isdigit():
-            self.error(f"`{token}` is bound without `let`", hint=f"write `let {token} = ...;`")
+    def _graph_binding(self, word: str) -> Parse:
+        if not word[1:].isdigit():
+            self.error(f"`{word}` is bound without `let`", hint=f"write `let {word} = ...;`")
         self.i += 2
-        self.bind_graph(token, (yield self._value()))
+        self.bind_graph(word, (yield self._value()))
 
     def _free_var(self) -> Parse:
         self.i += 1
-        token = self.texts[self.i]
+        word = self.texts[self.i]
         var = yield self.binder("a variable `%x`")
-        self.free_binding(token, var)
+        self.free_binding(word, var)
         self.expect(";")
 
     # ------------------------------------------------------------ operators and calls
@@ -253,50 +168,49 @@ class ExprParser(PatternParser):
 
     def _operand(self) -> Parse:
         first = self.i
-        node = yield self._primary()
+        parse = self._primaries.get(self.texts[first])
+        node = (yield parse()) if parse is not None else self._atomic()
         while True:
-            token = self.texts[self.i]
-            if token == "(":
+            word = self.texts[self.i]
+            if word == "(":
                 node = yield self._call(node, first)
-            elif token == ".":
+            elif word == ".":
                 node = self._projection(node, first)
             else:
                 break
         return node
 
     def _projection(self, node: Expr, first: int) -> Expr:
-        self.i += 1
-        index = self.texts[self.i]
-        if not index.replace(".", "").lstrip("-").isdigit() or len(index) > 40:
-            self.unexpected("the number of a tuple element")
-        self.i += 1
-        for part in index.split("."):
-            if not part.lstrip("-").isdigit():
-                self.i -= 1
+        """Parse `.0`, or `.0.1`, which is one number to the lexer."""
+        start = self.starts[first]
+        end = self.starts[self.i + 1]
+        for part in self.texts[self.i + 1].split("."):
+            if not INDEX.match(part):
+                self.i += 1
                 self.unexpected("the number of a tuple element")
-            node = TupleGetItem(node, int(part), self.span_from(first))
+            end += len(part)
+            node = TupleGetItem(node, int(part), Span(self.source, start, end))
+            end += 1
+        self.i += 2
         return node
 
-    def _primary(self) -> Parse:
+    def _atomic(self) -> Expr:
+        """Parse an atom, an operator, or a constructor; one that takes nothing is called."""
         first = self.i
-        token = self.texts[first]
-        parse = self._primaries.get(token)
-        if parse is not None:
-            return (yield parse())
+        word = self.texts[first]
         node = self.atom(first)
         if node is not None:
             self.i += 1
             return node
-        if token.startswith("meta["):
-            self.error(f"`{token}` is not an expression", found=type(self.meta(first)).__name__)
-        node, end = self.callee(first)
-        if node is None or token in ("let", "def", "else", "type", "extern", "free_var", "_"):
-            hint = "write `negative(...)`: there is no unary minus" if token == "-" else None
-            if hint:
-                self.error(f"expected an expression found `{token}`", hint=hint)
+        if word.startswith("meta["):
+            self.error(f"`{word}` is not an expression", found=type(self.meta(first)).__name__)
+        if word == "-":
+            self.error("expected an expression found `-`", hint="there is no unary minus: write `negative(...)`")
+        node, end = self.callee(first) if word not in _STATEMENTS else (None, first)
+        if node is None:
             self.unexpected("an expression")
         self.i = end
-        if isinstance(node, Constructor) and not node.inputs and token != "ctor" and self.texts[end] != "(":
+        if isinstance(node, Constructor) and not node.inputs and word != "ctor" and self.texts[end] != "(":
             return Call(node, (), None, None, self.span_from(first))
         return node
 
@@ -308,11 +222,11 @@ class ExprParser(PatternParser):
         more = not self.accept(")")
         while more:
             if self.at_attr():
-                at, attrs = self._simple_attrs(callee, first, self.i)
+                at, attrs = self.simple_attrs(callee, first, self.i)
                 self.i = at + 1
                 break
-            token, start = self.texts[self.i], self.i
-            if token.startswith(("meta[relay.attrs.", "meta[DictAttrs]")):
+            word, start = self.texts[self.i], self.i
+            if word.startswith(("meta[relay.attrs.", "meta[DictAttrs]")):
                 found = self.meta(start)
                 self.i += 1
                 if isinstance(found, Attrs):
@@ -328,7 +242,7 @@ class ExprParser(PatternParser):
             args.append(arg)
             more = self.separator(")")
         if attrs is None:
-            attrs = self._default_attrs(callee, first)
+            attrs = self.default_attrs(callee, first)
         return Call(callee, tuple(args), attrs, None, self.span_from(first))
 
     # ------------------------------------------------------------ primaries
@@ -373,7 +287,13 @@ class ExprParser(PatternParser):
 
     @staticmethod
     def _make_function(
-        params: list[Var], body: Expr, result: Type | None, type_params: list[TypeVar], values: dict[str, Any], span: Span, device: Any
+        params: list[Var],
+        body: Expr,
+        result: Type | None,
+        type_params: list[TypeVar],
+        values: dict[str, Any],
+        span: Span,
+        device: Any,
     ) -> Function:
         return Function(tuple(params), body, result, type_params, values, span, device)
 
@@ -385,12 +305,12 @@ class ExprParser(PatternParser):
         device: Any = None
         more = not self.accept(")")
         while more:
-            token = self.texts[self.i]
-            if token[:1] == "%" or not self.at_attr():
+            word = self.texts[self.i]
+            if word[:1] == "%" or not self.at_attr():
                 var = yield self.binder("a parameter `%x`")
-                self.bind(token, var)
+                self.bind(word, var)
                 params.append(var)
-            elif token == "virtual_device":
+            elif word == "virtual_device":
                 self.i += 2
                 device = self.attr_value()
             else:
@@ -454,6 +374,3 @@ class ExprParser(PatternParser):
             clauses.append(Clause(pattern, arm, self.span_from(start)))
             more = self.separator("}")
         return Match(data, tuple(clauses), complete, self.span_from(first))
-
-
-__all__ = ["ExprParser", "Constant", "read_string"]

@@ -16,11 +16,24 @@ from typing import Any
 from passlab.errors import visible
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, PatternWildcard
 from passlab.ir.expr import (
-    Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
 )  # fmt: skip
 from passlab.ir.op import Op
 from passlab.ir.walk import CHILDREN
-from passlab.text.attr_printer import AttrPrinter
+from passlab.text.attr_printer import AttrPrinter, deep_attrs
 from passlab.text.cursor import Parse
 from passlab.text.literals import name_text, quote, scalar_text
 from passlab.text.marks import CLOSE, Ink, unmarked
@@ -66,6 +79,8 @@ def shared_nodes(roots: Iterable[Expr]) -> set[Expr]:
         kind = type(node)
         if kind is Call:
             push(node.args)  # type: ignore[attr-defined]
+            if node.attrs is not None:  # type: ignore[attr-defined]
+                push(deep_attrs(node))  # type: ignore[arg-type]
             if type(node.op) is not Op:  # type: ignore[attr-defined]
                 stack.append(node.op)  # type: ignore[attr-defined]
         elif kind is Function:
@@ -93,7 +108,7 @@ class Layout(AttrPrinter):
         self.ref: dict[Expr, str] = {}
         self.formed: dict[Expr, Piece] = {}
         self.count = 0
-        self._free_names: dict[Var, str] = {}
+        self._free_names: dict[Expr, str] = {}
         self._defined: list[Rope] = []  # the block of each definition that is used again
         self._forms: dict[type, Callable[..., Parse]] = {
             Let: self._let, If: self._if, Match: self._match, Function: self._literal,
@@ -159,13 +174,13 @@ class Layout(AttrPrinter):
         kind = type(node)
         if kind in _ATOMS:
             if kind is Constructor and not node.inputs:  # type: ignore[attr-defined]
-                return self.mark("constructor", node, f"ctor{quote(node.name_hint)}")  # type: ignore[attr-defined]
+                piece = self.mark("constructor", node, f"ctor{quote(node.name_hint)}")  # type: ignore[attr-defined]
             self.ref[node] = piece  # type: ignore[assignment]
             return piece + self.info(node)  # type: ignore[operator]
         if node in self.shared:
             self._defined.append(out)
         if kind is Var:
-            self.ref[node] = self._free_names.pop(node)  # type: ignore[arg-type]
+            self.ref[node] = self._free_names.pop(node)
             out += (indent, self.word("free_var"), " ", piece, ";\n")
             return self.ref[node]
         name = f"%{self.count}"
@@ -198,7 +213,7 @@ class Layout(AttrPrinter):
             node = pop()
             if node is None:
                 node = pop()
-                formed[node] = self._flat(node, out, indent)  # type: ignore[index,arg-type]
+                formed[node] = self._flat(node, out, indent)  # type: ignore[index]
                 continue
             if node in ref or node in formed:
                 continue
@@ -235,7 +250,9 @@ class Layout(AttrPrinter):
         known = ref.get(node)
         if known is not None:
             return known
-        if type(node) is not Call or node in self.shared or node.op not in ref or self.deep_attrs(node):
+        if type(node) is not Call or node in self.shared or deep_attrs(node):
+            return None
+        if node.op not in ref and type(node.op) is not Constructor:
             return None
         for arg in node.args:
             if arg not in ref:
@@ -252,16 +269,19 @@ class Layout(AttrPrinter):
         """What a dataflow node is made of, last visited first."""
         kind = type(node)
         if kind is Call:
-            deep = self.deep_attrs(node)
+            deep = deep_attrs(node)
             return (*deep[::-1], *node.args[::-1], node.op) if deep else (*node.args[::-1], node.op)
-        return node.fields[::-1] if kind is Tuple else (node.tuple_value,)  # type: ignore[no-any-return]
+        return node.fields[::-1] if kind is Tuple else (node.tuple_value,)
 
     def _flat(self, node: Any, out: Rope, indent: str) -> str:
         kind = type(node)
         if kind is Call:
             return self._call(node, out, indent)
         if kind is TupleGetItem:
-            return f"{self.reference(node.tuple_value, out, indent)}.{node.index}"
+            value = self.reference(node.tuple_value, out, indent)
+            if type(node.tuple_value) is Constant:  # `1f.0` would be one malformed number
+                value = f"({value})"
+            return f"{value}.{node.index}"
         fields = ", ".join([self.reference(f, out, indent) for f in node.fields])
         return f"({fields},)" if len(node.fields) == 1 else f"({fields})"
 
@@ -274,11 +294,12 @@ class Layout(AttrPrinter):
         op, attrs = node.op, node.attrs
         if attrs is not None:
             args += self.call_attrs(node, out, indent)
-        callee = ref.get(op)
-        if callee is None:
-            callee = self._atom(op) if type(op) is Constructor else self.reference(op, out, indent)
-        if type(op) is Constructor and not op.inputs and not args:
-            return callee
+        if type(op) is Constructor:
+            callee = self._atom(op)
+            if not op.inputs and not args:
+                return callee
+        else:
+            callee = ref.get(op) or self.reference(op, out, indent)
         text = f"{callee}({', '.join(args)})"
         return text if self.ink is None else self.ink.mark("call", node, text)
 
@@ -317,7 +338,9 @@ class Layout(AttrPrinter):
         yes = yield self.scope(node.true_branch, level)
         no = yield self.scope(node.false_branch, level)
         word = self.word
-        return self.spread("branch", node, [f"{word('if')} (", cond, ") {\n", yes, inner, f"}} {word('else')} {{\n", no, inner, "}"])
+        return self.spread(
+            "branch", node, [f"{word('if')} (", cond, ") {\n", yes, inner, f"}} {word('else')} {{\n", no, inner, "}"]
+        )
 
     def _match(self, node: Match, out: Rope, indent: str, inner: str, here: bool) -> Parse:
         data = yield self.value(node.data, out, indent)
@@ -347,7 +370,9 @@ class Layout(AttrPrinter):
         undo = self.types.open(node.type_params)
         generic = f"[{', '.join(map(self.types.name, node.type_params))}]" if node.type_params else ""
         params = [self.binder(p) for p in node.params]
-        params += [f"{self.mark('attribute', (node, k), self.key(k))}={self.value_text(v)}" for k, v in node.attrs.items()]
+        params += [
+            f"{self.mark('attribute', (node, k), self.key(k))}={self.value_text(v)}" for k, v in node.attrs.items()
+        ]
         if node.virtual_device is not None:
             params.append(f"virtual_device={self.value_text(node.virtual_device)}")
         result = ""

@@ -43,7 +43,8 @@ _METADATA_SCAN = re.compile(rf"{_STRING}|//[^\n]*|{_FLAT_COMMENT}|{re.escape(MET
 
 
 class Tokens:
-    """The tokens of one text: `texts[k]` starts at offset `starts[k]`; the last one is empty and stands at the end.
+    """The tokens of one text: `texts[k]` starts at offset `starts[k]`; the last ones are empty and stand at the end,
+    so many that whoever looks a few tokens ahead always finds one.
 
     `metadata` is the offset behind `#[metadata]`, or None without that section.
     """
@@ -82,9 +83,9 @@ def _cut(text: str, start: int) -> tuple[list[str], list[int]]:
     for match in _PATTERN.finditer(text, start):
         add_text(match[1])
         add_start(match.start(1))
-    if not texts or texts[-1]:
-        add_text("")
-        add_start(len(text))
+    padding = 4 if texts and not texts[-1] else 5
+    texts += [""] * padding
+    starts += [len(text)] * padding
     return texts, starts
 
 
@@ -116,7 +117,9 @@ def _blank_comments(text: str, source: Source) -> str:
                 out.append(" " * (done - opened))
     if depth:
         raise ParseError(
-            Diagnostic("this comment never ends", Span(source, opened, opened + 2), hint="close it with `*/`; comments nest")
+            Diagnostic(
+                "this comment never ends", Span(source, opened, opened + 2), hint="close it with `*/`; comments nest"
+            )
         )
     out.append(text[done:])
     return "".join(out)

@@ -6,7 +6,7 @@ lazy gradients; `core.rly` the types of the machine.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from importlib import resources
 
 from passlab.errors import Diagnostic, DiagnosticError, did_you_mean
@@ -28,7 +28,7 @@ def standard(file_name: str) -> IRModule:
     return _read(file_name).snapshot()
 
 
-@lru_cache(maxsize=None)
+@cache
 def _read(file_name: str) -> IRModule:
     text = resources.files("passlab.text").joinpath("std", file_name).read_text(encoding="utf-8")
     base = IRModule()

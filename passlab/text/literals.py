@@ -1,7 +1,7 @@
-"""Numbers, strings and names as text, both ways.
+r"""Numbers, strings and names as text, both ways.
 
 Numbers are printed with as few digits as give back the same bits, at least as many as TVM prints. Strings have the
-escapes of C (`\\n`, `\\"`, `\\033`) and `\\xNN`, `\\uNNNN`, `\\UNNNNNNNN`; an unknown escape stands for itself. Names
+escapes of C (`\n`, `\"`, `\033`) and `\xNN`, `\uNNNN`, `\UNNNNNNNN`; an unknown escape stands for itself. Names
 that the grammar cannot hold bare (odd characters, keywords) are written as strings: `%"a.b:0"`, `@"def"`, and a plain
 `"odd name"` for types, type parameters, constructors and attribute keys.
 """
@@ -16,19 +16,23 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
+from passlab.op.dtypes import array_dtype
 
 Array = np.ndarray[Any, Any]
 
 KEYWORDS = frozenset(
-    ("let", "fn", "def", "if", "else", "type", "match", "extern", "free_var", "ref", "ref_read", "ref_write", "True", "False", "_")
-)  # fmt: skip
+    (
+        *("let", "fn", "def", "if", "else", "type", "match", "extern", "free_var"),
+        *("ref", "ref_read", "ref_write", "True", "False", "_"),
+    )
+)
 
 _BARE = re.compile(r"[A-Za-z_]\w*(?:/\w+)*\Z", re.ASCII)
 _BARE_KEY = re.compile(r"[A-Za-z_]\w*(?:/\w+)*(?:\.[A-Za-z_]\w*(?:/\w+)*)*\Z", re.ASCII)
 _NUMBER = re.compile(
     r"(?P<sign>-*)(?:(?P<word>inf|nan)|(?P<digits>\d+)(?P<rest>(?:\.\d*)?(?:[eE][+-]?\d+)?))(?P<suffix>bf16|f(?:16|32|64)?|[iu]\d+)?\Z"
 )
-_LITERAL_WORD = re.compile(r"(?:inf|nan)(?:bf16|f16|f32|f64|f)\Z")
+LITERAL_WORD = re.compile(r"-*(?:inf|nan)(?:bf16|f16|f32|f64|f)\Z")
 _SUFFIXES = {
     "f": "float32", "f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16",
     "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
@@ -46,18 +50,11 @@ class LiteralError(ValueError):
 
 
 # ---------------------------------------------------------------- numbers
-def numpy_dtype(name: str) -> np.dtype[Any]:
-    """Return the NumPy dtype of a Relay dtype name; those that NumPy lacks come from ml_dtypes."""
-    try:
-        return np.dtype(name)
-    except TypeError:
-        import ml_dtypes
+def read_number(text: str, wide: bool = False) -> tuple[int | float, str]:
+    """Return the value and dtype name of a number. Raises `LiteralError` for a malformed or unrepresentable one.
 
-        return np.dtype(getattr(ml_dtypes, name))
-
-
-def read_number(text: str) -> tuple[int | float, str]:
-    """Return the value and dtype name of a number. Raises `LiteralError` for a malformed or unrepresentable one."""
+    With `wide` floats have double precision, whatever their suffix.
+    """
     limits.check("numeral_digits", len(text), "this number")
     match = _NUMBER.match(text)
     if match is None:
@@ -67,10 +64,17 @@ def read_number(text: str) -> tuple[int | float, str]:
     if suffix and suffix not in _SUFFIXES:
         raise LiteralError(f"invalid numeric suffix `{suffix}`", f"the suffixes are {', '.join(_SUFFIXES)}")
     if word or (suffix and "f" in suffix):
-        return _read_float(text, word or digits + rest, negative, suffix or "f")
+        return _read_float(text, word or digits + rest, negative, "f64" if wide else suffix or "f")
     if rest:
         raise LiteralError(f"invalid integer number `{text}`", f"a float needs its suffix: `{text}f`")
     return _read_int(text, -int(digits) if negative else int(digits), suffix)
+
+
+def read_integer(text: str) -> int:
+    """Return the value of digits without a suffix, whatever its width: attributes hold integers of any size."""
+    limits.check("numeral_digits", len(text), "this number")
+    digits = text.lstrip("-")
+    return -int(digits) if (len(text) - len(digits)) % 2 else int(digits)
 
 
 def _read_int(text: str, value: int, suffix: str | None) -> tuple[int, str]:
@@ -81,27 +85,29 @@ def _read_int(text: str, value: int, suffix: str | None) -> tuple[int, str]:
     bits = int(suffix[1:])
     low, high = (0, 2**bits) if suffix[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1))
     if not low <= value < high:
-        raise LiteralError(f"integer number `{text}` unrepresentable in width {bits}", f"{_SUFFIXES[suffix]} holds {low} to {high - 1}")
+        raise LiteralError(
+            f"integer number `{text}` unrepresentable in width {bits}", f"{_SUFFIXES[suffix]} holds {low} to {high - 1}"
+        )
     return value, _SUFFIXES[suffix]
 
 
 def _read_float(text: str, body: str, negative: bool, suffix: str) -> tuple[float, str]:
     value, dtype = float(body), _SUFFIXES[suffix]
     if body != "inf" and math.isinf(float(_as_scalar(value, dtype))):
-        raise LiteralError(f"floating point number `{text}` unrepresentable in width {numpy_dtype(dtype).itemsize * 8}")
+        raise LiteralError(f"floating point number `{text}` unrepresentable in width {array_dtype(dtype).itemsize * 8}")
     return -value if negative else value, dtype
 
 
 def _as_scalar(value: float, dtype: str) -> Any:
     with np.errstate(all="ignore"):
-        return numpy_dtype(dtype).type(value)
+        return array_dtype(dtype).type(value)
 
 
 @lru_cache(maxsize=4096)
 def number_array(text: str) -> Array:
     """Return the read-only 0-d array that a number stands for."""
     value, dtype = read_number(text)
-    array: Array = np.array(_as_scalar(value, dtype), dtype=numpy_dtype(dtype))
+    array: Array = np.array(_as_scalar(value, dtype), dtype=array_dtype(dtype))
     array.flags.writeable = False
     return array
 
@@ -112,7 +118,7 @@ TRUE.flags.writeable = FALSE.flags.writeable = False
 
 
 def scalar_text(array: Array) -> str | None:
-    """Return a 0-d array as a literal, or None when no literal gives back its bits (arrays, odd dtypes, NaN with a payload)."""
+    """Return a 0-d array as a literal; None where no literal gives back its bits: arrays, odd dtypes, most NaNs."""
     if array.ndim:
         return None
     dtype = array.dtype.name
@@ -123,7 +129,7 @@ def scalar_text(array: Array) -> str | None:
         return None
     if "float" not in dtype:
         return f"{int(array)}{suffix}"
-    if array != array:
+    if math.isnan(float(array)):
         return f"nan{suffix}" if array.tobytes() == np.array(np.nan, array.dtype).tobytes() else None
     value = float(array)
     return (_digits(value, dtype) if value else "-0" if math.copysign(1, value) < 0 else "0") + suffix
@@ -148,8 +154,23 @@ def float_text(value: float) -> str:
 
 
 # ---------------------------------------------------------------- strings
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "'": "'", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "?": "?", "0": "\0"}
-_ESCAPE = re.compile(r"((?:\\[0-3][0-7]{2})+)|\\x([0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\(.)", re.DOTALL)
+_ESCAPES = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    '"': '"',
+    "\\": "\\",
+    "'": "'",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+    "?": "?",
+    "0": "\0",
+}
+_ESCAPE = re.compile(
+    r"((?:\\[0-3][0-7]{2})+)|\\x([0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\(.)", re.DOTALL
+)
 _PLAIN = re.compile(r'[^"\\]*\Z')
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 
@@ -183,18 +204,20 @@ def quote(text: str) -> str:
 
 def _escape(char: str) -> str:
     code = ord(char)
-    return _SHORT.get(char) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+    return _SHORT.get(char) or (
+        f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    )
 
 
 # ---------------------------------------------------------------- names
 @lru_cache(maxsize=65536)
 def name_text(name: str) -> str:
     """Return a name as it stands in text: bare where the grammar allows, otherwise quoted."""
-    return name if _BARE.match(name) and name not in KEYWORDS and not _LITERAL_WORD.match(name) else quote(name)
+    return name if _BARE.match(name) and name not in KEYWORDS and not LITERAL_WORD.match(name) else quote(name)
 
 
 @lru_cache(maxsize=4096)
 def key_text(name: str) -> str:
     """Return the name of an attribute as it stands in text; dots are allowed in it."""
-    bare = _BARE_KEY.match(name) and name not in KEYWORDS and not _LITERAL_WORD.match(name)
+    bare = _BARE_KEY.match(name) and name not in KEYWORDS and not LITERAL_WORD.match(name)
     return name if bare and name not in ("virtual_device", "attrs_type_key") else quote(name)

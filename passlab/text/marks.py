@@ -1,7 +1,7 @@
-"""Printed text with marks: which stretch of it stands for which node, for highlighting, hover text and following values.
+"""Printed text with marks: which stretch stands for which node, for highlighting, hover and following values.
 
 While a program is printed with marks, each marked stretch is wrapped in control characters, which printed Relay never
-holds (they are escaped in names and strings); `Printed` takes them out again when its text or marks are first asked for.
+holds (they are escaped in names and strings); `Printed` takes them out when its text or marks are first asked for.
 Plain printing pays nothing for this.
 """
 
@@ -23,7 +23,7 @@ KINDS = (
 class Mark(NamedTuple):
     """Characters `start` up to `end` of the text are of `kind` (one of `KINDS`) and stand for `node`.
 
-    `node` is the expression, type, or pattern meant; for an attribute the pair (call, attribute name); None for keywords.
+    `node` is the expression or type meant; for an attribute the pair (call, attribute name); None for keywords.
     """
 
     start: int

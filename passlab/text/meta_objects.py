@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Set
 from typing import Any
 
@@ -10,11 +11,22 @@ from passlab.ir.attrs import DictAttrs, Field
 from passlab.ir.expr import Constant, GlobalVar, Var
 from passlab.ir.op import Op
 from passlab.ir.types import (
-    ANY, FuncType, GlobalTypeVar, IncompleteType, Kind, RefType, SizeVar, TensorType, TupleType, TypeCall, TypeVar,
+    ANY,
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    Kind,
+    RefType,
+    SizeVar,
+    TensorType,
+    TupleType,
+    TypeCall,
+    TypeVar,
 )  # fmt: skip
 from passlab.text.records import MetaObject, record_class
 
 Node = dict[str, Any]
+TYPE_KEY = re.compile(r"[\w.:-]+\Z", re.ASCII)
 Get = Callable[[int], Any]
 Tensor = Callable[[int], Any]
 
@@ -25,16 +37,18 @@ class OpaqueObject:
 
 # Which fields of a node are nodes; all other fields of these kinds are numbers or texts.
 _REFERENCES: dict[str, tuple[str, ...]] = {
-    "relay.Constant": (), "relay.TensorType": ("shape",), "TupleType": ("fields",), "relay.TupleType": ("fields",),
-    "FuncType": ("arg_types", "ret_type", "type_params"), "relay.FuncType": ("arg_types", "ret_type", "type_params"),
-    "TypeVar": ("name_hint",), "relay.TypeVar": ("name_hint",), "GlobalTypeVar": ("name_hint",), "relay.GlobalTypeVar": ("name_hint",),
-    "TypeCall": ("func", "args"), "relay.TypeCall": ("func", "args"), "relay.RefType": ("value",), "IncompleteType": (), "relay.IncompleteType": (),
-    "tir.SizeVar": ("name",), "tir.Var": ("name",), "tir.Any": (), "relay.Var": ("vid", "type_annotation", "virtual_device_"),
-    "relay.Id": ("name_hint",), "GlobalVar": ("name_hint",), "relay.GlobalVar": ("name_hint",), "Op": (), "IntImm": (), "FloatImm": (),
-    "runtime.String": (), "DictAttrs": ("__dict__",), "VirtualDevice": ("memory_scope", "target"), "TargetKind": ("default_keys", "name"),
-    "Target": ("attrs", "features", "host", "keys", "kind", "tag"), "Executor": ("attrs", "name"), "Runtime": ("attrs", "name"),
-    "Span": ("source_name",), "SourceName": (), "": (), "passlab.Opaque": (),
+    **dict.fromkeys(("", "SourceName", "Op", "IntImm", "FloatImm", "runtime.String", "tir.Any", "passlab.Opaque"), ()),
+    "relay.Constant": (), "relay.TensorType": ("shape",), "relay.RefType": ("value",), "relay.Id": ("name_hint",),
+    "relay.Var": ("vid", "type_annotation", "virtual_device_"),
+    "TupleType": ("fields",), "FuncType": ("arg_types", "ret_type", "type_params"), "TypeVar": ("name_hint",),
+    "GlobalTypeVar": ("name_hint",), "TypeCall": ("func", "args"), "IncompleteType": (), "GlobalVar": ("name_hint",),
+    "tir.SizeVar": ("name",), "tir.Var": ("name",), "DictAttrs": ("__dict__",), "Span": ("source_name",),
+    "VirtualDevice": ("memory_scope", "target"), "TargetKind": ("default_keys", "name"),
+    "Target": ("attrs", "features", "host", "keys", "kind", "tag"),
+    "Executor": ("attrs", "name"), "Runtime": ("attrs", "name"),
 }  # fmt: skip
+_ALIASED = ("TupleType", "FuncType", "TypeVar", "GlobalTypeVar", "TypeCall", "IncompleteType", "GlobalVar")
+_REFERENCES.update({f"relay.{key}": _REFERENCES[key] for key in _ALIASED})
 _NODE_KINDS = ("str", "list", "shape")  # fields of these kinds are always nodes
 _TARGETS = {"int": ("IntImm",), "bool": ("IntImm",), "float": ("FloatImm", "IntImm")}  # what a number may be as a node
 
@@ -82,12 +96,16 @@ def _is_node(field: Field | None, text: Any, nodes: list[Node], owned: Set[int])
 def build_record(node: Node, nodes: list[Node], owned: Set[int], get: Get) -> Any:
     """Return an attribute record, or a `MetaObject` for a type that passlab does not have."""
     key = node["type_key"]
+    if not TYPE_KEY.match(key):
+        raise ValueError(f"`{key}` is not the name of a type")
     attrs = node.get("attrs", {})
     record = record_class(key) if key.startswith("relay.attrs.") else None
     if key in _REFERENCES:
         return MetaObject(key, {n: get(int(t)) if n in _REFERENCES[key] else _plain(t) for n, t in attrs.items()})
     fields = _fields(key)
-    values = {n: get(int(t)) if _is_node(fields.get(n), t, nodes, owned) is not None else _plain(t) for n, t in attrs.items()}
+    values = {
+        n: get(int(t)) if _is_node(fields.get(n), t, nodes, owned) is not None else _plain(t) for n, t in attrs.items()
+    }
     if record is not None:
         return record(**values)
     if key.startswith("relay.attrs."):
@@ -151,7 +169,9 @@ def _field(name: str) -> Callable[[Node, Get, Tensor], Any]:
 
 def _function_type(node: Node, get: Get, tensor: Tensor) -> FuncType:
     attrs = node["attrs"]
-    return FuncType(get(int(attrs["arg_types"])), get(int(attrs["ret_type"])), get(int(attrs.get("type_params", 0))) or ())
+    return FuncType(
+        get(int(attrs["arg_types"])), get(int(attrs["ret_type"])), get(int(attrs.get("type_params", 0))) or ()
+    )
 
 
 def _kind(node: Node) -> Kind:
@@ -183,10 +203,11 @@ BUILDERS: dict[str, Builder] = {
     "TypeCall": lambda node, get, tensor: TypeCall(get(int(node["attrs"]["func"])), get(int(node["attrs"]["args"]))),
     "relay.RefType": lambda node, get, tensor: RefType(get(int(node["attrs"]["value"]))),
     "IncompleteType": lambda node, get, tensor: IncompleteType(_kind(node)),
-    "tir.SizeVar": lambda node, get, tensor: SizeVar(str(get(int(node["attrs"]["name"]))), node["attrs"].get("dtype", "int64")),
+    "tir.SizeVar": lambda node, get, tensor: SizeVar(
+        str(get(int(node["attrs"]["name"]))), node["attrs"].get("dtype", "int64")
+    ),
     "tir.Any": lambda node, get, tensor: ANY,
     "passlab.Opaque": lambda node, get, tensor: OpaqueObject(),
 }
 BUILDERS["tir.Var"] = BUILDERS["tir.SizeVar"]
-for _name in ("TupleType", "FuncType", "TypeVar", "GlobalTypeVar", "TypeCall", "IncompleteType", "GlobalVar"):
-    BUILDERS[f"relay.{_name}"] = BUILDERS[_name]
+BUILDERS.update({f"relay.{key}": BUILDERS[key] for key in _ALIASED})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from passlab.devices import Target, VirtualDevice
@@ -18,7 +19,10 @@ OMITTED = """\
  * `astext(show_meta_data=True)` shows it; without it this text
  * can be read again only with `init_meta_table`. */
 """
-_UNCONSTRAINED = MetaObject("VirtualDevice", {"device_type_int": -1, "memory_scope": "", "target": None, "virtual_device_id": -1})
+_UNCONSTRAINED = MetaObject(
+    "VirtualDevice", {"device_type_int": -1, "memory_scope": "", "target": None, "virtual_device_id": -1}
+)
+_ODD = re.compile(r"[^\w.:-]", re.ASCII)
 _NUMBERS = {"VirtualDevice": ("device_type_int", "virtual_device_id"), "TargetKind": ("default_device_type",)}
 
 
@@ -33,6 +37,7 @@ class MetaWriter:
         """Return `meta[key][index]` for an object. Expressions and unknowns count by identity, records by value."""
         known = self._texts.get(value)
         if known is None:
+            key = _ODD.sub("_", key)
             held = self.objects.setdefault(key, [])
             known = self._texts[value] = f"meta[{key}][{len(held)}]"
             held.append(value)
@@ -70,7 +75,9 @@ class _Graph:
         tensors = ", \n".join(f"    {json.dumps(t)}" for t in self.tensors)
         listed = f"[\n{tensors}\n  ]" if tensors else "[]"
         version = '{"tvm_version": "0.14.0"}'
-        return f'{{\n  "root": 1, \n  "nodes": [\n{nodes}\n  ], \n  "b64ndarrays": {listed}, \n  "attrs": {version}\n}}\n'
+        return (
+            f'{{\n  "root": 1, \n  "nodes": [\n{nodes}\n  ], \n  "b64ndarrays": {listed}, \n  "attrs": {version}\n}}\n'
+        )
 
     def _add(self, type_key: str, attrs: dict[str, Any] | None = None, **more: Any) -> int:
         node: dict[str, Any] = {"type_key": type_key, **more}
@@ -92,7 +99,7 @@ class _Graph:
         if isinstance(value, float):
             return self._add("FloatImm", {"dtype": "float64", "span": 0, "value": repr(value)})
         if isinstance(value, str):
-            return self._add("runtime.String", **({"repr_str": value} if value else {}))
+            return self._add("runtime.String", repr_str=value) if value else self._add("runtime.String")
         if isinstance(value, (tuple, list)):
             return self._array(value)
         if isinstance(value, dict):
@@ -109,18 +116,27 @@ class _Graph:
         if isinstance(value, Constant):
             ty = self._object(value._checked_type) if isinstance(value._checked_type, TensorType) else 0
             self.tensors.append(encode_tensor(value.data))
-            attrs = {"_checked_type_": ty, "data": len(self.tensors) - 1, "span": 0, "virtual_device_": self._object(_UNCONSTRAINED)}
+            attrs = {
+                "_checked_type_": ty,
+                "data": len(self.tensors) - 1,
+                "span": 0,
+                "virtual_device_": self._object(_UNCONSTRAINED),
+            }
             return self._add("relay.Constant", attrs)
         if isinstance(value, Var):
             vid = self._add("relay.Id", {"name_hint": self._value(value.name_hint)})
             ty = self._object(value.type_annotation) if value.type_annotation is not None else 0
-            return self._add("relay.Var", {"_checked_type_": 0, "span": 0, "type_annotation": ty, "vid": vid, "virtual_device_": 0})
+            return self._add(
+                "relay.Var", {"_checked_type_": 0, "span": 0, "type_annotation": ty, "vid": vid, "virtual_device_": 0}
+            )
         if isinstance(value, TensorType):
             return self._add("relay.TensorType", {"dtype": value.dtype, "shape": self._array(value.shape), "span": 0})
         if value is ANY:
             return self._add("tir.Any", {"dtype": "int32", "span": 0})
         if isinstance(value, SizeVar):
-            return self._add("tir.SizeVar", {"dtype": value.dtype, "name": self._value(value.name), "span": 0, "type_annotation": 0})
+            return self._add(
+                "tir.SizeVar", {"dtype": value.dtype, "name": self._value(value.name), "span": 0, "type_annotation": 0}
+            )
         if isinstance(value, IncompleteType):
             return self._add("IncompleteType", {"kind": int(value.kind), "span": 0})
         return self._record(value)

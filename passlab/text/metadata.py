@@ -34,9 +34,9 @@ class MetaTable:
         for key, objects in (given or {}).items():
             self.objects.setdefault(key, []).extend(objects)
 
-    def lookup(self, token: str, place: Span) -> Any:
+    def lookup(self, word: str, place: Span) -> Any:
         """Return the object of a `meta[key][index]` token. Raises `ParseError` when there is none."""
-        key, _, number = token[5:-1].partition("]")
+        key, _, number = word[5:-1].partition("]")
         key, index = key.strip(), int(number.strip(" \n\t\r["))
         if key not in self.objects:
             hint = did_you_mean(key, self.objects) or "the text has no metadata section for it"
@@ -44,15 +44,21 @@ class MetaTable:
         found = self.objects[key]
         if index >= len(found):
             raise ParseError(
-                Diagnostic(f"the node index `{index}` is out of bounds for `{key}`", place, hint=f"the table has {len(found)} of them")
+                Diagnostic(
+                    f"the node index `{index}` is out of bounds for `{key}`",
+                    place,
+                    hint=f"the table has {len(found)} of them",
+                )
             )
         if isinstance(found[index], OpaqueObject):
-            raise ParseError(Diagnostic(f"`{token}` stood for a Python object, which text cannot hold", place))
+            raise ParseError(Diagnostic(f"`{word}` stood for a Python object, which text cannot hold", place))
         return found[index]
 
 
 def _malformed(source: Source, start: int, what: str) -> ParseError:
-    return ParseError(Diagnostic(f"malformed metadata section: {what}", Span(source, start - len("#[metadata]"), start)))
+    return ParseError(
+        Diagnostic(f"malformed metadata section: {what}", Span(source, start - len("#[metadata]"), start))
+    )
 
 
 class _Section:
@@ -85,7 +91,9 @@ class _Section:
 
     def _certain(self) -> set[int]:
         """The nodes that something refers to beyond doubt."""
-        return {0, self.root} | {ref for node in self.nodes for ref, sure in references(node, self.nodes, frozenset()) if sure}
+        return {0, self.root} | {
+            ref for node in self.nodes for ref, sure in references(node, self.nodes, frozenset()) if sure
+        }
 
     def _build(self, root: int) -> Any:
         """Make the object of a node and of all it refers to, without recursion."""

@@ -11,7 +11,7 @@ class Names:
 
     def unique(self, hint: str) -> str:
         """Return `hint`, or `hint` with a number, never given before. Linear over all calls together."""
-        if not hint or not (hint[0].isascii() and hint[0].isalpha()) and _plain(hint):
+        if not hint or (not (hint[0].isascii() and hint[0].isalpha()) and _plain(hint)):
             hint = f"v{hint}"
         number = self._next.get(hint)
         if number is None:

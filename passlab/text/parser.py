@@ -3,7 +3,7 @@
 Everything TVM's parser accepts is accepted, with exact spans on every node, and so is everything its printer writes:
 bare `let` and `match` as values, `ref(T)` and generic function types, escapes in strings, odd names in quotes
 (`%"a.b:0"`, `@"def"`, `"odd type"`, `op"add"` for an operator hidden by a constructor), numbers of every dtype
-(`1u8`, `2bf16`, `nanf`). Malformed text ends in a located `ParseError`, a cap in `LimitError`; nothing else leaves here.
+(`1u8`, `2bf16`, `nanf`). Malformed text ends in a located `ParseError`, a cap in `LimitError`, and in nothing else.
 """
 
 from __future__ import annotations
@@ -56,7 +56,11 @@ class ModuleParser(ExprParser):
     """Parses definitions and whole texts."""
 
     def __init__(
-        self, source: str, source_name: str, init_module: IRModule | None, init_meta_table: Mapping[str, Sequence[Any]] | None
+        self,
+        source: str,
+        source_name: str,
+        init_module: IRModule | None,
+        init_meta_table: Mapping[str, Sequence[Any]] | None,
     ) -> None:
         tokens = lex(source, source_name)
         super().__init__(tokens, MetaTable(tokens.source, tokens.metadata, init_meta_table))
@@ -83,15 +87,15 @@ class ModuleParser(ExprParser):
         self.i = start
         functions: dict[str, Function] = {}
         while self.texts[self.i]:
-            token = self.texts[self.i]
+            word = self.texts[self.i]
             if self.i in behind:
                 self.i = behind[self.i]
-            elif token == "def":
+            elif word == "def":
                 name, function = drive(self._definition())
                 functions[name] = function
             else:
                 hint = "an expression by itself is read by `parse_expr`" if not functions else None
-                self.error(f"expected a definition found `{token}`", hint=hint or "a module is made of `def` and `type`")
+                self.error(f"expected a definition found `{word}`", hint=hint or "a module is made of `def` and `type`")
         self._check_types()
         return self._module(functions)
 
@@ -109,12 +113,12 @@ class ModuleParser(ExprParser):
         return mod
 
     def _version(self) -> None:
-        token = self.texts[self.i]
-        if not token.startswith("#["):
+        word = self.texts[self.i]
+        if not word.startswith("#["):
             return
-        inner = token[2:-1].strip()
+        inner = word[2:-1].strip()
         if not inner.startswith("version"):
-            self.error(f"unsupported attribute {token}", hint=f"a text begins with `#[version = {VERSION}]`")
+            self.error(f"unsupported attribute {word}", hint=f"a text begins with `#[version = {VERSION}]`")
         value = inner.removeprefix("version").strip().removeprefix("=").strip()
         if value != VERSION:
             self.error(f"invalid semantic version `{value}`", hint=f"write `#[version = {VERSION}]`")
@@ -128,8 +132,8 @@ class ModuleParser(ExprParser):
     def _definition(self) -> Parse:
         first = self.i
         self.i += 1
-        token = self.texts[self.i]
-        if token[:1] != "@" or len(token) < 2:
+        word = self.texts[self.i]
+        if word[:1] != "@" or len(word) < 2:
             self.unexpected("a global name `@f`")
         var: Any = self.atom(self.i)
         self.i += 1
@@ -145,7 +149,9 @@ class ModuleParser(ExprParser):
         if loose:
             names = ", ".join(f"%{v.name_hint}" for v in loose)
             place = loose[0].span or function.span
-            raise ParseError(Diagnostic(f"@{var.name_hint} has free variables: {names}", place, hint="make them parameters"))
+            raise ParseError(
+                Diagnostic(f"@{var.name_hint} has free variables: {names}", place, hint="make them parameters")
+            )
 
     def _type_definitions(self) -> dict[int, int]:
         """Parse all type definitions ahead of the functions. Returns the token behind each by its first token."""
@@ -203,4 +209,10 @@ class ModuleParser(ExprParser):
         for name, index in self.loose_types.items():
             if name not in self.known_types:
                 known = [*self.known_types, *DTYPES, "Tensor"]
-                self.unknown(f"the type `{name}` is undefined", name, known, self.token_span(index), hint=f"define it: `type {name} {{ ... }}`")
+                self.unknown(
+                    f"the type `{name}` is undefined",
+                    name,
+                    known,
+                    self.token_span(index),
+                    hint=f"define it: `type {name} {{ ... }}`",
+                )

@@ -6,6 +6,7 @@ from typing import Any
 
 from passlab.ir.adt import PatternConstructor, PatternTuple, PatternVar, PatternWildcard
 from passlab.ir.expr import Var
+from passlab.ir.span import Span
 from passlab.ir.types import Type
 from passlab.text.cursor import Parse, sigil_key
 from passlab.text.literals import read_string
@@ -15,10 +16,27 @@ from passlab.text.scopes import Scopes
 class PatternParser(Scopes):
     """Parses binders and patterns."""
 
+    def flat_binder(self) -> Var | None:
+        """Parse `%x` or `%x: T` where the type is one token; None for any other binder."""
+        first = self.i
+        word = self.texts[first]
+        if word[:1] != "%" or not word[1:2].isalpha():
+            return None
+        annotation: Type | None = None
+        self.i = first + 1
+        if self.texts[self.i] == ":":
+            self.i += 1
+            annotation = self.flat_type()
+            if annotation is None:
+                self.i = first
+                return None
+        start = self.starts[first]
+        return Var(word[1:], annotation, Span(self.source, start, start + len(word)))
+
     def binder(self, wanted: str) -> Parse:
         """Parse `%x`, then `{virtual_device=...}` and `: Type` where they stand. The variable is not yet in scope."""
-        token = self.texts[self.i]
-        if token[:1] != "%" or token[1:2].isdigit() or len(token) < 2:
+        word = self.texts[self.i]
+        if word[:1] != "%" or word[1:2].isdigit() or len(word) < 2:
             self.unexpected(wanted)
         span = self.token_span(self.i)
         self.i += 1
@@ -35,29 +53,29 @@ class PatternParser(Scopes):
         if self.texts[self.i] == ":":
             self.i += 1
             annotation = self.flat_type() or (yield self.type_())
-        return Var(read_string(token[1:]) if token[1] == '"' else token[1:], annotation, span, device)
+        return Var(read_string(word[1:]) if word[1] == '"' else word[1:], annotation, span, device)
 
-    def declared(self, token: str) -> bool:
+    def declared(self, word: str) -> bool:
         """Whether a local of this name can be seen here."""
-        key = sigil_key(token)
+        key = sigil_key(word)
         return key in self.env or key in self.free
 
-    def free_binding(self, token: str, var: Var) -> None:
+    def free_binding(self, word: str, var: Var) -> None:
         """Declare a free variable: it is seen everywhere behind, and by locals of its name first."""
-        self.free[sigil_key(token)] = var
+        self.free[sigil_key(word)] = var
 
     def pattern(self) -> Parse:
         """Parse a pattern and bring its variables in scope."""
         first = self.i
-        token = self.texts[first]
-        if token == "_":
+        word = self.texts[first]
+        if word == "_":
             self.i += 1
             return PatternWildcard(self.token_span(first))
-        if token[:1] == "%":
+        if word[:1] == "%":
             var = yield self.binder("a pattern")
-            self.bind(token, var)
+            self.bind(word, var)
             return PatternVar(var, self.span_from(first))
-        if token == "(":
+        if word == "(":
             self.i += 1
             parts = yield self._patterns()
             return PatternTuple(parts, self.span_from(first))

@@ -1,4 +1,4 @@
-"""Programs to Relay text, in TVM's layout: `astext` (with version line and metadata), `pretty` (without), `render` (with marks).
+"""Programs to Relay text in TVM's layout: `astext` with version and metadata, `pretty` without, `render` with marks.
 
 What is printed reads back to an equal program with the same sharing and the same constants, bit for bit; printing it
 again gives the same text. Behind each typed node stands its type as a comment. Where TVM's print would not read back,

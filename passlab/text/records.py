@@ -18,7 +18,7 @@ _known: dict[str, type[Attrs]] = {"DictAttrs": DictAttrs}
 
 
 def record_class(type_key: str) -> type[Attrs] | None:
-    """Return the record class called `type_key` (such as "relay.attrs.Conv2DAttrs"), or None when no operator declares it."""
+    """Return the record class of a type key such as "relay.attrs.Conv2DAttrs"; None when no operator declares it."""
     if type_key not in _known:
         for name in Op.list_op_names():
             declared = Op.get(name).spec.attrs
@@ -28,7 +28,7 @@ def record_class(type_key: str) -> type[Attrs] | None:
 
 
 class MetaObject(Immutable):
-    """An immutable record of a foreign type, compared by value; its fields are attributes: `device.virtual_device_id`."""
+    """An immutable record of a foreign type, compared by value; its fields are attributes: `executor.name`."""
 
     __slots__ = ("type_key", "_fields")
     type_key: str

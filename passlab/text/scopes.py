@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from passlab.errors import Diagnostic, ParseError
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Constant, Expr, GlobalVar, Var
 from passlab.ir.op import Op, find_op
-from passlab.ir.span import Span
 from passlab.text.attr_parser import AttrParser
 from passlab.text.cursor import sigil_key
 from passlab.text.lexer import Tokens
-from passlab.text.literals import FALSE, TRUE, LiteralError, number_array, read_string
+from passlab.text.literals import FALSE, LITERAL_WORD, TRUE, LiteralError, number_array, read_string
 from passlab.text.metadata import MetaTable
 
 
@@ -38,9 +38,9 @@ class Scopes(AttrParser):
         self._functions = 0
 
     # ------------------------------------------------------------ scopes
-    def bind(self, token: str, var: Var) -> None:
+    def bind(self, word: str, var: Var) -> None:
         """Bring a local variable in scope until `unbind`."""
-        key = sigil_key(token)
+        key = sigil_key(word)
         self._undo.append((key, self.env.get(key)))
         self.env[key] = var
 
@@ -54,13 +54,13 @@ class Scopes(AttrParser):
             else:
                 env[key] = old
 
-    def bind_graph(self, token: str, value: Expr) -> None:
+    def bind_graph(self, word: str, value: Expr) -> None:
         """Let a graph temporary stand for an expression."""
-        if token[1] == "0" and len(token) > 2:
-            token = sigil_key(token)
-        if self._functions and token in self.env:
-            self._graph_undo.append((token, self.env[token]))
-        self.env[token] = value
+        if word[1] == "0" and len(word) > 2:
+            word = sigil_key(word)
+        if self._functions and word in self.env:
+            self._graph_undo.append((word, self.env[word]))
+        self.env[word] = value
 
     def open_function(self) -> tuple[int, int]:
         """Enter a function literal; returns the marks that `close_function` needs."""
@@ -84,33 +84,29 @@ class Scopes(AttrParser):
     # ------------------------------------------------------------ atoms
     def atom(self, index: int) -> Expr | None:
         """The expression that one token stands for; None for a token that is no such atom."""
-        token = self.texts[index]
-        node = self.env.get(token)
+        word = self.texts[index]
+        node = self.env.get(word)
         if node is not None:
             return node
-        first = token[:1]
-        if first == "%" and len(token) > 1:
-            return self._local(token, index)
-        if first == "@" and len(token) > 1:
-            return self._global(token, index)
-        if first.isdigit() or first == "-" and token not in ("-", "->"):
+        first = word[:1]
+        if first == "%" and len(word) > 1:
+            return self._local(word, index)
+        if first == "@" and len(word) > 1:
+            return self._global(word, index)
+        if first.isdigit() or (first == "-" and word not in ("-", "->")):
             return self._number(index)
-        if token in ("True", "False"):
-            return Constant(TRUE if token == "True" else FALSE, self.token_span(index))
-        if token.startswith("meta["):
+        if word in ("True", "False"):
+            return Constant(TRUE if word == "True" else FALSE, self.token_span(index))
+        if word.startswith("meta["):
             return self._meta_atom(index)
-        if token[-1:] == "f" or token[-2:] in ("16", "32", "64"):
-            return self._number(index) if token.lstrip("-")[:3] in ("inf", "nan") else None
-        return None
+        return self._number(index) if LITERAL_WORD.match(word) else None
 
-    def _number(self, index: int) -> Constant | None:
-        token = self.texts[index]
+    def _number(self, index: int) -> Constant:
         try:
-            return Constant(number_array(token), self.token_span(index))
+            array = number_array(self.texts[index])
         except LiteralError as error:
-            if token[:1] in "in":  # an ordinary name that looks a little like `inff`
-                return None
-            self.error(str(error), self.token_span(index), hint=error.hint)
+            raise ParseError(Diagnostic(str(error), self.token_span(index), hint=error.hint)) from None
+        return Constant(array, self.token_span(index))
 
     def _meta_atom(self, index: int) -> Expr | None:
         found = self.meta(index)
@@ -126,8 +122,8 @@ class Scopes(AttrParser):
         """The object a `meta[...][...]` token stands for."""
         return self.meta_table.lookup(self.texts[index], self.token_span(index))
 
-    def _local(self, token: str, index: int) -> Expr:
-        key = sigil_key(token)
+    def _local(self, word: str, index: int) -> Expr:
+        key = sigil_key(word)
         node = self.env.get(key)
         if node is None and key in self.earlier and key[1:].isdigit():
             self.foreign = True
@@ -139,45 +135,67 @@ class Scopes(AttrParser):
             return node
         span = self.token_span(index)
         if key[1:].isdigit():
-            self.error(f"the temporary `{token}` has not yet been defined", span, hint="define it above with `" + token + " = ...;`")
+            self.error(
+                f"the temporary `{word}` has not yet been defined",
+                span,
+                hint="define it above with `" + word + " = ...;`",
+            )
         names = [k for k in (*self.env, *self.free) if k[0] == "%" and not k[1:].isdigit()]
-        hint = "put a blank before the `/`" if token.endswith("/") else "bind it with `let`, as a parameter, or with `free_var`"
-        self.unknown(f"this local variable has not been previously declared: `{token}`", key, names, span, hint=hint)
+        hint = (
+            "put a blank before the `/`"
+            if word.endswith("/")
+            else "bind it with `let`, as a parameter, or with `free_var`"
+        )
+        message = f"this local variable has not been previously declared: `{word}`"
+        return self.unknown(message, key, names, span, hint=hint)
 
-    def _global(self, token: str, index: int) -> GlobalVar:
-        name = read_string(token[1:]) if token[1] == '"' else token[1:]
+    def _global(self, word: str, index: int) -> GlobalVar:
+        name = read_string(word[1:]) if word[1] == '"' else word[1:]
         var = self.globals.get(name)
         if var is None:
             var = self.globals[name] = GlobalVar(name, self.token_span(index))
-        self.env[token] = var
+        self.env[word] = var
         return var
 
     def callee(self, index: int) -> tuple[Expr | None, int]:
         """The operator or constructor named by tokens from `index` on, and the index behind them; None for no name."""
-        token = self.texts[index]
-        found = self._callees.get(token)
+        word = self.texts[index]
+        found = self._callees.get(word)
         if found is not None and self.texts[index + 1] != ".":
             return found, index + 1
         if not self.is_key(index):
             return None, index
-        if token in ("op", "ctor") and self.texts[index + 1][:1] == '"':  # op"add" where a constructor is called `add` too
+        if (
+            word in ("op", "ctor") and self.texts[index + 1][:1] == '"'
+        ):  # op"add" where a constructor is called `add` too
             name = read_string(self.texts[index + 1])
-            return (find_op(name) if token == "op" else self.constructors.get(name)) or self.no_callee(name, index), index + 2
+            return (find_op(name) if word == "op" else self.constructors.get(name)) or self.no_callee(
+                name, index
+            ), index + 2
         end = index + 1
-        name = read_string(token) if token[0] == '"' else token
+        name = read_string(word) if word[0] == '"' else word
         while self.texts[end] == "." and self.texts[end + 1][:1].isalpha():
             name += "." + self.texts[end + 1]
             end += 2
         found = self.constructors.get(name) or find_op(name) or self.no_callee(name, index)
         if end == index + 1:
-            self._callees[token] = found
+            self._callees[word] = found
         return found, end
+
+    def named(self, index: int) -> tuple[Expr | None, int]:
+        """As `callee`, with None for a name that stands for nothing."""
+        word = self.texts[index]
+        if self.texts[index + 1][:1] == '"' or word in self.constructors or find_op(word) is not None:
+            return self.callee(index)
+        return None, index
 
     def no_callee(self, name: str, index: int) -> Expr:
         """Raise `ParseError` for a name that is neither operator nor constructor."""
-        token, span = self.texts[index], self.token_span(index)
-        if token[0] == '"':
-            self.error("a string can only be the value of an attribute", span, hint="or the quoted name of a constructor")
+        word, span = self.texts[index], self.token_span(index)
+        if word[0] == '"':
+            self.error(
+                "a string can only be the value of an attribute", span, hint="or the quoted name of a constructor"
+            )
         known = [*self.constructors, *Op.list_op_names()]
         self.unknown(
             f"operator `{name}` not found, perhaps you forgot to register it?", name, known, span,

@@ -1,7 +1,7 @@
 """Tensors as the base64 text of TVM's binary NDArray, both ways, bit for bit.
 
 The layout, little-endian: magic number (8 bytes), reserved (8), device type and id (4 + 4), rank (4), dtype as code (1:
-0 int, 1 uint, 2 float, 4 bfloat, 7 and 8 the two float8), bits (1) and lanes (2), shape (8 each), byte count (8), bytes.
+0 int, 1 uint, 2 float, 4 bfloat, 7 and 8 the two float8), bits (1), lanes (2), shape (8 each), byte count (8), bytes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
+from passlab.errors import RunError
 from passlab.ir.types import dtype_name
-from passlab.text.literals import numpy_dtype
+from passlab.op.dtypes import array_dtype
 
 _MAGIC = 0xDD5E40F096B4A13F
 _HEAD = struct.Struct("<QQiiiBBH")
@@ -37,7 +38,7 @@ def encode_tensor(array: np.ndarray[Any, Any]) -> str:
 
 
 def decode_tensor(text: str) -> np.ndarray[Any, Any]:
-    """Return the array that `text` describes, read-only. Raises `ValueError` for malformed data and `LimitError` over a cap."""
+    """Return the array, read-only. Raises `ValueError` for malformed data and `LimitError` over a cap."""
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
@@ -51,10 +52,16 @@ def decode_tensor(text: str) -> np.ndarray[Any, Any]:
         raise ValueError(f"this tensor has rank {rank} and {len(data)} bytes")
     *shape, count = struct.unpack_from(f"<{rank + 1}q", data, _HEAD.size)
     dtype = _dtype(code, bits, lanes)
-    if any(d < 0 for d in shape) or math.prod(shape) * dtype.itemsize != count or len(data) != _HEAD.size + 8 * (rank + 1) + count:
+    if (
+        any(d < 0 for d in shape)
+        or math.prod(shape) * dtype.itemsize != count
+        or len(data) != _HEAD.size + 8 * (rank + 1) + count
+    ):
         raise ValueError(f"this tensor of shape {tuple(shape)} and dtype {dtype} has {count} bytes")
     limits.check("tensor_bytes", count, "this tensor")
-    array = np.frombuffer(data, dtype.newbyteorder("<"), offset=_HEAD.size + 8 * (rank + 1)).reshape(shape).astype(dtype)
+    array = (
+        np.frombuffer(data, dtype.newbyteorder("<"), offset=_HEAD.size + 8 * (rank + 1)).reshape(shape).astype(dtype)
+    )
     array.flags.writeable = False
     return array
 
@@ -64,9 +71,9 @@ def _dtype(code: int, bits: int, lanes: int) -> np.dtype[Any]:
     if name is None or lanes != 1:
         raise ValueError(f"this tensor has an unknown dtype (code {code}, {bits} bits, {lanes} lanes)")
     if code in (7, 8):
-        return numpy_dtype(name)
+        return array_dtype(name)
     name = "bool" if (code, bits) == (1, 1) else f"{name}{bits}"
     try:
-        return numpy_dtype(name)
-    except (TypeError, AttributeError):
+        return array_dtype(name)
+    except RunError:
         raise ValueError(f"this tensor has the unknown dtype {name}") from None

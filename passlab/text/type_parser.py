@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from passlab.errors import DiagnosticError
 from passlab.ir.types import (
-    ANY, DTYPES, FuncType, GlobalTypeVar, IncompleteType, RefType, SizeVar, TensorType, TupleType, Type, TypeCall, TypeVar,
+    ANY,
+    DTYPES,
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RefType,
+    SizeVar,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeVar,
     dtype_name,
 )  # fmt: skip
 from passlab.text.cursor import Cursor, Parse
@@ -18,7 +30,7 @@ _FLAT_TENSOR = re.compile(r"Tensor\[\(([^)]*)\), ?(\w+)\]")
 
 
 class TypeParser(Cursor):
-    """Parses types. `type_vars` are the type parameters in scope; `loose_types` where each undefined name first stands."""
+    """Parses types. `type_vars` are the parameters in scope; `loose_types` where each undefined name first stands."""
 
     def __init__(self, tokens: Tokens) -> None:
         super().__init__(tokens)
@@ -34,22 +46,22 @@ class TypeParser(Cursor):
 
     def flat_type(self) -> Type | None:
         """Parse a tensor or scalar type that is one token; None, with nothing read, when it is something else."""
-        token = self.texts[self.i]
-        known = self._flat.get(token)
-        if known is not None and not (self.type_vars and token in self.type_vars):
+        word = self.texts[self.i]
+        known = self._flat.get(word)
+        if known is not None and not (self.type_vars and word in self.type_vars):
             self.i += 1
             return known
-        if token in self.type_vars:
+        if word in self.type_vars:
             self.i += 1
-            return self.type_vars[token]
-        match = _FLAT_TENSOR.match(token)
+            return self.type_vars[word]
+        match = _FLAT_TENSOR.match(word)
         if match:
             found = self._tensor(match[1].split(","), match[2])
-        elif token[:1].isalpha() and _DTYPE_LIKE.match(token) and token not in self.known_types and is_dtype(token):
-            found = self._tensor([], token)
+        elif word[:1].isalpha() and _DTYPE_LIKE.match(word) and is_dtype(word):
+            found = self._tensor([], word)
         else:
             return None
-        self._flat[token] = found
+        self._flat[word] = found
         self.i += 1
         return found
 
@@ -64,11 +76,13 @@ class TypeParser(Cursor):
             shape.append(ANY if part == "?" else self._dim_number(part))
         return self._tensor_type(shape, dtype)
 
-    def _tensor_type(self, shape: list[object], dtype: str) -> Type:
+    def _tensor_type(self, shape: Sequence[object], dtype: str) -> Type:
         try:
             return TensorType(shape, dtype)
         except DiagnosticError as error:
-            self.error(error.diagnostics[0].message, hint=error.diagnostics[0].hint or f"the dtypes are {', '.join(DTYPES)}")
+            self.error(
+                error.diagnostics[0].message, hint=error.diagnostics[0].hint or f"the dtypes are {', '.join(DTYPES)}"
+            )
 
     def _dim_number(self, text: str) -> int:
         try:
@@ -85,23 +99,23 @@ class TypeParser(Cursor):
         flat = self.flat_type()
         if flat is not None:
             return flat
-        token = self.texts[self.i]
-        if token == "(":
+        word = self.texts[self.i]
+        if word == "(":
             self.i += 1
             return TupleType((yield self.types(")")))
-        if token == "fn":
+        if word == "fn":
             return (yield self._function_type())
-        if token == "_":
+        if word == "_":
             self.i += 1
             return IncompleteType()
-        if token == "ref" and self.texts[self.i + 1] == "(":
+        if word == "ref" and self.texts[self.i + 1] == "(":
             self.i += 2
             value = self.flat_type() or (yield self.type_())
             self.expect(")")
             return RefType(value)
-        if token.startswith("meta["):
+        if word.startswith("meta["):
             return self._meta_type()
-        if token == "Tensor" and self.texts[self.i + 1] == "[":
+        if word == "Tensor" and self.texts[self.i + 1] == "[":
             return self._general_tensor()
         if not self.is_name(self.i):
             self.unexpected("a type")
@@ -129,7 +143,7 @@ class TypeParser(Cursor):
         return FuncType(args, result, params)
 
     def open_type_params(self) -> tuple[int, list[TypeVar]]:
-        """Parse `[A, B]` if it stands here and bring the parameters in scope. Returns a mark for `close_types`, and them."""
+        """Parse `[A, B]` if it stands here, and bring it in scope. Returns a mark for `close_types`, and them."""
         mark = len(self._type_undo)
         params: list[TypeVar] = []
         more = self.accept("[") and not self.accept("]")
@@ -153,7 +167,6 @@ class TypeParser(Cursor):
 
     def _named(self) -> Parse:
         first = self.i
-        token = self.texts[first]
         name = self.name("a type")
         if self.type_vars and name_text(name) in self.type_vars:
             return self.type_vars[name_text(name)]
@@ -188,15 +201,15 @@ class TypeParser(Cursor):
         return made
 
     def _dim(self) -> object:
-        token = self.texts[self.i]
-        if token == "?":
+        word = self.texts[self.i]
+        if word == "?":
             dim: object = ANY
-        elif token.startswith("meta["):
+        elif word.startswith("meta["):
             dim = self.meta(self.i)
             if not isinstance(dim, SizeVar) and dim is not ANY:
-                self.error(f"`{token}` is not a dimension", found=type(dim).__name__)
-        elif token.lstrip("-")[:1].isdigit():
-            dim = self._dim_number(token)
+                self.error(f"`{word}` is not a dimension", found=type(dim).__name__)
+        elif word.lstrip("-")[:1].isdigit():
+            dim = self._dim_number(word)
         else:
             self.unexpected("a dimension")
         self.i += 1

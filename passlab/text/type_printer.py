@@ -10,7 +10,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from passlab.ir.types import (
-    ANY, FuncType, GlobalTypeVar, IncompleteType, RefType, SizeVar, TensorType, TupleType, Type, TypeCall, TypeRelation, TypeVar,
+    ANY,
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RefType,
+    SizeVar,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeRelation,
+    TypeVar,
 )  # fmt: skip
 from passlab.text.literals import name_text
 from passlab.text.meta_writer import MetaWriter
@@ -27,6 +38,7 @@ class TypePrinter:
         self._taken = {*taken, *_RESERVED}
         self._names: dict[TypeVar, str] = {}
         self._active: dict[str, TypeVar] = {}
+        self._numbers: dict[str, int] = {}  # by hint: the next number to try
         self._ground: dict[Type, str] = {}  # types without type parameters: their text never depends on the scope
 
     # ------------------------------------------------------------ type parameters
@@ -50,10 +62,11 @@ class TypePrinter:
                 self._active[name] = old
 
     def _fresh(self, hint: str) -> str:
-        name, number = hint, 0
+        name, number = hint, self._numbers.get(hint, 1)
         while name in self._active or name in self._taken or is_dtype(name):
-            number += 1
             name = f"{hint}{number}"
+            number += 1
+            self._numbers[hint] = number
         return name
 
     def name(self, var: TypeVar) -> str:
@@ -99,7 +112,9 @@ class TypePrinter:
     def _tensor(self, ty: TensorType) -> str:
         if not ty.shape:
             return ty.dtype
-        dims = (str(d) if type(d) is int else "?" if d is ANY else self._meta.reference("tir.SizeVar", d) for d in ty.shape)
+        dims = (
+            str(d) if type(d) is int else "?" if d is ANY else self._meta.reference("tir.SizeVar", d) for d in ty.shape
+        )
         return f"Tensor[({', '.join(dims)}), {ty.dtype}]"
 
     def _parts(self, ty: Type) -> list[Any]:

@@ -129,9 +129,9 @@ class Pass:
 
 
 def _to_all(observers: list[Any]) -> Any:
-    def tell(old: Any, new: Any) -> None:
+    def tell(old: Any, new: Any, rule: str) -> None:
         for observer in observers:
-            observer(old, new)
+            observer(old, new, rule)
 
     return tell
 

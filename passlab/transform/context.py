@@ -210,7 +210,7 @@ class PassContext:
             if note is not None:
                 note(run, reason)
 
-    def _rewrite_observers(self, run: PassRun) -> list[Callable[[Any, Any], None]]:
+    def _rewrite_observers(self, run: PassRun) -> list[Callable[[Any, Any, str], None]]:
         makers = (getattr(instrument, "_rewrite_observer", None) for instrument in self.instruments)
         return [observer for make in makers if make is not None and (observer := make(run)) is not None]
 

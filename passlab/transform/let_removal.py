@@ -37,8 +37,8 @@ def remove_lets(
     order = post_order(root, enter=enter)
     lets: dict[Expr, list[Let]] = {}
     for node in order:
-        if type(node) is Let:
-            lets.setdefault(node.value, []).append(node)
+        if type(node) is Let:  # a variable as value was met where it was bound: what it became is known at the let
+            lets.setdefault(node.var if type(node.value) is Var else node.value, []).append(node)
     pending = {let.var for several in lets.values() for let in several}
     removed: dict[Let, Fate] = {}
     recursive: set[Expr] = set()
@@ -68,12 +68,13 @@ def remove_lets(
             note_rewrite(pre, post)
         for let in lets.get(pre, ()):
             pending.discard(let.var)
-            chosen = fate(let, post)
-            if chosen is Fate.KEEP:
+            value = new(let.value)
+            chosen = fate(let, value)
+            if chosen is Fate.KEEP or (chosen is Fate.INLINE and let.body is let.var and let.var in recursive):
                 continue
             removed[let] = chosen
             if chosen is Fate.INLINE:
-                changed[let.var] = Let(let.var, post, let.var, let.span) if let.var in recursive else post
+                changed[let.var] = Let(let.var, value, let.var, let.span) if let.var in recursive else value
     return changed.get(root, root)
 
 

@@ -85,7 +85,7 @@ def get_pass(name: str, /, *args: Any, **options: Any) -> Pass:
     return made
 
 
-_COLUMNS = ("pass", "kind", "opt_level", "required", "options", "promise", "what it does")
+_COLUMNS = ("pass", "other name", "kind", "opt_level", "required", "options", "promise", "what it does")
 _KINDS: tuple[tuple[type, str], ...] = ((ModulePass, "module"), (FunctionPass, "function"), (Sequential, "sequential"))
 
 
@@ -101,7 +101,8 @@ def _row(name: str, made: Any) -> tuple[Any, ...]:
     info = info if isinstance(info, PassInfo) else None
     options = [f"{f.name}={f.default!r}" if f.default is not dataclasses.MISSING else f.name for f in _fields(cls)]
     return (
-        f"{name} ({info.name})" if info and info.name != name else name,
+        name,
+        info.name if info and info.name != name else "",
         next((kind for base, kind in _KINDS if issubclass(cls, base)), ""),
         info.opt_level if info else None,
         ", ".join(info.required) if info else "",

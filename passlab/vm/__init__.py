@@ -1,1 +1,8 @@
 """The virtual machine: instruction table, compiler, verifier, executables and the machine that runs them."""
+
+from passlab.vm.compiler import VMCompiler, compile, optimize
+from passlab.vm.executable import Executable, VMFunction
+from passlab.vm.machine import Machine
+from passlab.vm.virtual_machine import VirtualMachine
+
+__all__ = ["Executable", "Machine", "VMCompiler", "VMFunction", "VirtualMachine", "compile", "optimize"]

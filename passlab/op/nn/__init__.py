@@ -2,4 +2,21 @@
 
 from __future__ import annotations
 
-from passlab.op.nn import activation, conv, conv_transpose, dense, matmul, normalize, pad, pool, upsampling
+from passlab.op.nn import (
+    activation,
+    backward,
+    conv,
+    conv_transpose,
+    correlation,
+    deformable,
+    dense,
+    dynamic,
+    loss,
+    matmul,
+    normalize,
+    pad,
+    pool,
+    rearrange,
+    sparse,
+    upsampling,
+)

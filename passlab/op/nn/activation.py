@@ -12,10 +12,20 @@ from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op.declare import TupleWrapper, make_call, operator
 from passlab.op.dtypes import is_float
 from passlab.op.fields import attrs, integer, number
+from passlab.op.nn import gradients
 from passlab.op.relations import identity, normal_axis, tensor
 
 
-@operator("nn.relu", ("data",), relation=identity, pattern=OpPattern.ELEMWISE, level=1, example="nn.relu(%x)")
+@operator(
+    "nn.relu",
+    ("data",),
+    relation=identity,
+    pattern=OpPattern.ELEMWISE,
+    level=1,
+    warns=True,
+    gradient=gradients.relu,
+    example="nn.relu(%x)",
+)
 def relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Replace negative elements by zero."""
     return np.maximum(data, data.dtype.type(0), out=out)
@@ -29,6 +39,7 @@ def relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
     pattern=OpPattern.ELEMWISE,
     level=3,
     warns=True,
+    gradient=gradients.leaky_relu,
     example="nn.leaky_relu(%x, alpha=0.1f)",
 )
 def leaky_relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -82,6 +93,7 @@ def along(vector: Any, axis: int, rank: int) -> Any:
     pattern=OpPattern.BROADCAST,
     level=1,
     warns=True,
+    gradient=gradients.bias_add,
     example="nn.bias_add(%x, %b)",
 )
 def bias_add(attrs: Any, data: Any, bias: Any, *, out: Any = None) -> Any:
@@ -97,6 +109,7 @@ def bias_add(attrs: Any, data: Any, bias: Any, *, out: Any = None) -> Any:
     pattern=OpPattern.BROADCAST,
     level=3,
     warns=True,
+    gradient=gradients.prelu,
     example="nn.prelu(%x, %a)",
 )
 def prelu(attrs: Any, data: Any, alpha: Any, *, out: Any = None) -> Any:
@@ -145,6 +158,7 @@ def finish(made: Any, dtype: Any, out: Any) -> Any:
     precision=Precision.NEVER,
     level=1,
     warns=True,
+    gradient=gradients.softmax,
     example="nn.softmax(%x, axis=1)",
 )
 def softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -161,6 +175,7 @@ def softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
     precision=Precision.NEVER,
     level=1,
     warns=True,
+    gradient=gradients.softmax,
     example="nn.fast_softmax(%x, axis=1)",
 )
 def fast_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -177,6 +192,7 @@ def fast_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
     precision=Precision.NEVER,
     level=1,
     warns=True,
+    gradient=gradients.log_softmax,
     example="nn.log_softmax(%x, axis=1)",
 )
 def log_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -215,6 +231,7 @@ def dropout_face(data: Any, rate: float = 0.5) -> Any:
     face=dropout_face,
     results=2,
     out=False,
+    gradient=gradients.dropout,
     example="nn.dropout(%x, rate=0.5f)",
 )
 def dropout(attrs: Any, data: Any) -> Any:

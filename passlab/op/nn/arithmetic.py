@@ -7,6 +7,8 @@ or wrapped to the result format once at the end.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import update_wrapper
 from typing import Any
 
 import numpy as np
@@ -47,6 +49,23 @@ def deliver(result: Any, dtype: Any, out: Any) -> Any:
     if result is not out:
         np.copyto(out, to_dtype(result, dtype), casting="unsafe")
     return out
+
+
+def in_float(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a kernel of real numbers see float32 and float64 only: other formats are widened, and cut back at the end."""
+
+    def run(attrs: Any, data: Any, *rest: Any, out: Any = None) -> Any:
+        dtype = data.dtype
+        if dtype in _BLAS:
+            return kernel(attrs, data, *rest, out=out)
+        work = np.dtype("float32") if is_float(dtype) else np.dtype("float64")
+        made = kernel(attrs, data.astype(work), *[array.astype(work) for array in rest])
+        if isinstance(made, tuple):
+            targets = out if out is not None else (None,) * len(made)
+            return tuple(deliver(part, dtype, target) for part, target in zip(made, targets, strict=True))
+        return deliver(made, dtype, out)
+
+    return update_wrapper(run, kernel)
 
 
 def matmul(a: Any, b: Any, dtype: Any, out: Any = None) -> Any:

@@ -11,11 +11,12 @@ from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import Shape, TensorType, Type
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, dtype, integer, integers, text
+from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.convolve import Window, convolve
 from passlab.op.nn.layouts import DATA_LAYOUTS, conversion, forward_shape
 from passlab.op.nn.windows import check_lengths, check_positive, full_padding, per_axis, split_padding, window_size
-from passlab.op.relations import tensor
+from passlab.op.relations import refuse, tensor
 
 KERNEL_LAYOUTS = {1: "OIW", 2: "OIHW", 3: "OIDHW"}
 KERNEL_DOC = "layout of the weight: O output channels, I input channels of a group"
@@ -59,7 +60,7 @@ def conv_relation(rank: int, name: str) -> Relation:
             weight = TensorType(kernel_way.backward_shape(known), data.dtype)
             reporter.assign(1, weight)
         kernel = forward_shape(kernel_way, weight.shape, "weight", 1)
-        channels = _check_weight(shape, kernel, attrs, name)
+        channels = check_weight(shape, kernel, attrs, name)
         before, after = split_padding(attrs.padding, rank)
         size = [
             window_size(
@@ -82,9 +83,8 @@ def conv_relation(rank: int, name: str) -> Relation:
 def check_window(attrs: Any, rank: int) -> None:
     """Raise `RelationError` for window attributes of wrong length or sign."""
     check_lengths(rank, strides=attrs.strides, dilation=attrs.dilation, kernel_size=attrs.kernel_size)
-    check_positive(
-        strides=attrs.strides, dilation=attrs.dilation, kernel_size=attrs.kernel_size, groups=(attrs.groups,)
-    )
+    check_positive(strides=attrs.strides, dilation=attrs.dilation, kernel_size=attrs.kernel_size)
+    check_positive(groups=(attrs.groups,), channels=None if attrs.channels is None else (attrs.channels,))
 
 
 def _weight_shape(data: Shape, attrs: Any, name: str) -> Shape | None:
@@ -103,47 +103,33 @@ def _weight_shape(data: Shape, attrs: Any, name: str) -> Shape | None:
     return (attrs.channels, data[1], *attrs.kernel_size)
 
 
-def _check_weight(data: Shape, kernel: Shape, attrs: Any, name: str) -> Any:
-    """Check the weight (O, I, *K) against data and attributes; return the number of output channels."""
+def check_weight(data: Shape, kernel: Shape, attrs: Any, name: str, index: int = 1) -> Any:
+    """Check the weight (O, I, *K), input number `index`; return the number of output channels."""
     groups, inputs, outputs, each = attrs.groups, data[1], kernel[0], kernel[1]
-    if attrs.kernel_size is not None:
-        for want, have in zip(attrs.kernel_size, kernel[2:], strict=True):
-            if isinstance(have, int) and have != want:
-                raise RelationError(
-                    Diagnostic(
-                        f"{name}: the weight does not have the kernel_size",
-                        expected=str(list(attrs.kernel_size)),
-                        found=str(list(kernel[2:])),
-                    ),
-                    1,
-                )
+    wanted = attrs.kernel_size or kernel[2:]
+    if any(isinstance(have, int) and have != want for want, have in zip(wanted, kernel[2:], strict=True)):
+        refuse(
+            f"{name}: the weight does not have the kernel_size", index, expected=list(wanted), found=list(kernel[2:])
+        )
     multiplied = groups > 1 and inputs == groups == outputs and each != 1  # depthwise, written (C, multiplier, *K)
     if isinstance(inputs, int) and inputs % groups:
-        raise RelationError(Diagnostic(f"{name}: {inputs} channels cannot be divided into {groups} groups"), 0)
+        refuse(f"{name}: {inputs} channels cannot be divided into {groups} groups", 0)
     if isinstance(inputs, int) and isinstance(each, int) and each != inputs // groups and not multiplied:
-        raise RelationError(
-            Diagnostic(
-                f"{name}: the weight does not fit the channels of the data",
-                expected=f"{inputs // groups} input channels ({inputs} / {groups} groups)",
-                found=f"{each}",
-                hint="check data_layout and kernel_layout",
-            ),
-            1,
+        refuse(
+            f"{name}: the weight does not fit the channels of the data",
+            index,
+            expected=f"{inputs // groups} input channels ({inputs} / {groups} groups)",
+            found=each,
+            hint="check data_layout and kernel_layout",
         )
     made = outputs * each if multiplied and isinstance(outputs, int) and isinstance(each, int) else outputs
     if attrs.channels is not None:
         if isinstance(made, int) and made != attrs.channels:
-            raise RelationError(
-                Diagnostic(
-                    f"{name}: the weight does not have the output channels",
-                    expected=f"channels={attrs.channels}",
-                    found=str(made),
-                ),
-                1,
-            )
+            want = f"channels={attrs.channels}"
+            refuse(f"{name}: the weight does not have the output channels", index, expected=want, found=made)
         made = attrs.channels
     if isinstance(made, int) and made % groups:
-        raise RelationError(Diagnostic(f"{name}: {made} output channels cannot be divided into {groups} groups"), 1)
+        refuse(f"{name}: {made} output channels cannot be divided into {groups} groups", index)
     return made
 
 
@@ -304,6 +290,7 @@ def conv1d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     level=2,
     warns=True,
     face=conv2d_face,
+    gradient=gradients.conv2d,
     example="nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3])",
 )
 def conv2d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:

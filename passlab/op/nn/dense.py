@@ -10,8 +10,9 @@ from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, dtype, integer
+from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import matmul, result_dtype
-from passlab.op.nn.matmul import check_inner
+from passlab.op.nn.matmul import check_inner, check_units
 from passlab.op.relations import tensor
 
 
@@ -22,6 +23,7 @@ def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     if not data.shape:
         raise RelationError(Diagnostic("data must have at least one dimension", found=str(data)), 0)
     units = attrs.units
+    check_units("nn.dense", units)
     if weight is None:
         if units is None:
             return None
@@ -55,6 +57,7 @@ def dense_face(data: Any, weight: Any, units: int | None = None, out_dtype: str 
     level=1,
     warns=True,
     face=dense_face,
+    gradient=gradients.dense,
     example="nn.dense(%x, %w, units=16)",
 )
 def dense(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:

@@ -10,9 +10,10 @@ from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, boolean, dtype, integer
+from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import matmul as multiply
 from passlab.op.nn.arithmetic import result_dtype
-from passlab.op.relations import broadcast_dim, tensor
+from passlab.op.relations import broadcast_dim, refuse, tensor
 
 
 def check_inner(name: str, a: TensorType, b: TensorType, inner: Dim, other: Dim) -> None:
@@ -28,10 +29,17 @@ def check_inner(name: str, a: TensorType, b: TensorType, inner: Dim, other: Dim)
         )
 
 
+def check_units(name: str, units: int | None) -> None:
+    """Raise `RelationError` when the number of columns of a result is negative."""
+    if units is not None and units < 0:
+        refuse(f"{name}: units must not be negative", found=units)
+
+
 def _matmul_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     a, b = tensor(types, 0, "tensor_a"), tensor(types, 1, "tensor_b")
     if a is None:
         return None
+    check_units("nn.matmul", attrs.units)
     if not a.shape or (attrs.transpose_a and len(a.shape) < 2):
         raise RelationError(Diagnostic("nn.matmul: tensor_a has too few dimensions", found=str(a)), 0)
     shape = list(a.shape)
@@ -84,6 +92,7 @@ def _turned(array: Any, turn: bool) -> Any:
     level=1,
     warns=True,
     face=matmul_face,
+    gradient=gradients.matmul,
     example="nn.matmul(%x, %w, units=16)",
 )
 def matmul(attrs: Any, tensor_a: Any, tensor_b: Any, *, out: Any = None) -> Any:
@@ -139,6 +148,7 @@ def batch_matmul_face(
     level=10,
     warns=True,
     face=batch_matmul_face,
+    gradient=gradients.batch_matmul,
     example="nn.batch_matmul(%x, %y, transpose_b=True)",
 )
 def batch_matmul(attrs: Any, tensor_a: Any, tensor_b: Any, *, out: Any = None) -> Any:

@@ -13,10 +13,12 @@ import numpy as np
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TupleType, Type
-from passlab.op.declare import TupleWrapper, make_call, operator
+from passlab.op.declare import TupleWrapper, deliver, make_call, operator
 from passlab.op.fields import attrs, boolean, integer, integers, number
+from passlab.op.nn import gradients
 from passlab.op.nn.activation import along, channel_vector, check_vectors, finish
-from passlab.op.relations import identity, normal_axis, tensor
+from passlab.op.nn.arithmetic import in_float
+from passlab.op.relations import normal_axes, normal_axis, refuse, tensor
 
 
 def _norm_attrs(name: str, axis: int, *, groups: bool = False) -> Any:
@@ -65,8 +67,10 @@ def batch_norm_face(
     warns=True,
     face=batch_norm_face,
     results=3,
+    gradient=gradients.batch_norm,
     example="nn.batch_norm(%x, %gamma, %beta, %mean, %var)",
 )
+@in_float
 def batch_norm(
     attrs: Any, data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, *, out: Any = None
 ) -> Any:
@@ -82,13 +86,13 @@ def batch_norm(
     np.add(made, along(shift, attrs.axis, data.ndim), out=made)
     if out is None:
         return made, moving_mean.copy(), moving_var.copy()
-    np.copyto(out[1], moving_mean)
-    np.copyto(out[2], moving_var)
-    return out
+    return deliver((made, moving_mean, moving_var), out)
 
 
 def _centred(data: Any, axes: tuple[int, ...], epsilon: float) -> Any:
     """Return data less its mean, over its standard deviation, along `axes`."""
+    if not data.size:
+        return data.copy()
     mean = data.mean(axis=axes, keepdims=True, dtype=data.dtype)
     centred = data - mean
     variance = np.square(centred).mean(axis=axes, keepdims=True, dtype=data.dtype)
@@ -112,8 +116,10 @@ def _affine(made: Any, attrs: Any, gamma: Any, beta: Any, out: Any) -> Any:
     precision=Precision.NEVER,
     level=1,
     warns=True,
+    gradient=gradients.layer_norm,
     example="nn.layer_norm(%x, %gamma, %beta)",
 )
+@in_float
 def layer_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
     """Normalise along `axis` with the data's own mean and variance (Ba et al., 2016)."""
     return _affine(_centred(data, (attrs.axis,), attrs.epsilon), attrs, gamma, beta, out)
@@ -135,8 +141,10 @@ def _instance_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -
     relation=_instance_norm_type,
     level=1,
     warns=True,
+    gradient=gradients.instance_norm,
     example="nn.instance_norm(%x, %gamma, %beta)",
 )
+@in_float
 def instance_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
     """Normalise each channel of each sample with its own mean and variance (Ulyanov et al., 2016)."""
     axes = tuple(i for i in range(1, data.ndim) if i != attrs.axis % data.ndim)
@@ -164,6 +172,7 @@ def _group_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     warns=True,
     example="nn.group_norm(%x, %gamma, %beta, num_groups=2)",
 )
+@in_float
 def group_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
     """Normalise each group of channels, and the axes after them, of each sample (Wu and He, 2018)."""
     axis, shape = attrs.axis % data.ndim, data.shape
@@ -175,8 +184,7 @@ def group_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None)
 def _l2_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is not None:
-        for axis in attrs.axis:
-            normal_axis(axis, len(data.shape), "nn.l2_normalize: axis")
+        normal_axes(attrs.axis, len(data.shape), "nn.l2_normalize: axis")
     return data
 
 
@@ -200,10 +208,20 @@ def l2_normalize_face(data: Any, eps: float, axis: Any = None) -> Any:
     face=l2_normalize_face,
     example="nn.l2_normalize(%x, eps=0.001f, axis=[1])",
 )
+@in_float
 def l2_normalize(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """X / sqrt(max(sum(x * x), eps)) along `axis`."""
     total = np.square(data).sum(axis=attrs.axis or None, keepdims=True, dtype=data.dtype)
     return np.divide(data, np.sqrt(np.maximum(total, data.dtype.type(attrs.eps))), out=out)
+
+
+def _lrn_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is not None:
+        normal_axis(attrs.axis, len(data.shape), "nn.lrn: axis")
+        if attrs.size < 1:
+            refuse("nn.lrn: size must be positive", found=attrs.size)
+    return data
 
 
 @operator(
@@ -217,11 +235,12 @@ def l2_normalize(attrs: Any, data: Any, *, out: Any = None) -> Any:
         number("alpha", 0.0001),
         number("beta", 0.75),
     ),
-    relation=identity,
+    relation=_lrn_type,
     level=2,
     warns=True,
     example="nn.lrn(%x, size=5)",
 )
+@in_float
 def lrn(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Local response normalisation: x / (bias + alpha / size * (sum of squares of `size` neighbours)) ** beta.
 

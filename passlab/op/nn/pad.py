@@ -14,7 +14,15 @@ from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, pairs, text
-from passlab.op.relations import tensor
+from passlab.op.nn import gradients
+from passlab.op.relations import refuse, tensor
+
+
+def check_number(types: Sequence[Type], index: int, name: str) -> None:
+    """Raise `RelationError` when an input that is known is not a single number."""
+    ty = tensor(types, index, name)
+    if ty is not None and any(dim not in (1, ANY) for dim in ty.shape):
+        refuse(f"{name} must be a single number", index, found=ty)
 
 
 def _padded(name: str, data: TensorType, widths: Sequence[Sequence[int]], longest: int | None = None) -> Type:
@@ -57,13 +65,17 @@ def _padded(name: str, data: TensorType, widths: Sequence[Sequence[int]], longes
     return TensorType(tuple(shape), data.dtype)
 
 
+def padded_type(name: str, data: TensorType, widths: Sequence[Sequence[int]], mode: str) -> Type:
+    """Return the type of `data` with a border, by `nn.pad`'s modes. Raises `RelationError` for bad widths."""
+    return _padded(name, data, widths, 1 if mode == "reflect" else None)
+
+
 def _pad_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
-    data, value = tensor(types, 0, "data"), tensor(types, 1, "pad_val")
-    if value is not None and math.prod(d if isinstance(d, int) else 1 for d in value.shape) != 1:
-        raise RelationError(Diagnostic("nn.pad: pad_val must be a single number", found=str(value)), 1)
+    data = tensor(types, 0, "data")
+    check_number(types, 1, "nn.pad: pad_val")
     if data is None:
         return None
-    return _padded("nn.pad", data, attrs.pad_width, {"constant": None, "edge": None, "reflect": 1}[attrs.pad_mode])
+    return padded_type("nn.pad", data, attrs.pad_width, attrs.pad_mode)
 
 
 _NARROW = {np.dtype("int64"): np.dtype("int32"), np.dtype("float64"): np.dtype("float32")}
@@ -76,8 +88,10 @@ def number(value: Any) -> Constant:
 
 
 def pad_face(data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constant") -> Any:
-    """Return `data` with a border of `pad_value` (a number or an expression)."""
+    """Return `data` with a border of `pad_value` (a number or an expression); `pad_width` may be an expression."""
     value = pad_value if isinstance(pad_value, Expr) else number(pad_value)
+    if isinstance(pad_width, Expr):
+        return make_call(Op.get("dyn.nn.pad"), (data, pad_width, value), {"pad_width": (), "pad_mode": pad_mode})
     return make_call(Op.get("nn.pad"), (data, value), {"pad_width": pad_width, "pad_mode": pad_mode})
 
 
@@ -92,29 +106,41 @@ def bordered(data: Any, widths: Sequence[Sequence[int]], value: Any, out: Any = 
     return made
 
 
+PadAttrs = attrs(
+    "PadAttrs",
+    pairs("pad_width", doc="for each dimension the width before and after"),
+    text("pad_mode", "constant", "what the border holds", choices=("constant", "edge", "reflect")),
+)
+
+
 @operator(
     "nn.pad",
     ("data", "pad_val"),
-    attrs=attrs(
-        "PadAttrs",
-        pairs("pad_width", doc="for each dimension the width before and after"),
-        text("pad_mode", "constant", "what the border holds", choices=("constant", "edge", "reflect")),
-    ),
+    attrs=PadAttrs,
     relation=_pad_type,
     pattern=OpPattern.INJECTIVE,
     level=2,
+    warns=True,
     face=pad_face,
+    gradient=gradients.pad,
     example="nn.pad(%x, 0f, pad_width=[[0, 0], [1, 1]])",
 )
 def pad(attrs: Any, data: Any, pad_val: Any, *, out: Any = None) -> Any:
     """Put a border around a tensor: a constant, its edge, or its reflection. Negative widths cut off."""
-    if attrs.pad_mode == "constant":
-        return bordered(data, attrs.pad_width, np.asarray(pad_val).reshape(()), out)
-    made = np.pad(data, attrs.pad_width, mode=attrs.pad_mode)
-    return _given(made, out)
+    return with_border(data, attrs.pad_width, pad_val, attrs.pad_mode, out)
 
 
-def _given(made: Any, out: Any) -> Any:
+def with_border(data: Any, widths: Sequence[Sequence[int]], value: Any, mode: str, out: Any) -> Any:
+    """Return `data` with a border made by `nn.pad`'s modes; negative widths cut off."""
+    if mode == "constant":
+        return bordered(data, widths, np.asarray(value).reshape(()), out)
+    cut = data[tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(data.shape, widths, strict=True))]
+    border: Any = [(max(a, 0), max(b, 0)) for a, b in widths]
+    return given(np.pad(cut, border, mode="reflect" if mode == "reflect" else "edge"), out)
+
+
+def given(made: Any, out: Any) -> Any:
+    """Return `made`, in `out` when it is given."""
     if out is None:
         return made
     np.copyto(out, made)
@@ -144,12 +170,13 @@ def mirror_pad_face(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> Any:
     relation=_mirror_type,
     pattern=OpPattern.INJECTIVE,
     level=2,
+    warns=True,
     face=mirror_pad_face,
     example="nn.mirror_pad(%x, pad_width=[[0, 0], [1, 1]])",
 )
 def mirror_pad(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Put the tensor's mirror image around it, with (SYMMETRIC) or without (REFLECT) its edge."""
-    return _given(np.pad(data, attrs.pad_width, mode=attrs.mode.lower()), out)
+    return given(np.pad(data, attrs.pad_width, mode=attrs.mode.lower()), out)
 
 
 def _flatten_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
@@ -170,8 +197,10 @@ def _flatten_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     relation=_flatten_type,
     pattern=OpPattern.INJECTIVE,
     level=2,
+    warns=True,
+    gradient=gradients.batch_flatten,
     example="nn.batch_flatten(%x)",
 )
 def batch_flatten(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Join all dimensions after the first."""
-    return _given(data.reshape(data.shape[0], math.prod(data.shape[1:])), out)
+    return given(data.reshape(data.shape[0], math.prod(data.shape[1:])), out)

@@ -14,7 +14,7 @@ from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, boolean, integers, text
-from passlab.op.nn import pooling
+from passlab.op.nn import gradients, pooling
 from passlab.op.nn.layouts import DATA_LAYOUTS as _LAYOUTS
 from passlab.op.nn.layouts import layout_axes, spatial_axes
 from passlab.op.nn.windows import check_lengths, check_positive, full_padding, per_axis, split_padding, window_size
@@ -186,6 +186,7 @@ def _declare_pool(rank: int, mean: bool) -> Op:
         level=2,
         warns=True,
         face=_pool_face(name, rank, mean),
+        gradient=gradients.pool2d(f"{name}_grad") if rank == 2 else None,
         example=f"{name}(%x, {lists})",
         doc=doc,
     )(kernel)
@@ -224,13 +225,14 @@ _GlobalPool = attrs(
 )
 
 
-def _declare_global(name: str, kernel: Callable[..., Any], precision: Precision) -> Op:
+def _declare_global(name: str, kernel: Callable[..., Any], precision: Precision, gradient: gradients.Gradient) -> Op:
     return operator(
         name,
         ("data",),
         attrs=_GlobalPool,
         relation=partial(_global_type, name),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        gradient=gradient,
         precision=precision,
         level=2,
         warns=True,
@@ -238,8 +240,8 @@ def _declare_global(name: str, kernel: Callable[..., Any], precision: Precision)
     )(kernel)
 
 
-global_avg_pool2d = _declare_global("nn.global_avg_pool2d", global_avg, Precision.NEVER)
-global_max_pool2d = _declare_global("nn.global_max_pool2d", global_max, Precision.FOLLOW)
+global_avg_pool2d = _declare_global("nn.global_avg_pool2d", global_avg, Precision.NEVER, gradients.global_avg_pool2d)
+global_max_pool2d = _declare_global("nn.global_max_pool2d", global_max, Precision.FOLLOW, gradients.global_max_pool2d)
 
 
 # ---------------------------------------------------------------- a given number of windows
@@ -301,7 +303,7 @@ def _declare_adaptive(rank: int, mean: bool) -> Op:
     face.__doc__ = doc
     record = attrs(
         f"AdaptivePool{rank}DAttrs",
-        integers("output_size", (), "windows along each axis, none to keep the size"),
+        integers("output_size", (), "windows along each axis, none to keep the size", optional=True),
         text("layout", _LAYOUTS[rank], "layout of data and result"),
         text("out_layout", "", "layout of the result, as `layout`"),
     )

@@ -15,9 +15,13 @@ from passlab.op.dtypes import is_float
 
 
 def lowest(dtype: Any) -> Any:
-    """The value that never wins a maximum."""
+    """The least finite value, which Relay pads with before it takes a maximum."""
+    if dtype.kind == "V":
+        import ml_dtypes  # only programs in these formats pay for it
+
+        return ml_dtypes.finfo(dtype).min  # type: ignore[no-untyped-call]
     if is_float(dtype):
-        return dtype.type(-np.inf)
+        return np.finfo(dtype).min
     return False if dtype.kind == "b" else np.iinfo(dtype).min
 
 

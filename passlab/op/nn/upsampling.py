@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from passlab.errors import Diagnostic, RelationError
+from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import Shape, TensorType, Type
 from passlab.op.declare import make_call, operator
@@ -67,44 +70,40 @@ def upsample(attrs: Any, data: Any, scales: Sequence[float], name: str, out: Any
     return finish(resample(data, axes, sizes, upsampling_scheme(attrs), None, data.dtype), data.dtype, out)
 
 
+def _enlarge(name: str, data: Any, scales: dict[str, Any], rest: dict[str, Any]) -> Any:
+    """Call an upsampling operator, in its dynamic form when a scale is an expression."""
+    if not any(isinstance(scale, Expr) for scale in scales.values()):
+        return make_call(Op.get(name), (data,), {**scales, **rest})
+    inputs = [s if isinstance(s, Expr) else Constant(np.asarray(s, np.float64)) for s in scales.values()]
+    return make_call(Op.get(f"dyn.{name}"), (data, *inputs), {**dict.fromkeys(scales, 0.0), **rest})
+
+
 def upsampling_face(
     data: Any,
-    scale_h: float = 1,
-    scale_w: float = 1,
+    scale_h: Any = 1,
+    scale_w: Any = 1,
     layout: str = "NCHW",
     method: str = "nearest_neighbor",
     align_corners: bool = False,
 ) -> Any:
-    """Return `data` enlarged by `scale_h` and `scale_w`."""
-    values = {
-        "scale_h": scale_h,
-        "scale_w": scale_w,
-        "layout": layout,
-        "method": method,
-        "align_corners": align_corners,
-    }
-    return make_call(Op.get("nn.upsampling"), (data,), values)
+    """Return `data` enlarged by `scale_h` and `scale_w` (numbers or expressions)."""
+    rest = {"layout": layout, "method": method, "align_corners": align_corners}
+    return _enlarge("nn.upsampling", data, {"scale_h": scale_h, "scale_w": scale_w}, rest)
 
 
 def upsampling3d_face(
     data: Any,
-    scale_d: float = 1,
-    scale_h: float = 1,
-    scale_w: float = 1,
+    scale_d: Any = 1,
+    scale_h: Any = 1,
+    scale_w: Any = 1,
     layout: str = "NCDHW",
     method: str = "nearest_neighbor",
     coordinate_transformation_mode: str = "half_pixel",
 ) -> Any:
-    """Return `data` enlarged by `scale_d`, `scale_h` and `scale_w`."""
-    values = {
-        "scale_d": scale_d,
-        "scale_h": scale_h,
-        "scale_w": scale_w,
-        "layout": layout,
-        "method": method,
-        "coordinate_transformation_mode": coordinate_transformation_mode,
-    }
-    return make_call(Op.get("nn.upsampling3d"), (data,), values)
+    """Return `data` enlarged by `scale_d`, `scale_h` and `scale_w` (numbers or expressions)."""
+    rest = {"layout": layout, "method": method, "coordinate_transformation_mode": coordinate_transformation_mode}
+    scales = {"scale_d": scale_d, "scale_h": scale_h, "scale_w": scale_w}
+    return _enlarge("nn.upsampling3d", data, scales, rest)
 
 
 UpSamplingAttrs = attrs(

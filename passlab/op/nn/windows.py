@@ -57,6 +57,10 @@ def split_padding(padding: Sequence[int], rank: int) -> tuple[tuple[int, ...], t
         full = full_padding(padding, rank)
     except AttrsError as error:
         raise RelationError(error.diagnostics[0]) from None
+    if min(full) < 0:
+        raise RelationError(
+            Diagnostic("padding must not be negative", found=str(list(padding)), hint="cut with nn.pad")
+        )
     return full[:rank], full[rank:]
 
 

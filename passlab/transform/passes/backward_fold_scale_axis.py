@@ -80,7 +80,7 @@ def _offer(call: Call, name: str, offers: dict[Expr, Message]) -> Message | None
             return Message((len(result.shape) - 1,))
         axes = conv_axes(call)
         return None if axes is None or (len(axes.result) == 2 and result.dynamic) else Message(axes.result)
-    first = offers.get(call.args[0])
+    first = offers.get(call.args[0]) if call.args else None  # `zeros` and its like have none
     if name in ACTIVATIONS:
         return first and first._replace(positive=True)
     if name == "nn.bias_add":

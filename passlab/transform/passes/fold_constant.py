@@ -11,9 +11,9 @@ after:
     def @main() { 6 }
 
 before:
-    def @main(%x: Tensor[(2, 3), float32]) { reshape(%x, newshape=[6]); shape_of(%x, dtype="int32") }
+    def @main(%x: Tensor[(2, 3), float32]) { add(ndarray_size(%x, dtype="int32"), 1) }
 after:
-    def @main(%x: Tensor[(2, 3), float32]) { meta[relay.Constant][0] }
+    def @main(%x: Tensor[(2, 3), float32]) { 7 }
 
 keep:
     def @main() { zeros(shape=[2], dtype="float32") }
@@ -21,19 +21,12 @@ keep:
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem
+from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
-from passlab.ir.types import TensorType
 from passlab.transform.base import FunctionPass
-from passlab.transform.constant_values import folded_call
+from passlab.transform.constant_folding import folded
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
-from passlab.transform.let_removal import Fate, remove_lets
 
 
 @standard_pass(opt_level=2, promise=EXACT)
@@ -49,38 +42,4 @@ class FoldConstant(FunctionPass):
     fold_qnn: bool = False
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        def enter(node: Expr) -> bool:
-            return type(node) is not Function or not node.is_primitive
-
-        def fate(let: Let, value: Expr) -> Fate:
-            return Fate.INLINE if type(value) is Constant else Fate.KEEP
-
-        return remove_lets(func, fate, self._folded, enter)  # type: ignore[return-value]
-
-    def _folded(self, pre: Expr, post: Expr) -> Expr:
-        kind = type(post)
-        if kind is Call:
-            return _from_type(pre, post) or folded_call(post, self.fold_qnn) or post  # type: ignore[arg-type]
-        if kind is TupleGetItem and type(post.tuple_value) is Tuple:  # type: ignore[attr-defined]
-            return post.tuple_value.fields[post.index]  # type: ignore[attr-defined]
-        if kind is If and type(post.cond) is Constant:  # type: ignore[attr-defined]
-            return post.true_branch if post.cond.data else post.false_branch  # type: ignore[attr-defined, no-any-return]
-        return post
-
-
-_SHAPES = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
-
-
-def _from_type(pre: Expr, post: Expr) -> Expr | None:
-    """Return the shape or size that a static input type tells, in the dtype that the operator was asked for."""
-    if type(post) is not Call or type(post.op) is not Op or post.op.name not in _SHAPES:
-        return None
-    arg = pre.args[0]  # type: ignore[attr-defined]
-    ty = arg.checked_type_
-    if type(ty) is not TensorType or ty.dynamic:
-        return None
-    attrs: Any = post.attrs
-    dtype = attrs.dtype or "int32"
-    if post.op.name == "ndarray_size":
-        return Constant(np.asarray(int(np.prod(ty.concrete_shape, dtype=object)) if ty.shape else 1, dtype=dtype))
-    return Constant(np.asarray(ty.concrete_shape, dtype=dtype))
+        return folded(func, self.fold_qnn)  # type: ignore[return-value]

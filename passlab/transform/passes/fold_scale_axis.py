@@ -1,8 +1,12 @@
 """Fold channel-wise scales into weights, in both directions, and compute what became constant.
 
 before:
-    def @main(%x: Tensor[(1, 3), float32]) {
-      multiply(nn.dense(%x, meta[relay.Constant][0], units=2), meta[relay.Constant][1])
+    def @main(%x: Tensor[(3, 4), float32], %w: Tensor[(2, 4), float32], %s: Tensor[(2), float32]) {
+      multiply(nn.dense(%x, %w, units=2), %s)
+    }
+after:
+    def @main(%x: Tensor[(3, 4), float32], %w: Tensor[(2, 4), float32], %s: Tensor[(2), float32]) {
+      nn.dense(%x, multiply(%w, expand_dims(%s, axis=1)), units=2)
     }
 """
 

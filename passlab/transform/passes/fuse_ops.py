@@ -63,6 +63,11 @@ class FuseOps(FunctionPass):
         return _Fuser(graph, FusionGroups(graph, depth, fuse=level > 0), link).fused(func)
 
 
+def _is_fused(node: Expr) -> bool:
+    """Whether a node is a function that fusion made: a kernel (Primitive=1), or one without calls (Primitive=0)."""
+    return type(node) is Function and "Primitive" in node.attrs
+
+
 class _Kernel:
     """A group under construction: its parameters and the arguments they stand for."""
 
@@ -93,8 +98,8 @@ class _Fuser:
 
     def fused(self, func: Function) -> Function:
         """Return the function with its groups as primitive functions."""
-        for node in post_order(func, enter=lambda n: type(n) is not Function or not n.is_primitive):
-            if not CHILDREN[type(node)](node) or (type(node) is Function and node.is_primitive):
+        for node in post_order(func, enter=lambda n: not _is_fused(n)):
+            if not CHILDREN[type(node)](node) or _is_fused(node):
                 continue
             made = self._node(node)
             if made is not node:

@@ -7,6 +7,7 @@ keep:
 from __future__ import annotations
 
 import logging
+import sys
 
 from passlab.ir.module import IRModule
 from passlab.transform.base import ModulePass
@@ -31,10 +32,17 @@ class PrintIR(ModulePass):
         return mod
 
 
+class _StandardError(logging.Handler):
+    """Writes to whatever standard error is at the time: a notebook replaces it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        sys.stderr.write(f"{record.getMessage()}\n")
+
+
 def _show(text: str) -> None:
     """Log at INFO; without any logging set up the text goes to standard error, since printing is what was asked for."""
     if not _log.handlers and not logging.getLogger().handlers:
-        _log.addHandler(logging.StreamHandler())
+        _log.addHandler(_StandardError())
     if not _log.isEnabledFor(logging.INFO):
         _log.setLevel(logging.INFO)
     _log.info("%s", text)

@@ -1,0 +1,123 @@
+"""What the manual makes of passlab itself: the pages of operators and passes, and the colours of Relay programs.
+
+A page named in `PAGES` ends in a part that is written while the manual builds, from the declarations alone.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pygments.lexer import RegexLexer
+from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
+
+from passlab import transform
+from passlab.ir.attrs import REQUIRED
+from passlab.ir.op import Op, OpSpec
+from passlab.op import load
+from passlab.transform import find_factory
+
+
+class RelayLexer(RegexLexer):
+    """Relay programs, for ```` ```relay ```` blocks."""
+
+    name = "Relay"
+    aliases = ("relay",)
+    tokens = {
+        "root": [
+            (r"\s+", Whitespace),
+            (r"/\*", Comment.Multiline, "comment"),
+            (r"//[^\n]*|#\[[^\]]*\]", Comment.Single),
+            (r'"(?:[^"\\\n]|\\.)*"', String),
+            (r"\b(?:def|else|extern|fn|free_var|if|let|match|ref|ref_read|ref_write|type)\b", Keyword),
+            (r"\b(?:Tensor|bool|u?int\d+|b?float\d+)\b", Keyword.Type),
+            (r"%[\w/]+", Name.Variable),
+            (r"@[\w/]+", Name.Function),
+            (r"-?\d[\w.]*", Number),
+            (r"[A-Za-z_][\w.]*(?=\()", Name.Builtin),
+            (r"[A-Za-z_][\w.]*", Name),
+            (r"=>|->|[-+*/<>=!?]", Operator),
+            (r"[][(){},;:.]", Punctuation),
+            (r".", Text),
+        ],
+        "comment": [
+            (r"/\*", Comment.Multiline, "#push"),
+            (r"\*/", Comment.Multiline, "#pop"),
+            (r"[^*/]+|[*/]", Comment.Multiline),
+        ],
+    }
+
+
+def operators() -> Iterator[str]:
+    """The operators, one paragraph each, in groups by the room their name begins with."""
+    load()
+    room = None
+    for name in sorted(Op.list_op_names(), key=lambda name: (name.rpartition(".")[0], name)):
+        spec = Op.get(name).spec
+        if name.rpartition(".")[0] != room:
+            room = name.rpartition(".")[0]
+            yield f"\n## {f'`{room}`' if room else 'Without a prefix'}\n"
+        yield from _operator(spec)
+
+
+def _operator(spec: OpSpec) -> Iterator[str]:
+    yield f"\n### `{spec.name}`\n"
+    yield f"{_prose(spec.doc)}\n"
+    fields = spec.attrs.schema if spec.attrs is not None else ()
+    yield f"`{spec.name}({', '.join([*(f'%{i}' for i in spec.inputs), *(f'{f.name}' for f in fields)])})`\n"
+    for field in fields:
+        default = "" if field.default is REQUIRED else f", default `{field.default!r}`"
+        yield f"- `{field.name}`: {_prose(field.doc or '')} ({_prose(field.kind)}{default})"
+    if spec.example:
+        yield f"\n```relay\n{spec.example}\n```\n"
+
+
+def passes() -> Iterator[str]:
+    """The passes, one paragraph each."""
+    for row in transform.list_passes():
+        yield f"\n## `{row['pass']}`\n"
+        yield f"{_prose(row['what it does'])}\n"
+        also = f"Relay's name: `{row['other name']}`. " if row["other name"] else ""
+        needs = f" Requires `{row['required']}`." if row["required"] else ""
+        promise = f" Promise: `{row['promise']}`." if row["promise"] else ""
+        yield f"{also}A {row['kind']} pass of level {row['opt_level']}.{needs}{promise}\n"
+        if row["options"]:
+            yield f"Options: `{row['options']}`\n"
+        yield from _examples(sys.modules[find_factory(row["pass"]).__module__].__doc__ or "")
+
+
+_TITLES = {"before": "Before:", "after": "After:", "keep": "Left as it is:"}
+
+
+def _examples(doc: str) -> Iterator[str]:
+    """The programs of a pass's docstring, which are its tests."""
+    for title, program in re.findall(r"^(before|after|keep)\b.*:\n((?:(?:[ ]{4}.*)?\n)+)", f"{doc}\n", re.MULTILINE):
+        yield f"{_TITLES[title]}\n\n```relay\n{textwrap.dedent(program).strip()}\n```\n"
+
+
+_MARKUP = str.maketrans({"*": r"\*", "_": r"\_", "<": "&lt;", "[": r"\[", "$": r"\$"})
+
+
+def _prose(text: str) -> str:
+    """Documentation as Markdown: code in backticks is code, everything else is shown as it is."""
+    parts = " ".join(text.split()).split("`")
+    return "`".join(part if number % 2 else part.translate(_MARKUP) for number, part in enumerate(parts))
+
+
+PAGES: dict[str, Callable[[], Iterator[str]]] = {"operators": operators, "passes": passes}
+
+
+def add_generated_part(app: Any, name: str, source: list[str]) -> None:
+    """Append the generated part to a page as it is read."""
+    if name in PAGES:
+        source[0] += "\n".join(PAGES[name]())
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Join the build."""
+    app.add_lexer("relay", RelayLexer)
+    app.connect("source-read", add_generated_part)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,29 @@
+"""Basic blocks: whether each computation stands in the one block that uses it.
+
+A block is the body of a function, a branch of an `if` or an arm of a `match`; a chain of lets is part of one block.
+"""
+
+from __future__ import annotations
+
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import Expr, GlobalVar, Let, Var
+from passlab.ir.op import Op
+from passlab.ir.walk import Scope, post_order, scoped_children
+
+_ATOMS = (Var, GlobalVar, Op, Constructor)
+
+
+def check_basic_block_normal_form(root: Expr) -> bool:
+    """Tell whether no expression, other than a name, is used in two blocks without a `let` before them."""
+    block: dict[Expr, Scope] = {root: Scope(None, None)}
+    for node in reversed(post_order(root)):
+        scope = block[node]
+
+        def open_block(owner: Expr, part: int, outer: Scope = scope) -> Scope:
+            return outer if isinstance(owner, Let) else Scope(owner, outer)
+
+        for child, where in scoped_children(node, scope, open_block):
+            known = block.setdefault(child, where)
+            if known is not where and not isinstance(child, _ATOMS):
+                return False
+    return True

@@ -1,0 +1,88 @@
+"""Which global function refers to which, and how often."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from passlab.infer.order import groups
+from passlab.ir.expr import GlobalVar
+from passlab.ir.module import IRModule
+from passlab.ir.walk import CHILDREN, post_order
+
+
+class CallGraph:
+    """The references between the global functions of a module.
+
+    A function may be given by name or as a global variable. Every mention counts as a reference, called or not.
+    `names[f]` lists the functions of the module that f refers to, in order of first use; `order` lists all functions,
+    each after those it refers to but for cycles; `recursive` holds those that can come back to themselves.
+    """
+
+    def __init__(self, module: IRModule) -> None:
+        self.module = module
+        self._references: dict[str, Counter[str]] = {}
+        for name, function in module.items():
+            order = post_order(function)
+            mentions = (child for node in order for child in CHILDREN[type(node)](node))
+            found = Counter(child.name_hint for child in mentions if isinstance(child, GlobalVar))
+            self._references[name] = found
+        self.names: dict[str, list[str]] = {
+            name: [callee for callee in found if callee in module] for name, found in self._references.items()
+        }
+        components = groups(self.names)
+        self.order: list[str] = [name for names in components for name in names]
+        self.recursive: set[str] = {
+            name for names in components for name in names if len(names) > 1 or name in self.names[name]
+        }
+
+    def _known(self, function: str | GlobalVar) -> str:
+        name = function.name_hint if isinstance(function, GlobalVar) else function
+        self.module.get_global_var(name)  # explains a name that is not there
+        return name
+
+    def callees(self, function: str | GlobalVar) -> dict[str, int]:
+        """The functions that a function refers to, with how often."""
+        return dict(self._references[self._known(function)])
+
+    def callers(self, function: str | GlobalVar) -> dict[str, int]:
+        """The functions that refer to a function, with how often."""
+        name = self._known(function)
+        return {caller: found[name] for caller, found in self._references.items() if found[name]}
+
+    def global_call_count(self, function: str | GlobalVar) -> int:
+        """How many references to global functions a function holds."""
+        return sum(self.callees(function).values())
+
+    def ref_count(self, function: str | GlobalVar) -> int:
+        """How many references to a function there are."""
+        return sum(self.callers(function).values())
+
+    def is_recursive(self, function: str | GlobalVar) -> bool:
+        """Whether a function can come back to itself, directly or through others."""
+        return self._known(function) in self.recursive
+
+    def topological_order(self) -> list[str]:
+        """All functions, each after those it refers to; mutually recursive ones stand together."""
+        return list(self.order)
+
+    def reachable(self, *entries: str | GlobalVar) -> set[str]:
+        """The functions that `entries` refer to directly or through others, themselves included."""
+        stack = [self._known(entry) for entry in entries]
+        found = set(stack)
+        while stack:
+            for callee in self.names[stack.pop()]:
+                if callee not in found:
+                    found.add(callee)
+                    stack.append(callee)
+        return found
+
+    def print_var(self, function: str | GlobalVar) -> str:
+        """Return the references of one function as text."""
+        name = self._known(function)
+        inner = [f"  @{callee} x {count}" for callee, count in sorted(self._references[name].items())]
+        return "\n".join([f"@{name} (referred to {self.ref_count(name)} times)", *inner])
+
+    def __str__(self) -> str:
+        return "\n".join(self.print_var(name) for name in self.topological_order())
+
+    __repr__ = __str__

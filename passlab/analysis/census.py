@@ -1,0 +1,109 @@
+"""Counts of operators: in a module, in its quantized regions, along its longest path, and by who compiles them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import CHILDREN, post_order
+
+
+def _functions(program: IRModule | Expr) -> list[Expr]:
+    return [f for _, f in program.items()] if isinstance(program, IRModule) else [program]
+
+
+def operator_calls(*roots: Expr) -> list[Call]:
+    """Return all calls of operators under `roots`, each once, in evaluation order."""
+    return _operator_calls(post_order(*roots))
+
+
+def _operator_calls(nodes: list[Expr]) -> list[Call]:
+    return [node for node in nodes if isinstance(node, Call) and type(node.op) is Op]
+
+
+def list_op_freqs(mod: IRModule | Expr) -> dict[str, int]:
+    """Return how often each operator is called, most often first, then by name."""
+    counts = Counter(str(call.op) for call in operator_calls(*_functions(mod)))
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def list_fake_quantized_op_freqs(mod: IRModule | Expr) -> dict[str, int]:
+    """Return how often each operator is called inside fake-quantized regions.
+
+    Such a region is what lies between a `qnn.quantize` and the `qnn.dequantize`s it depends on, with constants but no
+    variables and no control flow in it. A call in two regions counts once.
+    """
+    inside: dict[Expr, None] = {}
+    order = post_order(*_functions(mod))
+    reaches = _closed(order)
+    for node in order:
+        if _calls(node, "qnn.quantize") and reaches.get(node.args[0]):  # type: ignore[attr-defined]
+            _spread(node.args[0], inside)  # type: ignore[attr-defined]
+    counts = Counter(str(node.op) for node in inside if isinstance(node, Call) and not _calls(node, "qnn.dequantize"))
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _calls(node: Expr, name: str) -> bool:
+    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name == name
+
+
+def _closed(order: list[Expr]) -> dict[Expr, bool]:
+    """Tell of each node whether all it depends on, back to dequantizations, is operators on constants."""
+    closed: dict[Expr, bool] = {}
+    for node in order:
+        if isinstance(node, Constant) or _calls(node, "qnn.dequantize"):
+            closed[node] = True
+        elif (isinstance(node, Call) and type(node.op) is Op) or isinstance(node, (Tuple, TupleGetItem)):
+            closed[node] = all(closed.get(child, type(child) is Op) for child in CHILDREN[type(node)](node))
+        else:
+            closed[node] = type(node) is Op
+    return closed
+
+
+def _spread(root: Expr, inside: dict[Expr, None]) -> None:
+    """Add what `root` depends on, up to dequantizations and other quantizations, to `inside`."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node not in inside:
+            inside[node] = None
+            if not _calls(node, "qnn.dequantize"):
+                stack.extend(CHILDREN[type(node)](node))
+
+
+def count_layers(expr: IRModule | Expr, valid_ops: Iterable[str | Op]) -> int:
+    """Return the largest number of calls of `valid_ops` on any path through a function (of a module: its `main`)."""
+    wanted = {op.name if isinstance(op, Op) else Op.get(op).name for op in valid_ops}
+    root = expr["main"] if isinstance(expr, IRModule) else expr
+    depth: dict[Expr, int] = {}
+    for node in post_order(root):
+        below = max((depth[child] for child in CHILDREN[type(node)](node)), default=0)
+        counts = isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in wanted
+        depth[node] = below + counts
+    return depth[root]
+
+
+def analyze_operations_distribution(mod: IRModule) -> dict[str, tuple[str, str, int]]:
+    """Return for each operator call who compiles it: place -> (compiler, operator, number of the function).
+
+    The compiler is the function's `Compiler` attribute, "generic" without one; the place is where the call came
+    from, or its running number.
+    """
+    found: dict[str, tuple[str, str, int]] = {}
+    for number, (_, function) in enumerate(mod.items()):
+        seen: set[Expr] = set()
+        for root, compiler in _regions(function):
+            for call in _operator_calls(post_order(root, seen=seen)):
+                key = str(call.span) if call.span is not None else f"{call.op}:{len(found)}"
+                found.setdefault(key, (compiler, str(call.op), number))
+    return found
+
+
+def _regions(function: Function) -> list[tuple[Expr, str]]:
+    """Return the functions inside, innermost first, that name a compiler of their own, and the whole."""
+    inner = [node for node in post_order(function) if isinstance(node, Function)]
+    named = [(node, str(node.attrs["Compiler"])) for node in inner if "Compiler" in node.attrs]
+    return [*named, (function, "generic")]

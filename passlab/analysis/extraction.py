@@ -1,0 +1,57 @@
+"""Parts of programs: the fused kernels of a module, the program that ends at one of its values, constant weights."""
+
+from __future__ import annotations
+
+from passlab.errors import Diagnostic, DiagnosticError
+from passlab.infer import infer_module
+from passlab.ir.equal import structural_hash
+from passlab.ir.expr import Call, Expr, Function, Var
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import post_order
+from passlab.text.printer import render
+
+
+def extract_fused_functions(mod: IRModule) -> dict[int, Function]:
+    """Return the primitive functions of a fused module by structural hash, each kernel once, in evaluation order."""
+    kernels = (n for _, f in mod.items() for n in post_order(f) if isinstance(n, Function) and n.is_primitive)
+    found: dict[int, Function] = {}
+    for kernel in kernels:
+        found.setdefault(structural_hash(kernel), kernel)
+    return found
+
+
+def extract_intermediate_expr(mod: IRModule, expr_id: int) -> IRModule:
+    """Return the module that computes value number `expr_id` of `main`: what is printed as `%expr_id = ...`.
+
+    Raises `DiagnosticError` when no value has that number.
+    """
+    printed = render(mod["main"])
+    wanted = f"%{expr_id}"
+    values = {printed.text[m.start : m.end]: m.node for m in printed.marks if m.kind == "temporary"}
+    if wanted not in values:
+        last = max((int(name[1:]) for name in values if name[1:].isdecimal()), default=None)
+        hint = "main has no numbered values" if last is None else f"numbers go from 0 to {last}"
+        raise DiagnosticError(Diagnostic(f"there is no value {wanted} in @main", hint=hint))
+    made = IRModule.from_expr(values[wanted], {n: f for n, f in mod.items() if n != "main"}, mod.type_definitions)
+    return infer_module(made)
+
+
+extract_intermdeiate_expr = extract_intermediate_expr  # the name Relay published
+
+
+def search_fc_transpose(expr: Expr) -> list[str]:
+    """Return the names of variables used as `nn.dense(x, transpose(w, axes=[1, 0]))`, in evaluation order."""
+    found: dict[str, None] = {}
+    for node in post_order(expr):
+        if isinstance(node, Call) and node.op is _find("nn.dense"):
+            weight = node.args[1]
+            if isinstance(weight, Call) and weight.op is _find("transpose") and isinstance(weight.args[0], Var):
+                axes = weight.attrs.get("axes") if weight.attrs is not None else None
+                if axes in (None, (1, 0)):
+                    found[weight.args[0].name_hint] = None
+    return list(found)
+
+
+def _find(name: str) -> Op:
+    return Op.get(name)

@@ -1,0 +1,89 @@
+"""Which constructs of the language a program uses: what `detect_feature` answers, numbered as Relay numbers them."""
+
+# ruff: noqa: N815 - the names are Relay's
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import CHILDREN, post_order
+
+
+class Feature(IntEnum):
+    """A construct of the language. `fGraph` is a node, not a leaf, that is used twice; `fLetRec` local recursion."""
+
+    fVar = 0
+    fGlobalVar = 1
+    fConstant = 2
+    fTuple = 3
+    fTupleGetItem = 4
+    fFunction = 5
+    fOp = 6
+    fCall = 7
+    fLet = 8
+    fIf = 9
+    fRefCreate = 10
+    fRefRead = 11
+    fRefWrite = 12
+    fConstructor = 13
+    fMatch = 14
+    fGraph = 15
+    fLetRec = 16
+
+
+_FEATURES = {
+    Var: Feature.fVar, GlobalVar: Feature.fGlobalVar, Constant: Feature.fConstant, Tuple: Feature.fTuple,
+    TupleGetItem: Feature.fTupleGetItem, Function: Feature.fFunction, Op: Feature.fOp, Call: Feature.fCall,
+    Let: Feature.fLet, If: Feature.fIf, RefCreate: Feature.fRefCreate, RefRead: Feature.fRefRead,
+    RefWrite: Feature.fRefWrite, Constructor: Feature.fConstructor, Match: Feature.fMatch,
+}  # fmt: skip
+_ATOMS = (Var, GlobalVar, Constant, Op, Constructor)
+
+
+def detect_feature(a: Any, b: Any = None) -> set[Feature]:
+    """Return the features of an expression, of a module, or of both (in either order).
+
+    The bodies of primitive functions (fused kernels) are not looked into.
+    """
+    roots: list[Expr] = []
+    for part in (a, b):
+        roots += [f for _, f in part.items()] if isinstance(part, IRModule) else [part] if part is not None else []
+    return set().union(*map(_features, roots))
+
+
+def _features(root: Expr) -> set[Feature]:
+    order = post_order(root, enter=lambda node: type(node) is not Function or not node.is_primitive)
+    place = {node: i for i, node in enumerate(order)}
+    found = {_FEATURES[type(node)] for node in order}
+    used: set[Expr] = set()
+    values = {node.var: node.value for node in order if isinstance(node, Let)}
+    for i, node in enumerate(order):
+        if isinstance(node, Function) and node.is_primitive:
+            continue
+        for child in CHILDREN[type(node)](node)[isinstance(node, Let) :]:
+            if isinstance(child, _ATOMS):
+                if child in values and i <= place[values[child]]:
+                    found.add(Feature.fLetRec)  # read before the value is complete
+            elif child in used:
+                found.add(Feature.fGraph)
+            used.add(child)
+    return found

@@ -1,0 +1,131 @@
+"""Which type variables a program or type binds, which it leaves free, and which dtypes it uses.
+
+As with variables the question is one of sets: a type variable is free when nothing inside binds it. Function types and
+generic functions bind their parameters, definitions of data types theirs; constructors bind those of their definition,
+which is found in the module.
+"""
+
+from __future__ import annotations
+
+from passlab.ir.adt import Constructor, PatternConstructor, TypeData, pattern_nodes
+from passlab.ir.expr import Call, Constant, Expr, Function, Match, Var
+from passlab.ir.functor import type_parts
+from passlab.ir.module import IRModule
+from passlab.ir.types import FuncType, GlobalTypeVar, TensorType, Type, TypeVar
+from passlab.ir.walk import CHILDREN
+
+
+class _Collected:
+    """The type variables met, and those bound, each in order of first encounter from the root down."""
+
+    def __init__(self, root: Expr | Type, mod: IRModule | None) -> None:
+        self.met: dict[TypeVar, None] = {}
+        self.bound: dict[TypeVar, None] = {}
+        self.mod = mod
+        self._seen: set[Expr | Type] = set()
+        if isinstance(root, Type):
+            self._type(root)
+        else:
+            self._expr(root)
+
+    def _expr(self, root: Expr) -> None:
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            if node in self._seen:
+                continue
+            self._seen.add(node)
+            if isinstance(node, Var):
+                self._type(node.type_annotation)
+            elif isinstance(node, Function):
+                self._bind(node.type_params)
+                self._type(node.ret_type)
+            elif isinstance(node, Call):
+                for ty in node.type_args:
+                    self._type(ty)
+            elif isinstance(node, Constructor):
+                self._constructor(node)
+            elif isinstance(node, Match):
+                for clause in node.clauses:
+                    for pattern in pattern_nodes(clause.lhs):
+                        if isinstance(pattern, PatternConstructor):
+                            self._constructor(pattern.constructor)
+            stack.extend(CHILDREN[type(node)](node)[::-1])
+
+    def _bind(self, variables: tuple[TypeVar, ...]) -> None:
+        self.met.update(dict.fromkeys(variables))
+        self.bound.update(dict.fromkeys(variables))
+
+    def _constructor(self, constructor: Constructor) -> None:
+        data = self.mod.find_type(constructor.belong_to.name_hint) if self.mod is not None else None
+        if data is not None:
+            self._bind(data.type_vars)
+        for ty in constructor.inputs:
+            self._type(ty)
+
+    def _type(self, root: Type | None) -> None:
+        stack = [] if root is None else [root]
+        while stack:
+            ty = stack.pop()
+            if ty in self._seen:
+                continue
+            self._seen.add(ty)
+            if isinstance(ty, TypeVar):
+                self.met[ty] = None
+            elif isinstance(ty, FuncType):
+                self._bind(ty.type_params)
+            elif isinstance(ty, TypeData):
+                self._bind(ty.type_vars)
+            elif isinstance(ty, GlobalTypeVar):
+                continue
+            stack.extend(reversed(type_parts(ty)))
+
+
+def free_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVar]:
+    """Return the type variables used and not bound, in order of first encounter."""
+    found = _Collected(expr, mod)
+    return [v for v in found.met if v not in found.bound]
+
+
+def bound_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVar]:
+    """Return the type variables that are bound inside, in binding order."""
+    return list(_Collected(expr, mod).bound)
+
+
+def all_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVar]:
+    """Return every type variable, bound or free, in order of first encounter."""
+    return list(_Collected(expr, mod).met)
+
+
+def all_dtypes(expr: Expr) -> set[str]:
+    """Return the dtypes in the types of all nodes; constants and annotations count before inference too."""
+    types: set[Type] = set()
+    stack, seen = [expr], {expr}
+    while stack:
+        node = stack.pop()
+        if node.checked_type_ is not None:
+            types.add(node.checked_type_)
+        if isinstance(node, Constant):
+            types.add(node.tensor_type)
+        elif isinstance(node, Var) and node.type_annotation is not None:
+            types.add(node.type_annotation)
+        for child in CHILDREN[type(node)](node):
+            if child not in seen:
+                seen.add(child)
+                stack.append(child)
+    return _dtypes(types)
+
+
+def _dtypes(types: set[Type]) -> set[str]:
+    dtypes: set[str] = set()
+    stack = list(types)
+    seen = set(stack)
+    while stack:
+        ty = stack.pop()
+        if isinstance(ty, TensorType):
+            dtypes.add(ty.dtype)
+        for part in type_parts(ty):
+            if part not in seen:
+                seen.add(part)
+                stack.append(part)
+    return dtypes

@@ -1,0 +1,308 @@
+"""Operators whose shape is an input instead of an attribute. The size of the result is known when they run.
+
+Each shares its record of attributes, and its kernel's work, with the operator of the same name without `dyn`; those
+attributes that became inputs are left empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RunError
+from passlab.ir.expr import Call, Expr
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import ANY, Shape, TensorType, Type
+from passlab.op.create import INIT, scalar
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array, array_dtype, filled_array, guard_size
+from passlab.op.fields import attrs, integer
+from passlab.op.gather import ONE_HOT, index_tensor, one_hot_array, one_hot_shape
+from passlab.op.relations import concrete, refuse, tensor
+from passlab.op.reshape import RESHAPE, SQUEEZE, infer_newshape, reshape_back, squeezed
+from passlab.op.scatter import dense_of
+from passlab.op.slice import SLICE, sliced_dim, slices_of
+from passlab.op.sort import TOPK, topk_arrays, topk_type
+from passlab.op.spread import TILE, check_broadcast, sum_back, tiled
+
+
+def shape_length(types: Sequence[Type], index: int, name: str) -> int | None:
+    """Return how many entries input `index` has, None while unknown. Raises `RelationError` when it is no vector."""
+    ty = index_tensor(types, index, name)
+    if ty is None:
+        return None
+    if len(ty.shape) > 1:
+        refuse(f"{name} must be a vector of integers", index, found=ty)
+    if not ty.shape:
+        return 1
+    length = ty.shape[0]
+    if type(length) is not int:
+        refuse(f"the length of {name} must be known, as it is the rank of the result", index, found=ty)
+    return length
+
+
+def _sizes(vector: Array) -> tuple[int, ...]:
+    """The entries of a shape that was computed. Raises `RunError` for negative ones."""
+    found = tuple(vector.reshape(-1).tolist())
+    if any(size < 0 for size in found):
+        raise RunError(Diagnostic("a shape has no negative sizes", found=str(list(found))))
+    return found
+
+
+# ---------------------------------------------------------------- zeros, ones, full
+def _shape_only_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    rank = shape_length(types, 0, "shape")
+    if not attrs.dtype:
+        refuse("the dtype is missing", hint='give `dtype="float32"`')
+    return None if rank is None else TensorType((ANY,) * rank, attrs.dtype)
+
+
+def _init(name: str, value: int, doc: str) -> Op:
+    def kernel(attrs: Any, shape: Array) -> Array:
+        return filled_array(_sizes(shape), array_dtype(attrs.dtype), value, name)
+
+    def shape_function(attrs: Any, shape: Array) -> Type:
+        return TensorType(_sizes(shape), attrs.dtype)
+
+    return operator(
+        name, ("shape",), attrs=INIT, relation=_shape_only_type, shape_function=shape_function,
+        pattern=OpPattern.ELEMWISE,
+        level=3, out=False, doc=doc, gradient=_flat, example=f'{name}(%shape, shape=None, dtype="float32")',
+    )(kernel)  # fmt: skip
+
+
+def _flat(orig: Call, grad: Expr) -> list[Expr]:
+    return [call("zeros_like", arg) for arg in orig.args]
+
+
+zeros = _init("dyn.zeros", 0, "A tensor of zeros of the shape that a vector holds.")
+ones = _init("dyn.ones", 1, "A tensor of ones of the shape that a vector holds.")
+
+
+def _full_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    value, rank = scalar(types, 0, "fill_value"), shape_length(types, 1, "shape")
+    return None if value is None or rank is None else TensorType((ANY,) * rank, attrs.dtype or value.dtype)
+
+
+def _full_shape(attrs: Any, fill_value: Array, shape: Array) -> Type:
+    return TensorType(_sizes(shape), attrs.dtype or fill_value.dtype)
+
+
+@operator(
+    "dyn.full", ("fill_value", "shape"), attrs=INIT, relation=_full_type, shape_function=_full_shape,
+    pattern=OpPattern.ELEMWISE,
+    level=3, out=False, warns=True, example='dyn.full(%v, %shape, shape=None, dtype="float32")',
+)  # fmt: skip
+def full(attrs: Any, fill_value: Array, shape: Array) -> Array:
+    """A tensor filled with one value, of the shape that a vector holds."""
+    wanted = array_dtype(attrs.dtype) if attrs.dtype else fill_value.dtype
+    return filled_array(_sizes(shape), wanted, fill_value.astype(wanted), "dyn.full")
+
+
+# ---------------------------------------------------------------- one tensor and a vector that says how
+Rule = Callable[[Shape, Sequence[int], Any], Shape]
+
+
+def _data_and_vector(
+    name: str, vector: str, record: Any, rule: Rule, work: Callable[[Any, Array, tuple[int, ...]], Array],
+    rank: Callable[[int, int, Any], int], doc: str, **facts: Any,
+) -> Op:  # fmt: skip
+    """Declare an operator on data and a vector: `rule` gives the shape at run time, `rank` its length before."""
+
+    def relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+        data, length = tensor(types, 0, "data"), shape_length(types, 1, vector)
+        if data is None or length is None:
+            return None
+        dims = rank(len(data.shape), length, attrs)
+        if dims < 0:
+            refuse(f"{vector} has {length} entries for {len(data.shape)} dimensions", 1)
+        return TensorType((ANY,) * dims, data.dtype)
+
+    def shape_function(attrs: Any, data: Array, values: Array) -> Type:
+        return TensorType(rule(data.shape, values.reshape(-1).tolist(), attrs), data.dtype)
+
+    def kernel(attrs: Any, data: Array, values: Array) -> Array:
+        made = concrete(rule(data.shape, values.reshape(-1).tolist(), attrs))
+        guard_size(made, data.dtype, name)
+        return work(attrs, data, made)
+
+    return operator(
+        name, ("data", vector), attrs=record, relation=relation, shape_function=shape_function, out=False, doc=doc,
+        **facts,
+    )(kernel)  # fmt: skip
+
+
+def _reshaped(attrs: Any, data: Array, shape: tuple[int, ...]) -> Array:
+    return data.reshape(shape)
+
+
+def _with_zero(formula: Callable[[Call, Expr], list[Expr]]) -> Callable[[Call, Expr], list[Expr]]:
+    """Give a gradient of the data the zero gradient of the vector."""
+    return lambda orig, grad: [*formula(orig, grad), call("zeros_like", orig.args[1])]
+
+
+reshape = _data_and_vector(
+    "dyn.reshape", "newshape", RESHAPE, lambda shape, values, attrs: infer_newshape(shape, values, attrs.allowzero),
+    _reshaped,
+    lambda rank, length, attrs: length, "The elements in the shape that a vector holds, with the codes of `reshape`.",
+    pattern=OpPattern.INJECTIVE, level=3, gradient=_with_zero(reshape_back),
+    example="dyn.reshape(%x, %shape, newshape=[])",
+)  # fmt: skip
+
+squeeze = _data_and_vector(
+    "dyn.squeeze", "axes", SQUEEZE, lambda shape, values, attrs: squeezed(shape, values), _reshaped,
+    lambda rank, length, attrs: rank - length, "Drop the dimensions of size 1 that a vector names.",
+    pattern=OpPattern.INJECTIVE, level=3, gradient=_with_zero(reshape_back), example="dyn.squeeze(%b, %axes, axis=[])",
+)  # fmt: skip
+
+
+def _broadcast_shape(shape: Shape, values: Sequence[int], attrs: Any) -> Shape:
+    check_broadcast(shape, tuple(values))
+    return tuple(values)
+
+
+broadcast_to = _data_and_vector(
+    "dyn.broadcast_to", "shape", INIT, _broadcast_shape, lambda attrs, data,
+    shape: np.array(np.broadcast_to(data, shape)),
+    lambda rank, length, attrs: length, "Say the elements again up to the shape that a vector holds.",
+    pattern=OpPattern.BROADCAST, level=4, gradient=_with_zero(sum_back),
+    example="dyn.broadcast_to(%x, %shape3, shape=None)",
+)  # fmt: skip
+
+
+def _expanded(shape: Shape, values: Sequence[int], attrs: Any) -> Shape:
+    if len(values) != 1 or not -len(shape) - 1 <= values[0] <= len(shape):
+        refuse(f"axis {list(values)} is outside the rank {len(shape)} of the data and its end", 1)
+    at = values[0] + (len(shape) + 1 if values[0] < 0 else 0)
+    return (*shape[:at], *([1] * attrs.num_newaxis), *shape[at:])
+
+
+expand_dims = _data_and_vector(
+    "dyn.expand_dims", "axis",
+    attrs("DynExpandDimsAttrs", integer("num_newaxis", 1, doc="how many dimensions to put in")),
+    _expanded, _reshaped, lambda rank, length, attrs: rank + attrs.num_newaxis,
+    "Put dimensions of size 1 in at a place that a scalar holds.", pattern=OpPattern.INJECTIVE, level=3,
+    gradient=_with_zero(reshape_back), example="dyn.expand_dims(%x, %axis)",
+)  # fmt: skip
+
+
+def _tile(attrs: Any, data: Array, shape: tuple[int, ...]) -> Array:
+    long = (1,) * (len(shape) - data.ndim) + data.shape
+    return np.tile(data, [new // old if old else 0 for new, old in zip(shape, long, strict=True)])
+
+
+tile = _data_and_vector(
+    "dyn.tile", "reps", TILE, lambda shape, values, attrs: tiled(shape, values), _tile,
+    lambda rank, length, attrs: max(rank, length), "Repeat a tensor as a whole, as often as a vector says.",
+    pattern=OpPattern.INJECTIVE, level=3, example="dyn.tile(%x, %reps, reps=[])",
+)  # fmt: skip
+
+
+# ---------------------------------------------------------------- strided_slice
+def _slice_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    for index, name in enumerate(("begin", "end", "strides"), start=1):
+        bound = index_tensor(types, index, name)
+        if bound is not None and len(bound.shape) != 1:
+            refuse(f"{name} must be a vector of integers", index, found=bound)
+    if data is None:
+        return None
+    kept = attrs.axes is not None
+    return TensorType(
+        tuple([dim if kept and at not in attrs.axes else ANY for at, dim in enumerate(data.shape)]), data.dtype
+    )
+
+
+def _cuts(attrs: Any, data: Array, bounds: Sequence[Array]) -> list[slice]:
+    begin, end, strides = (bound.tolist() for bound in bounds)
+    return slices_of(data.ndim, begin, end, strides, attrs.slice_mode, attrs.axes)
+
+
+def _slice_shape(attrs: Any, data: Array, *bounds: Array) -> Type:
+    cuts = _cuts(attrs, data, bounds)
+    return TensorType(tuple([sliced_dim(dim, cut) for dim, cut in zip(data.shape, cuts, strict=True)]), data.dtype)
+
+
+@operator(
+    "dyn.strided_slice", ("data", "begin", "end", "strides"), attrs=SLICE, relation=_slice_type,
+    shape_function=_slice_shape,
+    pattern=OpPattern.INJECTIVE, level=4, out=False,
+    example="dyn.strided_slice(%x, %begin, %end, %strides, begin=None, end=None, strides=None, axes=None)",
+)  # fmt: skip
+def strided_slice(attrs: Any, data: Array, begin: Array, end: Array, strides: Array) -> Array:
+    """Cut a box out of a tensor, as Python's slices do, at bounds that vectors hold."""
+    return data[tuple(_cuts(attrs, data, (begin, end, strides)))]
+
+
+# ---------------------------------------------------------------- topk
+def _topk_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, k = tensor(types, 0, "data"), tensor(types, 1, "k")
+    if k is not None and k.shape not in ((), (1,), (ANY,)):
+        refuse("k must be a scalar", 1, found=k)
+    return None if data is None or k is None else topk_type(data, attrs, ANY)
+
+
+def _topk_shape(attrs: Any, data: Array, k: Array) -> Type:
+    return topk_type(TensorType(data.shape, data.dtype), attrs, int(k.item()))
+
+
+@operator(
+    "dyn.topk", ("data", "k"), attrs=TOPK, relation=_topk_type, shape_function=_topk_shape, pattern=OpPattern.OPAQUE,
+    level=6,
+    out=False, results=lambda attrs: 2 if attrs.ret_type == "both" else 1,
+    example='dyn.topk(%x, %k, k=None, dtype="int32")',
+)  # fmt: skip
+def topk(attrs: Any, data: Array, k: Array) -> Any:
+    """The k largest elements along one dimension in sorted order, with their positions; k is a scalar tensor."""
+    return topk_arrays(data, attrs, int(k.item()))
+
+
+# ---------------------------------------------------------------- one_hot
+def _one_hot_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    indices, on, off = index_tensor(types, 0), scalar(types, 1, "on_value"), scalar(types, 2, "off_value")
+    index_tensor(types, 3, "depth")
+    if indices is None or on is None or off is None:
+        return None
+    return TensorType(one_hot_shape(indices.shape, attrs.axis, ANY), attrs.dtype or on.dtype)
+
+
+def _one_hot_result(attrs: Any, indices: Array, on_value: Array, off_value: Array, depth: Array) -> Type:
+    return TensorType(one_hot_shape(indices.shape, attrs.axis, int(depth.item())), attrs.dtype or on_value.dtype)
+
+
+@operator(
+    "dyn.one_hot", ("indices", "on_value", "off_value", "depth"), attrs=ONE_HOT, relation=_one_hot_type,
+    shape_function=_one_hot_result, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, level=10, out=False, warns=True,
+    example='dyn.one_hot(%i, %v, %v, %k, depth=0, dtype="float32")',
+)  # fmt: skip
+def one_hot(attrs: Any, indices: Array, on_value: Array, off_value: Array, depth: Array) -> Array:
+    """A vector for each index, `on_value` at the index and `off_value` elsewhere; their size is a scalar tensor."""
+    wanted = array_dtype(attrs.dtype) if attrs.dtype else on_value.dtype
+    return one_hot_array(indices, on_value, off_value, attrs.axis, int(depth.item()), wanted)
+
+
+# ---------------------------------------------------------------- sparse_to_dense
+def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    indices, values = index_tensor(types, 0, "sparse_indices"), tensor(types, 1, "sparse_values")
+    default, rank = scalar(types, 2, "default_value"), shape_length(types, 3, "output_shape")
+    if indices is None or values is None or default is None or rank is None:
+        return None
+    return TensorType((ANY,) * rank, values.dtype)
+
+
+def _dense_shape(attrs: Any, indices: Array, values: Array, default: Array, output_shape: Array) -> Type:
+    return TensorType(_sizes(output_shape), values.dtype)
+
+
+@operator(
+    "dyn.sparse_to_dense", ("sparse_indices", "sparse_values", "default_value", "output_shape"), relation=_dense_type,
+    shape_function=_dense_shape, pattern=OpPattern.OPAQUE, level=3, out=False,
+    example="dyn.sparse_to_dense(%i, %v3, %v, %n1)",
+)  # fmt: skip
+def sparse_to_dense(
+    attrs: Any, sparse_indices: Array, sparse_values: Array, default_value: Array, output_shape: Array
+) -> Array:
+    """A tensor, of the shape that a vector holds, that is `default_value` everywhere but at the sparse indices."""
+    return dense_of(sparse_indices, sparse_values, default_value, _sizes(output_shape))

@@ -1,0 +1,94 @@
+"""Products summed along named dimensions, by Einstein's convention."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import Dim, TensorType, Type
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array, as_array
+from passlab.op.fields import attrs, text
+from passlab.op.relations import broadcast_dim, refuse, tensor_fields
+
+_DOTS = "..."
+
+
+def _terms(equation: str, count: int) -> tuple[list[str], str | None]:
+    """Return the subscripts of each input and those of the result (None when they are left out)."""
+    inputs, arrow, output = equation.replace(" ", "").partition("->")
+    terms = inputs.split(",")
+    if len(terms) != count:
+        refuse(f"the equation has {len(terms)} terms and there are {count} tensors", 0, found=equation)
+    for term in [*terms, output]:
+        letters = term.replace(_DOTS, "", 1)
+        if letters and not (letters.isascii() and letters.isalpha()):
+            refuse("a term of the equation is made of letters and at most one `...`", 0, found=term)
+    if arrow and len(set(output.replace(_DOTS, ""))) != len(output.replace(_DOTS, "")):
+        refuse("the result names a dimension twice", 0, found=output)
+    return terms, output if arrow else None
+
+
+def _assign(sizes: dict[str, Dim], letter: str, dim: Dim) -> None:
+    joined = broadcast_dim(sizes.get(letter, dim), dim)
+    if joined is None:
+        refuse(f"the dimension {letter} is {sizes[letter]} in one tensor and {dim} in another", 0)
+    sizes[letter] = joined
+
+
+def einsum_shape(equation: str, shapes: Sequence[Sequence[Dim]]) -> tuple[Dim, ...]:
+    """Return the shape of the result of an equation. Raises `RelationError` when it does not fit the shapes.
+
+    The dimensions that `...` stands for are named by their number from the end.
+    """
+    terms, output = _terms(equation, len(shapes))
+    sizes: dict[str, Dim] = {}
+    spread = 0
+    for term, shape in zip(terms, shapes, strict=True):
+        head, dots, tail = term.partition(_DOTS)
+        free = len(shape) - len(head) - len(tail)
+        if free < 0 or (free and not dots):
+            refuse(f"the term {term} does not fit {len(shape)} dimensions", 0, found=list(shape))
+        spread = max(spread, free)
+        names = [*head, *(str(free - i) for i in range(free)), *tail]
+        for letter, dim in zip(names, shape, strict=True):
+            _assign(sizes, letter, dim)
+    if output is None:
+        once = Counter("".join(terms).replace(".", ""))
+        output = (_DOTS if spread else "") + "".join(sorted(c for c, n in once.items() if n == 1))
+    head, dots, tail = output.partition(_DOTS)
+    wanted = [*head, *((str(spread - i) for i in range(spread)) if dots else ()), *tail]
+    for letter in wanted:
+        if letter not in sizes:
+            refuse(f"the dimension {letter} of the result is in no tensor", 0, found=equation)
+    return tuple(sizes[letter] for letter in wanted)
+
+
+def _einsum_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    fields = tensor_fields(types, 0)
+    if fields is None:
+        return None
+    for i, field in enumerate(fields):
+        if field.dtype != fields[0].dtype:
+            refuse(f"field {i} has another dtype than field 0", 0, expected=fields[0].dtype, found=field.dtype)
+    return TensorType(einsum_shape(attrs.equation, [field.shape for field in fields]), fields[0].dtype)
+
+
+def _einsum_face(data: Any, equation: str) -> Call:
+    """The sums of products of the tensors of `data` that `equation`, such as "ij,jk->ik", describes."""
+    return call("einsum", data, equation=equation)
+
+
+@operator(
+    "einsum", ("data",), attrs=attrs("EinsumAttrs", text("equation", doc='subscripts, such as "ij,jk->ik"')),
+    relation=_einsum_type, pattern=OpPattern.INJECTIVE, level=11, out=False, warns=True, face=_einsum_face,
+    example='einsum((%x, %t), equation="ij,jk->ik")',
+)  # fmt: skip
+def einsum(attrs: Any, data: tuple[Array, ...]) -> Array:
+    """Sums of products of tensors along named dimensions."""
+    return as_array(np.einsum(attrs.equation, *data)).astype(data[0].dtype, copy=False)

@@ -1,0 +1,434 @@
+"""Operators on images: resizing, cropping, morphological dilation, and sampling along grids."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RunError
+from passlab.ir.attrs import Attrs
+from passlab.ir.expr import Constant, Expr
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import ANY, Dim, TensorType, Type
+from passlab.op.declare import make_call, operator
+from passlab.op.fields import attrs, boolean, dims, dtype, integer, integers, number, numbers, text
+from passlab.op.nn import sampling
+from passlab.op.nn.activation import finish
+from passlab.op.nn.arithmetic import result_dtype
+from passlab.op.nn.convolve import pad_spatial
+from passlab.op.nn.layouts import DATA_LAYOUTS, conversion, forward_shape, layout_axes
+from passlab.op.nn.pooling import lowest
+from passlab.op.nn.resample import COORDINATES, METHODS, ROUNDINGS, Scheme, mix, resample
+from passlab.op.nn.windows import check_lengths, check_positive, full_padding, per_axis, split_padding, window_size
+from passlab.op.relations import join_dim, refuse, tensor
+
+
+# ---------------------------------------------------------------- resize
+def _resize_attrs(rank: int) -> type[Attrs]:
+    return attrs(
+        f"Resize{rank}DAttrs",
+        dims("size", None, "size of the result along the spatial axes"),
+        numbers("roi", None, "region that is resized (all starts, then all ends), for tf_crop_and_resize"),
+        text("layout", DATA_LAYOUTS[rank], "layout of data and result"),
+        text("method", "linear", "how elements are mixed", choices=METHODS),
+        text("coordinate_transformation_mode", "half_pixel", "where new elements lie", choices=COORDINATES),
+        text("rounding_method", "round", "which element is nearest", choices=ROUNDINGS),
+        number("cubic_alpha", -0.5, "coefficient of the cubic"),
+        integer("cubic_exclude", 0, "whether the cubic leaves out what lies beyond the border"),
+        number("extrapolation_value", 0.0, "what stands for elements outside the data, for tf_crop_and_resize"),
+        dtype("out_dtype", "", "dtype of the result"),
+    )
+
+
+RESIZE = {rank: _resize_attrs(rank) for rank in DATA_LAYOUTS}
+
+
+def _resize_type(rank: int, types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    if attrs.size is None:
+        refuse(f"image.resize{rank}d needs a size")
+    check_lengths(rank, size=attrs.size)
+    shape = list(data.shape)
+    if attrs.roi is not None and len(attrs.roi) != 2 * rank:
+        refuse(f"image.resize{rank}d: roi is all starts, then all ends", expected=2 * rank, found=list(attrs.roi))
+    for axis, size in zip(layout_axes(attrs.layout, shape, rank, f"image.resize{rank}d"), attrs.size, strict=True):
+        check_resize(f"image.resize{rank}d", shape[axis], size)
+        shape[axis] = size
+    return TensorType(tuple(shape), attrs.out_dtype or data.dtype)
+
+
+def check_resize(name: str, length: Dim, size: Dim) -> None:
+    """Raise `RelationError` unless an axis of `length` elements can be resized to `size`."""
+    if isinstance(size, int) and size < 1:
+        refuse(f"{name}: the size must be positive", found=size)
+    if length == 0:
+        refuse(f"{name}: an image without pixels cannot be resized", 0)
+
+
+def scheme_of(attrs: Any) -> Scheme:
+    """Return how a resize operator finds and mixes elements."""
+    mode, rounding = attrs.coordinate_transformation_mode, attrs.rounding_method
+    return Scheme(attrs.method, mode, rounding, attrs.cubic_alpha, bool(attrs.cubic_exclude), attrs.extrapolation_value)
+
+
+def resize(rank: int, attrs: Any, data: Any, sizes: Sequence[int], roi: Sequence[float] | None, out: Any) -> Any:
+    """Resize `data` along the spatial axes of its layout to `sizes`."""
+    axes = layout_axes(attrs.layout, data.shape, rank, f"image.resize{rank}d")
+    kind = result_dtype(attrs.out_dtype, data.dtype)
+    # Relay gives the region of resize3d last axis first, against its own documentation; ONNX's order is kept here.
+    made = resample(data, axes, tuple(sizes), scheme_of(attrs), roi, kind)
+    return finish(np.ascontiguousarray(made), kind, out)
+
+
+def _resize_kernel(rank: int, attrs: Any, data: Any, *, out: Any = None) -> Any:
+    return resize(rank, attrs, data, attrs.size, attrs.roi, out)
+
+
+def _resize_face(rank: int) -> Callable[..., Any]:
+    name = f"image.resize{rank}d"
+
+    def face(
+        data: Any,
+        size: Any,
+        roi: Any = None,
+        layout: str = DATA_LAYOUTS[rank],
+        method: str = "linear",
+        coordinate_transformation_mode: str = "half_pixel",
+        rounding_method: str = "",
+        cubic_alpha: float = -0.5,
+        cubic_exclude: int = 0,
+        extrapolation_value: float = 0.0,
+        out_dtype: Any = None,
+    ) -> Any:
+        rest = {
+            "layout": layout,
+            "method": method,
+            "coordinate_transformation_mode": coordinate_transformation_mode,
+            "rounding_method": rounding_method,
+            "cubic_alpha": cubic_alpha,
+            "cubic_exclude": cubic_exclude,
+            "extrapolation_value": extrapolation_value,
+            "out_dtype": out_dtype or "",
+        }
+        region = (0.0,) * (2 * rank) if roi is None else roi
+        if rank == 2 and (isinstance(size, Expr) or isinstance(roi, Expr)):
+            wanted = size if isinstance(size, Expr) else Constant(np.asarray(per_axis(size, 2), np.int32))
+            where = roi if isinstance(roi, Expr) else Constant(np.asarray(region, np.float32))
+            return make_call(Op.get("dyn.image.resize2d"), (data, wanted, where), {"size": None, "roi": None, **rest})
+        return make_call(Op.get(name), (data,), {"size": per_axis(size, rank), "roi": region, **rest})
+
+    face.__name__, face.__qualname__ = f"resize{rank}d", f"resize{rank}d"
+    face.__doc__ = f"Return `data` resized to `size` along {rank} spatial ax{'e' if rank > 1 else 'i'}s."
+    return face
+
+
+def _declare_resize(rank: int) -> Op:
+    name = f"image.resize{rank}d"
+    return operator(
+        name,
+        ("data",),
+        attrs=RESIZE[rank],
+        relation=partial(_resize_type, rank),
+        pattern=OpPattern.INJECTIVE,
+        level=5,
+        warns=True,
+        face=_resize_face(rank),
+        example=f"{name}(%x, size={[8] * rank})",
+        doc=f"Resize along {rank} spatial ax{'e' if rank > 1 else 'i'}s, by the coordinates of ONNX's Resize.",
+    )(partial(_resize_kernel, rank))
+
+
+resize1d, resize2d, resize3d = (_declare_resize(rank) for rank in (1, 2, 3))
+
+
+# ---------------------------------------------------------------- crop_and_resize
+def _crop_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, boxes, indices = (tensor(types, i, name) for i, name in enumerate(("data", "boxes", "box_indices")))
+    if data is None or boxes is None or indices is None:
+        return None
+    if attrs.crop_size is None:
+        refuse("image.crop_and_resize needs a crop_size")
+    check_lengths(2, crop_size=attrs.crop_size)
+    check_positive(crop_size=attrs.crop_size)
+    if len(boxes.shape) != 2 or boxes.shape[1] not in (4, ANY):
+        refuse("image.crop_and_resize: a box is four numbers (y1, x1, y2, x2)", 1, expected="(boxes, 4)", found=boxes)
+    if len(indices.shape) != 1 or "int" not in indices.dtype:
+        refuse("image.crop_and_resize: box_indices must be a vector of integers", 2, found=indices)
+    way = conversion(attrs.layout, "NCHW", "layout")
+    channels = forward_shape(way, data.shape, "data", 0)[1]
+    return TensorType(way.backward_shape((boxes.shape[0], channels, *attrs.crop_size)), attrs.out_dtype or data.dtype)
+
+
+def crop_and_resize_face(
+    data: Any,
+    boxes: Any,
+    box_indices: Any,
+    crop_size: Any,
+    layout: str,
+    method: str = "bilinear",
+    extrapolation_value: float = 0.0,
+    out_dtype: Any = None,
+) -> Any:
+    """Return the boxes cut out of the images of `data` and resized to `crop_size`."""
+    values = {"crop_size": crop_size, "layout": layout, "method": method, "extrapolation_value": extrapolation_value}
+    values["out_dtype"] = out_dtype or ""
+    return make_call(Op.get("image.crop_and_resize"), (data, boxes, box_indices), values)
+
+
+@operator(
+    "image.crop_and_resize",
+    ("data", "boxes", "box_indices"),
+    attrs=attrs(
+        "CropAndResizeAttrs",
+        integers("crop_size", None, "height and width of the crops"),
+        text("layout", "NCHW", "layout of data and result"),
+        text("method", "bilinear", "how elements are mixed", choices=("bilinear", "nearest_neighbor")),
+        number("extrapolation_value", 0.0, "what stands for elements outside the image"),
+        dtype("out_dtype", "", "dtype of the result"),
+    ),
+    relation=_crop_type,
+    pattern=OpPattern.INJECTIVE,
+    level=5,
+    warns=True,
+    face=crop_and_resize_face,
+    example="image.crop_and_resize(%x, %boxes, %indices, crop_size=[8, 8])",
+)
+def crop_and_resize(attrs: Any, data: Any, boxes: Any, box_indices: Any, *, out: Any = None) -> Any:
+    """Cut boxes (in units of the image's size) out of images and resize each."""
+    way = conversion(attrs.layout, "NCHW", "layout")
+    images, kind = way.forward(data), result_dtype(attrs.out_dtype, data.dtype)
+    check_batch("image.crop_and_resize", box_indices, len(images))
+    method = "linear" if attrs.method == "bilinear" else attrs.method
+    scheme = Scheme(method, "tf_crop_and_resize", "round", fill=attrs.extrapolation_value)
+    made = np.empty((len(boxes), images.shape[1], *attrs.crop_size), kind)
+    for i, (box, index) in enumerate(zip(boxes, box_indices.tolist(), strict=True)):
+        made[i] = _crop(images[index], box.astype(np.float32), attrs.crop_size, scheme)
+    return finish(np.ascontiguousarray(way.backward(made)), kind, out)
+
+
+def check_batch(name: str, indices: Any, count: int) -> None:
+    """Raise `RunError` unless all image numbers are in a batch of `count`."""
+    if indices.size and not (0 <= indices.min() and indices.max() < count):
+        raise RunError(
+            Diagnostic(
+                f"{name}: an image number is outside the batch of {count}",
+                expected=f"0..{count - 1}",
+                found=f"{indices.min()}..{indices.max()}",
+            )
+        )
+
+
+def _crop(image: Any, box: Any, size: Sequence[int], scheme: Scheme) -> Any:
+    made, outside = image, []
+    for axis, count, start, end in ((2, size[1], box[1], box[3]), (1, size[0], box[0], box[2])):
+        reach = np.float32(image.shape[axis] - 1)
+        step = (end - start) * reach / np.float32(count - 1) if count > 1 else np.float32(0)
+        at = start * reach + step * np.arange(count, dtype=np.float32)
+        made = mix(made, axis, scheme, at)
+        outside.append((axis, (at < 0) | (at > reach)))
+    for axis, beyond in outside:
+        made[(slice(None),) * axis + (beyond,)] = scheme.fill
+    return made
+
+
+# ---------------------------------------------------------------- dilation2d
+def _dilation_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
+    if data is None or weight is None:
+        return None
+    check_lengths(2, strides=attrs.strides, dilations=attrs.dilations)
+    check_positive(strides=attrs.strides, dilations=attrs.dilations)
+    way = conversion(attrs.data_layout, "NCHW", "data_layout")
+    shape = forward_shape(way, data.shape, "data", 0)
+    kernel = forward_shape(conversion(attrs.kernel_layout, "IHW", "kernel_layout"), weight.shape, "weight", 1)
+    if isinstance(shape[1], int) and isinstance(kernel[0], int) and shape[1] != kernel[0]:
+        refuse(
+            "image.dilation2d: the weight does not fit the channels of the data", 1, expected=shape[1], found=kernel[0]
+        )
+    before, after = split_padding(attrs.padding, 2)
+    size = [
+        window_size(shape[2 + i], kernel[1 + i], attrs.strides[i], before[i], after[i], attrs.dilations[i], axis=i)
+        for i in range(2)
+    ]
+    return TensorType(way.backward_shape((*shape[:2], *size)), attrs.out_dtype or data.dtype)
+
+
+def dilation2d_face(
+    data: Any,
+    weight: Any,
+    strides: Any = (1, 1),
+    padding: Any = (0, 0),
+    dilations: Any = (1, 1),
+    data_layout: str = "NCHW",
+    kernel_layout: str = "IHW",
+    out_dtype: str = "",
+) -> Any:
+    """Return the greyscale dilation of `data` by the structuring element `weight`."""
+    values = {
+        "strides": per_axis(strides, 2),
+        "padding": full_padding(padding, 2),
+        "dilations": per_axis(dilations, 2),
+        "data_layout": data_layout,
+        "kernel_layout": kernel_layout,
+        "out_dtype": out_dtype,
+    }
+    return make_call(Op.get("image.dilation2d"), (data, weight), values)
+
+
+@operator(
+    "image.dilation2d",
+    ("data", "weight"),
+    attrs=attrs(
+        "Dilation2DAttrs",
+        integers("strides", (1, 1), "steps of the window"),
+        integers("padding", (0, 0), "zeros around the data"),
+        integers("dilations", (1, 1), "distance of the taps of the window"),
+        text("data_layout", "NCHW", "layout of data and result"),
+        text("kernel_layout", "IHW", "layout of the weight"),
+        dtype("out_dtype", "", "dtype of the result"),
+    ),
+    relation=_dilation_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    level=2,
+    warns=True,
+    face=dilation2d_face,
+    example="image.dilation2d(%x, %w)",
+)
+def dilation2d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+    """Greyscale dilation: the maximum over a window of data plus weight, channel by channel."""
+    way = conversion(attrs.data_layout, "NCHW", "data_layout")
+    kind = result_dtype(attrs.out_dtype, data.dtype)
+    w = conversion(attrs.kernel_layout, "IHW", "kernel_layout").forward(weight)
+    before, after = split_padding(attrs.padding, 2)
+    x = pad_spatial(way.forward(data), before, after, False)
+    reach = [(k - 1) * d + 1 for k, d in zip(w.shape[1:], attrs.dilations, strict=True)]
+    size = [(n - r) // s + 1 for n, r, s in zip(x.shape[2:], reach, attrs.strides, strict=True)]
+    made = np.full((*x.shape[:2], *size), lowest(x.dtype), x.dtype)
+    for tap in itertools.product(range(w.shape[1]), range(w.shape[2])):
+        steps = zip(tap, attrs.dilations, size, attrs.strides, strict=True)
+        place = tuple(slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, n, s in steps)
+        term = x[(slice(None), slice(None), *place)] + w[(slice(None), *tap)][:, None, None]
+        np.maximum(made, term, out=made)
+    return finish(np.ascontiguousarray(way.backward(made)), kind, out)
+
+
+# ---------------------------------------------------------------- grids
+def _affine_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    if len(data.shape) != 3 or data.shape[1] not in (2, ANY) or data.shape[2] not in (3, ANY):
+        refuse("image.affine_grid takes affine matrices", 0, expected="(batch, 2, 3)", found=data)
+    if len(attrs.target_shape) != 2 or min(attrs.target_shape) < 1:
+        refuse("image.affine_grid: target_shape is a height and a width", found=list(attrs.target_shape))
+    return TensorType((data.shape[0], 2, *attrs.target_shape), data.dtype)
+
+
+def affine_grid_face(data: Any, target_shape: Any = None) -> Any:
+    """Return the grid of places that the affine matrices `data` give for the pixels of `target_shape`."""
+    return make_call(Op.get("image.affine_grid"), (data,), {"target_shape": target_shape})
+
+
+@operator(
+    "image.affine_grid",
+    ("data",),
+    attrs=attrs("AffineGridAttrs", integers("target_shape", doc="height and width of the grid")),
+    relation=_affine_type,
+    pattern=OpPattern.INJECTIVE,
+    level=5,
+    warns=True,
+    face=affine_grid_face,
+    example="image.affine_grid(%theta, target_shape=[8, 8])",
+)
+def affine_grid(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """The places (x, y) in -1..1 to which affine matrices map the corners-aligned pixels of an image."""
+    height, width = attrs.target_shape
+    y, x = (np.arange(n, dtype=data.dtype) * data.dtype.type(2) / data.dtype.type(n - 1) - 1 for n in (height, width))
+    grid = np.stack(
+        [np.broadcast_to(x, (height, width)), np.broadcast_to(y[:, None], (height, width)), np.ones((height, width))]
+    )
+    made = data @ grid.reshape(3, -1).astype(data.dtype)
+    return finish(made.reshape(len(data), 2, height, width), data.dtype, out)
+
+
+_GRIDS = {"NCHW": 2, "NCDHW": 3}
+
+
+def _grid_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, grid = tensor(types, 0, "data"), tensor(types, 1, "grid")
+    if data is None or grid is None:
+        return None
+    rank = _GRIDS[attrs.layout]
+    for i, ty in enumerate((data, grid)):
+        if len(ty.shape) != rank + 2:
+            refuse(f"image.grid_sample: {('data', 'grid')[i]} does not have the rank of {attrs.layout}", i, found=ty)
+    if grid.shape[1] not in (rank, ANY):
+        refuse(
+            "image.grid_sample: a place of the grid is one number for each spatial axis", 1, expected=rank, found=grid
+        )
+    if join_dim(data.shape[0], grid.shape[0]) is None:
+        refuse("image.grid_sample: data and grid have different batch sizes", 1, expected=data.shape[0], found=grid)
+    if 0 in data.shape[2:]:
+        refuse("image.grid_sample: an image without pixels cannot be sampled", 0, found=data)
+    if attrs.method == "bicubic" and rank == 3:
+        refuse("image.grid_sample: bicubic samples are taken from images of two axes")
+    return TensorType((*data.shape[:2], *grid.shape[2:]), data.dtype)
+
+
+def grid_sample_face(
+    data: Any,
+    grid: Any,
+    method: str = "bilinear",
+    layout: str = "NCHW",
+    padding_mode: str = "zeros",
+    align_corners: bool = True,
+) -> Any:
+    """Return samples of `data` at the places of `grid`."""
+    values = {"method": method, "layout": layout, "padding_mode": padding_mode, "align_corners": align_corners}
+    return make_call(Op.get("image.grid_sample"), (data, grid), values)
+
+
+@operator(
+    "image.grid_sample",
+    ("data", "grid"),
+    attrs=attrs(
+        "GridSampleAttrs",
+        text("method", "bilinear", "how pixels are mixed", choices=("bilinear", "nearest", "bicubic")),
+        text("layout", "NCHW", "layout of the data", choices=tuple(_GRIDS)),
+        text("padding_mode", "zeros", "what lies beyond the border", choices=("zeros", "border", "reflection")),
+        boolean("align_corners", True, "whether -1 and 1 are the centres of the outer pixels, or their edges"),
+    ),
+    relation=_grid_type,
+    pattern=OpPattern.INJECTIVE,
+    level=5,
+    warns=True,
+    face=grid_sample_face,
+    example="image.grid_sample(%x, %grid)",
+)
+def grid_sample(attrs: Any, data: Any, grid: Any, *, out: Any = None) -> Any:
+    """Samples of images at places (x, y[, z]) in -1..1, as PyTorch's grid_sample takes them."""
+    kind = data.dtype if data.dtype.itemsize >= 4 and data.dtype.kind == "f" else np.dtype("float32")
+    made = np.empty((*data.shape[:2], *grid.shape[2:]), kind)
+    lengths, aligned, mode = data.shape[2:], attrs.align_corners, attrs.padding_mode
+    for i in range(len(data)):
+        places = []
+        for part, length in zip(grid[i][::-1].astype(kind), lengths, strict=True):
+            at = (
+                (part + 1) * kind.type(length - 1) / 2
+                if aligned
+                else (part + 1) * kind.type(length) / 2 - kind.type(0.5)
+            )
+            if attrs.method != "bicubic" and mode == "reflection":
+                at = sampling.reflect(at, length, aligned)
+            places.append(np.clip(at, 0, length - 1) if attrs.method != "bicubic" and mode != "zeros" else at)
+        if attrs.method == "bicubic":
+            made[i] = sampling.cubic(data[i], places, mode, aligned)
+        else:
+            made[i] = (sampling.nearest if attrs.method == "nearest" else sampling.linear)(data[i], places, "zeros")
+    return finish(made, data.dtype, out)

@@ -1,0 +1,60 @@
+"""The conversion of a tensor from one data layout to another, such as NCHW to NCHW4c."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call, Expr
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import TensorType, Type
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array
+from passlab.op.fields import attrs, text
+from passlab.op.nn.layouts import Conversion, conversion, forward_shape, parse_layout
+from passlab.op.relations import refuse, tensor
+
+
+def _ways(attrs: Any) -> tuple[Conversion, Conversion]:
+    """Return the ways from both layouts to the plain one with the same axes, in alphabetical order."""
+    source = parse_layout(attrs.src_layout)
+    if source is None:
+        refuse(f'"{attrs.src_layout}" is not a layout', hint='such as "NCHW" or "NCHW4c"')
+    plain = "".join(sorted(source.axes))
+    return conversion(attrs.src_layout, plain, "src_layout"), conversion(attrs.dst_layout, plain, "dst_layout")
+
+
+def _layout_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    there, back = _ways(attrs)
+    return TensorType(back.backward_shape(forward_shape(there, data.shape, "data", 0)), data.dtype)
+
+
+def _layout_face(data: Any, src_layout: str, dst_layout: str) -> Call:
+    """`data`, which is in `src_layout`, in `dst_layout`."""
+    return call("layout_transform", data, src_layout=src_layout, dst_layout=dst_layout)
+
+
+def _layout_grad(orig: Call, grad: Expr) -> list[Expr]:
+    assert orig.attrs is not None
+    return [call("layout_transform", grad, src_layout=orig.attrs["dst_layout"], dst_layout=orig.attrs["src_layout"])]
+
+
+@operator(
+    "layout_transform", ("data",),
+    attrs=attrs(
+        "LayoutTransformAttrs",
+        text("src_layout", doc="the layout of the data, a letter for each axis"),
+        text("dst_layout", doc='the layout wanted; "4c" is a part of 4 split off axis C'),
+    ),
+    relation=_layout_type, pattern=OpPattern.INJECTIVE, level=5, out=False, face=_layout_face, gradient=_layout_grad,
+    example='layout_transform(%im, src_layout="NCHW", dst_layout="NHWC")',
+)  # fmt: skip
+def layout_transform(attrs: Any, data: Array) -> Array:
+    """Bring a tensor from one data layout into another."""
+    there, back = _ways(attrs)
+    return np.asarray(back.backward(there.forward(data)))

@@ -1,0 +1,238 @@
+"""Operators that compute gradients: of pooling for its data, and of `nn.conv2d` for its weight."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import TensorType, Type
+from passlab.op.declare import make_call, operator
+from passlab.op.nn import pooling
+from passlab.op.nn.activation import finish
+from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtype
+from passlab.op.nn.conv import check_window, conv_attrs
+from passlab.op.nn.convolve import pad_spatial
+from passlab.op.nn.pool import Plan, pool_attrs, pool_relation
+from passlab.op.nn.windows import full_padding, per_axis, split_padding, window_size
+from passlab.op.relations import join_dim, refuse, same_dtype, tensor
+
+
+# ---------------------------------------------------------------- pooling
+def _pool_grad_type(name: str, types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    """The inputs are the gradient of the result and the data, in this order; the result is like the data."""
+    grad, data = tensor(types, 0, "grad"), tensor(types, 1, "data")
+    if data is None:
+        return None
+    made = pool_relation(2, name)([data], attrs, reporter)
+    if grad is None or not isinstance(made, TensorType):
+        return data
+    same_rank = len(grad.shape) == len(made.shape)
+    if not same_rank or any(join_dim(a, b) is None for a, b in zip(grad.shape, made.shape, strict=True)):
+        refuse(f"{name}: the gradient is not like the pooled data", 0, expected=made, found=grad)
+    same_dtype(data, grad, 0)
+    return data
+
+
+def _taps(plan: Plan) -> list[tuple[slice, ...]]:
+    """Return, for each tap of the window, the places of the padded data it reads."""
+    spans = list(zip(plan.dilation, plan.strides, plan.counts, strict=True))
+    return [
+        tuple(slice(t * d, t * d + (n - 1) * s + 1, s) for t, (d, s, n) in zip(tap, spans, strict=True))
+        for tap in itertools.product(*map(range, plan.window))
+    ]
+
+
+def _unpadded(whole: Any, plan: Plan, data: Any) -> Any:
+    inner: list[Any] = [slice(None)] * data.ndim
+    for axis, before, length in zip(plan.axes, plan.before, plan.lengths, strict=True):
+        inner[axis] = slice(before, before + length)
+    return np.ascontiguousarray(whole[tuple(inner)])
+
+
+def _at(plan: Plan, rank: int, place: tuple[slice, ...]) -> tuple[Any, ...]:
+    index: list[Any] = [slice(None)] * rank
+    for axis, part in zip(plan.axes, place, strict=True):
+        index[axis] = part
+    return tuple(index)
+
+
+def _max_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> Any:
+    plan = Plan(attrs, data.shape, 2, "nn.max_pool2d_grad")
+    padded = pooling.pad_axes(data, plan.axes, plan.before, plan.after, pooling.lowest(data.dtype))
+    best = pooling.sweep_windows(padded, plan.axes, plan.window, plan.strides, plan.dilation, plan.counts, np.maximum)
+    whole = np.zeros(padded.shape, grad.dtype)
+    open_windows = np.ones(best.shape, np.bool_)
+    for place in _taps(plan):  # the first maximum of a window takes its gradient
+        at = _at(plan, data.ndim, place)
+        chosen = (padded[at] == best) & open_windows
+        whole[at] += np.where(chosen, grad, grad.dtype.type(0))
+        open_windows &= ~chosen
+    return finish(_unpadded(whole, plan, data), data.dtype, out)
+
+
+def _avg_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> Any:
+    plan = Plan(attrs, data.shape, 2, "nn.avg_pool2d_grad")
+    include = attrs.count_include_pad
+    count: Any = math.prod(plan.window) if include else plan.divisors(data.ndim)
+    share = grad / np.asarray(count).astype(grad.dtype)
+    shape = list(data.shape)
+    for axis, before, after in zip(plan.axes, plan.before, plan.after, strict=True):
+        shape[axis] += before + after
+    whole = np.zeros(shape, grad.dtype)
+    for place in _taps(plan):
+        whole[_at(plan, data.ndim, place)] += share
+    return finish(_unpadded(whole, plan, data), data.dtype, out)
+
+
+def _pool_grad_face(name: str, mean: bool) -> Any:
+    def face(
+        out_grad: Any,
+        data: Any,
+        pool_size: Any = (1, 1),
+        strides: Any = (1, 1),
+        padding: Any = (0, 0),
+        layout: str = "NCHW",
+        out_layout: str = "",
+        ceil_mode: bool = False,
+        count_include_pad: bool = False,
+    ) -> Any:
+        values = {"pool_size": per_axis(pool_size, 2), "strides": per_axis(strides, 2), "layout": layout}
+        values |= {"padding": full_padding(padding, 2), "out_layout": out_layout, "ceil_mode": ceil_mode}
+        if mean:
+            values["count_include_pad"] = count_include_pad
+        return make_call(Op.get(name), (out_grad, data), values)
+
+    return face
+
+
+def _declare_pool_grad(mean: bool) -> Op:
+    name = f"nn.{'avg' if mean else 'max'}_pool2d_grad"
+    doc = "The gradient of nn.max_pool2d for its data: each window's gradient goes to its first maximum."
+    if mean:
+        doc = "The gradient of nn.avg_pool2d for its data: each window's gradient, shared by its elements."
+    return operator(
+        name,
+        ("data", "grad"),
+        attrs=pool_attrs(2, mean),
+        relation=partial(_pool_grad_type, name),
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        level=2,
+        warns=True,
+        face=_pool_grad_face(name, mean),
+        example=f"{name}(%grad, %x, pool_size=[2, 2], strides=[2, 2])",
+        doc=doc,
+    )(_avg_pool2d_grad if mean else _max_pool2d_grad)
+
+
+max_pool2d_grad, avg_pool2d_grad = _declare_pool_grad(False), _declare_pool_grad(True)
+
+
+# ---------------------------------------------------------------- conv2d
+def _backward_weight_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    grad, data = tensor(types, 0, "grad"), tensor(types, 1, "data")
+    if grad is None or data is None:
+        return None
+    check_window(attrs, 2)
+    if attrs.kernel_size is None:
+        refuse("nn.conv2d_backward_weight needs the kernel_size")
+    for i, ty in enumerate((grad, data)):
+        if len(ty.shape) != 4:
+            refuse("nn.conv2d_backward_weight takes images", i, expected="four dimensions", found=ty)
+    for layout, axes in ((attrs.data_layout, "NCHW"), (attrs.kernel_layout, "OIHW")):
+        if sorted(layout) != sorted(axes):
+            refuse("nn.conv2d_backward_weight takes whole layouts", expected=f"the axes of {axes}", found=layout)
+    inputs, outputs = (ty.shape[attrs.data_layout.index("C")] for ty in (data, grad))
+    for i, count in ((1, inputs), (0, outputs)):
+        if isinstance(count, int) and count % attrs.groups:
+            refuse(f"nn.conv2d_backward_weight: {count} channels cannot be divided into {attrs.groups} groups", i)
+    if attrs.channels is not None and join_dim(attrs.channels, outputs) is None:
+        refuse("nn.conv2d_backward_weight: channels are those of the gradient", 0, expected=attrs.channels, found=grad)
+    _check_windows(grad, data, attrs)
+    parts = {"O": outputs, "I": inputs // attrs.groups if isinstance(inputs, int) else inputs}
+    parts |= {"H": attrs.kernel_size[0], "W": attrs.kernel_size[1]}
+    return TensorType(tuple(parts[a] for a in attrs.kernel_layout), attrs.out_dtype or data.dtype)
+
+
+def _check_windows(grad: TensorType, data: TensorType, attrs: Any) -> None:
+    """Raise `RelationError` unless the gradient has the size of the convolution's result, or as many samples."""
+    before, after = split_padding(attrs.padding, 2)
+    for i, letter in enumerate("HW"):
+        axis = attrs.data_layout.index(letter)
+        window = (attrs.kernel_size[i], attrs.strides[i], before[i], after[i], attrs.dilation[i])
+        size = window_size(data.shape[axis], *window, axis=i)
+        if join_dim(size, grad.shape[axis]) is None:
+            refuse("nn.conv2d_backward_weight: the gradient is not like the result", 0, expected=size, found=grad)
+    batch = attrs.data_layout.index("N")
+    if join_dim(grad.shape[batch], data.shape[batch]) is None:
+        refuse("nn.conv2d_backward_weight: different batch sizes", 1, expected=grad.shape[batch], found=data)
+
+
+def conv2d_backward_weight_face(
+    grad: Any,
+    data: Any,
+    strides: Any = (1, 1),
+    padding: Any = (0, 0),
+    dilation: Any = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Any = None,
+    grad_layout: str = "NCHW",
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_dtype: str = "",
+) -> Any:
+    """Return the gradient of `nn.conv2d` for its weight; gradient and data have one layout."""
+    values = {
+        "strides": per_axis(strides, 2),
+        "padding": full_padding(padding, 2),
+        "dilation": per_axis(dilation, 2),
+        "groups": groups,
+        "channels": channels,
+        "kernel_size": per_axis(kernel_size, 2),
+        "data_layout": data_layout,
+        "kernel_layout": kernel_layout,
+        "out_layout": grad_layout if grad_layout != data_layout else "",
+        "out_dtype": out_dtype,
+    }
+    return make_call(Op.get("nn.conv2d_backward_weight"), (grad, data), values)
+
+
+@operator(
+    "nn.conv2d_backward_weight",
+    ("grad", "data"),
+    attrs=conv_attrs(2),
+    relation=_backward_weight_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    level=2,
+    warns=True,
+    face=conv2d_backward_weight_face,
+    example="nn.conv2d_backward_weight(%grad, %x, kernel_size=[3, 3], padding=[1, 1, 1, 1])",
+)
+def conv2d_backward_weight(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> Any:
+    """The gradient of nn.conv2d for its weight: the product of the gradient and the patches of the data."""
+    dtype = result_dtype(attrs.out_dtype, data.dtype)
+    work = working_dtype(dtype, grad.dtype, data.dtype)
+    order = tuple(attrs.data_layout.index(a) for a in "NCHW")
+    grad, data = grad.transpose(order).astype(work, copy=False), data.transpose(order).astype(work, copy=False)
+    before, after = split_padding(attrs.padding, 2)
+    padded = np.ascontiguousarray(pad_spatial(data, before, after, False))
+    (n, c, *_), (_, o, height, width) = padded.shape, grad.shape
+    groups, (kh, kw) = attrs.groups, attrs.kernel_size
+    s1, s2, s3 = padded.strides[1:]
+    (dy, dx), (ty, tx) = attrs.dilation, attrs.strides
+    made = np.zeros((groups, o // groups, c // groups * kh * kw), work)
+    for i in range(n):
+        view = as_strided(
+            padded[i], (c, kh, kw, height, width), (s1, s2 * dy, s3 * dx, s2 * ty, s3 * tx), writeable=False
+        )
+        columns = view.reshape(groups, c // groups * kh * kw, height * width)
+        made += matmul(grad[i].reshape(groups, o // groups, -1), columns.transpose(0, 2, 1), work)
+    weight = made.reshape(o, c // groups, kh, kw).transpose(tuple("OIHW".index(a) for a in attrs.kernel_layout))
+    return deliver(np.ascontiguousarray(weight), dtype, out)

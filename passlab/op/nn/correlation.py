@@ -1,0 +1,117 @@
+"""Correlation of two images around each place, as in FlowNet (Dosovitskiy et al., 2015)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import ANY, Dim, TensorType, Type
+from passlab.op.declare import make_call, operator
+from passlab.op.fields import attrs, boolean, integer, integers, text
+from passlab.op.nn.activation import finish
+from passlab.op.nn.pooling import divided, sum_dtype
+from passlab.op.nn.windows import split_padding
+from passlab.op.relations import join_dim, refuse, same_dtype, tensor
+
+
+def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    a, b = tensor(types, 0, "data1"), tensor(types, 1, "data2")
+    if a is None or b is None:
+        return None
+    for i, ty in enumerate((a, b)):
+        if len(ty.shape) != 4:
+            refuse("nn.correlation takes images in NCHW", i, expected="four dimensions", found=ty)
+    if any(join_dim(x, y) is None for x, y in zip(a.shape, b.shape, strict=True)):
+        refuse("nn.correlation compares tensors of one shape", 1, expected=a, found=b)
+    same_dtype(a, b)
+    if attrs.kernel_size < 1 or attrs.kernel_size % 2 == 0:
+        refuse("nn.correlation: kernel_size must be odd", found=attrs.kernel_size)
+    if min(attrs.stride1, attrs.stride2) < 1 or attrs.max_displacement < 0:
+        refuse("nn.correlation: strides must be positive, and max_displacement not negative")
+    before, after = split_padding(attrs.padding, 2)
+    border = attrs.max_displacement + (attrs.kernel_size - 1) // 2
+    size: list[Dim] = []
+    for dim, first, last in zip(a.shape[2:], before, after, strict=True):
+        if not isinstance(dim, int):
+            size.append(ANY)
+            continue
+        room = dim + first + last - 2 * border
+        if room < 1:
+            refuse("nn.correlation: the window and its displacement are larger than the image", 0, found=a)
+        size.append(-(-room // attrs.stride1))
+    width = 2 * (attrs.max_displacement // attrs.stride2) + 1
+    return TensorType((a.shape[0], width * width, *size), a.dtype)
+
+
+def correlation_face(
+    data1: Any,
+    data2: Any,
+    kernel_size: int,
+    max_displacement: int,
+    stride1: int,
+    stride2: int,
+    padding: Any,
+    is_multiply: bool,
+    layout: str,
+) -> Any:
+    """Return how well windows of `data1` and displaced windows of `data2` agree."""
+    values = {
+        "kernel_size": kernel_size,
+        "max_displacement": max_displacement,
+        "stride1": stride1,
+        "stride2": stride2,
+        "padding": (padding, padding) if isinstance(padding, int) else padding,
+        "is_multiply": is_multiply,
+        "layout": layout,
+    }
+    return make_call(Op.get("nn.correlation"), (data1, data2), values)
+
+
+@operator(
+    "nn.correlation",
+    ("data1", "data2"),
+    attrs=attrs(
+        "CorrelationAttrs",
+        integer("kernel_size", 1, "size of the compared windows, odd"),
+        integer("max_displacement", 1, "how far windows of data2 may be away"),
+        integer("stride1", 1, "steps in data1"),
+        integer("stride2", 1, "steps of the displacement"),
+        integers("padding", (0, 0), "zeros around both images"),
+        boolean("is_multiply", True, "whether elements are multiplied, or their distances added"),
+        text("layout", "NCHW", "layout of data and result", choices=("NCHW",)),
+    ),
+    relation=_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    level=2,
+    warns=True,
+    face=correlation_face,
+    example="nn.correlation(%x, %y, max_displacement=2, padding=[2, 2])",
+)
+def correlation(attrs: Any, data1: Any, data2: Any, *, out: Any = None) -> Any:
+    """For each place of data1 and each displacement: the mean product (or distance) of two windows."""
+    (top, left), (bottom, right) = split_padding(attrs.padding, 2)
+    widths = ((0, 0), (0, 0), (top, bottom), (left, right))
+    a, b = np.pad(data1, widths), np.pad(data2, widths)
+    far, kernel, step = attrs.max_displacement, attrs.kernel_size, attrs.stride1
+    border = far + (kernel - 1) // 2
+    height, width = (-(-(n - 2 * border) // step) for n in a.shape[2:])
+
+    def window(x: Any, y0: int, x0: int) -> Any:
+        rows, columns = slice(y0, y0 + (height - 1) * step + 1, step), slice(x0, x0 + (width - 1) * step + 1, step)
+        return x[:, :, rows, columns]
+
+    radius = far // attrs.stride2
+    shifts = [i * attrs.stride2 for i in range(-radius, radius + 1)]
+    work = sum_dtype(data1.dtype)
+    made = np.zeros((a.shape[0], len(shifts) ** 2, height, width), work)
+    for channel, (dy, dx) in enumerate((y, x) for y in shifts for x in shifts):
+        for ky in range(kernel):
+            for kx in range(kernel):
+                first, second = window(a, far + ky, far + kx), window(b, far + dy + ky, far + dx + kx)
+                each = first * second if attrs.is_multiply else np.abs(first - second)
+                made[:, channel] += each.sum(axis=1, dtype=work)
+    count = kernel * kernel * max(1, a.shape[1])
+    return finish(divided(made, count, data1.dtype), data1.dtype, out)

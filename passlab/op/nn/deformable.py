@@ -1,0 +1,174 @@
+"""Convolution with windows whose taps are moved by offsets (Dai et al., "Deformable convolutional networks", 2017)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import Dim, TensorType, Type
+from passlab.op.declare import make_call, operator
+from passlab.op.fields import attrs, dtype, integer, integers, text
+from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtype
+from passlab.op.nn.conv import check_weight, check_window
+from passlab.op.nn.layouts import conversion, forward_shape
+from passlab.op.nn.sampling import linear
+from passlab.op.nn.windows import check_positive, full_padding, per_axis, split_padding, window_size
+from passlab.op.relations import join_dim, refuse, tensor
+
+NAME = "nn.deformable_conv2d"
+
+
+def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, offset, weight = (tensor(types, i, name) for i, name in enumerate(("data", "offset", "weight")))
+    if data is None:
+        return None
+    check_window(attrs, 2)
+    check_positive(deformable_groups=(attrs.deformable_groups,))
+    into, kernel_way = (
+        conversion(attrs.data_layout, "NCHW", "data_layout"),
+        conversion(attrs.kernel_layout, "OIHW", "kernel_layout"),
+    )
+    shape = forward_shape(into, data.shape, "data", 0)
+    if weight is None:
+        if attrs.kernel_size is None or attrs.channels is None or not isinstance(shape[1], int):
+            return None
+        known = (attrs.channels, shape[1] // attrs.groups, *attrs.kernel_size)
+        weight = TensorType(kernel_way.backward_shape(known), data.dtype)
+        reporter.assign(2, weight)
+    kernel = forward_shape(kernel_way, weight.shape, "weight", 2)
+    channels = check_weight(shape, kernel, attrs, NAME, 2)
+    before, after = split_padding(attrs.padding, 2)
+    size = [
+        window_size(shape[2 + i], kernel[2 + i], attrs.strides[i], before[i], after[i], attrs.dilation[i], axis=i)
+        for i in range(2)
+    ]
+    _check_offset(offset, shape, kernel, size, attrs, reporter, data.dtype)
+    way = conversion(attrs.out_layout or attrs.data_layout, "NCHW", "out_layout")
+    return TensorType(way.backward_shape((shape[0], channels, *size)), attrs.out_dtype or data.dtype)
+
+
+def _check_offset(
+    offset: TensorType | None,
+    data: Sequence[Dim],
+    kernel: Sequence[Dim],
+    size: Sequence[Dim],
+    attrs: Any,
+    reporter: Reporter,
+    dtype: str,
+) -> None:
+    """Check the offsets, two numbers for each tap and group at each place of the result, or state their type."""
+    if isinstance(data[1], int) and data[1] % attrs.deformable_groups:
+        refuse(f"{NAME}: {data[1]} channels cannot be divided into {attrs.deformable_groups} deformable groups", 0)
+    height, width = kernel[2], kernel[3]
+    if not isinstance(height, int) or not isinstance(width, int):
+        return
+    count = 2 * height * width * attrs.deformable_groups
+    want = TensorType(
+        conversion(attrs.data_layout, "NCHW", "data_layout").backward_shape((data[0], count, *size)), dtype
+    )
+    if offset is None:
+        reporter.assign(1, want)
+        return
+    same_rank = len(offset.shape) == 4
+    if not same_rank or any(join_dim(a, b) is None for a, b in zip(offset.shape, want.shape, strict=True)):
+        refuse(f"{NAME}: the offsets do not fit the windows", 1, expected=want, found=offset)
+
+
+def deformable_conv2d_face(
+    data: Any,
+    offset: Any,
+    weight: Any,
+    strides: Any = (1, 1),
+    padding: Any = (0, 0),
+    dilation: Any = (1, 1),
+    deformable_groups: int = 1,
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Any = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> Any:
+    """Return the convolution of `data` with `weight`, the taps of each window moved by `offset`."""
+    values = {
+        "strides": per_axis(strides, 2),
+        "padding": full_padding(padding, 2),
+        "dilation": per_axis(dilation, 2),
+        "deformable_groups": deformable_groups,
+        "groups": groups,
+        "channels": channels,
+        "kernel_size": per_axis(kernel_size, 2),
+        "data_layout": data_layout,
+        "kernel_layout": kernel_layout,
+        "out_layout": out_layout,
+        "out_dtype": out_dtype,
+    }
+    return make_call(Op.get(NAME), (data, offset, weight), values)
+
+
+def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Any, before: Sequence[int]) -> Any:
+    """Return the patches (C, taps, H, W) of one image (C, H, W) read at moved places; offset is (G, taps, 2, H, W)."""
+    parts, taps, _, height, width = offset.shape
+    each = image.shape[0] // parts
+    rows = (np.arange(height) * attrs.strides[0] - before[0]).astype(image.dtype)[:, None]
+    columns = (np.arange(width) * attrs.strides[1] - before[1]).astype(image.dtype)[None, :]
+    made = np.empty((parts, each, taps, height, width), image.dtype)
+    limits = image.shape[1:]
+    for part in range(parts):
+        channels = image[part * each : (part + 1) * each]
+        for tap in range(taps):
+            ky, kx = divmod(tap, kernel[1])
+            y = rows + ky * attrs.dilation[0] + offset[part, tap, 0]
+            x = columns + kx * attrs.dilation[1] + offset[part, tap, 1]
+            inside = (y >= 0) & (x >= 0) & (y < limits[0]) & (x < limits[1])
+            made[part, :, tap] = np.where(inside, linear(channels, (y, x), "border"), image.dtype.type(0))
+    return made.reshape(parts * each, taps, height, width)
+
+
+@operator(
+    NAME,
+    ("data", "offset", "weight"),
+    attrs=attrs(
+        "DeformableConv2DAttrs",
+        integers("strides", (1, 1), "steps of the window"),
+        integers("padding", (0, 0), "zeros around the data"),
+        integers("dilation", (1, 1), "distance of the taps of the window"),
+        integer("deformable_groups", 1, "how many parts of the channels have offsets of their own"),
+        integer("groups", 1, "how many parts the channels are divided into"),
+        integer("channels", None, "number of output channels, None to read it off the weight"),
+        integers("kernel_size", None, "size of the window, None to read it off the weight"),
+        text("data_layout", "NCHW", "layout of the data"),
+        text("kernel_layout", "OIHW", "layout of the weight"),
+        text("out_layout", "", 'layout of the result, "" for that of the data'),
+        dtype("out_dtype", "", "dtype of sums and result"),
+    ),
+    relation=_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    level=5,
+    warns=True,
+    face=deformable_conv2d_face,
+    example="nn.deformable_conv2d(%x, %offset, %w, channels=8, kernel_size=[3, 3])",
+)
+def deformable_conv2d(attrs: Any, data: Any, offset: Any, weight: Any, *, out: Any = None) -> Any:
+    """A convolution that reads each tap at a place moved by an offset (row, column), between pixels; zero outside."""
+    dtype = result_dtype(attrs.out_dtype, data.dtype)
+    work = working_dtype(dtype, np.dtype("float32"), weight.dtype)
+    into = conversion(attrs.data_layout, "NCHW", "data_layout")
+    x, moved = into.forward(data).astype(work, copy=False), into.forward(offset).astype(work, copy=False)
+    w = conversion(attrs.kernel_layout, "OIHW", "kernel_layout").forward(weight).astype(work, copy=False)
+    kernel, size, groups = w.shape[2:], moved.shape[2:], attrs.groups
+    taps = kernel[0] * kernel[1]
+    before, _ = split_padding(attrs.padding, 2)
+    moved = moved.reshape(len(x), attrs.deformable_groups, taps, 2, *size)
+    matrix = w.reshape(groups, w.shape[0] // groups, w.shape[1] * taps)
+    made = np.empty((len(x), groups, w.shape[0] // groups, size[0] * size[1]), work)
+    for i in range(len(x)):
+        columns = _columns(x[i], moved[i], kernel, attrs, before)
+        made[i] = matmul(matrix, columns.reshape(groups, matrix.shape[2], -1), work)
+    way = conversion(attrs.out_layout or attrs.data_layout, "NCHW", "out_layout")
+    result = way.backward(made.reshape(len(x), w.shape[0], *size))
+    return deliver(np.ascontiguousarray(result), dtype, out)

@@ -1,0 +1,142 @@
+"""Operators whose shape is an input: `dyn.nn.pad`, `dyn.nn.upsampling`, `dyn.image.resize2d`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import ANY, TensorType, Type
+from passlab.op.declare import operator
+from passlab.op.image import RESIZE, check_resize, resize
+from passlab.op.nn.layouts import layout_axes
+from passlab.op.nn.pad import PadAttrs, check_number, padded_type, with_border
+from passlab.op.nn.upsampling import UpSampling3DAttrs, UpSamplingAttrs, scaled_shape, upsample
+from passlab.op.relations import refuse, tensor
+
+
+# ---------------------------------------------------------------- dyn.nn.pad
+def _pad_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, width = tensor(types, 0, "data"), tensor(types, 1, "pad_width")
+    check_number(types, 2, "dyn.nn.pad: pad_val")
+    if data is None or width is None:
+        return None
+    if len(width.shape) != 2 or width.shape[1] not in (2, ANY) or width.shape[0] not in (len(data.shape), ANY):
+        refuse(
+            "dyn.nn.pad: pad_width has a pair for each dimension", 1, expected=f"({len(data.shape)}, 2)", found=width
+        )
+    return TensorType((ANY,) * len(data.shape), data.dtype)
+
+
+def _pad_shape(attrs: Any, data: Any, pad_width: Any, pad_val: Any) -> Type:
+    return padded_type("dyn.nn.pad", TensorType(data.shape, data.dtype.name), pad_width.tolist(), attrs.pad_mode)
+
+
+@operator(
+    "dyn.nn.pad",
+    ("data", "pad_width", "pad_val"),
+    attrs=PadAttrs,
+    relation=_pad_type,
+    shape_function=_pad_shape,
+    pattern=OpPattern.INJECTIVE,
+    level=2,
+    example="dyn.nn.pad(%x, %widths, 0f, pad_width=[])",
+)
+def pad(attrs: Any, data: Any, pad_width: Any, pad_val: Any, *, out: Any = None) -> Any:
+    """`nn.pad` with the widths of the border in a tensor."""
+    _pad_shape(attrs, data, pad_width, pad_val)  # refuses widths that are too large
+    return with_border(data, pad_width.tolist(), pad_val, attrs.pad_mode, out)
+
+
+# ---------------------------------------------------------------- dyn.nn.upsampling
+def _upsampling_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    for i in range(1, len(types)):
+        check_number(types, i, "dyn.nn.upsampling: a scale")
+    shape: list[Any] = list(data.shape)
+    for axis in layout_axes(attrs.layout, shape, len(types) - 1, "dyn.nn.upsampling"):
+        shape[axis] = ANY
+    return TensorType(tuple(shape), data.dtype)
+
+
+def _scales(scales: Sequence[Any]) -> tuple[float, ...]:
+    return tuple(float(scale.reshape(())) for scale in scales)
+
+
+def _upsampling_shape(attrs: Any, data: Any, *scales: Any) -> Type:
+    axes = layout_axes(attrs.layout, data.shape, len(scales), "dyn.nn.upsampling")
+    return TensorType(scaled_shape(data.shape, axes, _scales(scales), "dyn.nn.upsampling"), data.dtype.name)
+
+
+@operator(
+    "dyn.nn.upsampling",
+    ("data", "scale_h", "scale_w"),
+    attrs=UpSamplingAttrs,
+    relation=_upsampling_type,
+    shape_function=_upsampling_shape,
+    pattern=OpPattern.INJECTIVE,
+    level=2,
+    warns=True,
+    example="dyn.nn.upsampling(%x, %h, %w, scale_h=0f, scale_w=0f)",
+)
+def upsampling(attrs: Any, data: Any, scale_h: Any, scale_w: Any, *, out: Any = None) -> Any:
+    """`nn.upsampling` with the scales as inputs."""
+    return upsample(attrs, data, _scales((scale_h, scale_w)), "dyn.nn.upsampling", out)
+
+
+@operator(
+    "dyn.nn.upsampling3d",
+    ("data", "scale_d", "scale_h", "scale_w"),
+    attrs=UpSampling3DAttrs,
+    relation=_upsampling_type,
+    shape_function=_upsampling_shape,
+    pattern=OpPattern.INJECTIVE,
+    level=2,
+    warns=True,
+    example="dyn.nn.upsampling3d(%x, %d, %h, %w, scale_d=0f, scale_h=0f, scale_w=0f)",
+)
+def upsampling3d(attrs: Any, data: Any, scale_d: Any, scale_h: Any, scale_w: Any, *, out: Any = None) -> Any:
+    """`nn.upsampling3d` with the scales as inputs."""
+    return upsample(attrs, data, _scales((scale_d, scale_h, scale_w)), "dyn.nn.upsampling3d", out)
+
+
+# ---------------------------------------------------------------- dyn.image.resize2d
+def _resize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    size = tensor(types, 1, "size")
+    if size is not None and (len(size.shape) != 1 or size.shape[0] not in (2, ANY) or size.dtype == "bool"):
+        refuse("dyn.image.resize2d: size must be two numbers", 1, found=size)  # Relay takes floats here, and truncates
+    shape: list[Any] = list(data.shape)
+    for axis in layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d"):
+        shape[axis] = ANY
+    return TensorType(tuple(shape), attrs.out_dtype or data.dtype)
+
+
+def _resize_shape(attrs: Any, data: Any, size: Any, roi: Any) -> Type:
+    shape = list(data.shape)
+    for axis, wanted in zip(layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d"), size.astype("int64").tolist(), strict=True):
+        check_resize("dyn.image.resize2d", shape[axis], wanted)
+        shape[axis] = int(wanted)
+    return TensorType(tuple(shape), attrs.out_dtype or data.dtype.name)
+
+
+@operator(
+    "dyn.image.resize2d",
+    ("data", "size", "roi"),
+    attrs=RESIZE[2],
+    relation=_resize_type,
+    shape_function=_resize_shape,
+    pattern=OpPattern.INJECTIVE,
+    level=5,
+    warns=True,
+    example="dyn.image.resize2d(%x, %size, %roi)",
+)
+def resize2d(attrs: Any, data: Any, size: Any, roi: Any, *, out: Any = None) -> Any:
+    """`image.resize2d` with size and region as inputs."""
+    _resize_shape(attrs, data, size, roi)  # refuses a bad size
+    region = roi.tolist() if roi.size == 4 else None
+    return resize(2, attrs, data, [int(n) for n in size.tolist()], region, out)

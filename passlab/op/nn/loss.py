@@ -1,0 +1,182 @@
+"""Losses: cross entropy and negative log likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call, Expr
+from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.types import TensorType, Type
+from passlab.op.declare import call, make_call, operator
+from passlab.op.fields import attrs, integer, text
+from passlab.op.nn.activation import finish
+from passlab.op.nn.arithmetic import in_float
+from passlab.op.relations import refuse, same_dtype, tensor
+
+
+def _entropy_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    x, y = tensor(types, 0, "x"), tensor(types, 1, "y")
+    if x is None or y is None:
+        return None
+    for i, ty in enumerate((x, y)):
+        if len(ty.shape) != 2:
+            refuse("cross entropy takes a batch of distributions", i, expected="two dimensions", found=ty)
+    if any(a != b for a, b in zip(x.shape, y.shape, strict=True) if isinstance(a, int) and isinstance(b, int)):
+        refuse("cross entropy compares tensors of one shape", 1, expected=x, found=y)
+    same_dtype(x, y)
+    return TensorType((), x.dtype)
+
+
+def _batch(x: Expr) -> Expr:
+    """The batch size as a tensor of the dtype of `x`, whatever its shape."""
+    return call("take", call("shape_of", x, dtype="int32"), call("zeros", shape=(), dtype="int32"), axis=0, mode="clip")
+
+
+def _entropy_grad(orig: Call, grad: Expr) -> list[Expr]:
+    x, y = orig.args
+    share = _per_sample(grad, x)
+    return [-share * y / x, -share * call("log", x)]
+
+
+def _entropy_logits_grad(orig: Call, grad: Expr) -> list[Expr]:
+    x, y = orig.args
+    share = _per_sample(grad, x)
+    return [-share * y, -share * x]
+
+
+def _per_sample(grad: Expr, x: Expr) -> Expr:
+    ty = x.checked_type
+    assert isinstance(ty, TensorType)
+    return grad / call("cast", _batch(x), dtype=ty.dtype)
+
+
+def _mean_product(a: Any, b: Any, out: Any) -> Any:
+    total = np.multiply(a, b).sum(dtype=a.dtype)
+    return finish(np.asarray(-total / a.dtype.type(len(a)), a.dtype), a.dtype, out)
+
+
+@operator(
+    "nn.cross_entropy",
+    ("x", "y"),
+    relation=_entropy_type,
+    precision=Precision.NEVER,
+    level=10,
+    warns=True,
+    gradient=_entropy_grad,
+    example="nn.cross_entropy(%p, %y)",
+)
+@in_float
+def cross_entropy(attrs: Any, x: Any, y: Any, *, out: Any = None) -> Any:
+    """The mean over the batch of -sum(y * log(x)): predicted probabilities `x` against the wanted ones `y`."""
+    return _mean_product(np.log(x), y, out)
+
+
+@operator(
+    "nn.cross_entropy_with_logits",
+    ("x", "y"),
+    relation=_entropy_type,
+    precision=Precision.NEVER,
+    level=10,
+    warns=True,
+    gradient=_entropy_logits_grad,
+    example="nn.cross_entropy_with_logits(%logp, %y)",
+)
+@in_float
+def cross_entropy_with_logits(attrs: Any, x: Any, y: Any, *, out: Any = None) -> Any:
+    """The mean over the batch of -sum(y * x): logarithms of probabilities `x` against the wanted probabilities `y`."""
+    return _mean_product(x, y, out)
+
+
+def _nll_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    predictions, targets = tensor(types, 0, "predictions"), tensor(types, 1, "targets")
+    weights = tensor(types, 2, "weights")
+    if predictions is None or targets is None or weights is None:
+        return None
+    if len(predictions.shape) != len(targets.shape) + 1 or len(predictions.shape) < 2:
+        refuse(
+            "nn.nll_loss: targets must have one dimension less than predictions", 1, expected=predictions, found=targets
+        )
+    if "int" not in targets.dtype:
+        refuse("nn.nll_loss: targets are class numbers", 1, expected="integers", found=targets)
+    rest = (predictions.shape[0], *predictions.shape[2:])
+    if any(a != b for a, b in zip(rest, targets.shape, strict=True) if isinstance(a, int) and isinstance(b, int)):
+        refuse(
+            "nn.nll_loss: targets do not have the shape of predictions without classes", 1, expected=rest, found=targets
+        )
+    classes, count = predictions.shape[1], weights.shape[0] if len(weights.shape) == 1 else None
+    if count is None or (isinstance(count, int) and isinstance(classes, int) and count != classes):
+        refuse("nn.nll_loss: weights must have one number for each class", 2, expected=f"({classes},)", found=weights)
+    same_dtype(predictions, weights, 2)
+    return TensorType(targets.shape if attrs.reduction == "none" else (), predictions.dtype)
+
+
+def nll_loss_face(
+    predictions: Any, targets: Any, weights: Any, reduction: str = "mean", ignore_index: int = -100
+) -> Any:
+    """Return the negative log likelihood of `targets` under `predictions` (logarithms of probabilities)."""
+    values = {"reduction": reduction, "ignore_index": ignore_index}
+    return make_call(Op.get("nn.nll_loss"), (predictions, targets, weights), values)
+
+
+def _picked(data: Any, targets: Any) -> Any:
+    """Return the element of the class axis (1) of `data` that each target names; targets are legal class numbers."""
+    return np.take_along_axis(data, np.expand_dims(targets, 1), axis=1).squeeze(1)
+
+
+def _nll_grad(orig: Call, grad: Expr) -> list[Expr]:
+    """The gradient for predictions: minus the weight of the target's class, there."""
+    predictions, targets, weights = orig.args
+    assert orig.attrs is not None
+    ty = predictions.checked_type
+    assert isinstance(ty, TensorType)
+    classes, rank = ty.concrete_shape[1], len(ty.shape)
+    legal = call("not_equal", targets, call("full_like", targets, _number(orig.attrs["ignore_index"], targets)))
+    one, zero = _number(1, predictions), _number(0, predictions)
+    hot = call("one_hot", targets, one, zero, depth=classes, axis=1, dtype=ty.dtype)
+    column = call("reshape", weights, newshape=(1, classes, *[1] * (rank - 2)))
+    mask = call("expand_dims", call("cast", legal, dtype=ty.dtype), axis=1)
+    each = hot * column * mask
+    if orig.attrs["reduction"] == "mean":
+        grad = grad / call("sum", each)
+    elif orig.attrs["reduction"] == "none":
+        grad = call("expand_dims", grad, axis=1)
+    return [-each * grad, call("zeros_like", targets), call("zeros_like", weights)]
+
+
+def _number(value: float, like: Expr) -> Expr:
+    from passlab.op.elementwise import constant_like  # a room beside this one, needed by gradients only
+
+    return constant_like(value, like)
+
+
+@operator(
+    "nn.nll_loss",
+    ("predictions", "targets", "weights"),
+    attrs=attrs(
+        "NLLLossAttrs",
+        text("reduction", "mean", "mean (by weight), sum, or none", choices=("mean", "sum", "none")),
+        integer("ignore_index", doc="targets of this class do not count"),
+    ),
+    relation=_nll_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    level=10,
+    warns=True,
+    face=nll_loss_face,
+    gradient=_nll_grad,
+    example='nn.nll_loss(%logp, %t, %w, reduction="sum", ignore_index=-100)',
+)
+def nll_loss(attrs: Any, predictions: Any, targets: Any, weights: Any, *, out: Any = None) -> Any:
+    """Minus the weighted logarithm of the probability of each target: their mean by weight, their sum, or each."""
+    counts = targets != attrs.ignore_index
+    legal = np.where(counts, targets, 0)
+    weight = np.where(counts, weights.take(legal, mode="clip"), weights.dtype.type(0))
+    each = -weight * _picked(predictions, np.clip(legal, 0, predictions.shape[1] - 1))
+    if attrs.reduction == "none":
+        return finish(each, predictions.dtype, out)
+    total = each.sum(dtype=predictions.dtype)
+    if attrs.reduction == "mean":
+        total = total / weight.sum(dtype=predictions.dtype)
+    return finish(np.asarray(total), predictions.dtype, out)

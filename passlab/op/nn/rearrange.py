@@ -1,0 +1,321 @@
+"""Operators that move elements between axes or spread them out: blocks, sub-pixels, dilation, buffers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import Dim, TensorType, Type
+from passlab.op.declare import make_call, operator
+from passlab.op.fields import attrs, integer, integers, number, pairs, text
+from passlab.op.nn.layouts import conversion, forward_shape
+from passlab.op.nn.pad import bordered, given
+from passlab.op.relations import normal_axis, refuse, tensor
+
+
+# ---------------------------------------------------------------- space and batch
+def _check_blocks(
+    name: str, data: TensorType, blocks: Sequence[int], widths: Sequence[Sequence[int]], what: str
+) -> None:
+    if len(blocks) != len(widths) or any(len(pair) != 2 for pair in widths):
+        refuse(
+            f"{name}: {what} must have two numbers for each of {len(blocks)} blocks", 0, found=list(map(list, widths))
+        )
+    if any(b < 1 for b in blocks) or any(n < 0 for pair in widths for n in pair):
+        refuse(f"{name}: blocks must be positive, and {what} not negative", 0, found=list(blocks))
+    if len(data.shape) <= len(blocks):
+        refuse(f"{name}: data needs a batch dimension and {len(blocks)} more", 0, found=data)
+
+
+def _to_batch_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    _check_blocks("nn.space_to_batch_nd", data, attrs.block_shape, attrs.paddings, "paddings")
+    shape: list[Dim] = list(data.shape)
+    if isinstance(shape[0], int):
+        shape[0] *= math.prod(attrs.block_shape)
+    for i, (block, pair) in enumerate(zip(attrs.block_shape, attrs.paddings, strict=True), 1):
+        dim = shape[i]
+        if isinstance(dim, int):
+            if (dim + sum(pair)) % block:
+                size = dim + sum(pair)
+                refuse(
+                    f"nn.space_to_batch_nd: dimension {i} of padded size {size} cannot be cut into blocks of {block}", 0
+                )
+            shape[i] = (dim + sum(pair)) // block
+    return TensorType(tuple(shape), data.dtype)
+
+
+def space_to_batch_nd_face(data: Any, block_shape: Any, paddings: Any, pad_value: float = 0) -> Any:
+    """Return `data` cut into blocks whose elements become samples of the batch."""
+    values = {"block_shape": block_shape, "paddings": paddings, "pad_value": pad_value}
+    return make_call(Op.get("nn.space_to_batch_nd"), (data,), values)
+
+
+@operator(
+    "nn.space_to_batch_nd",
+    ("data",),
+    attrs=attrs(
+        "SpaceToBatchNDAttrs",
+        integers("block_shape", (1, 1), "size of a block along the axes after the batch"),
+        pairs("paddings", doc="padding before and after each of these axes"),
+        number("pad_value", 0.0, "what the padding holds"),
+    ),
+    relation=_to_batch_type,
+    pattern=OpPattern.INJECTIVE,
+    level=5,
+    warns=True,
+    face=space_to_batch_nd_face,
+    example="nn.space_to_batch_nd(%x, block_shape=[2, 2], paddings=[[0, 0], [0, 0]])",
+)
+def space_to_batch_nd(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """Cut padded data into blocks; each place in a block becomes a sample of its own, the batch varying fastest."""
+    blocks = attrs.block_shape
+    rank = len(blocks)
+    rest = [(0, 0)] * (data.ndim - rank - 1)
+    padded = bordered(data, [(0, 0), *attrs.paddings, *rest], attrs.pad_value)
+    sizes = [n // b for n, b in zip(padded.shape[1:], blocks, strict=False)]
+    split = [part for pair in zip(sizes, blocks, strict=True) for part in pair]
+    parts = padded.reshape(data.shape[0], *split, *padded.shape[rank + 1 :])
+    inner, outer = range(2, 2 * rank + 2, 2), range(1, 2 * rank + 1, 2)
+    made = parts.transpose(*inner, 0, *outer, *range(2 * rank + 1, parts.ndim))
+    return given(
+        made.reshape(-1 if made.size else data.shape[0] * math.prod(blocks), *sizes, *padded.shape[rank + 1 :]), out
+    )
+
+
+def _from_batch_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    _check_blocks("nn.batch_to_space_nd", data, attrs.block_shape, attrs.crops, "crops")
+    shape: list[Dim] = list(data.shape)
+    count = math.prod(attrs.block_shape)
+    if isinstance(shape[0], int):
+        shape[0] //= count
+    for i, (block, pair) in enumerate(zip(attrs.block_shape, attrs.crops, strict=True), 1):
+        dim = shape[i]
+        if isinstance(dim, int):
+            if dim * block < sum(pair):
+                refuse(
+                    f"nn.batch_to_space_nd: crops remove more than dimension {i} has",
+                    0,
+                    expected=dim * block,
+                    found=sum(pair),
+                )
+            shape[i] = dim * block - sum(pair)
+    return TensorType(tuple(shape), data.dtype)
+
+
+def batch_to_space_nd_face(data: Any, block_shape: Any, crops: Any) -> Any:
+    """Return `data` with samples of the batch put back together as blocks."""
+    return make_call(Op.get("nn.batch_to_space_nd"), (data,), {"block_shape": block_shape, "crops": crops})
+
+
+@operator(
+    "nn.batch_to_space_nd",
+    ("data",),
+    attrs=attrs(
+        "BatchToSpaceNDAttrs",
+        integers("block_shape", (1, 1), "size of a block along the axes after the batch"),
+        pairs("crops", doc="what is cut off before and after each of these axes"),
+    ),
+    relation=_from_batch_type,
+    pattern=OpPattern.INJECTIVE,
+    level=5,
+    warns=True,
+    face=batch_to_space_nd_face,
+    example="nn.batch_to_space_nd(%x, block_shape=[2, 2], crops=[[0, 0], [0, 0]])",
+)
+def batch_to_space_nd(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """Put the samples of a batch together as blocks, and cut the result: the inverse of `nn.space_to_batch_nd`."""
+    blocks = attrs.block_shape
+    rank = len(blocks)
+    batch = data.shape[0] // math.prod(blocks)
+    whole = data[: batch * math.prod(blocks)]  # Relay leaves out samples that fill no block
+    parts = whole.reshape(*blocks, batch, *data.shape[1:])
+    order = [axis for i in range(rank) for axis in (rank + 1 + i, i)]
+    sizes = [n * b for n, b in zip(data.shape[1:], blocks, strict=False)]
+    made = parts.transpose(rank, *order, *range(2 * rank + 1, parts.ndim)).reshape(
+        batch, *sizes, *data.shape[rank + 1 :]
+    )
+    cut = [slice(a, n - b) for n, (a, b) in zip(sizes, attrs.crops, strict=True)]
+    return given(np.ascontiguousarray(made[(slice(None), *cut)]), out)
+
+
+# ---------------------------------------------------------------- space and depth
+_SubPixel = attrs(
+    "SubPixelAttrs",
+    integer("block_size", 1, "size of a block along height and width"),
+    text("layout", "NCHW", "layout of data and result"),
+    text("mode", "DCR", "order of the depth: place in block before channel (DCR), or after (anything else)"),
+)
+
+
+def _check_block_size(name: str, attrs: Any) -> int:
+    if attrs.block_size < 1:
+        refuse(f"{name}: block_size must be positive", 0, found=attrs.block_size)
+    return int(attrs.block_size)
+
+
+def _to_depth_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    block, way = _check_block_size("nn.space_to_depth", attrs), conversion(attrs.layout, "NCHW", "layout")
+    batch, channels, *size = forward_shape(way, data.shape, "data", 0)
+    if isinstance(channels, int):
+        channels *= block * block
+    for i, dim in enumerate(size):
+        if isinstance(dim, int):
+            if dim % block:
+                refuse(f"nn.space_to_depth: an axis of size {dim} cannot be cut into blocks of {block}", 0)
+            size[i] = dim // block
+    return TensorType(way.backward_shape((batch, channels, *size)), data.dtype)
+
+
+def space_to_depth_face(data: Any, block_size: int, layout: str = "NCHW") -> Any:
+    """Return `data` with blocks of pixels moved into the channels."""
+    return make_call(Op.get("nn.space_to_depth"), (data,), {"block_size": block_size, "layout": layout, "mode": ""})
+
+
+@operator(
+    "nn.space_to_depth",
+    ("data",),
+    attrs=_SubPixel,
+    relation=_to_depth_type,
+    pattern=OpPattern.INJECTIVE,
+    level=5,
+    warns=True,
+    face=space_to_depth_face,
+    example="nn.space_to_depth(%x, block_size=2)",
+)
+def space_to_depth(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """Move blocks of pixels into the channels, the place in the block before the channel."""
+    way, b = conversion(attrs.layout, "NCHW", "layout"), attrs.block_size
+    n, c, h, w = (x := way.forward(data)).shape
+    made = x.reshape(n, c, h // b, b, w // b, b).transpose(0, 3, 5, 1, 2, 4).reshape(n, c * b * b, h // b, w // b)
+    return given(np.ascontiguousarray(way.backward(made)), out)
+
+
+def _from_depth_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    block, way = _check_block_size("nn.depth_to_space", attrs), conversion(attrs.layout, "NCHW", "layout")
+    batch, channels, *size = forward_shape(way, data.shape, "data", 0)
+    if isinstance(channels, int):
+        channels //= block * block
+    size = [dim * block if isinstance(dim, int) else dim for dim in size]
+    return TensorType(way.backward_shape((batch, channels, *size)), data.dtype)
+
+
+def depth_to_space_face(data: Any, block_size: int, layout: str = "NCHW", mode: str = "DCR") -> Any:
+    """Return `data` with channels spread over blocks of pixels."""
+    values = {"block_size": block_size, "layout": layout, "mode": mode}
+    return make_call(Op.get("nn.depth_to_space"), (data,), values)
+
+
+@operator(
+    "nn.depth_to_space",
+    ("data",),
+    attrs=_SubPixel,
+    relation=_from_depth_type,
+    pattern=OpPattern.INJECTIVE,
+    level=5,
+    warns=True,
+    face=depth_to_space_face,
+    example="nn.depth_to_space(%x, block_size=2)",
+)
+def depth_to_space(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """Spread the channels over blocks of pixels; `mode` tells whether a channel's place in the block is outer."""
+    way, b = conversion(attrs.layout, "NCHW", "layout"), attrs.block_size
+    n, c, h, w = (x := way.forward(data)).shape
+    c //= b * b
+    x = x[:, : c * b * b]  # Relay leaves out channels that fill no block
+    if attrs.mode == "DCR":
+        parts = x.reshape(n, b, b, c, h, w).transpose(0, 3, 4, 1, 5, 2)
+    else:
+        parts = x.reshape(n, c, b, b, h, w).transpose(0, 1, 4, 2, 5, 3)
+    return given(np.ascontiguousarray(way.backward(parts.reshape(n, c, h * b, w * b))), out)
+
+
+# ---------------------------------------------------------------- dilate
+def _dilate_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    if len(attrs.strides) != len(data.shape) or min(attrs.strides, default=1) < 1:
+        refuse(
+            "nn.dilate: strides must be one positive number for each dimension",
+            0,
+            expected=len(data.shape),
+            found=list(attrs.strides),
+        )
+    sizes = zip(data.shape, attrs.strides, strict=True)
+    return TensorType(tuple(max(0, (d - 1) * s + 1) if isinstance(d, int) else d for d, s in sizes), data.dtype)
+
+
+def dilate_face(data: Any, strides: Any, dilation_value: float = 0.0) -> Any:
+    """Return `data` with `dilation_value` between its elements."""
+    return make_call(Op.get("nn.dilate"), (data,), {"strides": strides, "dilation_value": dilation_value})
+
+
+@operator(
+    "nn.dilate",
+    ("x",),
+    attrs=attrs(
+        "DilateAttrs",
+        integers("strides", doc="distance of the elements in the result, for each dimension"),
+        number("dilation_value", 0.0, "what stands between them"),
+    ),
+    relation=_dilate_type,
+    pattern=OpPattern.INJECTIVE,
+    level=10,
+    warns=True,
+    face=dilate_face,
+    example="nn.dilate(%x, strides=[1, 2])",
+)
+def dilate(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """Put elements apart, with a value between them."""
+    shape = tuple(max(0, (n - 1) * s + 1) for n, s in zip(data.shape, attrs.strides, strict=True))
+    made = np.empty(shape, data.dtype) if out is None else out
+    made[...] = np.asarray(attrs.dilation_value).astype(data.dtype)
+    made[tuple(slice(None, None, s) for s in attrs.strides)] = data
+    return made
+
+
+# ---------------------------------------------------------------- fifo_buffer
+def _fifo_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, buffer = tensor(types, 0, "data"), tensor(types, 1, "buffer")
+    if data is None or buffer is None:
+        return None
+    if len(data.shape) != len(buffer.shape):
+        refuse("nn.fifo_buffer: data and buffer must have one rank", 1, expected=data, found=buffer)
+    axis = normal_axis(attrs.axis, len(buffer.shape), "nn.fifo_buffer: axis")
+    for i, (a, b) in enumerate(zip(data.shape, buffer.shape, strict=True)):
+        if isinstance(a, int) and isinstance(b, int) and (a >= b if i == axis else a != b):
+            want = f"less than {b}" if i == axis else b
+            refuse(f"nn.fifo_buffer: dimension {i} of data does not fit the buffer", 0, expected=want, found=a)
+    return buffer
+
+
+@operator(
+    "nn.fifo_buffer",
+    ("data", "buffer"),
+    attrs=attrs("FIFOBufferAttrs", integer("axis", 0, "the axis of the queue")),
+    relation=_fifo_type,
+    level=3,
+    warns=True,
+    example="nn.fifo_buffer(%x, %buffer, axis=0)",
+)
+def fifo_buffer(attrs: Any, data: Any, buffer: Any, *, out: Any = None) -> Any:
+    """Push data into a queue: the buffer moved on by the length of the data, with the data at its end."""
+    axis = attrs.axis % buffer.ndim
+    kept = buffer[(slice(None),) * axis + (slice(data.shape[axis], None),)]
+    return given(np.concatenate((kept, data.astype(buffer.dtype, copy=False)), axis=axis), out)

@@ -1,0 +1,97 @@
+"""Reading images between their pixels: bilinear, nearest and bicubic samples at given coordinates.
+
+Arrays are (C, *S), coordinates arrays of any one shape; a sample array is (C, *shape of the coordinates). This file
+knows arrays, not operators or layouts.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def pixels(image: Any, places: Sequence[Any], outside: str) -> Any:
+    """Return the pixels of `image` at whole coordinates.
+
+    Places beyond the border give zero (`outside` "zeros") or the nearest pixel of the border ("border").
+    """
+    inside: Any = True
+    index = []
+    for place, length in zip(places, image.shape[1:], strict=True):
+        index.append(np.clip(place, 0, length - 1))
+        if outside == "zeros":
+            inside = inside & (place >= 0) & (place < length)
+    found = image[(slice(None), *index)]
+    return found if inside is True else np.where(inside, found, image.dtype.type(0))
+
+
+def linear(image: Any, places: Sequence[Any], outside: str) -> Any:
+    """Return samples mixed from the two nearest pixels along each axis."""
+    low = [np.floor(place) for place in places]
+    parts = [place - floor for place, floor in zip(places, low, strict=True)]
+    whole = [floor.astype(np.int64) for floor in low]
+    made: Any = 0
+    for corner in itertools.product((0, 1), repeat=len(places)):
+        weight: Any = 1
+        for step, part in zip(corner, parts, strict=True):
+            weight = weight * (part if step else 1 - part)
+        made = made + pixels(image, [w + s for w, s in zip(whole, corner, strict=True)], outside) * weight
+    return made
+
+
+def half_away(place: Any) -> Any:
+    """Return coordinates rounded to the nearest whole number, halves away from zero."""
+    return np.trunc(place + np.copysign(place.dtype.type(0.5), place)).astype(np.int64)
+
+
+def nearest(image: Any, places: Sequence[Any], outside: str) -> Any:
+    """Return the pixels nearest to the coordinates."""
+    return pixels(image, [half_away(place) for place in places], outside)
+
+
+def reflect(place: Any, length: int, align_corners: bool) -> Any:
+    """Return coordinates reflected at the borders: at the outer pixels' centres, or (not aligned) at their edges."""
+    start, span = (0.0, length - 1) if align_corners else (-0.5, length)
+    if span <= 0:
+        return np.zeros_like(place)
+    away = np.abs(place - place.dtype.type(start))
+    times = np.floor(away / span)
+    extra = away - times * span
+    turned = np.where(times % 2 == 0, extra, span - extra) + place.dtype.type(start)
+    return np.clip(turned, 0, length - 1).astype(place.dtype)
+
+
+_CUBIC = -0.75  # PyTorch's coefficient, which grid_sample uses
+
+
+def _cubic(part: Any) -> list[Any]:
+    a = part.dtype.type(_CUBIC)
+
+    def near(t: Any) -> Any:
+        return ((a + 2) * t - (a + 3)) * t * t + 1
+
+    def far(t: Any) -> Any:
+        return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+
+    return [far(part + 1), near(part), near(1 - part), far(2 - part)]
+
+
+def cubic(image: Any, places: Sequence[Any], outside: str, align_corners: bool) -> Any:
+    """Return samples mixed from the four nearest pixels along each of two axes (Keys, 1981).
+
+    `outside` is "zeros", "border" or "reflection", and holds for each pixel by itself.
+    """
+    low = [np.floor(place) for place in places]
+    weights = [_cubic(place - floor) for place, floor in zip(places, low, strict=True)]
+    made: Any = 0
+    for i, j in itertools.product(range(4), repeat=2):
+        spots = [low[0] + (i - 1), low[1] + (j - 1)]
+        if outside == "reflection":
+            spots = [reflect(s, n, align_corners) for s, n in zip(spots, image.shape[1:], strict=True)]
+        whole = [np.trunc(s).astype(np.int64) for s in spots]
+        found = pixels(image, whole, "zeros" if outside == "zeros" else "border")
+        made = made + found * (weights[0][i] * weights[1][j])
+    return made

@@ -1,0 +1,255 @@
+"""Products and sums with sparse matrices, given as data, indices and row pointers.
+
+One-dimensional data is in compressed rows (CSR), three-dimensional data in blocks (BSR: number, rows, columns).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RunError
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
+from passlab.op.declare import TupleWrapper, make_call, operator
+from passlab.op.dtypes import is_float
+from passlab.op.fields import attrs, boolean, integers, text
+from passlab.op.nn.pad import given
+from passlab.op.relations import refuse, tensor
+
+
+def _rows(name: str, data: TensorType, pointers: TensorType) -> Dim:
+    """Return the number of rows of a sparse matrix. Raises `RelationError` when the parts are no sparse matrix."""
+    if len(data.shape) not in (1, 3):
+        refuse(f"{name}: sparse data has one dimension (CSR) or three (BSR)", 1, found=data)
+    if len(pointers.shape) != 1 or pointers.shape[0] == 0:
+        refuse(f"{name}: row pointers must be a vector of one more than the rows", 3, found=pointers)
+    count, block = pointers.shape[0], data.shape[1] if len(data.shape) == 3 else 1
+    return (count - 1) * block if isinstance(count, int) and isinstance(block, int) else ANY
+
+
+def sparse_matrix(data: Any, indices: Any, pointers: Any, columns: int) -> Any:
+    """Return the parts of a sparse matrix as one, with `columns` columns. Raises `RunError` when they do not fit."""
+    import scipy.sparse  # only programs with sparse matrices pay for it
+
+    rows, width = data.shape[1:] if data.ndim == 3 else (1, 1)
+    _check_parts(data, indices, pointers, columns, width)
+    wide = data.astype(np.float32) if data.dtype.itemsize < 4 and is_float(data.dtype) else data
+    make = scipy.sparse.csr_matrix if data.ndim == 1 else scipy.sparse.bsr_matrix
+    return make((wide, indices, pointers), shape=((len(pointers) - 1) * rows, columns))
+
+
+def _check_parts(data: Any, indices: Any, pointers: Any, columns: int, width: int) -> None:
+    """Raise `RunError` unless the parts are a sparse matrix: SciPy's products trust them, and read where they point."""
+
+    def wrong(what: str, expected: object, found: object) -> RunError:
+        return RunError(Diagnostic(f"not a sparse matrix: {what}", expected=str(expected), found=str(found)))
+
+    if len(indices) != len(data):
+        raise wrong("indices and data have different lengths", len(data), len(indices))
+    if width < 1 or columns % width or 0 in data.shape[1:]:
+        raise wrong("the columns are not whole blocks", f"a divisor of {columns}", width)
+    if pointers[0] != 0 or (np.diff(pointers) < 0).any() or pointers[-1] > len(indices):
+        raise wrong("row pointers rise from 0 to the number of elements", f"0..{len(indices)}", pointers.tolist()[:8])
+    if len(indices) and not (0 <= indices.min() and indices.max() < columns // width):
+        raise wrong("a column index is outside", f"0..{columns // width - 1}", f"{indices.min()}..{indices.max()}")
+
+
+def _check_integers(name: str, types: Sequence[Type], indices: Sequence[int]) -> None:
+    for i in indices:
+        ty = tensor(types, i)
+        if ty is not None and (len(ty.shape) != 1 or "int" not in ty.dtype):
+            refuse(f"{name}: indices and row pointers are vectors of integers", i, found=ty)
+
+
+def _parts(types: Sequence[Type]) -> tuple[TensorType, TensorType, TensorType] | None:
+    dense, data, pointers = (
+        tensor(types, 0, "dense_data"),
+        tensor(types, 1, "sparse_data"),
+        tensor(types, 3, "sparse_indptr"),
+    )
+    return None if dense is None or data is None or pointers is None else (dense, data, pointers)
+
+
+# ---------------------------------------------------------------- sparse_dense
+_SparseDense = attrs("SparseDenseAttrs", boolean("sparse_lhs", False, "whether the sparse matrix is the left factor"))
+
+
+def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    parts = _parts(types)
+    if parts is None:
+        return None
+    dense, data, pointers = parts
+    _check_integers("nn.sparse_dense", types, (2, 3))
+    if len(dense.shape) != 2:
+        refuse("nn.sparse_dense: dense data must be a matrix", 0, found=dense)
+    rows = _rows("nn.sparse_dense", data, pointers)
+    return TensorType((rows, dense.shape[0]) if attrs.sparse_lhs else (dense.shape[0], rows), dense.dtype)
+
+
+def sparse_dense_face(dense_mat: Any, sparse_mat: Any, sparse_lhs: bool = False) -> Any:
+    """Return the product of `dense_mat` and the transposed `sparse_mat` (data, indices, pointers), or the reverse."""
+    parts = _matrix_parts(sparse_mat)
+    return make_call(Op.get("nn.sparse_dense"), (dense_mat, *parts), {"sparse_lhs": sparse_lhs})
+
+
+def _matrix_parts(matrix: Any) -> tuple[Any, Any, Any]:
+    if hasattr(matrix, "indptr"):
+        return matrix.data, matrix.indices, matrix.indptr
+    data, indices, pointers = matrix
+    return data, indices, pointers
+
+
+def _sparse_dense(attrs: Any, dense: Any, data: Any, indices: Any, pointers: Any, *, out: Any = None) -> Any:
+    matrix = sparse_matrix(data, indices, pointers, dense.shape[1])
+    product = np.asarray((matrix @ dense.T) if attrs.sparse_lhs else (matrix @ dense.T).T)
+    return given(np.ascontiguousarray(product.astype(dense.dtype, copy=False)), out)
+
+
+_INPUTS = ("dense_data", "sparse_data", "sparse_indices", "sparse_indptr")
+sparse_dense = operator(
+    "nn.sparse_dense",
+    _INPUTS,
+    attrs=_SparseDense,
+    relation=_dense_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    level=1,
+    face=sparse_dense_face,
+    example="nn.sparse_dense(%x, %data, %indices, %indptr)",
+    doc="Multiply a dense matrix by a transposed sparse one; with `sparse_lhs` a sparse one by a transposed dense one.",
+)(_sparse_dense)
+
+sparse_dense_padded = operator(
+    "nn.internal.sparse_dense_padded",
+    ("data", "weight_data", "weight_indices", "weight_indptr"),
+    attrs=_SparseDense,
+    relation=_dense_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    level=1,
+    example="nn.internal.sparse_dense_padded(%x, %data, %indices, %indptr)",
+    doc="`nn.sparse_dense` on a weight whose rows were padded to equal length for a GPU.",
+)(_sparse_dense)
+
+
+# ---------------------------------------------------------------- sparse_transpose, sparse_add
+def _transpose_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    parts = [tensor(types, i, name) for i, name in enumerate(("sparse_data", "sparse_indices", "sparse_indptr"))]
+    data, indices, pointers = parts
+    if data is None or indices is None or pointers is None:
+        return None
+    for i, ty in enumerate((data, indices, pointers)):
+        if len(ty.shape) != 1:
+            refuse("nn.sparse_transpose takes a square matrix in compressed rows", i, expected="a vector", found=ty)
+    _check_integers("nn.sparse_transpose", types, (1, 2))
+    return TupleType((data, indices, pointers))
+
+
+def sparse_transpose_face(x: Any) -> TupleWrapper:
+    """Return the transposed square sparse matrix `x` (data, indices, pointers), in the same form."""
+    return TupleWrapper(make_call(Op.get("nn.sparse_transpose"), _matrix_parts(x), {}), 3)
+
+
+@operator(
+    "nn.sparse_transpose",
+    ("sparse_data", "sparse_indices", "sparse_indptr"),
+    attrs=attrs("SparseTransposeAttrs"),
+    relation=_transpose_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    level=1,
+    face=sparse_transpose_face,
+    results=3,
+    out=False,
+    example="nn.sparse_transpose(%data, %indices, %indptr)",
+)
+def sparse_transpose(attrs: Any, data: Any, indices: Any, pointers: Any) -> Any:
+    """Transpose a square matrix in compressed rows."""
+    turned = sparse_matrix(data, indices, pointers, len(pointers) - 1).T.tocsr()
+    turned.sort_indices()
+    return turned.data.astype(data.dtype), turned.indices.astype(indices.dtype), turned.indptr.astype(pointers.dtype)
+
+
+def _add_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    parts = _parts(types)
+    if parts is None:
+        return None
+    dense, data, pointers = parts
+    _check_integers("nn.sparse_add", types, (2, 3))
+    if len(dense.shape) != 2 or len(data.shape) != 1:
+        refuse("nn.sparse_add adds a matrix and one in compressed rows", 0, found=dense)
+    rows = _rows("nn.sparse_add", data, pointers)
+    if isinstance(rows, int) and isinstance(dense.shape[0], int) and rows != dense.shape[0]:
+        refuse("nn.sparse_add: the matrices have different numbers of rows", 3, expected=dense.shape[0], found=rows)
+    return dense
+
+
+def sparse_add_face(dense_mat: Any, sparse_mat: Any) -> Any:
+    """Return the sum of `dense_mat` and `sparse_mat` (data, indices, pointers)."""
+    return make_call(Op.get("nn.sparse_add"), (dense_mat, *_matrix_parts(sparse_mat)), {})
+
+
+@operator(
+    "nn.sparse_add",
+    _INPUTS,
+    relation=_add_type,
+    level=1,
+    face=sparse_add_face,
+    example="nn.sparse_add(%x, %data, %indices, %indptr)",
+)
+def sparse_add(attrs: Any, dense: Any, data: Any, indices: Any, pointers: Any, *, out: Any = None) -> Any:
+    """Add a matrix and one in compressed rows."""
+    matrix = sparse_matrix(data.astype(dense.dtype, copy=False), indices, pointers, dense.shape[1])
+    return given(np.asarray(dense + matrix).astype(dense.dtype, copy=False), out)
+
+
+# ---------------------------------------------------------------- sparse_conv2d
+def _conv_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    parts = _parts(types)
+    if parts is None:
+        return None
+    dense, data, pointers = parts
+    _check_integers("nn.sparse_conv2d", types, (2, 3))
+    if len(dense.shape) != 4:
+        refuse("nn.sparse_conv2d: dense data must be images", 0, expected="four dimensions", found=dense)
+    if attrs.kernel_size not in ((1, 1), (3, 3)):
+        refuse("nn.sparse_conv2d: kernel_size", expected="[1, 1] or [3, 3]", found=list(attrs.kernel_size))
+    rows = _rows("nn.sparse_conv2d", data, pointers)
+    n, *rest = dense.shape
+    return TensorType(
+        (n, rest[0], rest[1], rows) if attrs.layout == "NHWC" else (n, rows, rest[1], rest[2]), dense.dtype
+    )
+
+
+def sparse_conv2d_face(dense_mat: Any, sparse_mat: Any, layout: str = "NHWC", kernel_size: Any = (1, 1)) -> Any:
+    """Return the convolution of `dense_mat` with the sparse weight `sparse_mat` (data, indices, pointers)."""
+    size = (kernel_size, kernel_size) if isinstance(kernel_size, int) else kernel_size
+    values = {"layout": layout, "kernel_size": size}
+    return make_call(Op.get("nn.sparse_conv2d"), (dense_mat, *_matrix_parts(sparse_mat)), values)
+
+
+@operator(
+    "nn.sparse_conv2d",
+    _INPUTS,
+    attrs=attrs(
+        "SparseConv2DAttrs",
+        text("layout", "NHWC", "layout of data and result", choices=("NHWC", "NCHW")),
+        integers("kernel_size", (1, 1), "size of the window: 1x1, or 3x3 with padding 1"),
+    ),
+    relation=_conv_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    level=1,
+    face=sparse_conv2d_face,
+    example="nn.sparse_conv2d(%x, %data, %indices, %indptr)",
+)
+def sparse_conv2d(attrs: Any, dense: Any, data: Any, indices: Any, pointers: Any, *, out: Any = None) -> Any:
+    """A convolution whose weight is a sparse matrix of outputs by (tap, input channel); the image keeps its size."""
+    x = dense if attrs.layout == "NHWC" else dense.transpose(0, 2, 3, 1)
+    n, h, w, _ = x.shape
+    if attrs.kernel_size == (3, 3):
+        padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+        x = np.concatenate([padded[:, i : i + h, j : j + w] for i in range(3) for j in range(3)], axis=3)
+    flat = x.reshape(n * h * w, x.shape[3])
+    made = np.asarray(sparse_matrix(data, indices, pointers, flat.shape[1]) @ flat.T)
+    made = made.astype(dense.dtype, copy=False).reshape(made.shape[0], n, h, w)
+    return given(np.ascontiguousarray(made.transpose((1, 2, 3, 0) if attrs.layout == "NHWC" else (1, 0, 2, 3))), out)

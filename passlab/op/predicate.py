@@ -1,0 +1,80 @@
+"""Questions about each element by itself, and the negations of logic and bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import TensorType, Type
+from passlab.op.declare import deliver, operator
+from passlab.op.dtypes import Array, as_array, is_float
+from passlab.op.elementwise import FLAT, elementwise
+from passlab.op.relations import refuse, tensor
+
+
+def _to_bool(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    return None if data is None else TensorType(data.shape, "bool")
+
+
+def _test_kernel(function: Callable[..., Any], on_integers: bool) -> Callable[..., Any]:
+    def kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+        if is_float(data.dtype):
+            return as_array(function(data, out=out))
+        made = np.full(data.shape, on_integers)
+        return made if out is None else deliver(made, out)
+
+    return kernel
+
+
+def _test(name: str, function: Callable[..., Any], on_integers: bool, doc: str) -> Op:
+    kernel = _test_kernel(function, on_integers)
+    return operator(
+        name,
+        ("data",),
+        relation=_to_bool,
+        pattern=OpPattern.ELEMWISE,
+        level=3,
+        example=f"{name}(%x)",
+        doc=doc,
+        gradient=FLAT,
+    )(kernel)
+
+
+isnan = _test("isnan", np.isnan, False, "Whether each element is NaN.")
+isinf = _test("isinf", np.isinf, False, "Whether each element is an infinity.")
+isfinite = _test("isfinite", np.isfinite, True, "Whether each element is neither infinite nor NaN.")
+
+
+def _logical_not_kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+    if data.dtype.kind == "b":
+        return as_array(np.logical_not(data, out=out))
+    made = as_array(np.logical_not(data)).astype(data.dtype)
+    return made if out is None else deliver(made, out)
+
+
+def _whole_numbers(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is not None and "float" in data.dtype:
+        refuse("bits are those of integers or bools", 0, expected="an integer or bool dtype", found=data.dtype)
+    return data
+
+
+logical_not = elementwise(
+    "logical_not",
+    _logical_not_kernel,
+    "Whether each element is zero (false), in its own dtype.",
+    level=4,
+    gradient=FLAT,
+)
+
+
+@operator(
+    "bitwise_not", ("data",), relation=_whole_numbers, pattern=OpPattern.ELEMWISE, level=4, example="bitwise_not(%x)"
+)
+def bitwise_not(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+    """Each bit of each integer inverted."""
+    return as_array(np.invert(data, out=out))

@@ -1,0 +1,5 @@
+"""The operators of quantized networks: integers that stand for `scale * (integer - zero_point)`."""
+
+from __future__ import annotations
+
+from passlab.op.qnn import arithmetic, functions, products, quantize

@@ -1,0 +1,128 @@
+"""Sums, differences, products and concatenations of quantized tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import IncompleteType, TensorType, TupleType, Type
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array, as_array
+from passlab.op.fields import attrs, integer
+from passlab.op.join import CONCATENATE, concatenate_type
+from passlab.op.qnn.scales import along, parameter, quantized, requantized, rescale, saturate
+from passlab.op.relations import broadcast_shape, refuse, same_dtype
+
+BROADCAST = attrs(
+    "BroadcastAttrs",
+    integer("lhs_axis", -1, doc="the dimension along which the scales of lhs vary"),
+    integer("rhs_axis", -1, doc="the dimension along which the scales of rhs vary"),
+)
+INPUTS = (
+    "lhs", "rhs", "lhs_scale", "lhs_zero_point", "rhs_scale", "rhs_zero_point", "output_scale", "output_zero_point",
+)  # fmt: skip
+Combine = Callable[[Array, Array, tuple[Array, ...], Any], Array]
+
+
+def _binary_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    lhs, rhs = quantized(types, 0, "lhs"), quantized(types, 1, "rhs")
+    sides = (lhs, lhs, rhs, rhs, None, None)
+    axes = (attrs.lhs_axis, attrs.lhs_axis, attrs.rhs_axis, attrs.rhs_axis, -1, -1)
+    known = [parameter(types, 2 + i, INPUTS[2 + i], sides[i], axes[i]) for i in range(6)]
+    if lhs is None or rhs is None or not all(known):
+        return None
+    same_dtype(lhs, rhs)
+    return TensorType(broadcast_shape(lhs, rhs), lhs.dtype)
+
+
+def _pairs(facts: tuple[Array, ...]) -> list[tuple[Array, Array]]:
+    """The scale and zero point of lhs, of rhs and of the result."""
+    return [(facts[i], facts[i + 1]) for i in (0, 2, 4)]
+
+
+def _sum(sign: int) -> Combine:
+    def combine(lhs: Array, rhs: Array, facts: tuple[Array, ...], attrs: Any) -> Array:
+        left, right, target = _pairs(facts)
+        parts = (
+            requantized(lhs, left, target, "int32", attrs.lhs_axis),
+            requantized(rhs, right, target, "int32", attrs.rhs_axis),
+        )
+        return as_array(parts[0].astype(np.int64) + sign * parts[1].astype(np.int64) - sign * target[1])
+
+    return combine
+
+
+def _product(lhs: Array, rhs: Array, facts: tuple[Array, ...], attrs: Any) -> Array:
+    left, right, target = _pairs(facts)
+    centered = (lhs.astype(np.int64) - along(left[1], attrs.lhs_axis, lhs.ndim)) * (
+        rhs.astype(np.int64) - along(right[1], attrs.rhs_axis, rhs.ndim)
+    )
+    ratio = along(left[0], attrs.lhs_axis, lhs.ndim) * along(right[0], attrs.rhs_axis, rhs.ndim) / target[0].reshape(())
+    return rescale(centered, as_array(ratio)) + target[1]
+
+
+def _binary(name: str, combine: Combine, doc: str) -> Op:
+    def face(
+        lhs: Any, rhs: Any, lhs_scale: Any, lhs_zero_point: Any, rhs_scale: Any, rhs_zero_point: Any,
+        output_scale: Any,
+        output_zero_point: Any, lhs_axis: int = -1, rhs_axis: int = -1,
+    ) -> Call:  # fmt: skip
+        scales = (lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale, output_zero_point)
+        return call(name, lhs, rhs, *scales, lhs_axis=lhs_axis, rhs_axis=rhs_axis)
+
+    face.__name__, face.__doc__ = name.rpartition(".")[2], doc
+
+    def kernel(attrs: Any, lhs: Array, rhs: Array, *facts: Array) -> Array:
+        return saturate(combine(lhs, rhs, facts, attrs), lhs.dtype.name)
+
+    return operator(
+        name, INPUTS, attrs=BROADCAST, relation=_binary_type, pattern=OpPattern.BROADCAST, non_computational=True,
+        level=11,
+        out=False, face=face, doc=doc, example=f"{name}(%q, %q, 0.5f, 0, 0.5f, 0, 0.5f, 0)",
+    )(kernel)  # fmt: skip
+
+
+add = _binary("qnn.add", _sum(1), "The sums of quantized tensors that broadcast, quantized again.")
+subtract = _binary("qnn.subtract", _sum(-1), "The differences of quantized tensors that broadcast, quantized again.")
+mul = _binary("qnn.mul", _product, "The products of quantized tensors that broadcast, quantized again.")
+
+
+# ---------------------------------------------------------------- concatenate
+def _concatenate_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    made = concatenate_type(types, attrs, reporter)
+    count = len(types[0].fields) if isinstance(types[0], TupleType) else None
+    for index, name in ((1, "input_scales"), (2, "input_zero_points")):
+        ty = types[index]
+        if isinstance(ty, IncompleteType):
+            return None
+        if not isinstance(ty, TupleType) or (count is not None and len(ty.fields) != count):
+            refuse(f"{name} must be a tuple with one for each tensor", index, expected=count, found=ty)
+    known = [parameter(types, 3, "output_scale", None, -1), parameter(types, 4, "output_zero_point", None, -1)]
+    return made if all(known) else None
+
+
+def _concatenate_face(
+    data: Any, input_scales: Any, input_zero_points: Any, output_scale: Any, output_zero_point: Any, axis: int
+) -> Call:
+    """Quantized tensors joined along `axis`, in one scale."""
+    return call("qnn.concatenate", data, input_scales, input_zero_points, output_scale, output_zero_point, axis=axis)
+
+
+@operator(
+    "qnn.concatenate", ("data", "input_scales", "input_zero_points", "output_scale", "output_zero_point"),
+    attrs=CONCATENATE,
+    relation=_concatenate_type, pattern=OpPattern.INJECTIVE, non_computational=True, level=11, out=False,
+    face=_concatenate_face, example="qnn.concatenate((%q, %q), (0.5f, 0.5f), (0, 0), 0.5f, 0)",
+)  # fmt: skip
+def concatenate(
+    attrs: Any, data: tuple[Array, ...], input_scales: tuple[Array, ...], input_zero_points: tuple[Array, ...],
+    output_scale: Array, output_zero_point: Array,
+) -> Array:  # fmt: skip
+    """Join quantized tensors along one dimension, each brought to the scale of the result."""
+    target = (output_scale, output_zero_point)
+    sources = zip(data, input_scales, input_zero_points, strict=True)
+    return np.concatenate([requantized(part, (s, z), target, part.dtype.name) for part, s, z in sources], attrs.axis)

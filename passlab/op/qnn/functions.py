@@ -1,0 +1,174 @@
+"""Functions of quantized tensors: each works on the numbers that the integers stand for, and quantizes the result.
+
+For 8-bit data this is what a table of the function's 256 values gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.attrs import Attrs
+from passlab.ir.expr import Call
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import TensorType, Type
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array, as_array
+from passlab.op.nn.windows import full_padding, per_axis
+from passlab.op.qnn.scales import parameter, quantize_real, quantized, real, requantized
+from passlab.op.relations import normal_axis
+
+Function = Callable[[Array, Any], Any]
+_SHORT = ("data", "scale", "zero_point", "output_scale", "output_zero_point")
+_LONG = ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point")
+
+
+def _known_parameters(types: Sequence[Type], names: Sequence[str]) -> bool:
+    known = [parameter(types, index, name, None, -1) for index, name in enumerate(names) if index]
+    return all(known)
+
+
+def _same_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = quantized(types, 0)
+    return data if _known_parameters(types, _SHORT) else None
+
+
+def _kernel(function: Function) -> Callable[..., Any]:
+    def kernel(attrs: Any, data: Array, *facts: Array) -> Array:
+        scale, zero_point, output_scale, output_zero_point = facts
+        made = as_array(function(real(data, scale, zero_point), attrs)).astype(np.float32)
+        return quantize_real(made, output_scale, output_zero_point, data.dtype.name)
+
+    return kernel
+
+
+def _pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpPattern.OPAQUE) -> Op:
+    def face(x: Any, scale: Any, zero_point: Any, output_scale: Any, output_zero_point: Any) -> Call:
+        return call(name, x, scale, zero_point, output_scale, output_zero_point)
+
+    face.__name__, face.__doc__ = name.rpartition(".")[2], doc
+    return operator(
+        name, _SHORT, relation=_same_type, pattern=pattern, non_computational=True, level=11, out=False, warns=True,
+        face=face,
+        doc=doc, example=f"{name}(%q, 0.5f, 0, 0.5f, 0)",
+    )(_kernel(function))  # fmt: skip
+
+
+def _of(name: str) -> Function:
+    """The function that the operator `name` computes on floats."""
+
+    def function(data: Array, attrs: Any) -> Any:
+        raw = Op.get(name).spec.raw
+        assert raw is not None
+        return raw(attrs, data)
+
+    return function
+
+
+abs_ = _pointwise("qnn.abs", _of("abs"), "The absolute values of quantized numbers, quantized again.")
+exp = _pointwise("qnn.exp", _of("exp"), "The exponentials of quantized numbers, quantized again.")
+log = _pointwise("qnn.log", _of("log"), "The natural logarithms of quantized numbers, quantized again.")
+sqrt = _pointwise("qnn.sqrt", _of("sqrt"), "The square roots of quantized numbers, quantized again.")
+rsqrt = _pointwise("qnn.rsqrt", _of("rsqrt"), "One over the square roots of quantized numbers, quantized again.")
+erf = _pointwise("qnn.erf", _of("erf"), "The error function of quantized numbers, quantized again.")
+sigmoid = _pointwise("qnn.sigmoid", _of("sigmoid"), "The logistic function of quantized numbers, quantized again.")
+tanh = _pointwise(
+    "qnn.tanh", _of("tanh"), "The hyperbolic tangents of quantized numbers, quantized again.", OpPattern.ELEMWISE
+)
+hardswish = _pointwise(
+    "qnn.hardswish",
+    lambda data, attrs: data * np.clip(data + 3, 0, 6) / 6,
+    "x * min(max(x + 3, 0), 6) / 6 of quantized numbers, quantized again.",
+)
+
+
+# ---------------------------------------------------------------- functions with attributes
+def _leaky_relu_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = quantized(types, 0)
+    return data if _known_parameters(types, _LONG) else None
+
+
+def _leaky_relu_face(
+    x: Any, alpha: float, input_scale: Any, input_zero_point: Any, output_scale: Any, output_zero_point: Any
+) -> Call:
+    """Quantized numbers, those below zero times `alpha`, quantized again."""
+    return call("qnn.leaky_relu", x, input_scale, input_zero_point, output_scale, output_zero_point, alpha=alpha)
+
+
+def _record(name: str) -> type[Attrs]:
+    """The record of attributes of another operator."""
+    record = Op.get(name).spec.attrs
+    assert record is not None
+    return record
+
+
+leaky_relu = operator(
+    "qnn.leaky_relu", _LONG, attrs=_record("nn.leaky_relu"), relation=_leaky_relu_type, pattern=OpPattern.OPAQUE,
+    non_computational=True, level=11, out=False, warns=True, face=_leaky_relu_face,
+    doc="Quantized numbers, those below zero times `alpha`, quantized again.",
+    example="qnn.leaky_relu(%q, 0.5f, 0, 0.5f, 0, alpha=0.1f)",
+)(_kernel(lambda data, attrs: np.where(data < 0, data * np.float32(attrs.alpha), data)))  # fmt: skip
+
+
+def _softmax_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = quantized(types, 0)
+    if data is not None:
+        normal_axis(attrs.axis, len(data.shape))
+    return data if _known_parameters(types, _SHORT) else None
+
+
+def _softmax_face(
+    x: Any, scale: Any, zero_point: Any, output_scale: Any, output_zero_point: Any, axis: int = -1
+) -> Call:
+    """The softmax of quantized numbers along `axis`, quantized again."""
+    return call("qnn.softmax", x, scale, zero_point, output_scale, output_zero_point, axis=axis)
+
+
+softmax = operator(
+    "qnn.softmax", _SHORT, attrs=_record("nn.softmax"), relation=_softmax_type, pattern=OpPattern.OPAQUE,
+    non_computational=True,
+    level=11, out=False, warns=True, face=_softmax_face,
+    doc="The softmax of quantized numbers along one dimension, quantized again.",
+    example="qnn.softmax(%q, 0.5f, 0, 0.01f, 0)",
+)(_kernel(_of("nn.softmax")))  # fmt: skip
+
+
+# ---------------------------------------------------------------- avg_pool2d
+def _pool_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = quantized(types, 0)
+    if data is None or not _known_parameters(types, _LONG):
+        return None
+    made = Op.get("nn.avg_pool2d").spec.relation([TensorType(data.shape, "int32")], attrs, reporter)
+    return TensorType(made.shape, data.dtype) if isinstance(made, TensorType) else None
+
+
+def _pool_face(
+    data: Any, input_scale: Any, input_zero_point: Any, output_scale: Any, output_zero_point: Any, pool_size: Any,
+    strides: Any, padding: Any, dilation: Any, ceil_mode: bool = False, count_include_pad: bool = True,
+    layout: str = "NCHW", out_layout: str = "",
+) -> Call:  # fmt: skip
+    """The means of windows of a quantized tensor, quantized again."""
+    return call(
+        "qnn.avg_pool2d", data, input_scale, input_zero_point, output_scale, output_zero_point,
+        pool_size=per_axis(pool_size, 2),
+        strides=per_axis(strides, 2), dilation=per_axis(dilation, 2), padding=full_padding(padding, 2), layout=layout,
+        out_layout=out_layout, ceil_mode=ceil_mode, count_include_pad=count_include_pad,
+    )  # fmt: skip
+
+
+@operator(
+    "qnn.avg_pool2d", _LONG, attrs=_record("nn.avg_pool2d"), relation=_pool_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE, level=11,
+    out=False, face=_pool_face, example="qnn.avg_pool2d(%q4, 0.5f, 0, 0.5f, 0, pool_size=[2, 2])",
+)  # fmt: skip
+def avg_pool2d(
+    attrs: Any, data: Array, input_scale: Array, input_zero_point: Array, output_scale: Array, output_zero_point: Array
+) -> Array:
+    """The means of windows of a quantized tensor, cut to integers, in the scale of the result."""
+    raw = Op.get("nn.avg_pool2d").spec.raw
+    assert raw is not None
+    means = raw(attrs, data.astype(np.int32))
+    source, target = (input_scale, input_zero_point), (output_scale, output_zero_point)
+    return requantized(means, source, target, data.dtype.name)

@@ -1,0 +1,174 @@
+"""Matrix products and convolutions of quantized tensors: sums of products of integers counted from their zero points.
+
+The scale of the result is the product of the scales of data and weight. The sums are computed in float64, which holds
+every one of them exactly, because NumPy multiplies matrices of floats many times faster than those of integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.attrs import Attrs
+from passlab.ir.expr import Call
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import TensorType, Type
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array, array_dtype
+from passlab.op.nn.windows import full_padding, per_axis
+from passlab.op.qnn.scales import along, parameter, quantized
+
+_PARAMETERS = ("input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale")
+_WEIGHT_PARAMETERS = ("input_zero_point", "weight_zero_point", "input_scale", "weight_scale")
+
+
+@lru_cache(maxsize=256)
+def _wide(attrs: Attrs) -> Any:
+    """The same attributes for a product in float64."""
+    return attrs.with_fields(out_dtype="float64")
+
+
+def _relation(plain: str, names: Sequence[str], channel: Callable[[Any], int]) -> Any:
+    """Make the relation from that of the operator `plain` on floats; `channel` is the weight's axis of channels."""
+
+    def relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+        data, weight = quantized(types, 0), quantized(types, 1, "weight")
+        axes = (-1, channel(attrs), -1, channel(attrs))
+        sides = (None, weight, None, weight)
+        known = [parameter(types, 2 + i, name, sides[i], axes[i]) for i, name in enumerate(names)]
+        if data is None or weight is None or not all(known):
+            return None
+        wanted = attrs.out_dtype or "int32"
+        given = [TensorType(ty.shape, wanted) for ty in (data, weight)]
+        made = Op.get(plain).spec.relation(given, attrs, reporter)
+        return TensorType(made.shape, wanted) if isinstance(made, TensorType) else None
+
+    return relation
+
+
+def _kernel(plain: str, channel: Callable[[Any], int]) -> Callable[..., Any]:
+    def kernel(attrs: Any, data: Array, weight: Array, data_zero: Array, weight_zero: Array, *scales: Array) -> Array:
+        raw = Op.get(plain).spec.raw
+        assert raw is not None
+        left = data.astype(np.float64) - along(data_zero, -1, data.ndim)
+        right = weight.astype(np.float64) - along(weight_zero, channel(attrs), weight.ndim)
+        made = raw(_wide(attrs), left, right)
+        return made.astype(np.int64).astype(array_dtype(attrs.out_dtype or "int32"))  # type: ignore[no-any-return]
+
+    return kernel
+
+
+def _product(
+    name: str,
+    plain: str,
+    record: type[Attrs],
+    names: Sequence[str],
+    channel: Callable[[Any], int],
+    doc: str,
+    **facts: Any,
+) -> Op:
+    return operator(
+        name, facts.pop("inputs", ("data", "weight", *names)), attrs=record, relation=_relation(plain, names, channel),
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE, non_computational=True, level=11, out=False, doc=doc, **facts,
+    )(_kernel(plain, channel))  # fmt: skip
+
+
+def _record(name: str) -> type[Attrs]:
+    record = Op.get(name).spec.attrs
+    assert record is not None
+    return record
+
+
+# ---------------------------------------------------------------- dense
+def _dense_face(
+    data: Any, weight: Any, input_zero_point: Any, kernel_zero_point: Any, input_scale: Any, kernel_scale: Any,
+    units: Any,
+    out_dtype: str = "int32",
+) -> Call:  # fmt: skip
+    """Quantized `data` times the transpose of quantized `weight`."""
+    given = (input_zero_point, kernel_zero_point, input_scale, kernel_scale)
+    return call("qnn.dense", data, weight, *given, units=units, out_dtype=out_dtype)
+
+
+dense = _product(
+    "qnn.dense", "nn.dense", _record("nn.dense"),
+    ("input_zero_point", "weight_zero_point", "input_scale", "weight_scale"),
+    lambda attrs: 0, "Multiply quantized `data` by the transpose of quantized `weight`.", face=_dense_face,
+    example='qnn.dense(%q, %q, 0, 0, 0.5f, 0.5f, units=2, out_dtype="int32")',
+)  # fmt: skip
+
+
+# ---------------------------------------------------------------- batch_matmul
+def _batch_matmul_face(
+    x: Any, y: Any, x_zero_point: Any, y_zero_point: Any, x_scale: Any, y_scale: Any, out_dtype: str = "int32"
+) -> Call:
+    """The products of quantized matrices, the second ones transposed."""
+    facts = {"out_dtype": out_dtype, "transpose_a": False, "transpose_b": True}
+    return call("qnn.batch_matmul", x, y, x_zero_point, y_zero_point, x_scale, y_scale, **facts)
+
+
+_MATMUL = ("x_zero_point", "y_zero_point", "x_scale", "y_scale")
+batch_matmul = operator(
+    "qnn.batch_matmul", ("x", "y", *_MATMUL),
+    attrs=_record("nn.batch_matmul"),
+    relation=_relation("nn.batch_matmul", _MATMUL, lambda attrs: -1), pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    non_computational=True, level=11, out=False, doc="Multiply quantized matrices, batch by batch.",
+    face=_batch_matmul_face,
+    example='qnn.batch_matmul(%q3, %q3, 0, 0, 0.5f, 0.5f, out_dtype="int32", transpose_b=True)',
+)(_kernel("nn.batch_matmul", lambda attrs: -1))  # fmt: skip
+
+
+# ---------------------------------------------------------------- conv2d
+def _output_channel(attrs: Any) -> int:
+    """The place of axis O in the layout of the weight."""
+    return int(attrs.kernel_layout.index("O")) if "O" in attrs.kernel_layout else 0
+
+
+def _conv2d_face(
+    data: Any, kernel: Any, input_zero_point: Any, kernel_zero_point: Any, input_scale: Any, kernel_scale: Any,
+    kernel_size: Any, channels: Any, strides: Any = (1, 1), padding: Any = (0, 0), dilation: Any = (1, 1),
+    groups: int = 1,
+    data_layout: str = "NCHW", kernel_layout: str = "OIHW", out_layout: str = "", out_dtype: str = "int32",
+) -> Call:  # fmt: skip
+    """The convolution of quantized `data` with a quantized `kernel`."""
+    return call(
+        "qnn.conv2d", data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
+        strides=per_axis(strides, 2),
+        padding=full_padding(padding, 2), dilation=per_axis(dilation, 2), groups=groups, channels=channels,
+        kernel_size=per_axis(kernel_size, 2), data_layout=data_layout, kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype,
+    )  # fmt: skip
+
+
+conv2d = _product(
+    "qnn.conv2d", "nn.conv2d", _record("nn.conv2d"), _WEIGHT_PARAMETERS, _output_channel,
+    "Convolve quantized `data` with a quantized `weight`; the padding stands for zero.", face=_conv2d_face,
+    example='qnn.conv2d(%q4, %qw, 0, 0, 0.5f, 0.5f, channels=2, kernel_size=[2, 2], out_dtype="int32")',
+)  # fmt: skip
+
+
+def _conv2d_transpose_face(
+    data: Any, weight: Any, input_zero_point: Any, weight_zero_point: Any, input_scale: Any, weight_scale: Any,
+    strides: Any = (1, 1), padding: Any = (0, 0), dilation: Any = (1, 1), groups: int = 1, channels: Any = None,
+    kernel_size: Any = None, data_layout: str = "NCHW", kernel_layout: str = "IOHW", out_layout: str = "",
+    output_padding: Any = (0, 0), out_dtype: str = "int32",
+) -> Call:  # fmt: skip
+    """The transposed convolution of quantized `data` with a quantized `weight`."""
+    return call(
+        "qnn.conv2d_transpose", data, weight, input_zero_point, weight_zero_point, input_scale, weight_scale,
+        channels=channels,
+        kernel_size=per_axis(kernel_size, 2), strides=per_axis(strides, 2), output_padding=per_axis(output_padding, 2),
+        padding=full_padding(padding, 2), dilation=per_axis(dilation, 2), groups=groups, data_layout=data_layout,
+        kernel_layout=kernel_layout, out_layout=out_layout, out_dtype=out_dtype,
+    )  # fmt: skip
+
+
+conv2d_transpose = _product(
+    "qnn.conv2d_transpose", "nn.conv2d_transpose", _record("nn.conv2d_transpose"), _WEIGHT_PARAMETERS, _output_channel,
+    "Convolve quantized `data` backwards with a quantized `weight`, enlarging it.", face=_conv2d_transpose_face,
+    example='qnn.conv2d_transpose(%q4, %qw, 0, 0, 0.5f, 0.5f, channels=2, kernel_size=[2, 2], out_dtype="int32")',
+)  # fmt: skip

@@ -1,0 +1,209 @@
+"""Into quantized integers, out of them, and from one scale to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call, Constant
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import TensorType, Type
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array, array_dtype, is_float_name
+from passlab.op.fields import attrs, dtype, integer, text
+from passlab.op.qnn.scales import INTEGERS, along, parameter, quantize_real, quantized, real, requantized
+from passlab.op.relations import normal_axis, refuse, tensor
+
+_AXIS = integer("axis", -1, doc="the dimension along which scales vary, where they are vectors")
+ROUNDINGS = ("None", "UPWARD", "TONEAREST")
+COMPUTE = ("None", "int64", "float32", "float64")
+
+
+# ---------------------------------------------------------------- quantize
+def _quantize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    if not is_float_name(data.dtype):
+        refuse("only floats can be quantized", 0, expected="float32 or float16", found=data.dtype)
+    if attrs.out_dtype not in INTEGERS:
+        refuse("the result of qnn.quantize is a tensor of integers", expected="an integer dtype", found=attrs.out_dtype)
+    names = ("output_scale", "output_zero_point")
+    known = [parameter(types, index, name, data, attrs.axis) for index, name in enumerate(names, start=1)]
+    return TensorType(data.shape, attrs.out_dtype) if all(known) else None
+
+
+def _quantize_face(
+    data: Any, output_scale: Any, output_zero_point: Any, axis: int = -1, out_dtype: str = "int8"
+) -> Call:
+    """`data` in integers: `data / output_scale + output_zero_point`, rounded and held in range."""
+    return call("qnn.quantize", data, output_scale, output_zero_point, out_dtype=out_dtype, axis=axis)
+
+
+@operator(
+    "qnn.quantize", ("data", "output_scale", "output_zero_point"),
+    attrs=attrs("QuantizeAttrs", dtype("out_dtype", doc="the integer dtype of the result"), _AXIS),
+    relation=_quantize_type, pattern=OpPattern.ELEMWISE, non_computational=True, level=11, out=False, warns=True,
+    face=_quantize_face, example='qnn.quantize(%x, 0.5f, 0, out_dtype="int8")',
+)  # fmt: skip
+def quantize(attrs: Any, data: Array, output_scale: Array, output_zero_point: Array) -> Array:
+    """Numbers as integers: divided by the scale, moved by the zero point, rounded, and held in the dtype's range."""
+    return quantize_real(data, output_scale, output_zero_point, attrs.out_dtype, attrs.axis)
+
+
+# ---------------------------------------------------------------- dequantize
+def _dequantize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = quantized(types, 0)
+    if data is None:
+        return None
+    if not is_float_name(attrs.out_dtype):
+        refuse(
+            "the result of qnn.dequantize is a tensor of floats", expected="float32 or float16", found=attrs.out_dtype
+        )
+    names = ("input_scale", "input_zero_point")
+    known = [parameter(types, index, name, data, attrs.axis) for index, name in enumerate(names, start=1)]
+    return TensorType(data.shape, attrs.out_dtype) if all(known) else None
+
+
+def _dequantize_face(
+    data: Any, input_scale: Any, input_zero_point: Any, axis: int = -1, out_dtype: str = "float32"
+) -> Call:
+    """The numbers that the integers of `data` stand for."""
+    return call("qnn.dequantize", data, input_scale, input_zero_point, out_dtype=out_dtype, axis=axis)
+
+
+@operator(
+    "qnn.dequantize", ("data", "input_scale", "input_zero_point"),
+    attrs=attrs("DequantizeAttrs", dtype("out_dtype", doc="the dtype of the result"), _AXIS),
+    relation=_dequantize_type, pattern=OpPattern.ELEMWISE, non_computational=True, level=11, out=False, warns=True,
+    face=_dequantize_face, example='qnn.dequantize(%q, 0.5f, 0, out_dtype="float32")',
+)  # fmt: skip
+def dequantize(attrs: Any, data: Array, input_scale: Array, input_zero_point: Array) -> Array:
+    """The numbers that integers stand for: moved by the zero point, multiplied by the scale."""
+    return real(data, input_scale, input_zero_point, attrs.axis).astype(array_dtype(attrs.out_dtype), copy=False)
+
+
+# ---------------------------------------------------------------- requantize
+def _requantize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = quantized(types, 0)
+    if data is None:
+        return None
+    names = ("input_scale", "input_zero_point", "output_scale", "output_zero_point")
+    known = [parameter(types, index, name, data, attrs.axis) for index, name in enumerate(names, start=1)]
+    wanted = attrs.out_dtype or data.dtype
+    if wanted not in INTEGERS:
+        refuse("the result of qnn.requantize is a tensor of integers", expected="an integer dtype", found=wanted)
+    return TensorType(data.shape, wanted) if all(known) else None
+
+
+def _requantize_face(
+    data: Any, input_scale: Any, input_zero_point: Any, output_scale: Any, output_zero_point: Any, axis: int = -1,
+    rounding: str = "None", compute_dtype: str = "None", out_dtype: str = "int8",
+) -> Call:  # fmt: skip
+    """The integers of `data` for another scale and zero point."""
+    inputs = (data, input_scale, input_zero_point, output_scale, output_zero_point)
+    return call(
+        "qnn.requantize", *inputs, axis=axis, rounding=rounding, compute_dtype=compute_dtype, out_dtype=out_dtype
+    )
+
+
+@operator(
+    "qnn.requantize", ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
+    attrs=attrs(
+        "RequantizeAttrs",
+        _AXIS,
+        text("rounding", "None", doc='where halves go; "None" is "UPWARD"', choices=ROUNDINGS),
+        text("compute_dtype", "None", doc='how the product is computed; "None" is "int64", in fixed point',
+        choices=COMPUTE),
+        dtype("out_dtype", "", doc="the dtype of the result, that of the data when left out"),
+    ),
+    relation=_requantize_type, pattern=OpPattern.ELEMWISE, non_computational=True, level=11, out=False, warns=True,
+    face=_requantize_face, example='qnn.requantize(%q, 0.5f, 0, 0.25f, 0, out_dtype="int8")',
+)  # fmt: skip
+def requantize(
+    attrs: Any, data: Array, input_scale: Array, input_zero_point: Array, output_scale: Array, output_zero_point: Array
+) -> Array:
+    """Integers for another scale and zero point, computed in integers."""
+    rounding = "UPWARD" if attrs.rounding == "None" else attrs.rounding
+    compute = "int64" if attrs.compute_dtype == "None" else attrs.compute_dtype
+    source, target = (input_scale, input_zero_point), (output_scale, output_zero_point)
+    return requantized(data, source, target, attrs.out_dtype or data.dtype.name, attrs.axis, rounding, compute)
+
+
+# ---------------------------------------------------------------- simulated
+CODES = {"disable": 0, "uint8": 1, "int8": 2, "int32": 3}
+_RANGES = {code: np.iinfo(name) for name, code in CODES.items() if code}
+
+
+def _simulated_type(names: tuple[str, str, str]) -> Any:
+    def relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+        data, code = tensor(types, 0, "data"), tensor(types, 1, names[0])
+        if data is not None and not is_float_name(data.dtype):
+            refuse("a simulation works on floats", 0, expected="float32", found=data.dtype)
+        if code is not None and (code.shape or "int" not in code.dtype):
+            refuse(f"{names[0]} must be an integer scalar, the code of a dtype", 1, found=code)
+        for index, name in enumerate(names[1:], start=2):
+            ty = tensor(types, index, name)
+            if ty is not None and len(ty.shape) > 1:
+                refuse(f"{name} must be a scalar or a vector", index, found=ty)
+        if data is not None and data.shape:
+            normal_axis(attrs.axis, len(data.shape))
+        return data
+
+    return relation
+
+
+def _code(dtype: Any) -> Any:
+    return Constant(np.array(CODES[dtype], np.int32)) if isinstance(dtype, str) else dtype
+
+
+def _simulated_quantize_face(
+    data: Any, output_scale: Any, output_zero_point: Any, axis: int = -1, out_dtype: Any = "int8"
+) -> Call:
+    """`data` quantized, but kept in floats; `out_dtype` is a name or the expression of its code."""
+    return call("qnn.simulated_quantize", data, _code(out_dtype), output_scale, output_zero_point, axis=axis)
+
+
+@operator(
+    "qnn.simulated_quantize", ("data", "out_dtype", "output_scale", "output_zero_point"),
+    attrs=attrs("SimulatedQuantizeAttrs", _AXIS),
+    relation=_simulated_type(("out_dtype", "output_scale", "output_zero_point")),
+    pattern=OpPattern.ELEMWISE, level=11, out=False, warns=True, face=_simulated_quantize_face,
+    example="qnn.simulated_quantize(%x, 2, 0.5f, 0)",
+)  # fmt: skip
+def simulated_quantize(
+    attrs: Any, data: Array, out_dtype: Array, output_scale: Array, output_zero_point: Array
+) -> Array:
+    """Numbers as the integers they would become, in floats; the dtype is a code: 0 none, 1 uint8, 2 int8, 3 int32."""
+    bounds = _RANGES.get(int(out_dtype.item()))
+    if bounds is None:
+        return data
+    scale, zero_point = (along(v, attrs.axis, data.ndim) for v in (output_scale, output_zero_point))
+    return np.clip(np.rint(data / scale + zero_point), bounds.min, bounds.max).astype(data.dtype)
+
+
+def _simulated_dequantize_face(
+    data: Any, input_scale: Any, input_zero_point: Any, axis: int = -1, in_dtype: Any = "int8"
+) -> Call:
+    """The numbers that simulated integers stand for; `in_dtype` is a name or the expression of its code."""
+    return call(
+        "qnn.simulated_dequantize", data, _code(in_dtype), input_scale, input_zero_point, axis=axis, out_dtype="float32"
+    )
+
+
+@operator(
+    "qnn.simulated_dequantize", ("data", "in_dtype", "input_scale", "input_zero_point"),
+    attrs=dequantize.spec.attrs, relation=_simulated_type(("in_dtype", "input_scale", "input_zero_point")),
+    pattern=OpPattern.ELEMWISE, level=11, out=False, warns=True, face=_simulated_dequantize_face,
+    example='qnn.simulated_dequantize(%x, 2, 0.5f, 0, out_dtype="float32")',
+)  # fmt: skip
+def simulated_dequantize(
+    attrs: Any, data: Array, in_dtype: Array, input_scale: Array, input_zero_point: Array
+) -> Array:
+    """The numbers that simulated integers stand for; code 0 leaves the data as it is."""
+    if int(in_dtype.item()) == 0:
+        return data
+    scale, zero_point = (along(v, attrs.axis, data.ndim) for v in (input_scale, input_zero_point))
+    return np.asarray((data - zero_point) * scale).astype(data.dtype)

@@ -1,0 +1,122 @@
+"""Scales and zero points: what every quantized operator checks and computes.
+
+A quantized tensor of integers q stands for the numbers `scale * (q - zero_point)`; scale and zero point are one number
+each, or one for each slice along an axis. A change of scale is computed in integers, as the hardware does: the ratio of
+scales is a fixed-point number with 31 bits of fraction (Jacob et al., "Quantization and Training of Neural Networks for
+Efficient Integer-Arithmetic-Only Inference", 2018).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from passlab.ir.types import TensorType, Type
+from passlab.op.dtypes import Array, array_dtype, as_array, is_float_name
+from passlab.op.fixed_point import FRACTION_BITS
+from passlab.op.relations import join_dim, normal_axis, refuse, tensor
+
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "int64", "uint32", "uint64")
+
+
+def parameter(types: Sequence[Type], index: int, name: str, data: TensorType | None, axis: int) -> bool:
+    """Check input `index`, a scale or zero point of `data` along `axis`; whether it is known.
+
+    Raises `RelationError` unless it is a float (a scale) or an integer (a zero point), and a scalar, a vector of one
+    element, or a vector as long as `data` along `axis`.
+    """
+    ty = tensor(types, index, name)
+    if ty is None:
+        return False
+    wants_float = "scale" in name
+    if is_float_name(ty.dtype) != wants_float:
+        refuse(f"{name} must be {'a float' if wants_float else 'an integer'}", index, found=ty)
+    if not ty.shape or ty.shape == (1,):
+        return True
+    if len(ty.shape) != 1:
+        refuse(f"{name} must be a scalar or a vector", index, found=ty)
+    if data is not None and data.shape:
+        extent = data.shape[normal_axis(axis, len(data.shape))]
+        if join_dim(extent, ty.shape[0]) is None:
+            refuse(f"{name} has {ty.shape[0]} elements for {extent} slices along axis {axis}", index)
+    return True
+
+
+def quantized(types: Sequence[Type], index: int, name: str = "data") -> TensorType | None:
+    """Return input `index` as a tensor of integers, None while unknown. Raises `RelationError` when it is none."""
+    ty = tensor(types, index, name)
+    if ty is not None and ty.dtype not in INTEGERS:
+        refuse(f"{name} must be quantized", index, expected="an integer dtype", found=ty.dtype)
+    return ty
+
+
+def along(value: Array, axis: int, rank: int) -> Array:
+    """Return a scalar or a vector in a shape that broadcasts along `axis` of a tensor of `rank` dimensions."""
+    if value.ndim == 0 or value.size == 1:
+        return value.reshape(())
+    return value.reshape([-1 if at == axis % rank else 1 for at in range(rank)])
+
+
+def real(data: Array, scale: Array, zero_point: Array, axis: int = -1) -> Array:
+    """Return the numbers that a quantized tensor stands for, in float32."""
+    shifted = data.astype(np.int32) - along(zero_point, axis, data.ndim).astype(np.int32)
+    return as_array(shifted.astype(np.float32) * along(scale, axis, data.ndim).astype(np.float32))
+
+
+def saturate(data: Array, dtype: str) -> Array:
+    """Return whole numbers in an integer dtype, those outside its range at its ends."""
+    info = np.iinfo(array_dtype(dtype))
+    return as_array(np.clip(data, info.min, info.max)).astype(array_dtype(dtype))
+
+
+def quantize_real(data: Array, scale: Array, zero_point: Array, dtype: str, axis: int = -1) -> Array:
+    """Return the integers nearest to numbers, halves to the even one; NaN becomes the largest, as in TVM."""
+    steps = data.astype(np.float32) / along(scale, axis, data.ndim).astype(np.float32)
+    shifted = np.rint(steps + along(zero_point, axis, data.ndim).astype(np.float32))
+    return saturate(np.nan_to_num(shifted, nan=np.inf), dtype)
+
+
+def fixed_point(ratio: float) -> tuple[int, int]:
+    """Return (multiplier, shift) such that `ratio` is multiplier * 2^(shift - 31), the multiplier having 31 bits."""
+    if ratio == 0:
+        return 0, 0
+    part, shift = math.frexp(ratio)
+    multiplier = round(part * (1 << FRACTION_BITS))
+    return (multiplier // 2, shift + 1) if multiplier == 1 << FRACTION_BITS else (multiplier, shift)
+
+
+def rescale(data: Array, ratio: Array, rounding: str = "UPWARD", compute: str = "int64") -> Array:
+    """Return `data` (integers from zero) times a scalar or broadcasting ratio of scales, rounded.
+
+    `rounding` takes halves "UPWARD", or away from zero ("TONEAREST"); `compute` is int64 for fixed-point arithmetic, or
+    a floating-point dtype.
+    """
+    if is_float_name(compute):
+        product = data.astype(array_dtype(compute)) * ratio.astype(array_dtype(compute))
+        if rounding == "UPWARD":
+            return as_array(np.floor(product + product.dtype.type(0.5))).astype(np.int64)
+        return as_array(np.trunc(product + np.copysign(product.dtype.type(0.5), product))).astype(np.int64)
+    pairs = [fixed_point(value) for value in ratio.reshape(-1).astype(np.float64).tolist()]
+    multiplier = np.array([pair[0] for pair in pairs], np.int64).reshape(ratio.shape)
+    shift = np.array([pair[1] for pair in pairs], np.int64).reshape(ratio.shape)
+    wide = np.left_shift(data.astype(np.int64), np.maximum(shift, 0)) * multiplier
+    total = FRACTION_BITS + np.maximum(-shift, 0)
+    half = np.left_shift(np.int64(1), total - 1)
+    if rounding == "TONEAREST":
+        half = half - (wide < 0)
+    return as_array(np.right_shift(wide + half, total))
+
+
+def requantized(
+    data: Array, source: tuple[Array, Array], target: tuple[Array, Array], dtype: str, axis: int = -1,
+    rounding: str = "UPWARD", compute: str = "int64",
+) -> Array:  # fmt: skip
+    """Return a quantized tensor with another scale and zero point: `source` and `target` are pairs of them."""
+    centered = data.astype(np.int64) - along(source[1], axis, data.ndim)
+    old = along(source[0], axis, data.ndim).astype(np.float32)
+    new = along(target[0], axis, data.ndim).astype(np.float32)
+    if not np.array_equal(old, new):
+        centered = rescale(centered, as_array(old.astype(np.float64) / new.astype(np.float64)), rounding, compute)
+    return saturate(centered + along(target[1], axis, data.ndim), dtype)

@@ -1,0 +1,113 @@
+"""Fourier transforms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import TensorType, TupleType, Type
+from passlab.op.declare import TupleWrapper, call, operator
+from passlab.op.dtypes import Array, is_float_name
+from passlab.op.fields import attrs, boolean, integer
+from passlab.op.relations import join_dim, refuse, same_dtype, tensor
+
+
+# ---------------------------------------------------------------- stft
+def _stft_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, window = tensor(types, 0, "data"), tensor(types, 1, "window")
+    if data is None:
+        return None
+    if len(data.shape) not in (1, 2):
+        refuse("stft needs a signal or a batch of signals", 0, found=data)
+    if window is not None and len(window.shape) != 1:
+        refuse("window must be a vector", 1, found=window)
+    for name in ("n_fft", "hop_length", "win_length"):
+        if getattr(attrs, name) < 1:
+            refuse(f"{name} must be at least 1", found=getattr(attrs, name))
+    batch, length = data.shape if len(data.shape) == 2 else (1, data.shape[0])
+    rows = attrs.n_fft // 2 + 1 if attrs.onesided else attrs.n_fft
+    if type(length) is int and length < attrs.n_fft:
+        refuse(
+            f"a signal of {length} elements is shorter than n_fft", 0, expected=f"at least {attrs.n_fft}", found=length
+        )
+    frames = (length - attrs.n_fft) // attrs.hop_length + 1 if type(length) is int else length
+    return TensorType((batch, rows, frames, 2), data.dtype)
+
+
+def _stft_face(
+    data: Any, n_fft: int, hop_length: Any = None, win_length: Any = None, window: Any = None,
+    normalized: bool = False,
+    onesided: bool = True,
+) -> Call:  # fmt: skip
+    """The Fourier transforms of windows of `data`; a window of ones when none is given."""
+    hop_length, win_length = hop_length or n_fft // 4, win_length or n_fft
+    made = window if window is not None else call("ones", shape=[n_fft], dtype="int32")
+    facts = {"n_fft": n_fft, "hop_length": hop_length, "win_length": win_length}
+    return call("stft", data, made, **facts, normalized=normalized, onesided=onesided)
+
+
+@operator(
+    "stft", ("data", "window"),
+    attrs=attrs(
+        "StftAttrs",
+        integer("n_fft", doc="the size of a transform"),
+        integer("hop_length", doc="how far apart windows start"),
+        integer("win_length", doc="the size of the window"),
+        boolean("normalized", False, doc="whether to divide by the square root of n_fft"),
+        boolean("onesided", True, doc="whether to leave the mirrored half away"),
+    ),
+    relation=_stft_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True, face=_stft_face,
+    example="stft(%x, %w, n_fft=3, hop_length=1, win_length=3)",
+)  # fmt: skip
+def stft(attrs: Any, data: Array, window: Array) -> Array:
+    """The Fourier transforms of short overlapping windows of a signal: (batch, frequencies, frames, 2)."""
+    rows = np.atleast_2d(data)
+    frames = (rows.shape[1] - attrs.n_fft) // attrs.hop_length + 1
+    width = min(attrs.win_length, window.shape[0])
+    starts = np.arange(frames)[:, None] * attrs.hop_length + np.arange(width)
+    pieces = rows[:, np.minimum(starts, rows.shape[1] - 1)].astype(np.float64) * window[:width]
+    bands = attrs.n_fft // 2 + 1 if attrs.onesided else attrs.n_fft
+    angles = 2 * math.pi * np.arange(bands)[:, None] * np.arange(width) / attrs.win_length
+    made = np.stack(
+        [np.einsum("bfw,kw->bkf", pieces, np.cos(angles)), -np.einsum("bfw,kw->bkf", pieces, np.sin(angles))], axis=-1
+    )
+    return (made / math.sqrt(attrs.n_fft) if attrs.normalized else made).astype(data.dtype)
+
+
+# ---------------------------------------------------------------- dft
+def _dft_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    real, imaginary = tensor(types, 0, "re_data"), tensor(types, 1, "im_data")
+    if real is None or imaginary is None:
+        return None
+    same_dtype(real, imaginary)
+    if not is_float_name(real.dtype) or not real.shape:
+        refuse("dft needs floating-point data of at least one dimension", 0, found=real)
+    pairs = zip(real.shape, imaginary.shape, strict=False)
+    if len(real.shape) != len(imaginary.shape) or any(join_dim(a, b) is None for a, b in pairs):
+        refuse("real and imaginary parts must have one shape", 1, expected=real, found=imaginary)
+    return TupleType([real, imaginary])
+
+
+def _dft_face(re_data: Any, im_data: Any, inverse: bool = False) -> TupleWrapper:
+    """The real and imaginary parts of the discrete Fourier transform along the last dimension."""
+    return TupleWrapper(call("dft", re_data, im_data, inverse=inverse), 2)
+
+
+@operator(
+    "dft", ("re_data", "im_data"), attrs=attrs("DFTAttrs", boolean("inverse", False, doc="whether to transform back")),
+    relation=_dft_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True, face=_dft_face,
+    example="dft(%x, %x)",
+)  # fmt: skip
+def dft(attrs: Any, re_data: Array, im_data: Array) -> tuple[Array, Array]:
+    """The discrete Fourier transform along the last dimension, as real and imaginary parts."""
+    if re_data.shape[-1] == 0:
+        return re_data, im_data
+    wide = np.float64 if re_data.dtype.itemsize < 8 else re_data.dtype
+    values = re_data.astype(wide) + 1j * im_data.astype(wide)
+    made = np.fft.ifft(values) if attrs.inverse else np.fft.fft(values)
+    return made.real.astype(re_data.dtype), made.imag.astype(re_data.dtype)

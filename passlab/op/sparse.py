@@ -1,0 +1,113 @@
+"""Operators on sparse tensors given as indices (one row each) and values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RunError
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import ANY, TensorType, TupleType, Type
+from passlab.op.declare import operator
+from passlab.op.dtypes import Array
+from passlab.op.gather import index_tensor
+from passlab.op.relations import refuse, tensor
+
+
+def _matrix_and_vectors(types: Sequence[Type], vectors: Sequence[str]) -> tuple[TensorType, ...] | None:
+    """Return the types of sparse_indices (a matrix) and of integer vectors, None while one is unknown."""
+    indices = index_tensor(types, 0, "sparse_indices")
+    if indices is not None and len(indices.shape) != 2:
+        refuse("sparse_indices must be a matrix", 0, found=indices)
+    found = [indices]
+    for index, name in enumerate(vectors, start=1):
+        vector = tensor(types, index, name)
+        if vector is not None and len(vector.shape) > 1:
+            refuse(f"{name} must be a vector", index, found=vector)
+        found.append(vector)
+    known = tuple(ty for ty in found if ty is not None)
+    return known if len(known) == len(found) else None
+
+
+# ---------------------------------------------------------------- sparse_reshape
+def _reshape_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    known = _matrix_and_vectors(types, ("prev_shape", "new_shape"))
+    if known is None:
+        return None
+    indices, _, wanted = known
+    return TupleType([TensorType((indices.shape[0], wanted.shape[0] if wanted.shape else 1), indices.dtype), wanted])
+
+
+@operator(
+    "sparse_reshape", ("sparse_indices", "prev_shape", "new_shape"), relation=_reshape_type,
+    pattern=OpPattern.INJECTIVE, level=3,
+    out=False, results=2, example="sparse_reshape(%ii, %shape, %shape)",
+)  # fmt: skip
+def sparse_reshape(attrs: Any, sparse_indices: Array, prev_shape: Array, new_shape: Array) -> tuple[Array, Array]:
+    """The indices of a sparse tensor in another shape, and that shape with its -1 filled in."""
+    before, wanted = prev_shape.reshape(-1).tolist(), new_shape.reshape(-1).tolist()
+    if before == wanted:
+        return sparse_indices, new_shape
+    total = math.prod(before)
+    if wanted.count(-1) == 1:
+        others = math.prod(size for size in wanted if size != -1)
+        wanted = [total // others if size == -1 and others else size for size in wanted]
+    if math.prod(wanted) != total or any(size < 0 for size in wanted):
+        raise RunError(Diagnostic(f"sparse_reshape: {before} cannot be reshaped", found=f"the shape {wanted}"))
+    flat = np.zeros(len(sparse_indices), np.int64)
+    for at, size in enumerate(before):
+        flat = flat * size + sparse_indices[:, at]
+    made = np.empty((len(flat), len(wanted)), sparse_indices.dtype)
+    for at in range(len(wanted) - 1, -1, -1):
+        flat, made[:, at] = np.divmod(flat, max(wanted[at], 1))
+    return made, np.array(wanted, new_shape.dtype).reshape(new_shape.shape)
+
+
+# ---------------------------------------------------------------- sparse_fill_empty_rows
+def _fill_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    known = _matrix_and_vectors(types, ("sparse_values", "dense_shape", "default_value"))
+    return None if known is None else _fill_result(known[0], known[1], ANY, ANY)
+
+
+def _fill_result(indices: TensorType, values: TensorType, count: Any, rows: Any) -> Type:
+    rank = indices.shape[1]
+    return TupleType(
+        [TensorType((count, rank), "int64"), TensorType((count,), values.dtype), TensorType((rows,), "int64")]
+    )
+
+
+def _fill_shape(
+    attrs: Any, sparse_indices: Array, sparse_values: Array, dense_shape: Array, default_value: Array
+) -> Type:
+    rows = int(dense_shape.reshape(-1)[0])
+    empty = rows - np.unique(sparse_indices[:, 0]).size
+    indices = TensorType(sparse_indices.shape, sparse_indices.dtype)
+    return _fill_result(indices, TensorType((), sparse_values.dtype), len(sparse_indices) + empty, rows)
+
+
+@operator(
+    "sparse_fill_empty_rows", ("sparse_indices", "sparse_values", "dense_shape", "default_value"), relation=_fill_type,
+    shape_function=_fill_shape, pattern=OpPattern.OPAQUE, level=3, out=False, results=3,
+    example="sparse_fill_empty_rows(%ii, %v3, %shape, %v1)",
+)  # fmt: skip
+def sparse_fill_empty_rows(
+    attrs: Any, sparse_indices: Array, sparse_values: Array, dense_shape: Array, default_value: Array
+) -> tuple[Array, Array, Array]:
+    """Give each row of a sparse tensor that has no element one at column 0; also tells which rows were empty."""
+    rows = int(dense_shape.reshape(-1)[0])
+    taken = sparse_indices[:, 0]
+    if taken.size and (taken.min() < 0 or taken.max() >= rows):
+        raise RunError(
+            Diagnostic(f"sparse_fill_empty_rows: an index lies outside {rows} rows", found=str(taken.tolist()[:8]))
+        )
+    empty = np.ones(rows, bool)
+    empty[taken] = False
+    added = np.zeros((int(empty.sum()), sparse_indices.shape[1]), np.int64)
+    added[:, 0] = np.flatnonzero(empty)
+    indices = np.concatenate([sparse_indices.astype(np.int64), added])
+    values = np.concatenate([sparse_values, np.full(len(added), default_value.reshape(-1)[0], sparse_values.dtype)])
+    order = np.argsort(indices[:, 0], kind="stable")
+    return indices[order], values[order], empty.astype(np.int64)

@@ -1,0 +1,5 @@
+"""Operators of object detection. Importing this package declares all of them."""
+
+from __future__ import annotations
+
+from passlab.op.vision import multibox, nms, proposal, rois, yolo

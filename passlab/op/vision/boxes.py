@@ -1,0 +1,47 @@
+"""Arithmetic of boxes: overlaps, and the choice of boxes that do not overlap. Arrays only, no operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def overlaps(box: Any, others: Any, edge: float = 0.0) -> Any:
+    """Return the intersection over union of one box (4,) and others (n, 4); corners may be in any order.
+
+    `edge` is added to widths and heights: 1 when coordinates name whole pixels.
+    """
+    low, high = np.minimum(box[:2], box[2:]), np.maximum(box[:2], box[2:])
+    lows, highs = np.minimum(others[:, :2], others[:, 2:]), np.maximum(others[:, :2], others[:, 2:])
+    sides = np.maximum(np.minimum(high, highs) - np.maximum(low, lows) + edge, 0)
+    common = sides[:, 0] * sides[:, 1]
+    union = np.prod(high - low + edge) + np.prod(highs - lows + edge, axis=1) - common
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(union > 0, common / union, 0).astype(others.dtype, copy=False)
+
+
+def descending(scores: Any) -> Any:
+    """Return the order of scores from the highest down; equal scores keep their order."""
+    return np.argsort(-scores, kind="stable")
+
+
+def greedy(boxes: Any, limit: int, threshold: float, *, same: Any = None, reached: bool = True) -> list[int]:
+    """Return the numbers of the boxes kept when each, in order, removes the later ones that overlap it too much.
+
+    `boxes` (n, 4) come best first. At most `limit` are kept (any number below 0 is no limit). `same(i)` tells which
+    boxes compete with box i (all, by default). An overlap equal to `threshold` removes when `reached` is set.
+    """
+    alive = np.ones(len(boxes), np.bool_)
+    kept: list[int] = []
+    for i in range(len(boxes)):
+        if not alive[i]:
+            continue
+        if len(kept) == limit:
+            break
+        kept.append(i)
+        later = slice(i + 1, None)
+        found = overlaps(boxes[i], boxes[later])
+        near = found >= threshold if reached else found > threshold
+        alive[later] &= ~(near if same is None else near & same(i)[later])
+    return kept

@@ -1,0 +1,167 @@
+"""The boxes of single-shot detectors (Liu et al., "SSD", 2016): prior boxes, and detections made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.op import Op, Reporter
+from passlab.ir.types import TensorType, TupleType, Type
+from passlab.op.declare import TupleWrapper, make_call, operator
+from passlab.op.fields import attrs, boolean, number, numbers
+from passlab.op.nn.activation import finish
+from passlab.op.relations import product, refuse, tensor
+
+_F32 = np.float32
+
+
+# ---------------------------------------------------------------- multibox_prior
+def _prior_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    if len(data.shape) != 4:
+        refuse("vision.multibox_prior takes images in NCHW", 0, expected="four dimensions", found=data)
+    for name, values in (("steps", attrs.steps), ("offsets", attrs.offsets)):
+        if len(values) != 2:
+            refuse(f"vision.multibox_prior: {name} must be two numbers (y, x)", found=list(values))
+    if not attrs.sizes or not attrs.ratios or min(attrs.ratios) <= 0:
+        refuse("vision.multibox_prior needs sizes and positive ratios")
+    each = len(attrs.sizes) + len(attrs.ratios) - 1
+    return TensorType((1, product((*data.shape[2:], each)), 4), data.dtype)
+
+
+def multibox_prior_face(
+    data: Any,
+    sizes: Any = (1.0,),
+    ratios: Any = (1.0,),
+    steps: Any = (-1.0, -1.0),
+    offsets: Any = (0.5, 0.5),
+    clip: bool = False,
+) -> Any:
+    """Return the prior boxes around each pixel of `data`."""
+    values = {"sizes": sizes, "ratios": ratios, "steps": steps, "offsets": offsets, "clip": clip}
+    return make_call(Op.get("vision.multibox_prior"), (data,), values)
+
+
+@operator(
+    "vision.multibox_prior",
+    ("data",),
+    attrs=attrs(
+        "MultiBoxPriorAttrs",
+        numbers("sizes", (1.0,), "sizes of boxes, in units of the image"),
+        numbers("ratios", (1.0,), "ratios of width to height"),
+        numbers("steps", (-1.0, -1.0), "distance of the boxes (y, x), -1 for one pixel"),
+        numbers("offsets", (0.5, 0.5), "centre of the first box (y, x), in steps"),
+        boolean("clip", False, "whether boxes are cut off at the border"),
+    ),
+    relation=_prior_type,
+    level=5,
+    warns=True,
+    face=multibox_prior_face,
+    example="vision.multibox_prior(%x, sizes=[0.5f], ratios=[1f, 2f])",
+)
+def multibox_prior(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """Boxes (left, top, right, bottom) around each pixel: all sizes, then the first size in the other ratios."""
+    height, width = data.shape[2:]
+    aspect = _F32(height) / _F32(width)
+    halves = [(_F32(s) * aspect / 2, _F32(s) / 2) for s in attrs.sizes]
+    first = _F32(attrs.sizes[0])
+    halves += [(first * aspect * np.sqrt(_F32(r)) / 2, first / np.sqrt(_F32(r)) / 2) for r in attrs.ratios[1:]]
+    lines = []
+    for count, step, offset in zip((height, width), attrs.steps, attrs.offsets, strict=True):
+        distance = _F32(step) if step > 0 else _F32(1) / _F32(count)
+        lines.append((np.arange(count, dtype=_F32) + _F32(offset)) * distance)
+    y, x = (part[..., None] for part in np.meshgrid(*lines, indexing="ij"))
+    wide, tall = (np.array(part, _F32) for part in zip(*halves, strict=True))
+    made = np.stack((x - wide, y - tall, x + wide, y + tall), axis=-1).reshape(1, -1, 4)
+    return finish(np.clip(made, 0, 1) if attrs.clip else made, data.dtype, out)
+
+
+# ---------------------------------------------------------------- multibox_transform_loc
+def _loc_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    probabilities, places, anchor = (tensor(types, i, n) for i, n in enumerate(("cls_prob", "loc_pred", "anchor")))
+    if probabilities is None or places is None or anchor is None:
+        return None
+    for i, (ty, rank) in enumerate(((probabilities, 3), (places, 2), (anchor, 3))):
+        if len(ty.shape) != rank:
+            refuse(f"vision.multibox_transform_loc: input {i} must have {rank} dimensions", i, found=ty)
+    batch, count = probabilities.shape[0], probabilities.shape[2]
+    if isinstance(count, int) and isinstance(places.shape[1], int) and places.shape[1] != 4 * count:
+        refuse(
+            "vision.multibox_transform_loc: loc_pred has four numbers for each anchor",
+            1,
+            expected=4 * count,
+            found=places,
+        )
+    if isinstance(count, int) and isinstance(anchor.shape[1], int) and anchor.shape[1] != count:
+        refuse("vision.multibox_transform_loc: wrong number of anchors", 2, expected=count, found=anchor)
+    if len(attrs.variances) != 4:
+        refuse("vision.multibox_transform_loc: variances must be four numbers", found=list(attrs.variances))
+    return TupleType((TensorType((batch, count, 6), probabilities.dtype), TensorType((batch,), "int32")))
+
+
+def multibox_transform_loc_face(
+    cls_prob: Any,
+    loc_pred: Any,
+    anchor: Any,
+    clip: bool = True,
+    threshold: float = 0.01,
+    variances: Any = (0.1, 0.1, 0.2, 0.2),
+    keep_background: bool = False,
+) -> TupleWrapper:
+    """Return the detections (class, score, box) and how many of them count."""
+    values = {"clip": clip, "threshold": threshold, "variances": variances, "keep_background": keep_background}
+    return TupleWrapper(make_call(Op.get("vision.multibox_transform_loc"), (cls_prob, loc_pred, anchor), values), 2)
+
+
+def _placed(anchor: Any, moves: Any, variances: Sequence[float], clip: bool) -> Any:
+    """Return anchors (n, 4) moved and scaled by predictions (n, 4)."""
+    scaled = moves * np.array(variances, moves.dtype)
+    size = anchor[:, 2:] - anchor[:, :2]
+    centre = (anchor[:, :2] + anchor[:, 2:]) / 2 + scaled[:, :2] * size
+    half = np.exp(scaled[:, 2:]) * size / 2
+    boxes = np.concatenate((centre - half, centre + half), axis=1)
+    return np.clip(boxes, 0, 1) if clip else boxes
+
+
+_VARIANCES = tuple(float(_F32(v)) for v in (0.1, 0.1, 0.2, 0.2))  # Relay holds these defaults in single precision
+
+
+@operator(
+    "vision.multibox_transform_loc",
+    ("cls_prob", "loc_pred", "anchor"),
+    attrs=attrs(
+        "MultiBoxTransformLocAttrs",
+        boolean("clip", True, "whether boxes are cut off at the border"),
+        number("threshold", 0.01, "least probability of a detection"),
+        numbers("variances", _VARIANCES, "factors of the four predicted numbers"),
+        boolean("keep_background", False, "whether class 0 is a class like the others"),
+    ),
+    relation=_loc_type,
+    level=5,
+    warns=True,
+    face=multibox_transform_loc_face,
+    results=2,
+    out=False,
+    example="vision.multibox_transform_loc(%p, %loc, %anchor)",
+)
+def multibox_transform_loc(attrs: Any, cls_prob: Any, loc_pred: Any, anchor: Any) -> Any:
+    """Turn class probabilities and predicted moves of anchors into detections: first those that count, then -1."""
+    first = 0 if attrs.keep_background else 1
+    count = cls_prob.shape[2]
+    made = np.full((len(cls_prob), count, 6), -1, cls_prob.dtype)
+    counts = np.zeros(len(cls_prob), np.int32)
+    for i, probabilities in enumerate(cls_prob):
+        if count == 0 or len(probabilities) <= first:
+            continue
+        scores = probabilities[first:].max(axis=0)
+        chosen = np.flatnonzero(scores >= attrs.threshold)
+        boxes = _placed(anchor[0, chosen], loc_pred[i].reshape(count, 4)[chosen], attrs.variances, attrs.clip)
+        made[i, : len(chosen), 0] = probabilities[first:].argmax(axis=0)[chosen]
+        made[i, : len(chosen), 1] = scores[chosen]
+        made[i, : len(chosen), 2:] = boxes
+        counts[i] = len(chosen)
+    return made, counts

@@ -1,0 +1,398 @@
+"""Non-maximum suppression: which detections to keep of those that overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Constant, Expr
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
+from passlab.op.declare import TupleWrapper, make_call, operator
+from passlab.op.fields import attrs, boolean, integer, number, text
+from passlab.op.nn.pad import check_number
+from passlab.op.relations import join_dim, product, refuse, tensor
+from passlab.op.vision.boxes import descending, greedy
+
+
+def _constant(value: Any, dtype: str) -> Expr:
+    return value if isinstance(value, Expr) else Constant(np.asarray(value, dtype))
+
+
+def _detections(types: Sequence[Type], index: int, name: str) -> TensorType | None:
+    data = tensor(types, index, name)
+    if data is not None and len(data.shape) != 3:
+        refuse(f"{name} must have three dimensions: batch, box, and what is known of it", index, found=data)
+    return data
+
+
+def _check_columns(name: str, width: Dim, last: int, score: int, kind: int) -> None:
+    """Raise `RelationError` unless a detection of `width` numbers holds those that the attributes name."""
+    used = max(last, score, kind) + 1
+    if isinstance(width, int) and used > width:
+        refuse(f"{name}: a detection has too few numbers", 0, expected=f"at least {used}", found=width)
+    if score < 0 or last < 0:
+        refuse(f"{name}: score_index and coord_start must not be negative")
+
+
+# ---------------------------------------------------------------- get_valid_counts
+def _counts_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = _detections(types, 0, "data")
+    check_number(types, 1, "vision.get_valid_counts: score_threshold")
+    if data is None:
+        return None
+    batch, boxes, width = data.shape
+    _check_columns("vision.get_valid_counts", width, attrs.score_index, attrs.score_index, attrs.id_index)
+    return TupleType((TensorType((batch,), "int32"), data, TensorType((batch, boxes), "int32")))
+
+
+def get_valid_counts_face(data: Any, score_threshold: Any, id_index: int = 0, score_index: int = 1) -> TupleWrapper:
+    """Return the number of detections above a score, the detections with these first, and their former places."""
+    values = {"score_threshold": 0.0, "id_index": id_index, "score_index": score_index}
+    args = (data, _constant(score_threshold, "float32"))
+    return TupleWrapper(make_call(Op.get("vision.get_valid_counts"), args, values), 3)
+
+
+@operator(
+    "vision.get_valid_counts",
+    ("data", "score_threshold"),
+    attrs=attrs(
+        "GetValidCountsAttrs",
+        number("score_threshold", 0.0, "not used: the threshold is an input", optional=True),
+        integer("id_index", 0, "which number of a detection is its class, -1 for none"),
+        integer("score_index", 1, "which number of a detection is its score"),
+    ),
+    relation=_counts_type,
+    level=5,
+    face=get_valid_counts_face,
+    results=3,
+    out=False,
+    example="vision.get_valid_counts(%x, 0.5f)",
+)
+def get_valid_counts(attrs: Any, data: Any, score_threshold: Any) -> Any:
+    """Move detections that have a class and score above a threshold to the front; the rest becomes -1."""
+    valid = data[:, :, attrs.score_index] > score_threshold.reshape(())
+    if attrs.id_index >= 0:
+        valid &= data[:, :, attrs.id_index] >= 0
+    moved, places = np.full_like(data, -1), np.full(data.shape[:2], -1, np.int32)
+    for i, mask in enumerate(valid):
+        chosen = np.flatnonzero(mask)
+        moved[i, : len(chosen)] = data[i, chosen]
+        places[i, : len(chosen)] = chosen
+    return valid.sum(axis=1, dtype=np.int32), moved, places
+
+
+# ---------------------------------------------------------------- non_max_suppression
+def _nms_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, count = _detections(types, 0, "data"), tensor(types, 1, "valid_count")
+    if data is None or count is None:
+        return None
+    if len(count.shape) != 1:
+        refuse("vision.non_max_suppression: valid_count must be a vector", 1, found=count)
+    name = "vision.non_max_suppression"
+    last = attrs.coord_start + 3 if attrs.coord_start >= 0 else -1
+    _check_columns(name, data.shape[2], last, attrs.score_index, attrs.id_index)
+    indices = tensor(types, 2, "indices")
+    if indices is not None and (len(indices.shape) != 2 or "int" not in indices.dtype or "int" not in count.dtype):
+        refuse(f"{name}: indices has one integer for each detection, valid_count one for each sample", 2, found=indices)
+    if indices is not None and any(join_dim(a, b) is None for a, b in zip(indices.shape, data.shape, strict=False)):
+        refuse(f"{name}: indices does not fit the data", 2, expected=data.shape[:2], found=indices)
+    if join_dim(count.shape[0], data.shape[0]) is None:
+        refuse(f"{name}: valid_count does not fit the data", 1, expected=data.shape[0], found=count)
+    check_number(types, 3, f"{name}: max_output_size")
+    check_number(types, 4, f"{name}: iou_threshold")
+    if not attrs.return_indices:
+        return data
+    return TupleType((TensorType(data.shape[:2], "int32"), TensorType((data.shape[0], 1), "int32")))
+
+
+def non_max_suppression_face(
+    data: Any,
+    valid_count: Any,
+    indices: Any,
+    max_output_size: Any = -1,
+    iou_threshold: Any = 0.5,
+    force_suppress: bool = False,
+    top_k: int = -1,
+    coord_start: int = 2,
+    score_index: int = 1,
+    id_index: int = 0,
+    return_indices: bool = True,
+    invalid_to_bottom: bool = False,
+) -> Any:
+    """Return the detections that remain, or (with `return_indices`) their numbers and how many they are."""
+    values = {
+        "force_suppress": force_suppress,
+        "top_k": top_k,
+        "coord_start": coord_start,
+        "score_index": score_index,
+        "id_index": id_index,
+        "return_indices": return_indices,
+        "invalid_to_bottom": invalid_to_bottom,
+    }
+    limits = (_constant(max_output_size, "int32"), _constant(iou_threshold, "float32"))
+    made = make_call(Op.get("vision.non_max_suppression"), (data, valid_count, indices, *limits), values)
+    return TupleWrapper(made, 2) if return_indices else made
+
+
+def _suppress(attrs: Any, data: Any, count: int, limit: int, threshold: float) -> tuple[Any, Any]:
+    """Return the detections of one sample by score, those removed as -1, and the former place of each or -1."""
+    made, places = np.full_like(data, -1), np.full(len(data), -1, np.int64)
+    if threshold <= 0:
+        made[:count], places[:count] = data[:count], np.arange(count)
+        return made, places
+    order = descending(data[:count, attrs.score_index])
+    if 0 < attrs.top_k < count:
+        order = order[: attrs.top_k]
+    sorted_data = data[order]
+    scored = sorted_data[:, attrs.score_index] > 0
+    rows = np.flatnonzero(scored)
+    boxes = sorted_data[rows, attrs.coord_start : attrs.coord_start + 4]
+    same = None
+    if attrs.id_index >= 0:
+        ids = sorted_data[rows, attrs.id_index]
+
+        def same(i: int) -> Any:  # a detection without a class removes nothing
+            return (ids == ids[i]) | attrs.force_suppress if ids[i] >= 0 else np.zeros(len(ids), np.bool_)
+
+    kept = rows[greedy(boxes, limit, threshold, same=same)]
+    # Scores that are not positive neither suppress nor are suppressed; they stay while there is room.
+    chosen = np.zeros(len(order), np.bool_)
+    chosen[kept] = True
+    if not 0 <= limit <= len(kept):
+        chosen |= ~scored
+    slots = np.flatnonzero(chosen)
+    made[slots], places[slots] = sorted_data[slots], order[slots]
+    return made, places
+
+
+@operator(
+    "vision.non_max_suppression",
+    ("data", "valid_count", "indices", "max_output_size", "iou_threshold"),
+    attrs=attrs(
+        "NonMaximumSuppressionAttrs",
+        boolean("force_suppress", False, "whether detections of different classes suppress each other"),
+        integer("top_k", -1, "how many of the best detections take part, -1 for all"),
+        integer("coord_start", 2, "where the four coordinates of a detection start"),
+        integer("score_index", 1, "which number of a detection is its score"),
+        integer("id_index", 0, "which number of a detection is its class, -1 for none"),
+        boolean("return_indices", True, "whether numbers of detections are returned, or the detections"),
+        boolean("invalid_to_bottom", False, "whether the detections that remain are moved to the front"),
+    ),
+    relation=_nms_type,
+    level=5,
+    face=non_max_suppression_face,
+    results=2,
+    out=False,
+    example="vision.non_max_suppression(%x, %count, %indices, -1, 0.5f)",
+)
+def non_max_suppression(
+    attrs: Any, data: Any, valid_count: Any, indices: Any, max_output_size: Any, iou_threshold: Any
+) -> Any:
+    """Keep, from the best score down, the detections that do not overlap one already kept."""
+    limit, threshold = int(max_output_size.reshape(())), float(iou_threshold.reshape(()))
+    made, numbers = np.full_like(data, -1), np.full(data.shape[:2], -1, np.int32)
+    counts = np.zeros((len(data), 1), np.int32)
+    for i, count in enumerate(np.clip(valid_count, 0, data.shape[1]).tolist()):
+        made[i], places = _suppress(attrs, data[i], count, limit, threshold)
+        left = places[places >= 0]
+        counts[i] = len(left)
+        numbers[i, : len(left)] = indices[i, left]
+        if attrs.invalid_to_bottom and not attrs.return_indices:
+            rows = made[i][made[i][:, 0] >= 0]
+            made[i] = -1
+            made[i, : len(rows)] = rows
+    return (numbers, counts) if attrs.return_indices else made
+
+
+# ---------------------------------------------------------------- all_class_non_max_suppression
+def _check_scores(types: Sequence[Type], name: str) -> tuple[TensorType, TensorType] | None:
+    boxes, scores = _detections(types, 0, "boxes"), _detections(types, 1, "scores")
+    if boxes is None or scores is None:
+        return None
+    if boxes.shape[2] not in (4, ANY):
+        refuse(f"{name}: a box is four numbers", 0, found=boxes)
+    if join_dim(boxes.shape[0], scores.shape[0]) is None:
+        refuse(f"{name}: boxes and scores have different batch sizes", 1, expected=boxes.shape[0], found=scores)
+    return boxes, scores
+
+
+def _check_count(name: str, boxes: TensorType, count: Dim) -> None:
+    if join_dim(boxes.shape[1], count) is None:
+        refuse(f"{name}: there is not a score for each box", 1, expected=boxes.shape[1], found=count)
+
+
+def _all_class_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    found = _check_scores(types, "vision.all_class_non_max_suppression")
+    if found is None:
+        return None
+    boxes, scores = found
+    batch, classes, count = scores.shape[0], scores.shape[1], boxes.shape[1]
+    _check_count("vision.all_class_non_max_suppression", boxes, scores.shape[2])
+    for i, name in enumerate(("max_output_boxes_per_class", "iou_threshold", "score_threshold"), 2):
+        check_number(types, i, f"vision.all_class_non_max_suppression: {name}")
+    if attrs.output_format == "onnx":
+        return TupleType((TensorType((product((batch, classes, count)), 3), "int64"), TensorType((1,), "int64")))
+    total: Dim = product((classes, count))
+    fields = (
+        TensorType((batch, total, 2), "int64"),
+        TensorType((batch, total), "float32"),
+        TensorType((batch,), "int64"),
+    )
+    return TupleType(fields)
+
+
+def all_class_non_max_suppression_face(
+    boxes: Any,
+    scores: Any,
+    max_output_boxes_per_class: Any = -1,
+    iou_threshold: Any = -1.0,
+    score_threshold: Any = -1.0,
+    output_format: str = "onnx",
+) -> TupleWrapper:
+    """Return what is kept of each class, as ONNX's or TensorFlow's operator lists it, and how much that is."""
+    limits = (_constant(max_output_boxes_per_class, "int32"), _constant(iou_threshold, "float32"))
+    args = (boxes, scores, *limits, _constant(score_threshold, "float32"))
+    made = make_call(Op.get("vision.all_class_non_max_suppression"), args, {"output_format": output_format})
+    return TupleWrapper(made, 2 if output_format == "onnx" else 3)
+
+
+def _class_choice(boxes: Any, scores: Any, limit: int, iou: float, least: float) -> Any:
+    """Return the numbers of the boxes kept for the scores of one class, the best first."""
+    order = descending(scores)
+    order = order[scores[order] > least]
+    return order[greedy(boxes[order], limit, iou)]
+
+
+@operator(
+    "vision.all_class_non_max_suppression",
+    ("boxes", "scores", "max_output_boxes_per_class", "iou_threshold", "score_threshold"),
+    attrs=attrs(
+        "AllClassNonMaximumSuppressionAttrs",
+        text("output_format", "onnx", "how the result is listed", choices=("onnx", "tensorflow")),
+    ),
+    relation=_all_class_type,
+    level=5,
+    face=all_class_non_max_suppression_face,
+    results=lambda attrs: 2 if attrs.output_format == "onnx" else 3,
+    out=False,
+    example="vision.all_class_non_max_suppression(%boxes, %scores, 2, 0.5f, 0.1f)",
+)
+def all_class_non_max_suppression(
+    attrs: Any, boxes: Any, scores: Any, max_output_boxes_per_class: Any, iou_threshold: Any, score_threshold: Any
+) -> Any:
+    """Suppress class by class: rows (batch, class, box) for "onnx"; (class, box) and scores of each sample otherwise.
+
+    In TensorFlow's form the detections of a sample are sorted by score. Rows that are not used are 0.
+    """
+    numbers = [array.reshape(()) for array in (max_output_boxes_per_class, iou_threshold, score_threshold)]
+    limits = int(numbers[0]), float(numbers[1]), float(numbers[2])
+    batch, classes, count = scores.shape
+    found = [[_class_choice(boxes[i], scores[i, c], *limits) for c in range(classes)] for i in range(batch)]
+    if attrs.output_format == "onnx":
+        rows = np.zeros((batch * classes * count, 3), np.int64)
+        listed = [(i, c, int(box)) for i in range(batch) for c in range(classes) for box in found[i][c]]
+        if listed:
+            rows[: len(listed)] = listed
+        return rows, np.array([len(listed)], np.int64)
+    pairs, points = np.zeros((batch, classes * count, 2), np.int64), np.zeros((batch, classes * count), np.float32)
+    totals = np.zeros(batch, np.int64)
+    for i in range(batch):
+        each = [(c, int(box)) for c in range(classes) for box in found[i][c]]
+        totals[i] = len(each)
+        if each:
+            pairs[i, : len(each)] = each
+            points[i, : len(each)] = [scores[i, c, box] for c, box in each]
+    return pairs, points, totals
+
+
+# ---------------------------------------------------------------- regular_non_max_suppression
+def _regular_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    found = _check_scores(types, "vision.regular_non_max_suppression")
+    if found is None:
+        return None
+    boxes, scores = found
+    classes = scores.shape[2]
+    _check_count("vision.regular_non_max_suppression", boxes, scores.shape[1])
+    if min(attrs.max_detections, attrs.num_classes) < 0:
+        refuse("vision.regular_non_max_suppression: counts must not be negative")
+    if isinstance(classes, int) and classes < attrs.num_classes:
+        refuse(
+            "vision.regular_non_max_suppression: scores have too few classes",
+            1,
+            expected=attrs.num_classes,
+            found=classes,
+        )
+    batch, limit = boxes.shape[0], attrs.max_detections
+    fields = (
+        TensorType((batch, limit, 4), boxes.dtype),
+        TensorType((batch, limit), "float32"),
+        TensorType((batch, limit), scores.dtype),
+        TensorType((batch,), "int32"),
+    )
+    return TupleType(fields)
+
+
+def regular_non_max_suppression_face(
+    boxes: Any,
+    scores: Any,
+    max_detections_per_class: int,
+    max_detections: int,
+    num_classes: int,
+    iou_threshold: float,
+    score_threshold: float,
+) -> TupleWrapper:
+    """Return boxes, classes and scores of the best detections of all classes, and their number."""
+    values = {
+        "max_detections_per_class": max_detections_per_class,
+        "max_detections": max_detections,
+        "num_classes": num_classes,
+        "iou_threshold": iou_threshold,
+        "score_threshold": score_threshold,
+    }
+    return TupleWrapper(make_call(Op.get("vision.regular_non_max_suppression"), (boxes, scores), values), 4)
+
+
+@operator(
+    "vision.regular_non_max_suppression",
+    ("boxes", "scores"),
+    attrs=attrs(
+        "RegularNonMaximumSuppressionAttrs",
+        integer("max_detections_per_class", doc="how many detections a class may keep"),
+        integer("max_detections", doc="how many detections are returned"),
+        integer("num_classes", doc="number of classes, without background"),
+        number("iou_threshold", doc="overlap above which the worse detection is removed"),
+        number("score_threshold", doc="least score of a detection"),
+    ),
+    relation=_regular_type,
+    pattern=OpPattern.OPAQUE,
+    level=5,
+    face=regular_non_max_suppression_face,
+    results=4,
+    out=False,
+    example=(
+        "vision.regular_non_max_suppression(%boxes, %scores, max_detections_per_class=2, max_detections=4, "
+        "num_classes=3, iou_threshold=0.5f, score_threshold=0.1f)"
+    ),
+)
+def regular_non_max_suppression(attrs: Any, boxes: Any, scores: Any) -> Any:
+    """Suppress class by class and keep the best of all, as TensorFlow Lite's detection postprocessing does."""
+    batch, limit, first = len(boxes), attrs.max_detections, scores.shape[2] - attrs.num_classes
+    kept = np.zeros((batch, limit, 4), boxes.dtype)
+    classes, points = np.zeros((batch, limit), np.float32), np.zeros((batch, limit), scores.dtype)
+    counts = np.zeros(batch, np.int32)
+    for i in range(batch):
+        best: list[tuple[int, int]] = []
+        for c in range(attrs.num_classes):
+            found = scores[i, :, first + c]
+            order = descending(found)
+            order = order[found[order] >= attrs.score_threshold]
+            chosen = greedy(boxes[i][order], attrs.max_detections_per_class, attrs.iou_threshold, reached=False)
+            best += [(int(order[n]), c) for n in chosen]
+            best = sorted(best, key=lambda pair: -scores[i, pair[0], first + pair[1]])[:limit]
+        counts[i] = len(best)
+        for slot, (box, c) in enumerate(best):
+            kept[i, slot], classes[i, slot], points[i, slot] = boxes[i, box], c, scores[i, box, first + c]
+    return kept, classes, points, counts

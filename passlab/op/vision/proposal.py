@@ -1,0 +1,153 @@
+"""Region proposals of Faster R-CNN (Ren et al., 2015)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.op import Op, Reporter
+from passlab.ir.types import ANY, TensorType, Type
+from passlab.op.declare import make_call, operator
+from passlab.op.fields import attrs, boolean, integer, number, numbers
+from passlab.op.nn.activation import finish
+from passlab.op.relations import product, refuse, tensor
+from passlab.op.vision.boxes import descending, overlaps
+
+NAME = "vision.proposal"
+
+
+def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    parts = [tensor(types, i, name) for i, name in enumerate(("cls_prob", "bbox_pred", "im_info"))]
+    scores, moves, info = parts
+    if scores is None or moves is None or info is None:
+        return None
+    for i, (ty, rank) in enumerate(((scores, 4), (moves, 4), (info, 2))):
+        if len(ty.shape) != rank:
+            refuse(f"{NAME}: input {i} must have {rank} dimensions", i, found=ty)
+    if info.shape[1] not in (3, ANY):
+        refuse(f"{NAME}: im_info is height, width and scale of each image", 2, expected="(batch, 3)", found=info)
+    if attrs.rpn_post_nms_top_n < 0 or attrs.feature_stride < 1 or min((*attrs.scales, *attrs.ratios), default=1) <= 0:
+        refuse(f"{NAME}: counts, strides, scales and ratios must be positive")
+    anchors = len(attrs.scales) * len(attrs.ratios)
+    for i, (ty, times) in enumerate(((scores, 2), (moves, 4))):
+        if isinstance(ty.shape[1], int) and ty.shape[1] != times * anchors:
+            refuse(f"{NAME}: wrong number of channels for {anchors} anchors", i, expected=times * anchors, found=ty)
+    return TensorType((product((scores.shape[0], attrs.rpn_post_nms_top_n)), 5), scores.dtype)
+
+
+def proposal_face(
+    cls_prob: Any,
+    bbox_pred: Any,
+    im_info: Any,
+    scales: Any,
+    ratios: Any,
+    feature_stride: int,
+    threshold: float,
+    rpn_pre_nms_top_n: int,
+    rpn_post_nms_top_n: int,
+    rpn_min_size: int,
+    iou_loss: bool,
+) -> Any:
+    """Return the proposed regions of each image."""
+    values = {
+        "scales": scales,
+        "ratios": ratios,
+        "feature_stride": feature_stride,
+        "threshold": threshold,
+        "rpn_pre_nms_top_n": rpn_pre_nms_top_n,
+        "rpn_post_nms_top_n": rpn_post_nms_top_n,
+        "rpn_min_size": rpn_min_size,
+        "iou_loss": iou_loss,
+    }
+    return make_call(Op.get(NAME), (cls_prob, bbox_pred, im_info), values)
+
+
+def _anchor(ratio: float, scale: float, size: float) -> tuple[float, float, float, float]:
+    """Return the anchor of a ratio and scale around the first place: left, top, right, bottom, in whole pixels."""
+    width = math.floor(math.sqrt(math.floor(size * size / ratio)) + 0.5) * scale
+    height = math.floor(width / scale * ratio + 0.5) * scale
+    centre = 0.5 * (size - 1.0)
+    return (
+        centre - 0.5 * (width - 1.0),
+        centre - 0.5 * (height - 1.0),
+        centre + 0.5 * (width - 1.0),
+        centre + 0.5 * (height - 1.0),
+    )
+
+
+def _moved(anchors: Any, moves: Any, iou_loss: bool) -> Any:
+    """Return anchors (n, 4) moved by predictions (n, 4): corner by corner, or centre and logarithm of the size."""
+    if iou_loss:
+        return anchors + moves
+    size = anchors[:, 2:] - anchors[:, :2] + 1
+    centre = anchors[:, :2] + 0.5 * (size - 1) + moves[:, :2] * size
+    half = 0.5 * (np.exp(moves[:, 2:]) * size - 1)
+    return np.concatenate((centre - half, centre + half), axis=1)
+
+
+def _candidates(attrs: Any, scores: Any, moves: Any, info: Any) -> tuple[Any, Any]:
+    """Return boxes (n, 4) and scores (n,) of one image, place by place and anchor by anchor."""
+    height, width = scores.shape[1:]
+    stride = attrs.feature_stride
+    base = np.array([_anchor(r, s, float(stride)) for r in attrs.ratios for s in attrs.scales], scores.dtype)
+    y, x = np.meshgrid(np.arange(height), np.arange(width), indexing="ij")
+    shifts = (np.stack((x, y, x, y), axis=-1) * stride).astype(scores.dtype)
+    anchors = (shifts[:, :, None] + base).reshape(-1, 4)
+    deltas = moves.reshape(len(base), 4, height, width).transpose(2, 3, 0, 1).reshape(-1, 4)
+    limit = np.array([info[1] - 1, info[0] - 1] * 2, scores.dtype)
+    boxes = np.maximum(np.minimum(_moved(anchors, deltas, attrs.iou_loss), limit), 0)
+    points = scores[len(base) :].transpose(1, 2, 0)
+    outside = (y >= int(info[0] / stride)) | (x >= int(info[1] / stride))
+    points = np.where(outside[:, :, None], scores.dtype.type(-1), points).reshape(-1)
+    least = info[2] * attrs.rpn_min_size
+    small = (boxes[:, 2:] - boxes[:, :2] + 1 < least).any(axis=1)
+    boxes[small] += np.array([-1, -1, 1, 1], scores.dtype) * (least / 2)
+    return boxes, np.where(small, scores.dtype.type(-1), points)
+
+
+def _kept(boxes: Any, threshold: float) -> list[int]:
+    """Return the boxes that no better one overlaps by more than `threshold`, in whole pixels."""
+    alive = np.ones(len(boxes), np.bool_)
+    for i in range(len(boxes)):
+        if alive[i]:
+            alive[i + 1 :] &= overlaps(boxes[i], boxes[i + 1 :], edge=1.0) <= threshold
+    return [int(i) for i in np.flatnonzero(alive)]
+
+
+@operator(
+    NAME,
+    ("cls_prob", "bbox_pred", "im_info"),
+    attrs=attrs(
+        "ProposalAttrs",
+        numbers("scales", (4.0, 8.0, 16.0, 32.0), "scales of the anchors"),
+        numbers("ratios", (0.5, 1.0, 2.0), "ratios of height to width of the anchors"),
+        integer("feature_stride", 16, "distance of the anchors in pixels"),
+        number("threshold", 0.7, "overlap above which the worse proposal is removed"),
+        integer("rpn_pre_nms_top_n", 6000, "how many of the best proposals take part, none or less for all"),
+        integer("rpn_post_nms_top_n", 300, "how many proposals of each image are returned"),
+        integer("rpn_min_size", 16, "least side of a proposal"),
+        boolean("iou_loss", False, "whether corners are predicted instead of centre and size"),
+    ),
+    relation=_type,
+    level=5,
+    warns=True,
+    face=proposal_face,
+    example="vision.proposal(%p, %moves, %info, scales=[8f], ratios=[1f])",
+)
+def proposal(attrs: Any, cls_prob: Any, bbox_pred: Any, im_info: Any, *, out: Any = None) -> Any:
+    """Rows (image, left, top, right, bottom) of the best regions; they repeat when there are too few."""
+    limit = attrs.rpn_post_nms_top_n
+    made = np.zeros((len(cls_prob) * limit, 5), cls_prob.dtype)
+    for i in range(len(cls_prob)):
+        boxes, scores = _candidates(attrs, cls_prob[i], bbox_pred[i], im_info[i])
+        order = descending(scores)
+        if attrs.rpn_pre_nms_top_n > 0:
+            order = order[: attrs.rpn_pre_nms_top_n]
+        kept = _kept(boxes[order], attrs.threshold)
+        if kept:
+            made[i * limit : (i + 1) * limit, 0] = i
+            made[i * limit : (i + 1) * limit, 1:] = boxes[order][[kept[n % len(kept)] for n in range(limit)]]
+    return finish(made, cls_prob.dtype, out)

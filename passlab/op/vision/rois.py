@@ -1,0 +1,161 @@
+"""Pooling over regions of interest: `vision.roi_align` and `vision.roi_pool`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import ANY, TensorType, Type
+from passlab.op.declare import make_call, operator
+from passlab.op.fields import attrs, integer, integers, number, text
+from passlab.op.image import check_batch
+from passlab.op.nn.activation import finish
+from passlab.op.nn.sampling import half_away, linear
+from passlab.op.nn.windows import check_lengths, check_positive, per_axis
+from passlab.op.relations import refuse, tensor
+
+_LAYOUTS = ("NCHW", "NHWC")
+
+
+def _type(name: str, types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, rois = tensor(types, 0, "data"), tensor(types, 1, "rois")
+    if data is None or rois is None:
+        return None
+    if len(data.shape) != 4:
+        refuse(f"{name}: data must be images", 0, expected="four dimensions", found=data)
+    if len(rois.shape) != 2 or rois.shape[1] not in (5, ANY):
+        refuse(f"{name}: a region is five numbers: image, and left, top, right, bottom", 1, found=rois)
+    if "float" not in rois.dtype or not 0 < attrs.spatial_scale < math.inf:
+        refuse(f"{name}: regions are floating-point numbers, and spatial_scale is positive", 1, found=rois)
+    check_lengths(2, pooled_size=attrs.pooled_size)
+    check_positive(pooled_size=attrs.pooled_size)
+    if attrs.layout == "NCHW":
+        return TensorType((rois.shape[0], data.shape[1], *attrs.pooled_size), data.dtype)
+    return TensorType((rois.shape[0], *attrs.pooled_size, data.shape[3]), data.dtype)
+
+
+def _pool(name: str, attrs: Any, data: Any, rois: Any, out: Any, region: Any) -> Any:
+    """Pool each region with `region(image, roi)`, which gives (C, *pooled_size)."""
+    images = data if attrs.layout == "NCHW" else data.transpose(0, 3, 1, 2)
+    batch = rois[:, 0].astype(np.int64)
+    check_batch(name, batch, len(images))
+    made = np.empty((len(rois), images.shape[1], *attrs.pooled_size), data.dtype)
+    for i, index in enumerate(batch.tolist()):
+        made[i] = region(images[index], rois[i, 1:])
+    return finish(made if attrs.layout == "NCHW" else np.ascontiguousarray(made.transpose(0, 2, 3, 1)), data.dtype, out)
+
+
+# ---------------------------------------------------------------- roi_align
+def roi_align_face(
+    data: Any,
+    rois: Any,
+    pooled_size: Any,
+    spatial_scale: float,
+    sample_ratio: int = -1,
+    layout: str = "NCHW",
+    mode: Any = "avg",
+) -> Any:
+    """Return each region of `rois` pooled to `pooled_size`."""
+    values = {
+        "pooled_size": per_axis(pooled_size, 2),
+        "spatial_scale": spatial_scale,
+        "sample_ratio": sample_ratio,
+        "layout": layout,
+        "mode": {0: "avg", 1: "max"}.get(mode, mode),
+    }
+    return make_call(Op.get("vision.roi_align"), (data, rois), values)
+
+
+def _align(attrs: Any, image: Any, roi: Any) -> Any:
+    kind = roi.dtype.type
+    left, top, right, bottom = (roi * kind(attrs.spatial_scale)).tolist()
+    sides = [max(bottom - top, 1.0), max(right - left, 1.0)]
+    bins = [side / count for side, count in zip(sides, attrs.pooled_size, strict=True)]
+    grid = [attrs.sample_ratio if attrs.sample_ratio > 0 else max(1, math.ceil(size)) for size in bins]
+    lines = []
+    for start, size, samples, count in zip((top, left), bins, grid, attrs.pooled_size, strict=True):
+        steps = (np.arange(count)[:, None] + (np.arange(samples) + 0.5) / samples) * size + start
+        lines.append(steps.reshape(-1).astype(image.dtype if image.dtype.kind == "f" else np.float32))
+    y, x = np.broadcast_arrays(lines[0][:, None], lines[1][None, :])
+    height, width = image.shape[1:]
+    inside = (y >= -1) & (x >= -1) & (y <= height) & (x <= width)
+    found = linear(image, (np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)), "border")
+    values = np.where(inside, found, 0).reshape(
+        len(image), attrs.pooled_size[0], grid[0], attrs.pooled_size[1], grid[1]
+    )
+    return values.max(axis=(2, 4)) if attrs.mode == "max" else values.mean(axis=(2, 4))
+
+
+@operator(
+    "vision.roi_align",
+    ("data", "rois"),
+    attrs=attrs(
+        "ROIAlignAttrs",
+        integers("pooled_size", doc="height and width of the result"),
+        number("spatial_scale", doc="size of the data over the size of the image the regions are given in"),
+        integer("sample_ratio", -1, "samples along each side of a bin, -1 for as many as it has pixels"),
+        text("layout", "NCHW", "layout of data and result", choices=_LAYOUTS),
+        text("mode", "avg", "what becomes of the samples of a bin", choices=("avg", "max")),
+    ),
+    relation=partial(_type, "vision.roi_align"),
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    level=5,
+    warns=True,
+    face=roi_align_face,
+    example="vision.roi_align(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)",
+)
+def roi_align(attrs: Any, data: Any, rois: Any, *, out: Any = None) -> Any:
+    """Pool regions over samples between the pixels (He et al., "Mask R-CNN", 2017)."""
+    return _pool("vision.roi_align", attrs, data, rois, out, partial(_align, attrs))
+
+
+# ---------------------------------------------------------------- roi_pool
+def roi_pool_face(data: Any, rois: Any, pooled_size: Any, spatial_scale: float, layout: str = "NCHW") -> Any:
+    """Return the maxima of each region of `rois` in `pooled_size` bins."""
+    values = {"pooled_size": per_axis(pooled_size, 2), "spatial_scale": spatial_scale, "layout": layout}
+    return make_call(Op.get("vision.roi_pool"), (data, rois), values)
+
+
+def _bins(start: int, end: int, count: int, length: int) -> list[tuple[int, int]]:
+    """Return the pixels (from, to) of each bin of a region along one axis."""
+    size = np.float32(max(end - start + 1, 1)) / np.float32(count)
+    edges = [(math.floor(i * size), math.ceil((i + 1) * size)) for i in range(count)]
+    return [(min(max(a + start, 0), length), min(max(b + start, 0), length)) for a, b in edges]
+
+
+def _maxima(attrs: Any, image: Any, roi: Any) -> Any:
+    left, top, right, bottom = half_away(roi * roi.dtype.type(attrs.spatial_scale)).tolist()
+    rows = _bins(top, bottom, attrs.pooled_size[0], image.shape[1])
+    columns = _bins(left, right, attrs.pooled_size[1], image.shape[2])
+    made = np.zeros((len(image), *attrs.pooled_size), image.dtype)
+    for i, (a, b) in enumerate(rows):
+        for j, (c, d) in enumerate(columns):
+            if a < b and c < d:
+                made[:, i, j] = image[:, a:b, c:d].max(axis=(1, 2))
+    return made
+
+
+@operator(
+    "vision.roi_pool",
+    ("data", "rois"),
+    attrs=attrs(
+        "ROIPoolAttrs",
+        integers("pooled_size", doc="height and width of the result"),
+        number("spatial_scale", doc="size of the data over the size of the image the regions are given in"),
+        text("layout", "NCHW", "layout of data and result", choices=_LAYOUTS),
+    ),
+    relation=partial(_type, "vision.roi_pool"),
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    level=5,
+    warns=True,
+    face=roi_pool_face,
+    example="vision.roi_pool(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)",
+)
+def roi_pool(attrs: Any, data: Any, rois: Any, *, out: Any = None) -> Any:
+    """The maximum of the pixels of each bin of a region, 0 for a bin without pixels (Girshick, "Fast R-CNN", 2015)."""
+    return _pool("vision.roi_pool", attrs, data, rois, out, partial(_maxima, attrs))

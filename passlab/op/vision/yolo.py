@@ -1,0 +1,58 @@
+"""The reorganisation layer of YOLO (Redmon and Farhadi, 2017)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import Dim, TensorType, Type
+from passlab.op.declare import operator
+from passlab.op.fields import attrs, integer
+from passlab.op.nn.pad import given
+from passlab.op.relations import refuse, tensor
+
+
+def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    if len(data.shape) != 4:
+        refuse("vision.yolo_reorg takes images in NCHW", 0, expected="four dimensions", found=data)
+    s = attrs.stride
+    if s < 1:
+        refuse("vision.yolo_reorg: the stride must be positive", found=s)
+    batch, channels, *size = data.shape
+    made: list[Dim] = []
+    for dim in size:
+        if isinstance(dim, int) and dim % s:
+            refuse(f"vision.yolo_reorg: an axis of size {dim} cannot be cut into blocks of {s}", 0)
+        made.append(dim // s if isinstance(dim, int) else dim)
+    if isinstance(channels, int) and channels % (s * s):
+        refuse(f"vision.yolo_reorg: {channels} channels cannot be divided by {s * s}", 0)
+    return TensorType((batch, channels * s * s if isinstance(channels, int) else channels, *made), data.dtype)
+
+
+@operator(
+    "vision.yolo_reorg",
+    ("data",),
+    attrs=attrs("YoloReorgAttrs", integer("stride", 1, "by how much the image shrinks along each side")),
+    relation=_type,
+    pattern=OpPattern.INJECTIVE,
+    level=5,
+    example="vision.yolo_reorg(%x, stride=2)",
+)
+def yolo_reorg(attrs: Any, data: Any, *, out: Any = None) -> Any:
+    """Move pixels into channels by Darknet's rule, which reads the data as if it had fewer channels and larger rows."""
+    n, c, h, w = data.shape
+    s = attrs.stride
+    # Darknet's output k of (c, h, w) reads channel k % (c / s^2) at (row * s + offset / s, column * s + offset % s).
+    inner = c // (s * s)
+    wide = data.reshape(n, inner, h * s, w * s)
+    offset, channel = np.divmod(np.arange(c), inner)
+    rows = np.arange(h)[None, :, None] * s + (offset // s)[:, None, None]
+    columns = np.arange(w)[None, None, :] * s + (offset % s)[:, None, None]
+    made = wide[:, channel[:, None, None], rows, columns]
+    return given(np.ascontiguousarray(made.reshape(n, c * s * s, h // s, w // s)), out)

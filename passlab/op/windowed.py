@@ -1,0 +1,90 @@
+"""Operators that show part of a tensor: sliding windows, the upper and lower triangles of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.types import ANY, Dim, TensorType, Type
+from passlab.op.declare import call, operator
+from passlab.op.dtypes import Array
+from passlab.op.fields import attrs, boolean, integer, integers
+from passlab.op.relations import normal_axis, refuse, tensor
+
+
+# ---------------------------------------------------------------- sliding_window
+def _window_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    axis = normal_axis(attrs.axis, len(data.shape))
+    windows, steps = attrs.window_shape, attrs.strides
+    if len(windows) != len(data.shape) - axis or len(steps) != len(windows):
+        refuse(
+            "window_shape and strides must have one entry for each dimension from axis on",
+            0,
+            expected=len(data.shape) - axis,
+            found=len(windows),
+        )
+    places: list[Dim] = []
+    for dim, size, step in zip(data.shape[axis:], windows, steps, strict=True):
+        if size < 1 or step < 1:
+            refuse("windows and strides must be at least 1", found=f"{size} and {step}")
+        if type(dim) is int and size > dim:
+            refuse(f"a window of {size} does not fit a dimension of {dim}", 0)
+        places.append((dim - size) // step + 1 if type(dim) is int else ANY)
+    return TensorType((*data.shape[:axis], *places, *windows), data.dtype)
+
+
+@operator(
+    "sliding_window", ("data",),
+    attrs=attrs(
+        "SlidingWindowAttrs",
+        integer("axis", doc="the first dimension that the window moves along"),
+        integers("window_shape", doc="the sizes of the window"),
+        integers("strides", doc="how far apart windows start"),
+    ),
+    relation=_window_type, pattern=OpPattern.OPAQUE, level=10, out=False,
+    example="sliding_window(%x, axis=0, window_shape=[1, 2], strides=[1, 1])",
+)  # fmt: skip
+def sliding_window(attrs: Any, data: Array) -> Array:
+    """All places of a window on a tensor: the places first, then what the window shows there."""
+    axis = attrs.axis % data.ndim
+    moving = tuple(range(axis, data.ndim))
+    seen = np.lib.stride_tricks.sliding_window_view(data, attrs.window_shape, moving)
+    return np.asarray(seen[(slice(None),) * axis + tuple(slice(None, None, step) for step in attrs.strides)])
+
+
+# ---------------------------------------------------------------- trilu
+def _trilu_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, k = tensor(types, 0, "data"), tensor(types, 1, "k")
+    if data is not None and len(data.shape) < 2:
+        refuse("trilu needs at least two dimensions", 0, found=data)
+    if k is not None and ("int" not in k.dtype or k.shape not in ((), (1,), (ANY,))):
+        refuse("k must be an integer scalar", 1, found=k)
+    return data
+
+
+def _trilu_face(data: Any, k: Any, upper: bool = True) -> Call:
+    """The upper (or lower) triangle of the matrices of `data` from diagonal `k` on, zero elsewhere."""
+    return call("trilu", data, k if isinstance(k, Expr) else Constant(np.array(k, np.int32)), upper=upper)
+
+
+def _trilu_grad(orig: Call, grad: Expr) -> list[Expr]:
+    assert orig.attrs is not None
+    return [call("trilu", grad, orig.args[1], upper=orig.attrs["upper"]), call("zeros_like", orig.args[1])]
+
+
+@operator(
+    "trilu", ("data", "k"),
+    attrs=attrs("TriluAttrs", boolean("upper", True, doc="whether the upper triangle is kept")),
+    relation=_trilu_type, pattern=OpPattern.ELEMWISE, level=3, out=False, face=_trilu_face, gradient=_trilu_grad,
+    example="trilu(%x, 0)",
+)  # fmt: skip
+def trilu(attrs: Any, data: Array, k: Array) -> Array:
+    """The upper or lower triangle of the matrices in the last two dimensions, up to diagonal `k`; zero elsewhere."""
+    return np.triu(data, int(k.item())) if attrs.upper else np.tril(data, int(k.item()))

@@ -1,0 +1,148 @@
+"""All places of a program where a pattern matches, as groups of nodes that do not overlap.
+
+Roots are tried from the result of the program inwards, so the outermost match wins. A group is refused when one of its
+inner nodes belongs to another group, or is used outside by something that does not itself flow into the group's root:
+it would have to be computed twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from passlab.ir.expr import Call, Constant, Expr, Function, Let, Tuple
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import post_order
+from passlab.pattern.language import (
+    AltPattern,
+    CallPattern,
+    ConstantPattern,
+    DFPattern,
+    DominatorPattern,
+    ExprPattern,
+    FunctionPattern,
+    LetPattern,
+    TuplePattern,
+)
+from passlab.pattern.matcher import Matcher, Matches
+from passlab.pattern.program import Program, root_keys
+
+
+@dataclass(frozen=True)
+class Group:
+    """One match: its `root`, what each pattern object stands for, its `inputs` in order, and the nodes `inside`.
+
+    `number` counts the matches found before it, refused ones too.
+    """
+
+    root: Expr
+    found: Matches
+    inputs: tuple[Expr, ...]
+    inside: tuple[Expr, ...]
+    number: int
+
+
+def find_groups(pattern: DFPattern, program: Program, mod: IRModule | None = None) -> list[Group]:
+    """Return the groups of a pattern, outermost first."""
+    candidates = program.candidates(root_keys(pattern))
+    if not candidates:
+        return []
+    matcher = Matcher(program, mod)
+    parts = pattern_parts(pattern)
+    groups: list[Group] = []
+    taken: set[Expr] = set()
+    number = 0
+    for root in candidates:
+        if root in taken or not matcher.match(pattern, root) or root in program.partitioned:
+            continue
+        inputs = _inputs(parts, matcher.found)
+        reached = post_order(root, enter=lambda node, cut=inputs: node not in cut)  # type: ignore[misc]
+        inside = tuple(node for node in reached if node not in inputs)
+        if _stands_alone(root, inside, taken, program):
+            groups.append(Group(root, matcher.found, tuple(inputs), inside, number))
+            taken.update(inside)
+        number += 1
+    return groups
+
+
+def pattern_parts(root: DFPattern) -> list[DFPattern]:
+    """Return every pattern object inside `root` once, parts before what is made of them."""
+    order: list[DFPattern] = []
+    seen: set[DFPattern] = set()
+    stack: list[tuple[DFPattern, bool]] = [(root, False)]
+    while stack:
+        pattern, done = stack.pop()
+        if done:
+            order.append(pattern)
+        elif pattern not in seen:
+            seen.add(pattern)
+            stack.append((pattern, True))
+            stack.extend((part, False) for part in reversed(pattern.parts()))
+    return order
+
+
+def _inputs(parts: list[DFPattern], found: Matches) -> dict[Expr, None]:
+    """Return what flows into a match: what the leaves of the pattern stand for, in order.
+
+    Operators, functions, constants asked for as such, and binders stay inside; so does what lies between the ends of a
+    dominator pattern and in the body of a function pattern.
+    """
+    inner = _inner(parts, found)
+    inputs: dict[Expr, None] = {}
+    for part in parts:
+        if part not in found:
+            continue
+        if isinstance(part, TuplePattern) and part.fields is None:
+            leaves = [field for e in found[part] if isinstance(e, Tuple) for field in e.fields]
+        elif isinstance(part, CallPattern) and part.args is None:
+            leaves = [arg for e in found[part] if isinstance(e, Call) for arg in e.args]
+        elif not part.parts():
+            leaves = found[part]
+        else:
+            continue
+        for leaf in leaves:
+            if leaf not in inner and not isinstance(leaf, (Op, Function)) and not _embedded(leaf, part):
+                inputs[leaf] = None
+    return inputs
+
+
+def _inner(parts: list[DFPattern], found: Matches) -> set[Expr]:
+    inner: set[Expr] = set()
+    for part in parts:
+        if isinstance(part, DominatorPattern):
+            inner.update(found.get(part.parent, ()), found.get(part.path, ()))
+        elif isinstance(part, FunctionPattern):
+            inner.update(*(post_order(e) for e in found.get(part, ())))
+        elif isinstance(part, LetPattern):
+            inner.update(e.var for e in found.get(part, ()) if isinstance(e, Let))
+    return inner
+
+
+def _embedded(leaf: Expr, pattern: DFPattern) -> bool:
+    """Whether a leaf is a constant that the pattern asks for as a constant."""
+    if not isinstance(leaf, Constant):
+        return False
+    stack = [pattern]
+    while stack:
+        p = stack.pop()
+        if isinstance(p, ConstantPattern) or (isinstance(p, ExprPattern) and isinstance(p.expr, Constant)):
+            return True
+        if isinstance(p, AltPattern):
+            stack += p.parts()
+    return False
+
+
+def _stands_alone(root: Expr, inside: tuple[Expr, ...], taken: set[Expr], program: Program) -> bool:
+    members = set(inside)
+    for node in inside:
+        if isinstance(node, (Op, Function, Constant)):
+            continue
+        if node in taken:
+            return False
+        if node is root:
+            continue
+        for user in program.users[node]:
+            if user not in members and not program.dominated(user, root):
+                return False
+    return True
+

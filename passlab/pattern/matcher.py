@@ -1,0 +1,295 @@
+"""Matching a pattern against an expression: which expression each pattern object stands for.
+
+A pattern object met again must stand for the expression it first stood for. What was noted on the way to a failure is
+taken back. Between a parent and a child of a dominator pattern the path pattern may stand for many expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from passlab.errors import PasslabError
+from passlab.infer import infer_expr
+from passlab.ir.equal import structural_equal
+from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
+from passlab.ir.fresh_stack import call_on_fresh_stack, nearly_used_up
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType, Type
+from passlab.ir.walk import CHILDREN
+from passlab.pattern.language import (
+    AltPattern,
+    AttrPattern,
+    CallPattern,
+    ConstantPattern,
+    DataTypePattern,
+    DFPattern,
+    DominatorPattern,
+    ExprPattern,
+    FunctionPattern,
+    IfPattern,
+    LetPattern,
+    ShapePattern,
+    TupleGetItemPattern,
+    TuplePattern,
+    TypePattern,
+    VarPattern,
+    WildcardPattern,
+    checked,
+)
+from passlab.pattern.program import Program, pattern_operator
+
+Matches = dict[DFPattern, list[Expr]]
+
+
+class Tracer(Protocol):
+    """What listens to failures."""
+
+    def failed(self, pattern: DFPattern, expr: Expr, matched: int) -> None:
+        """Hear that `pattern` did not match `expr` when `matched` patterns stood for something."""
+
+
+class Matcher:
+    """Matches patterns in one program. After `match`, `found` holds what each pattern object stands for."""
+
+    def __init__(self, program: Program, mod: IRModule | None = None, tracer: Tracer | None = None) -> None:
+        self.program = program
+        self.mod = mod
+        self.found: Matches = {}
+        self._noted: list[DFPattern] = []
+        self._once = True
+        self._level = 0
+        self._tracer = tracer
+        self._types: dict[Expr, Type | None] = {}
+
+    def match(self, pattern: DFPattern, expr: Expr) -> bool:
+        """Tell whether an expression of the program matches."""
+        self.found = {}
+        self._noted = []
+        self._once = True
+        return self.visit(pattern, expr)
+
+    def visit(self, pattern: DFPattern, expr: Expr) -> bool:
+        """Match a part, noting what it stands for."""
+        if self._once and pattern in self.found:
+            if self.found[pattern][0] is expr:
+                return True
+            if self._tracer is not None:
+                self._tracer.failed(pattern, expr, len(self._noted))
+            return False
+        mark = len(self._noted)
+        rule = _RULES[type(pattern)]
+        self._level += 1
+        if self._level % 16 == 0 and nearly_used_up():
+            matched = call_on_fresh_stack(rule, self, pattern, expr)
+        else:
+            matched = rule(self, pattern, expr)
+        self._level -= 1
+        if matched:
+            self.found.setdefault(pattern, []).append(expr)
+            self._noted.append(pattern)
+            return True
+        if self._tracer is not None:
+            self._tracer.failed(pattern, expr, len(self._noted))
+        self.forget(mark)
+        return False
+
+    def all(self, patterns: Sequence[DFPattern], exprs: Sequence[Expr]) -> bool:
+        """Match patterns one by one against as many expressions."""
+        mark = len(self._noted)
+        if len(patterns) == len(exprs) and all(map(self.visit, patterns, exprs)):
+            return True
+        self.forget(mark)
+        return False
+
+    def forget(self, mark: int) -> None:
+        """Take back what was noted after `mark`."""
+        noted, found = self._noted, self.found
+        while len(noted) > mark:
+            pattern = noted.pop()
+            stood_for = found[pattern]
+            stood_for.pop()
+            if not stood_for:
+                del found[pattern]
+
+    def type_of(self, expr: Expr) -> Type | None:
+        """Return the type of an expression, inferred if need be; None when it has none."""
+        if expr.checked_type_ is not None:
+            return expr.checked_type_
+        if isinstance(expr, Constant):
+            return expr.tensor_type
+        if expr not in self._types:
+            try:
+                self._types[expr] = infer_expr(expr, self.mod).checked_type_
+            except PasslabError:
+                self._types[expr] = None
+        return self._types[expr]
+
+    # ------------------------------------------------------------ dominators
+    def dominates(self, p: DominatorPattern, expr: Expr) -> bool:
+        """Match the child at `expr`, then the ways up to the parent, then that the parent is used nowhere else."""
+        if not self.visit(p.child, expr):
+            return False
+        reached = self._paths(p, expr)
+        self._once = True
+        return reached and self.program.dominated(self.found[p.parent][0], expr)
+
+    def _paths(self, p: DominatorPattern, child: Expr) -> bool:
+        """Follow all inputs up to the parent. An expression the parent is a direct input of needs no other input."""
+        stack, seen = [child], {child}
+        while stack:
+            node = stack.pop()
+            inputs = [e for e in CHILDREN[type(node)](node) if not (isinstance(node, Call) and e is node.op)]
+            self._once = True
+            if any(self.visit(p.parent, e) for e in inputs):
+                continue
+            self._once = False
+            if not inputs or not all(e in seen or self.visit(p.path, e) for e in inputs):
+                return False
+            stack += [e for e in inputs if e not in seen]
+            seen.update(inputs)
+        return p.parent in self.found
+
+
+# ---------------------------------------------------------------- pattern by pattern
+def _expr(m: Matcher, p: ExprPattern, e: Expr) -> bool:
+    return e is p.expr if type(p.expr) is Op else structural_equal(p.expr, e)
+
+
+def _var(m: Matcher, p: VarPattern, e: Expr) -> bool:
+    return isinstance(e, Var) and (not p.name or p.name == e.name_hint)
+
+
+def _constant(m: Matcher, p: ConstantPattern, e: Expr) -> bool:
+    return type(e) is Constant
+
+
+def _wildcard(m: Matcher, p: WildcardPattern, e: Expr) -> bool:
+    return p.target is None or m.visit(p.target, e)
+
+
+def _alt(m: Matcher, p: AltPattern, e: Expr) -> bool:
+    return m.visit(p.left, e) or m.visit(p.right, e)
+
+
+def _call(m: Matcher, p: CallPattern, e: Expr) -> bool:
+    if type(e) is not Call:
+        return False
+    if not m.visit(p.op, e.op):
+        return _rearranged(m, p, e)
+    if p.args is None or m.all(p.args, e.args):
+        return True
+    return pattern_operator(p) in ("add", "multiply") and m.all(p.args[::-1], e.args)
+
+
+def _calls(e: Expr, name: str) -> bool:
+    return isinstance(e, Call) and isinstance(e.op, Op) and e.op.name == name
+
+
+def _rearranged(m: Matcher, p: CallPattern, e: Call) -> bool:
+    """Try the pattern (a * b) / c as a * (b / c), and the pattern (a / b) * c as (a * c) / b."""
+    name, args = pattern_operator(p), p.args or ()
+    if name == "divide" and len(args) == 2 and _calls(e, "multiply"):
+        product = args[0]
+        if pattern_operator(product) != "multiply" or not any(_calls(a, "divide") for a in e.args):
+            return False
+        assert isinstance(product, CallPattern)
+        pairs = product.args or ()
+        return len(pairs) == 2 and any(
+            m.visit(CallPattern(product.op, (other, CallPattern(p.op, (one, args[1])))), e)
+            for one, other in (pairs, pairs[::-1])
+        )
+    if name == "multiply" and len(args) == 2 and _calls(e, "divide"):
+        for quotient, factor in (args, args[::-1]):
+            if pattern_operator(quotient) == "divide" and any(_calls(a, "multiply") for a in e.args):
+                assert isinstance(quotient, CallPattern)
+                above, below = quotient.args or (None, None)
+                if above is None or below is None:
+                    return False
+                return m.visit(CallPattern(quotient.op, (CallPattern(p.op, (above, factor)), below)), e)
+    return False
+
+
+def _tuple(m: Matcher, p: TuplePattern, e: Expr) -> bool:
+    return isinstance(e, Tuple) and (p.fields is None or m.all(p.fields, e.fields))
+
+
+def _tuple_get_item(m: Matcher, p: TupleGetItemPattern, e: Expr) -> bool:
+    return isinstance(e, TupleGetItem) and p.index in (-1, e.index) and m.visit(p.tuple, e.tuple_value)
+
+
+def _function(m: Matcher, p: FunctionPattern, e: Expr) -> bool:
+    return isinstance(e, Function) and (p.params is None or m.all(p.params, e.params)) and m.visit(p.body, e.body)
+
+
+def _if(m: Matcher, p: IfPattern, e: Expr) -> bool:
+    return isinstance(e, If) and m.all(p.parts(), (e.cond, e.true_branch, e.false_branch))
+
+
+def _let(m: Matcher, p: LetPattern, e: Expr) -> bool:
+    return isinstance(e, Let) and m.all(p.parts(), (e.var, e.value, e.body))
+
+
+def _attr(m: Matcher, p: AttrPattern, e: Expr) -> bool:
+    return m.visit(p.pattern, e) and all(attribute_matches(e, name, value) for name, value in p.attrs.items())
+
+
+def attribute_matches(expr: Expr, name: str, wanted: Any) -> bool:
+    """Tell whether an operator, call or function has an attribute of a value; numbers compare by value."""
+    if isinstance(expr, Op):
+        has = expr.get_attr(name)
+        return has is not None and _same(has, wanted)
+    if isinstance(expr, (Call, Function)) and expr.attrs is not None and name in expr.attrs:
+        return _same(expr.attrs[name], wanted)
+    return False
+
+
+def _same(has: Any, wanted: Any) -> bool:
+    pairs = [(has, wanted)]
+    while pairs:
+        a, b = pairs.pop()
+        if isinstance(a, tuple) and isinstance(b, tuple):
+            if len(a) != len(b):
+                return False
+            pairs += zip(a, b, strict=True)
+        elif isinstance(a, (bool, int, float, str)) or a is None:
+            if a != b:
+                return False
+        elif not structural_equal(a, b, map_free_vars=True):
+            return False
+    return True
+
+
+def _type(m: Matcher, p: TypePattern, e: Expr) -> bool:
+    ty = m.type_of(e)
+    return ty is not None and (ty is p.type or structural_equal(p.type, ty)) and m.visit(p.pattern, e)
+
+
+def _dtype(m: Matcher, p: DataTypePattern, e: Expr) -> bool:
+    ty = m.type_of(e)
+    return isinstance(ty, TensorType) and ty.dtype == p.dtype and m.visit(p.pattern, e)
+
+
+def _shape(m: Matcher, p: ShapePattern, e: Expr) -> bool:
+    ty = m.type_of(e)
+    return isinstance(ty, TensorType) and ty is TensorType(p.shape, ty.dtype) and m.visit(p.pattern, e)
+
+
+_RULES: dict[type, Callable[[Matcher, Any, Expr], bool]] = {
+    ExprPattern: _expr, VarPattern: _var, ConstantPattern: _constant, WildcardPattern: _wildcard, AltPattern: _alt,
+    CallPattern: _call, TuplePattern: _tuple, TupleGetItemPattern: _tuple_get_item, FunctionPattern: _function,
+    IfPattern: _if, LetPattern: _let, AttrPattern: _attr, TypePattern: _type, DataTypePattern: _dtype,
+    ShapePattern: _shape, DominatorPattern: Matcher.dominates,
+}  # fmt: skip
+
+
+def match(pattern: DFPattern, expr: Expr, mod: IRModule | None = None) -> bool:
+    """Tell whether an expression matches a pattern."""
+    return Matcher(Program(expr), mod).match(checked(pattern), expr)
+
+
+def find_match(pattern: DFPattern, expr: Expr, mod: IRModule | None = None) -> Matches | None:
+    """Return what each pattern object stands for when an expression matches, None when it does not."""
+    matcher = Matcher(Program(expr), mod)
+    return matcher.found if matcher.match(checked(pattern), expr) else None

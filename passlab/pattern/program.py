@@ -1,0 +1,171 @@
+"""A program as patterns look at it: its nodes in order, found by operator or kind, who uses them, what dominates them.
+
+Everything is worked out when first asked for and is linear in the program, so that a pattern costs in proportion to
+the nodes its root may match, not to the whole program.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from passlab.analysis.dominators import NONE, PostDominators
+from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
+from passlab.ir.op import Op
+from passlab.ir.walk import CHILDREN, post_order
+from passlab.pattern.language import (
+    AltPattern,
+    CallPattern,
+    ConstantPattern,
+    DFPattern,
+    DominatorPattern,
+    ExprPattern,
+    FunctionPattern,
+    IfPattern,
+    LetPattern,
+    NarrowedPattern,
+    TupleGetItemPattern,
+    TuplePattern,
+    VarPattern,
+    WildcardPattern,
+)
+
+PARTITIONED = "PartitionedFromPattern"
+_KINDS: dict[type, type] = {
+    VarPattern: Var, ConstantPattern: Constant, TuplePattern: Tuple, TupleGetItemPattern: TupleGetItem, IfPattern: If,
+    LetPattern: Let, FunctionPattern: Function,
+}  # fmt: skip
+
+
+class Program:
+    """The nodes under `root`, children before parents."""
+
+    def __init__(self, root: Expr) -> None:
+        self.root = root
+
+    @cached_property
+    def order(self) -> list[Expr]:
+        """All nodes, children first."""
+        return post_order(self.root)
+
+    @cached_property
+    def place(self) -> dict[Expr, int]:
+        """The number of every node in `order`."""
+        return {node: i for i, node in enumerate(self.order)}
+
+    @cached_property
+    def _found(self) -> dict[Any, list[int]]:
+        """The numbers of nodes by class, and of calls of an operator by operator."""
+        found: dict[Any, list[int]] = {}
+        for i, node in enumerate(self.order):
+            kind = type(node)
+            found.setdefault(kind, []).append(i)
+            if kind is Call and type(node.op) is Op:  # type: ignore[attr-defined]
+                found.setdefault(node.op, []).append(i)  # type: ignore[attr-defined]
+        return found
+
+    def candidates(self, keys: frozenset[Any] | None) -> list[Expr]:
+        """Return the nodes with one of the keys of `root_keys` (all for None), parents before children."""
+        if keys is None:
+            return self.order[::-1]
+        numbers = {i for key in keys for i in self._found.get(key, ())}
+        return [self.order[i] for i in sorted(numbers, reverse=True)]
+
+    @cached_property
+    def users(self) -> dict[Expr, list[Expr]]:
+        """The nodes each node is a child of."""
+        found: dict[Expr, list[Expr]] = {}
+        for node in self.order:
+            for child in CHILDREN[type(node)](node):
+                found.setdefault(child, []).append(node)
+        return found
+
+    @cached_property
+    def partitioned(self) -> set[Expr]:
+        """Functions that an earlier partition made, and everything inside them."""
+        made = [n for n in self.order if isinstance(n, Function) and PARTITIONED in n.attrs]
+        return set(post_order(*made))
+
+    @cached_property
+    def _intervals(self) -> tuple[list[int], list[int]]:
+        """For every number the interval of a depth-first walk of the post-dominator tree: ancestors' enclose it."""
+        place, size = self.place, len(self.order)
+        edges = [[(place[user], 0) for user in self.users.get(node, ())] for node in self.order]
+        parent = PostDominators(edges, [False] * size, 0).parent
+        first, last, clock = [0] * size, [0] * size, 0
+        children: list[list[int]] = [[] for _ in range(size)]
+        for node, above in enumerate(parent):
+            if above != NONE:
+                children[above].append(node)
+        stack = [(node, False) for node in range(size) if parent[node] == NONE]
+        while stack:
+            node, done = stack.pop()
+            clock += 1
+            if done:
+                last[node] = clock
+                continue
+            first[node] = clock
+            stack.append((node, True))
+            stack.extend((child, False) for child in children[node])
+        return first, last
+
+    def dominated(self, node: Expr, by: Expr) -> bool:
+        """Tell whether every way from `node` to the result of the program leads through `by`."""
+        first, last = self._intervals
+        i, j = self.place.get(node), self.place.get(by)
+        return i is not None and j is not None and first[j] <= first[i] and last[i] <= last[j]
+
+
+def root_keys(pattern: DFPattern) -> frozenset[Any] | None:
+    """Return what the root of a match may be: node classes, and operators for calls of them; None for anything."""
+    keys: set[Any] = set()
+    stack, seen = [pattern], {pattern}
+    while stack:
+        p = stack.pop()
+        if isinstance(p, WildcardPattern) and p.target is None:
+            return None
+        if isinstance(p, CallPattern):
+            operators = _operators(p.op)
+            keys |= {Call} if operators is None else operators | _rearranged(p)
+        elif isinstance(p, ExprPattern):
+            keys.add(p.expr.op if isinstance(p.expr, Call) and isinstance(p.expr.op, Op) else type(p.expr))
+        elif isinstance(p, (AltPattern, WildcardPattern, NarrowedPattern, DominatorPattern)):
+            inner = (p.child,) if isinstance(p, DominatorPattern) else p.parts()
+            stack += [q for q in inner if q not in seen]
+            seen.update(inner)
+        else:
+            keys.add(_KINDS[type(p)])
+    return frozenset(keys)
+
+
+def _operators(callee: DFPattern) -> set[Any] | None:
+    """Return the operators a callee pattern may match, None when it may match anything."""
+    found: set[Any] = set()
+    stack, seen = [callee], {callee}
+    while stack:
+        p = stack.pop()
+        if isinstance(p, ExprPattern) and isinstance(p.expr, Op):
+            found.add(p.expr)
+        elif isinstance(p, (AltPattern, NarrowedPattern)) or (isinstance(p, WildcardPattern) and p.target is not None):
+            stack += [q for q in p.parts() if q not in seen]
+            seen.update(p.parts())
+        else:
+            return None
+    return found
+
+
+def pattern_operator(pattern: DFPattern) -> str:
+    """Return the name of the operator that a call pattern names outright, or ""."""
+    if isinstance(pattern, CallPattern) and isinstance(pattern.op, ExprPattern) and isinstance(pattern.op.expr, Op):
+        return pattern.op.expr.name
+    return ""
+
+
+def _rearranged(p: CallPattern) -> set[Any]:
+    """Return the operator of the algebraic form that also matches: (a * b) / c as a * (b / c) and back."""
+    name, args = pattern_operator(p), p.args or ()
+    if name == "divide" and args and pattern_operator(args[0]) == "multiply":
+        return {Op.get("multiply")}
+    if name == "multiply" and any(pattern_operator(arg) == "divide" for arg in args):
+        return {Op.get("divide")}
+    return set()

@@ -1,0 +1,99 @@
+"""Patterns as text, written as the calls that make them: `is_op("add")(*, is_constant())`."""
+
+from __future__ import annotations
+
+from passlab.ir.op import Op
+from passlab.pattern.language import (
+    AltPattern,
+    AttrPattern,
+    CallPattern,
+    ConstantPattern,
+    DataTypePattern,
+    DFPattern,
+    DominatorPattern,
+    ExprPattern,
+    FunctionPattern,
+    IfPattern,
+    LetPattern,
+    ShapePattern,
+    TupleGetItemPattern,
+    TuplePattern,
+    TypePattern,
+    VarPattern,
+    WildcardPattern,
+)
+
+_Part = DFPattern | str
+_LIMIT = 2_000  # characters, after which a text is cut
+
+
+def pattern_text(root: DFPattern) -> str:
+    """Return a pattern as text; a wildcard that stands for a pattern around it is written `...`."""
+    out: list[str] = []
+    size = 0
+    opened: set[DFPattern] = set()
+    stack: list[_Part] = [root]
+    while stack and size < _LIMIT:
+        part = stack.pop()
+        if isinstance(part, DFPattern):
+            if isinstance(part, WildcardPattern) and part.target is not None:
+                stack.append("..." if part in opened else part.target)
+                opened.add(part)
+            else:
+                stack.extend(reversed(_spread(part)))
+        else:
+            out.append(part)
+            size += len(part)
+    return "".join(out) + (" ..." if stack else "")
+
+
+def _commas(patterns: tuple[DFPattern, ...] | None) -> list[_Part]:
+    if patterns is None:
+        return ["None"]
+    out: list[_Part] = []
+    for pattern in patterns:
+        out += [", ", pattern] if out else [pattern]
+    return out
+
+
+def _spread(p: DFPattern) -> list[_Part]:
+    """Return one pattern as text and the patterns inside it."""
+    if isinstance(p, WildcardPattern):
+        return ["*"]
+    if isinstance(p, ExprPattern):
+        return [f'is_op("{p.expr.name}")' if isinstance(p.expr, Op) else f"is_expr({_short(p.expr)})"]
+    if isinstance(p, VarPattern):
+        return [f'is_var("{p.name}")' if p.name else "is_var()"]
+    if isinstance(p, ConstantPattern):
+        return ["is_constant()"]
+    if isinstance(p, CallPattern):
+        return [p.op, "(", *_commas(p.args), ")"]
+    if isinstance(p, TuplePattern):
+        return ["is_tuple(", *(["None"] if p.fields is None else ["[", *_commas(p.fields), "]"]), ")"]
+    if isinstance(p, TupleGetItemPattern):
+        return ["is_tuple_get_item(", p.tuple, *([f", {p.index}"] if p.index >= 0 else []), ")"]
+    if isinstance(p, AltPattern):
+        return ["(", p.left, " | ", p.right, ")"]
+    return _spread_rest(p)
+
+
+def _spread_rest(p: DFPattern) -> list[_Part]:
+    if isinstance(p, AttrPattern):
+        shown = ", ".join(f"{name!r}: {value!r}" for name, value in p.attrs.items())
+        return [p.pattern, f".has_attr({{{shown}}})"]
+    if isinstance(p, TypePattern):
+        return [p.pattern, f".has_type({p.type})"]
+    if isinstance(p, DataTypePattern):
+        return [p.pattern, f'.has_dtype("{p.dtype}")']
+    if isinstance(p, ShapePattern):
+        return [p.pattern, f".has_shape({p.shape})"]
+    if isinstance(p, FunctionPattern):
+        head: list[_Part] = ["None"] if p.params is None else ["[", *_commas(p.params), "]"]
+        return ["FunctionPattern(", *head, ", ", p.body, ")"]
+    names = {IfPattern: "is_if", LetPattern: "is_let", DominatorPattern: "dominates"}
+    return [f"{names.get(type(p), type(p).__name__)}(", *_commas(p.parts()), ")"]
+
+
+def _short(expr: object) -> str:
+    text = " ".join(str(expr).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."

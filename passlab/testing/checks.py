@@ -1,0 +1,104 @@
+"""Helpers of tests: run one pass on an expression, count operators, check gradients against finite differences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab import transform
+from passlab.executor import create_executor
+from passlab.infer import infer_module
+from passlab.ir.expr import Call, Expr, Function
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType
+from passlab.ir.walk import post_order
+from passlab.op.dtypes import array_dtype
+
+Array = np.ndarray[Any, Any]
+
+
+def run_opt_pass(expr: Expr, opt_pass: Any, import_prelude: bool = False) -> Expr:
+    """Return `expr` after type inference and the pass: a function for a function, otherwise an expression."""
+    mod = IRModule.from_expr(expr)
+    if import_prelude:
+        mod.import_from_std("prelude.rly")
+    entry: Function = opt_pass(infer_module(mod))["main"]
+    return entry if isinstance(expr, Function) else entry.body
+
+
+def run_infer_type(expr: Expr) -> Expr:
+    """Return `expr` with its types inferred."""
+    return run_opt_pass(expr, transform.InferType())
+
+
+def count_ops(expr: Expr) -> Counter[str]:
+    """Return how often each operator is called in `expr`, every node counted once."""
+    return Counter(node.op.name for node in post_order(expr) if isinstance(node, Call) and isinstance(node.op, Op))
+
+
+def rand(dtype: str, *shape: int) -> Array:
+    """Return an array of random numbers from 0 to 1."""
+    return np.random.default_rng().random(shape).astype(array_dtype(dtype))
+
+
+def check_grad(
+    func: Function,
+    inputs: Sequence[Array] | None = None,
+    test_inputs: Sequence[Array] | None = None,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    scale: float | None = None,
+    mean: float = 0,
+    mode: str = "higher_order",
+    target_devices: Any = None,
+    executor_kind: str = "debug",
+) -> None:
+    """Assert that the gradients of `func` are its finite differences at `inputs`, for each of `test_inputs`.
+
+    Inputs are by default random, around `mean` with deviation `scale` (ten times `eps`); `test_inputs` are those of
+    the inputs whose gradients are checked, by default all. `mode` and `target_devices` are accepted as in Relay: both
+    modes give the same numbers, and there is one device. Raises `AssertionError` with the differences.
+    """
+    forward = infer_module(IRModule.from_expr(func))
+    params = forward["main"].params
+    if inputs is None:
+        rng = np.random.default_rng(0)
+        inputs = [_normal(rng, p.checked_type, 10 * eps if scale is None else scale, mean) for p in params]
+    values = [np.asarray(x) for x in inputs]
+    compute = create_executor(executor_kind, forward).evaluate()
+    backward = create_executor(executor_kind, infer_module(transform.FirstOrderGradient()(forward))).evaluate()
+    _, found = backward(*values)
+    checked = range(len(values)) if test_inputs is None else [_position(values, x) for x in test_inputs]
+    for i in checked:
+        want = _differences(compute, values, i, eps)
+        np.testing.assert_allclose(
+            np.asarray(found[i]).astype(np.float64), want, atol=atol, rtol=rtol, err_msg=f"input {i}"
+        )
+
+
+def _normal(rng: np.random.Generator, ty: Any, scale: float, mean: float) -> Array:
+    assert isinstance(ty, TensorType)
+    return (mean + scale * rng.standard_normal(ty.concrete_shape)).astype(array_dtype(ty.dtype))
+
+
+def _position(values: Sequence[Array], wanted: Array) -> int:
+    return next(i for i, x in enumerate(values) if x is wanted or np.array_equal(x, wanted))
+
+
+def _differences(compute: Callable[..., Any], values: list[Array], index: int, eps: float) -> Array:
+    """Return the two-sided differences of the sum of the result by each element of one input."""
+    found = np.zeros(values[index].shape)
+    moved = list(values)
+    for place in np.ndindex(*found.shape):
+        ends = []
+        for step in (eps, -eps):
+            moved[index] = values[index].copy()
+            moved[index][place] += step
+            ends.append(np.asarray(compute(*moved)).astype(np.float64))
+        found[place] = np.sum((ends[0] - ends[1]) / (2 * eps))
+    return found

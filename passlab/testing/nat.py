@@ -1,0 +1,50 @@
+"""Natural numbers in unary (the data type `nat` of nat.rly), to and from Python: to test recursion and matching."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.errors import Diagnostic, PasslabError
+from passlab.evaluate.values import ADTValue
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import Call, Expr
+
+
+def _constructors(prelude: Any) -> tuple[Constructor, Constructor]:
+    """Return zero and successor of the module of `prelude` (or of `prelude`, when it is a module)."""
+    _, zero, successor = getattr(prelude, "mod", prelude).get_type("nat")
+    return zero, successor
+
+
+def _natural(n: int) -> int:
+    if n < 0:
+        raise PasslabError(Diagnostic("a natural number is not negative", found=str(n)))
+    return n
+
+
+def count(prelude: Any, n: ADTValue) -> int:
+    """Return the value of `n` as a Python number."""
+    _, successor = _constructors(prelude)
+    total = 0
+    while n.tag == successor.tag:
+        n = n.fields[0]
+        total += 1
+    return total
+
+
+def make_nat_value(prelude: Any, n: int) -> ADTValue:
+    """Return a Python number as a value of type `nat`. Raises `PasslabError` for a negative one."""
+    zero, successor = _constructors(prelude)
+    made = ADTValue(zero, ())
+    for _ in range(_natural(n)):
+        made = ADTValue(successor, (made,))
+    return made
+
+
+def make_nat_expr(prelude: Any, n: int) -> Expr:
+    """Return a Python number as an expression of type `nat`. Raises `PasslabError` for a negative one."""
+    zero, successor = _constructors(prelude)
+    made: Expr = Call(zero, ())
+    for _ in range(_natural(n)):
+        made = Call(successor, (made,))
+    return made

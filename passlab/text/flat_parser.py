@@ -1,0 +1,143 @@
+"""Expressions made of atoms only, read at once: nearly all of a printed program.
+
+`simple` and `flat_let` answer None, with nothing read, for whatever holds more; the general parser then reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from passlab.ir.attrs import Attrs
+from passlab.ir.expr import Call, Expr, TupleGetItem, Var
+from passlab.ir.op import Op
+from passlab.ir.span import Span
+from passlab.text.lexer import Tokens
+from passlab.text.metadata import MetaTable
+from passlab.text.pattern_parser import PatternParser
+
+COMPOUND = frozenset(("(", "fn", "if", "match", "match?", "ref", "ref_read", "ref_write"))
+ENDS = frozenset((";", ",", ")", "}", "]", "", "{", "=>"))
+INDEX = re.compile(r"-?\d{1,9}\Z", re.ASCII)
+
+
+class FlatParser(PatternParser):
+    """Parses flat expressions."""
+
+    def __init__(self, tokens: Tokens, meta: MetaTable) -> None:
+        super().__init__(tokens, meta)
+        self._records: dict[tuple[Any, ...], Attrs] = {}
+
+    def simple(self) -> Expr | None:
+        """Parse an operand made of atoms only: an atom, a projection of one, a call or a tuple of atoms.
+
+        None, with nothing read, for anything else. What stands behind the operand is the caller's business.
+        """
+        i, texts = self.i, self.texts
+        word, after = texts[i], texts[i + 1]
+        if after == "(":
+            return self._simple_call(i)
+        if word in COMPOUND:
+            return None
+        node = self.env.get(word) or self.atom(i)
+        if node is None:
+            return None
+        if after == ".":
+            index = texts[i + 2]
+            if not INDEX.match(index) or texts[i + 3] not in ENDS:
+                return None
+            self.i = i + 3
+            end = self.starts[i + 2] + len(index)
+            return TupleGetItem(node, int(index), Span(self.source, self.starts[i], end))
+        self.i = i + 1
+        return node
+
+    def _simple_call(self, i: int) -> Expr | None:
+        texts, env = self.texts, self.env
+        word = texts[i]
+        op = env.get(word) or self._callees.get(word)
+        if op is None:
+            if word in COMPOUND or word in ("(", "True", "False"):
+                return None
+            op = self.atom(i) if word[0] in "%@" else self.callee(i)[0]
+            if op is None or texts[i + 1] != "(":
+                return None
+        j = i + 2
+        args: list[Expr] = []
+        attrs: Attrs | None = None
+        word = texts[j]
+        while word != ")":
+            after = texts[j + 1]
+            arg = env.get(word)
+            if arg is None:
+                if after == "=":
+                    j, attrs = self.simple_attrs(op, i, j)
+                    break
+                arg = self.atom(j) if after == "," or after == ")" else None
+                if arg is None:
+                    return None
+            if after == ",":
+                j += 2
+            elif after == ")":
+                j += 1
+            else:
+                return None
+            args.append(arg)
+            word = texts[j]
+        if texts[j + 1] == "(" or texts[j + 1] == ".":
+            return None
+        if attrs is None:
+            attrs = self.default_attrs(op, i)
+        self.i = j + 1
+        return Call(op, tuple(args), attrs, None, Span(self.source, self.starts[i], self.starts[j] + 1))
+
+    def simple_attrs(self, op: Expr, first: int, j: int) -> tuple[int, Attrs | None]:
+        """Parse attributes from token `j` on. Returns the index of the closing parenthesis, and the record.
+
+        Equal texts have equal records, so a record is made once for each text that mentions no expression.
+        """
+        try:
+            end = self.texts.index(")", j)
+        except ValueError:
+            end = len(self.texts) - 1
+        words = self.texts[j:end]
+        key = (op, *words)
+        known = self._records.get(key)
+        if known is not None:
+            return end, known
+        self.i = j
+        values, places = self.attrs_until(")")
+        attrs = self.make_attrs(op, values, places, self.token_span(first))
+        if attrs is None or self.i != end + 1:
+            return self.i - 1, attrs
+        if not any(word[:1] in ("%", "@") or word.startswith("meta[") for word in words):
+            self._records[key] = attrs
+        return self.i - 1, attrs
+
+    def default_attrs(self, op: Expr, first: int) -> Attrs | None:
+        """The attributes of a call that is written without any."""
+        if type(op) is not Op or op.spec.attrs is None:
+            return None
+        key = (op,)
+        attrs = self._records.get(key)
+        if attrs is None:
+            attrs = self.make_attrs(op, {}, {}, self.token_span(first))
+            if attrs is not None:
+                self._records[key] = attrs
+        return attrs
+
+    def flat_let(self, first: int) -> tuple[Var, Expr, int] | None:
+        """Parse `let %x: T = value;` made of atoms. None, with nothing read, for any other."""
+        self.i = first + 1
+        word = self.texts[self.i]
+        var = self.flat_binder()
+        if var is not None and self.texts[self.i] == "=" and word not in self.env and word not in self.free:
+            self.i += 1
+            self.bind(word, var)  # a printed name is bound once: the value cannot mean another variable
+            value = self.simple()
+            if value is not None and self.texts[self.i] == ";":
+                self.i += 1
+                return var, value, first
+            self.unbind(len(self._undo) - 1)
+        self.i = first
+        return None

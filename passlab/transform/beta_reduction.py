@@ -1,0 +1,71 @@
+"""Putting the body of a function literal in the place of its call. Knows nothing of passes or modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from passlab.ir.expr import Call, Expr, Function
+from passlab.ir.walk import CHILDREN, note_rewrite, post_order, rebuild
+from passlab.transform.fresh_copy import applied
+
+
+def beta_reduced(function: Function) -> Function:
+    """Return the function with every call of a function literal replaced by the body; itself if there is none.
+
+    A literal with one call and no other use is emptied in place; each other call gets a copy of the literal.
+    """
+    calls = [n for n in post_order(function) if _applies(n)]
+    return _reduced(function, calls) if calls else function  # type: ignore[arg-type]
+
+
+def _applies(node: Expr) -> bool:
+    return type(node) is Call and type(node.op) is Function and len(node.op.params) == len(node.args)
+
+
+def _reduced(func: Function, calls: list[Call]) -> Function:
+    """Work through the program with arguments before the functions they go to."""
+    uses: dict[Expr, int] = {}
+    for node in post_order(func):
+        for kid in CHILDREN[type(node)](node):
+            if type(kid) is Function:
+                uses[kid] = uses.get(kid, 0) + 1
+    once = {call.op: call for call in calls if uses[call.op] == 1}
+    result: dict[Expr, Expr] = {}
+
+    def new(node: Expr) -> Expr:
+        return result.get(node, node)
+
+    seen: set[Expr] = set()
+    stack: list[tuple[Expr, str]] = [(func, "visit")]
+    while stack:
+        node, step = stack.pop()
+        if step == "bind":  # the arguments are done: the parameters stand for them
+            call = once[node]
+            result.update(zip(node.params, map(new, call.args), strict=True))  # type: ignore[attr-defined]
+        elif step == "visit":
+            if node in seen:
+                continue
+            seen.add(node)
+            stack.append((node, "make"))
+            if type(node) is Call and node.op in once:
+                stack += [(node.op.body, "visit"), (node.op, "bind")]  # type: ignore[attr-defined]
+                stack += [(arg, "visit") for arg in reversed(node.args)]
+            else:
+                stack += [(kid, "visit") for kid in CHILDREN[type(node)](node)[::-1]]
+        else:
+            made = _made(node, once, new)
+            if made is not node:
+                result[node] = made
+                note_rewrite(node, made)
+    return new(func)  # type: ignore[return-value]
+
+
+def _made(node: Expr, once: dict[Expr, Call], new: Callable[[Expr], Expr]) -> Expr:
+    if type(node) is Call and node.op in once:
+        return new(node.op.body)  # type: ignore[attr-defined]
+    made = rebuild(node, new)
+    if not _applies(made):
+        return made
+    assert isinstance(made, Call)
+    assert isinstance(made.op, Function)
+    return applied(made.op, made.args, made.type_args)

@@ -1,0 +1,65 @@
+"""Constant folding of expressions: the engine of the pass FoldConstant, for passes that need a value in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlab.analysis.purity import LocalPurity
+from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType
+from passlab.transform.constant_values import folded_call
+from passlab.transform.let_removal import Fate, remove_lets
+
+SHAPES = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
+
+
+def folded(expr: Expr, fold_qnn: bool = False) -> Expr:
+    """Return an expression with what is known computed; the same object when nothing is.
+
+    Operator calls on constants are evaluated, lets of constants removed, branches on constants taken, projections of
+    tuple literals resolved, shapes of tensors of static type read off. Primitive functions are not entered.
+    """
+    purity = LocalPurity()
+
+    def enter(node: Expr) -> bool:
+        return type(node) is not Function or not node.is_primitive
+
+    def fate(let: Let, value: Expr) -> Fate:
+        return Fate.INLINE if type(value) is Constant else Fate.KEEP
+
+    def rule(pre: Expr, post: Expr) -> Expr:
+        if type(post) is Call:
+            return from_type(pre, post) or folded_call(post, fold_qnn) or post
+        if type(post) is TupleGetItem and type(post.tuple_value) is Tuple:
+            return _field(post, post.tuple_value, purity)
+        if type(post) is If and type(post.cond) is Constant:
+            return post.true_branch if post.cond.data else post.false_branch
+        return post
+
+    return remove_lets(expr, fate, rule, enter)
+
+
+def _field(post: TupleGetItem, whole: Tuple, purity: LocalPurity) -> Expr:
+    """Return the field that a tuple literal has there, unless computing another one of its fields has effects."""
+    others = (f for i, f in enumerate(whole.fields) if i != post.index)
+    return whole.fields[post.index] if all(map(purity.of, others)) else post
+
+
+def from_type(pre: Expr, post: Call) -> Expr | None:
+    """Return the shape or size that a static input type tells, in the dtype that the operator was asked for."""
+    if type(post.op) is not Op or post.op.name not in SHAPES or type(pre) is not Call:
+        return None
+    ty = pre.args[0].checked_type_
+    return shape_constant(post, ty) if type(ty) is TensorType and not ty.dynamic else None
+
+
+def shape_constant(call: Call, ty: TensorType) -> Constant:
+    """Return what `shape_of` or `ndarray_size` gives for a tensor of static type."""
+    attrs: Any = call.attrs
+    shape = ty.concrete_shape
+    size = call.op.name == "ndarray_size"  # type: ignore[attr-defined]
+    value = int(np.prod(shape, dtype="int64")) if size else shape
+    return Constant(np.asarray(value, dtype=attrs.dtype or "int32"))

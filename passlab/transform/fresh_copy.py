@@ -1,0 +1,83 @@
+"""Copies of a piece of program with binders of their own, so that it may stand in several places of one program.
+
+Knows nothing of passes or modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from passlab.ir.adt import pattern_vars
+from passlab.ir.expr import Call, Expr, Function, Let, Match, Var
+from passlab.ir.types import Type, TypeVar, map_type
+from passlab.ir.walk import CHILDREN, REBUILD, post_order
+
+Types = dict[Type, Type]
+
+
+def fresh_copy(
+    expr: Expr, replace: Mapping[Var, Expr] | None = None, types: Mapping[TypeVar, Type] | None = None
+) -> Expr:
+    """Return `expr` with new objects for all variables and type parameters that it binds.
+
+    `replace` and `types` say what to put for free variables and type variables. What contains no binder and nothing to
+    replace stays the same object.
+    """
+    order = post_order(expr)
+    swap: Types = dict((types or {}).items())
+    for node in order:
+        if type(node) is Function:
+            swap.update({t: TypeVar(t.name_hint, t.kind) for t in node.type_params})
+    result: dict[Expr, Expr] = dict((replace or {}).items())
+    memo: Types = {}
+
+    def typed(ty: Type | None) -> Any:
+        if ty is None or not swap:
+            return ty
+        if ty not in memo:
+            memo[ty] = map_type(ty, swap.get)
+        return memo[ty]
+
+    for node in order:
+        for var in binders(node):
+            if var not in result:
+                result[var] = Var(var.name_hint, typed(var.type_annotation), var.span, var.virtual_device)
+
+    def new(node: Expr) -> Expr:
+        return result.get(node, node)
+
+    for node in order:
+        if node in result or not CHILDREN[type(node)](node):
+            continue
+        made = REBUILD[type(node)](node, new)
+        if swap and type(made) is Call and made.type_args:
+            made = made.with_fields(type_args=_same(made.type_args, [typed(t) for t in made.type_args]))
+        elif swap and type(made) is Function:
+            params = tuple(swap.get(t, t) for t in made.type_params)
+            made = made.with_fields(ret_type=typed(made.ret_type), type_params=_same(made.type_params, params))
+        if made is not node:
+            result[node] = made
+    return new(expr)
+
+
+def _same(old: tuple[Any, ...], made: Sequence[Any]) -> tuple[Any, ...]:
+    return old if all(a is b for a, b in zip(old, made, strict=True)) else tuple(made)
+
+
+def binders(node: Expr) -> Sequence[Var]:
+    """Return the variables that a node itself binds."""
+    kind = type(node)
+    if kind is Let:
+        return (node.var,)  # type: ignore[attr-defined]
+    if kind is Function:
+        return node.params  # type: ignore[attr-defined, no-any-return]
+    if kind is Match:
+        return [v for c in node.clauses for v in pattern_vars(c.lhs)]  # type: ignore[attr-defined]
+    return ()
+
+
+def applied(function: Function, args: Sequence[Expr], type_args: Sequence[Type] = ()) -> Expr:
+    """Return the body of a function with its parameters replaced, in a copy with binders of its own."""
+    types = dict(zip(function.type_params, type_args, strict=False))
+    return fresh_copy(function.body, dict(zip(function.params, args, strict=True)), types)

@@ -1,0 +1,45 @@
+"""Give the parameters of a function their values, by name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from passlab.errors import Diagnostic, RunError, did_you_mean
+from passlab.ir.expr import Constant, Expr, Function
+from passlab.ir.module import IRModule
+from passlab.ir.walk import substitute
+
+
+def bind_params(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:
+    """Return the module with constants for the parameters of `main` that `params` names.
+
+    Raises `RunError` for a name that `main` does not have.
+    """
+    if not params:
+        return mod
+    main: Function = mod["main"]
+    names = [p.name_hint for p in main.params]
+    for name in params:
+        if name not in names:
+            raise RunError(Diagnostic(f"main has no parameter %{name}", hint=did_you_mean(name, names)))
+    return mod.with_functions({"main": bind_params_by_name(main, params)})
+
+
+def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
+    """Return the function with constants for those of its parameters that `params` names, without inferring types.
+
+    Further names are ignored, as in Relay; the function itself is returned when none is its own.
+    Raises `RunError` for a name that two parameters share.
+    """
+    named = [p for p in func.params if p.name_hint in params]
+    if not named:
+        return func
+    twice = [name for name, count in Counter(p.name_hint for p in named).items() if count > 1]
+    if twice:
+        raise RunError(Diagnostic(f"several parameters are called %{twice[0]}", func.span))
+    values = {p: params[p.name_hint] for p in named}
+    bound: dict[Expr, Expr] = {p: v if isinstance(v, Constant) else Constant(v) for p, v in values.items()}
+    rest = [p for p in func.params if p not in bound]
+    return Function(rest, substitute(func.body, bound), func.ret_type, func.type_params, func.attrs, func.span)

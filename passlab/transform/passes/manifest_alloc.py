@@ -1,0 +1,224 @@
+"""Make every allocation of memory visible.
+
+before:
+    def @main(%x: Tensor[(2), float32]) {
+      let %y = @fused_exp(%x);
+      %y
+    }
+    def @fused_exp(%p0: Tensor[(2), float32], Primitive=1) -> Tensor[(2), float32] { exp(%p0) }
+after:
+    extern type Storage
+    def @main(%x: Tensor[(2), float32]) {
+      let %storage_0: Storage[] = memory.alloc_storage(8i64, meta[relay.Constant][0], 64i64, virtual_device=None);
+      let %tensor_0 = memory.alloc_tensor(%storage_0, 0i64, meta[relay.Constant][0],
+        const_shape=meta[relay.Constant][0], assert_shape=[2]);
+      let %called_0: () = vm.invoke_tvm_op(@fused_exp, (%x,), (%tensor_0,));
+      let %y = %tensor_0;
+      %y
+    }
+    def @fused_exp(%p0: Tensor[(2), float32], Primitive=1) -> Tensor[(2), float32] { exp(%p0) }
+    #[metadata]
+    {"root": 1, "nodes": [{"type_key": ""}, {"type_key": "Map", "keys": ["relay.Constant"], "data": [2]},
+     {"type_key": "Array", "data": [3]}, {"type_key": "relay.Constant", "attrs": {"_checked_type_": "0", "data": "0",
+     "span": "0", "virtual_device_": "0"}}],
+     "b64ndarrays": ["P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAABAAQABAAAAAAAAAAgAAAAAAAAAAgAAAAAAAAA="],
+     "attrs": {"tvm_version": "0.14.0"}}
+
+keep:
+    def @main(%x: Tensor[(2), float32]) { %x }
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import ANY, TensorType, TupleType, Type
+from passlab.ir.walk import make_lets, post_order, rewrite
+from passlab.op import make
+from passlab.transform.base import ModulePass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+ALIGNMENT = 64  # bytes
+Binding = tuple[Var, Expr]
+
+
+@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+class ManifestAlloc(ModulePass):
+    """Turn each call of a named primitive function into storage, tensors in it, and a call that writes into them.
+
+    The input is in A-normal form with named primitives (ToANormalForm, then LowerTE). A result of unknown shape is
+    preceded by a call of the function's shape function, which gives the shape of each result and its size in bytes. A
+    function that only reshapes becomes `vm.reshape_tensor`. The result is untyped: run InferType.
+    """
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        primitives = {name: f for name, f in mod.items() if f.is_primitive}
+        work = _Allocation(primitives, mod)
+        changes: dict[Any, Function] = {name: work.manifest(f) for name, f in mod.items() if not f.is_primitive}
+        if all(mod[name] is f for name, f in changes.items()):
+            return mod
+        return mod.snapshot().import_from_std("core.rly").with_functions({**changes, **work.shape_functions})
+
+
+class _Allocation:
+    """Rewrites the calls of one module's primitives."""
+
+    def __init__(self, primitives: dict[str, Function], mod: IRModule) -> None:
+        self.primitives = primitives
+        self.mod = mod
+        self.shape_functions: dict[GlobalVar, Function] = {}
+        self.count: Counter[str] = Counter()
+
+    def manifest(self, function: Function) -> Function:
+        """Return a function with its allocations manifest."""
+        return rewrite(function, self._let, only=(Let,))  # type: ignore[return-value]
+
+    def _let(self, pre: Expr, post: Expr) -> Expr:
+        assert isinstance(post, Let)
+        assert isinstance(pre, Let)
+        call = post.value
+        if not (isinstance(call, Call) and isinstance(call.op, GlobalVar) and call.op.name_hint in self.primitives):
+            return post
+        bindings: list[Binding] = []
+        result = self._calling(call, pre.value.checked_type, bindings)
+        return make_lets(bindings, Let(post.var, result, post.body, post.span))
+
+    def _calling(self, call: Call, ty: Type, bindings: list[Binding]) -> Expr:
+        """Bind what it takes to make the call; return its result."""
+        assert isinstance(call.op, GlobalVar)
+        primitive = self.primitives[call.op.name_hint]
+        types = tensor_types(ty)
+        if primitive.attrs.get("relay.reshape_only") and len(types) == 1 and not types[0].dynamic:
+            return make("vm.reshape_tensor", call.args[0], _integers(types[0].shape), newshape=types[0].shape)
+        if any(t.dynamic for t in types):
+            outs = self._dynamic(call, primitive, types, bindings)
+        else:
+            outs = [self._static(t, bindings) for t in types]
+        done = self._var("called", TupleType(()))
+        invoke = make("vm.invoke_tvm_op", call.op, Tuple(call.args), Tuple(outs))
+        bindings.append((done, Call(invoke.op, invoke.args, invoke.attrs, (), call.span)))
+        return result_of(ty, iter(outs))
+
+    def _static(self, ty: TensorType, bindings: list[Binding]) -> Var:
+        shape = _integers(ty.shape)
+        size = _int64(prod(ty.concrete_shape) * itemsize(ty.dtype))
+        return self._tensor(ty, size, shape, shape, bindings)
+
+    def _tensor(self, ty: TensorType, size: Expr, shape: Expr, constant: Expr | None, bindings: list[Binding]) -> Var:
+        storage, tensor = self._var("storage"), self._var("tensor")
+        alloc = make("memory.alloc_storage", size, shape, _int64(ALIGNMENT), dtype=ty.dtype, virtual_device=None)
+        bindings.append((storage, alloc))
+        place = make(
+            "memory.alloc_tensor",
+            storage,
+            _int64(0),
+            shape,
+            dtype=ty.dtype,
+            const_shape=constant,
+            assert_shape=ty.shape,
+        )
+        bindings.append((tensor, place))
+        return tensor
+
+    def _dynamic(self, call: Call, primitive: Function, types: list[TensorType], bindings: list[Binding]) -> list[Expr]:
+        """Call the shape function, then allocate what it asks for."""
+        assert isinstance(call.op, GlobalVar)
+        by_data = needs_data(primitive)
+        inputs: list[Expr] = list(call.args)
+        if not by_data:
+            inputs = []
+            for argument in call.args:
+                inputs += self._shapes_of(argument, bindings)
+        rows = [self._static(TensorType((len(t.shape),), "int64"), bindings) for t in types]
+        sizes = [self._static(TensorType((), "int64"), bindings) for _ in types]
+        invoke = make(
+            "vm.invoke_tvm_op", self._shape_function(call.op, primitive, by_data), Tuple(inputs), Tuple([*rows, *sizes])
+        )
+        bindings.append((self._var("shaped", TupleType(())), invoke))
+        return [self._tensor(t, size, row, None, bindings) for t, row, size in zip(types, rows, sizes, strict=True)]
+
+    def _shapes_of(self, argument: Expr, bindings: list[Binding]) -> list[Expr]:
+        """Bind the shapes of an argument, field by field for a tuple."""
+        stack: list[tuple[Expr, Type]] = [(argument, argument.checked_type)]
+        out: list[Expr] = []
+        while stack:
+            expr, ty = stack.pop()
+            if isinstance(ty, TupleType):
+                stack.extend((TupleGetItem(expr, i), t) for i, t in reversed(list(enumerate(ty.fields))))
+                continue
+            if not isinstance(expr, Var):
+                var = self._var("field", ty)
+                bindings.append((var, expr))
+                expr = var
+            shape = self._var("shape")
+            bindings.append((shape, make("vm.shape_of", expr, dtype="int64")))
+            out.append(shape)
+        return out
+
+    def _shape_function(self, var: GlobalVar, primitive: Function, by_data: bool) -> GlobalVar:
+        name = f"shape_func_{var.name_hint}"
+        for known in self.shape_functions:
+            if known.name_hint == name:
+                return known
+        made = GlobalVar(name)
+        self.shape_functions[made] = primitive.with_attr("ShapeFunction", "data" if by_data else "shape")
+        return made
+
+    def _var(self, stem: str, ty: Type | None = None) -> Var:
+        self.count[stem] += 1
+        return Var(f"{stem}_{self.count[stem] - 1}", ty)
+
+
+# ---------------------------------------------------------------- facts about types and primitives
+def tensor_types(ty: Type) -> list[TensorType]:
+    """Return the tensors of a type, left to right through tuples."""
+    out: list[TensorType] = []
+    stack = [ty]
+    while stack:
+        at = stack.pop()
+        if isinstance(at, TupleType):
+            stack.extend(reversed(at.fields))
+        elif isinstance(at, TensorType):
+            out.append(at)
+    return out
+
+
+def result_of(ty: Type, leaves: Iterator[Expr]) -> Expr:
+    """Return an expression of type `ty` whose tensors are `leaves` in order."""
+    # recurses: as deep as the tuple type of one kernel's result
+    if isinstance(ty, TupleType):
+        return Tuple([result_of(field, leaves) for field in ty.fields])
+    return next(leaves)
+
+
+def needs_data(primitive: Function) -> bool:
+    """Whether the shape of a result depends on the values of the inputs."""
+    return any(
+        isinstance(n, Call) and isinstance(n.op, Op) and n.op.spec.shape_function is not None
+        for n in post_order(primitive.body)
+    )
+
+
+def itemsize(dtype: str) -> int:
+    """Return the bytes an element of a dtype takes."""
+    if dtype == "bool":
+        return 1
+    digits = "".join(c for c in dtype.removeprefix("b") if c.isdigit())
+    return max(1, int(digits or 8) // 8)
+
+
+def _int64(value: int) -> Constant:
+    return Constant(np.int64(value))
+
+
+def _integers(shape: Any) -> Constant:
+    return Constant(np.array([0 if d is ANY else d for d in shape], "int64"))

@@ -1,0 +1,281 @@
+"""From manifest A-normal form to instructions.
+
+Registers are numbered by a counter for each function, parameters first, and never reused. Branches and arms nest as
+deep as programs do, so the generator of code is a set of Python generators that `drive` runs without recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, VerifyError
+from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)  # fmt: skip
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.vm.executable import VMFunction
+from passlab.vm.isa import Instruction, Opcode
+
+Work = Generator[Any, int, int]  # yields parts to be generated, is sent their registers, returns its own register
+
+
+def drive(work: Work) -> int:
+    """Run a generator of code and those it yields, with a stack of our own; return its register."""
+    stack = [work]
+    result = 0
+    started = False
+    while stack:
+        try:
+            part = stack[-1].send(result) if started else next(stack[-1])
+            stack.append(part)
+            started = False
+        except StopIteration as stop:
+            stack.pop()
+            result, started = stop.value, True
+    return result
+
+
+class Pool:
+    """The constants, kernels and function numbers that the functions of one executable share."""
+
+    def __init__(self, mod: IRModule) -> None:
+        functions = list(mod.items())
+        self.primitives = {name: f for name, f in functions if f.is_primitive}
+        self.functions = {name: i for i, name in enumerate(n for n, f in functions if not f.is_primitive)}
+        self.closures = {name for name, f in functions if f.attrs.get("Closure")}
+        self.constants: list[np.ndarray[Any, Any]] = []
+        self._constant_numbers: dict[tuple[Any, ...], int] = {}
+        self.kernels: dict[str, int] = {}
+
+    def constant(self, data: np.ndarray[Any, Any]) -> int:
+        """Return the number of a constant; equal small ones, and the same large ones, share it."""
+        key = (data.shape, data.dtype.str, data.tobytes() if data.nbytes <= 64 else id(data))
+        if key not in self._constant_numbers:
+            self._constant_numbers[key] = len(self.constants)
+            self.constants.append(data)
+        return self._constant_numbers[key]
+
+    def kernel(self, name: str) -> int:
+        """Return the number of a kernel."""
+        return self.kernels.setdefault(name, len(self.kernels))
+
+
+class FunctionCode:
+    """Generates the instructions of one function."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.code: list[Instruction | None] = []
+        self.registers: dict[Var, int] = {}
+        self.count = 0
+
+    def generate(self, name: str, function: Function) -> VMFunction:
+        """Return the code of a function. A closure's function takes what it captures before its parameters."""
+        params = list(function.params)
+        body = function.body
+        if function.attrs.get("Closure") and isinstance(body, Function):
+            params += body.params
+            body = body.body
+        for param in params:
+            self.registers[param] = self._register()
+        result = drive(self._value(body))
+        self._emit(Opcode.RET, result, node=body)
+        done = [i for i in self.code if i is not None]
+        assert len(done) == len(self.code)
+        return VMFunction(name, tuple(p.name_hint for p in params), tuple(done), self.count, (0,) * len(params))
+
+    # ------------------------------------------------------------ building
+    def _register(self) -> int:
+        self.count += 1
+        return self.count - 1
+
+    def _emit(self, opcode: Opcode, *operands: Any, node: Expr | None) -> None:
+        self.code.append(Instruction(opcode, *operands, node=node))
+
+    def _into(self, opcode: Opcode, *operands: Any, node: Expr) -> int:
+        """Emit an instruction whose destination stands at `...`; return the new register."""
+        dst = self._register()
+        self._emit(opcode, *(dst if o is ... else o for o in operands), node=node)
+        return dst
+
+    def _later(self) -> int:
+        """Leave room for a jump; return where."""
+        self.code.append(None)
+        return len(self.code) - 1
+
+    # ------------------------------------------------------------ values
+    def _value(self, expr: Expr) -> Work:
+        while isinstance(expr, Let):
+            if isinstance(expr.value, Function):
+                raise _no("a function bound inside another", expr.value, "LambdaLift moves it to the module")
+            self.registers[expr.var] = yield self._value(expr.value)
+            expr = expr.body
+        return (yield self._leaf(expr)) if isinstance(expr, (If, Match)) else (yield from self._simple(expr))
+
+    def _leaf(self, expr: Expr) -> Work:
+        if isinstance(expr, If):
+            return (yield from self._if(expr))
+        assert isinstance(expr, Match)
+        return (yield from self._match(expr))
+
+    def _simple(self, expr: Expr) -> Work:
+        if isinstance(expr, Var):
+            return self.registers[expr]
+        if isinstance(expr, Constant):
+            return self._into(Opcode.LOAD_CONST, self.pool.constant(expr.data), 0, ..., node=expr)
+        if isinstance(expr, GlobalVar):
+            return self._into(Opcode.ALLOC_CLOSURE, self._function(expr), ..., (), node=expr)
+        if isinstance(expr, Tuple):
+            fields = yield from self._all(expr.fields)
+            return self._into(Opcode.ALLOC_ADT, 0, ..., fields, node=expr)
+        if isinstance(expr, TupleGetItem):
+            whole = yield self._value(expr.tuple_value)
+            return self._into(Opcode.GET_FIELD, whole, expr.index, ..., node=expr)
+        if isinstance(expr, Call):
+            return (yield from self._call(expr))
+        if isinstance(expr, (RefCreate, RefRead, RefWrite)):
+            raise _no("a reference", expr, "the `debug` executor runs programs with references")
+        if isinstance(expr, Constructor):
+            raise _no("a constructor as a value", expr, "EtaExpand(expand_constructor=True) wraps it in a function")
+        raise _no(f"a {type(expr).__name__}", expr)
+
+    def _all(self, exprs: Sequence[Expr]) -> Generator[Any, int, tuple[int, ...]]:
+        out = []
+        for expr in exprs:
+            out.append((yield self._value(expr)))
+        return tuple(out)
+
+    def _function(self, var: GlobalVar) -> int:
+        number = self.pool.functions.get(var.name_hint)
+        if number is None:
+            raise _no(f"the primitive function @{var.name_hint} as a value", var)
+        return number
+
+    # ------------------------------------------------------------ calls
+    def _call(self, call: Call) -> Work:
+        callee = call.op
+        if isinstance(callee, Op):
+            return (yield from self._operator(call, callee))
+        args = yield from self._all(call.args)
+        if isinstance(callee, GlobalVar):
+            if callee.name_hint in self.pool.closures:
+                return self._into(Opcode.ALLOC_CLOSURE, self._function(callee), ..., args, node=call)
+            return self._into(Opcode.INVOKE, self._function(callee), ..., args, node=call)
+        if isinstance(callee, Constructor):
+            return self._into(Opcode.ALLOC_ADT, callee.tag, ..., args, node=call)
+        closure = yield self._value(callee)
+        return self._into(Opcode.INVOKE_CLOSURE, closure, ..., args, node=call)
+
+    def _operator(self, call: Call, op: Op) -> Work:
+        name = op.name
+        if name == "vm.invoke_tvm_op":
+            primitive, ins, outs = call.args
+            assert isinstance(primitive, GlobalVar)
+            assert isinstance(ins, Tuple)
+            assert isinstance(outs, Tuple)
+            args = yield from self._all((*ins.fields, *outs.fields))
+            self._emit(Opcode.INVOKE_PACKED, self.pool.kernel(primitive.name_hint), len(outs.fields), args, node=call)
+            return args[-1] if args else 0
+        if name == "memory.alloc_storage":
+            size = yield self._value(call.args[0])
+            dtype = call.attrs.dtype  # type: ignore[union-attr]
+            return self._into(Opcode.ALLOC_STORAGE, size, 64, dtype, 0, ..., (), node=call)
+        if name == "memory.alloc_tensor":
+            return (yield from self._alloc_tensor(call))
+        if name == "vm.shape_of":
+            tensor = yield self._value(call.args[0])
+            return self._into(Opcode.SHAPE_OF, tensor, ..., node=call)
+        if name == "vm.reshape_tensor":
+            tensor, shape = yield from self._all(call.args)
+            return self._into(Opcode.RESHAPE_TENSOR, tensor, shape, ..., node=call)
+        if name == "memory.kill":
+            dead = yield self._value(call.args[0])
+            self._emit(Opcode.KILL_REGISTER, dead, node=call)
+            return dead
+        if name == "device_copy":
+            source = yield self._value(call.args[0])
+            return self._into(Opcode.DEVICE_COPY, source, 0, 0, ..., node=call)
+        raise _no(f"the operator `{name}` outside a kernel", call, "FuseOps and LowerTE put operators into kernels")
+
+    def _alloc_tensor(self, call: Call) -> Work:
+        attrs: Any = call.attrs
+        storage, offset = yield from self._all(call.args[:2])
+        if isinstance(attrs.const_shape, Constant):
+            shape = tuple(int(d) for d in attrs.const_shape.data.reshape(-1))
+            return self._into(Opcode.ALLOC_TENSOR, storage, offset, attrs.dtype, ..., shape, node=call)
+        row = yield self._value(call.args[2])
+        return self._into(Opcode.ALLOC_TENSOR_REG, storage, offset, row, attrs.dtype, ..., node=call)
+
+    # ------------------------------------------------------------ control
+    def _if(self, expr: If) -> Work:
+        cond = yield self._value(expr.cond)
+        one = self._into(Opcode.LOAD_CONSTI, 1, ..., node=expr)
+        test = self._later()
+        merged = self._register()
+        result = yield self._value(expr.true_branch)
+        self._emit(Opcode.MOVE, result, merged, node=expr)
+        leave = self._later()
+        self.code[test] = Instruction(Opcode.IF, cond, one, 1, len(self.code) - test, node=expr)
+        result = yield self._value(expr.false_branch)
+        self._emit(Opcode.MOVE, result, merged, node=expr)
+        self.code[leave] = Instruction(Opcode.GOTO, len(self.code) - leave, node=expr)
+        return merged
+
+    def _match(self, expr: Match) -> Work:
+        """Try the arms in order; each test that fails jumps to the next arm, the last to `fatal`."""
+        data = yield self._value(expr.data)
+        merged = self._register()
+        exits = []
+        for clause in expr.clauses:
+            failures = self._tests(clause.lhs, data, expr)
+            result = yield self._value(clause.rhs)
+            self._emit(Opcode.MOVE, result, merged, node=clause.rhs)
+            exits.append(self._later())
+            for place, tag, wanted in failures:
+                self.code[place] = Instruction(Opcode.IF, tag, wanted, 1, len(self.code) - place, node=expr)
+        self._emit(Opcode.FATAL, node=expr)
+        for place in exits:
+            self.code[place] = Instruction(Opcode.GOTO, len(self.code) - place, node=expr)
+        return merged
+
+    def _tests(self, pattern: Pattern, data: int, node: Expr) -> list[tuple[int, int, int]]:
+        """Emit the tests of a pattern and the fields it binds; return the jumps to be filled in for failure."""
+        failures = []
+        stack = [(pattern, data)]
+        while stack:
+            at, register = stack.pop()
+            if isinstance(at, PatternVar):
+                self.registers[at.var] = register
+            elif isinstance(at, (PatternConstructor, PatternTuple)):
+                if isinstance(at, PatternConstructor):
+                    tag = self._into(Opcode.GET_TAG, register, ..., node=node)
+                    wanted = self._into(Opcode.LOAD_CONSTI, at.constructor.tag, ..., node=node)
+                    failures.append((self._later(), tag, wanted))
+                parts = []
+                for i, inner in enumerate(at.patterns):
+                    if isinstance(inner, (PatternVar, PatternConstructor, PatternTuple)):
+                        parts.append((inner, self._into(Opcode.GET_FIELD, register, i, ..., node=node)))
+                stack.extend(reversed(parts))
+        return failures
+
+
+def _no(what: str, expr: Expr, cure: str | None = None) -> VerifyError:
+    return VerifyError(Diagnostic(f"the virtual machine cannot run {what}", expr.span, hint=cure))

@@ -1,0 +1,139 @@
+"""From a module to an executable: the pipeline of passes, then code for each function.
+
+exe = relay.vm.compile(mod, params=params)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from passlab.errors import RunError
+from passlab.ir.expr import Constant, Expr, GlobalVar
+from passlab.ir.module import IRModule
+from passlab.ir.walk import post_order
+from passlab.transform import PassContext, Sequential, parse_pipeline
+from passlab.transform.parameters import bind_params
+from passlab.vm.codegen import FunctionCode, Pool
+from passlab.vm.executable import Executable
+from passlab.vm.verifier import verify
+
+# The passes that compile a program, in order. The levels of the pass context decide which of the first group run.
+OPTIMISE = """
+    SimplifyInference
+    EtaExpand(expand_constructor=True)
+    EliminateCommonSubexpr
+    FoldConstant
+    FoldScaleAxis
+    CanonicalizeOps
+    FoldConstant
+"""
+LOWER = """
+    FuseOps
+    ToANormalForm
+    InferType
+    LambdaLift
+    InferType
+    LowerTE
+    InferType
+    ManifestAlloc
+    InferType
+"""
+
+
+def pipeline() -> Sequential:
+    """Return the passes that turn a program into manifest A-normal form."""
+    return Sequential(parse_pipeline(OPTIMISE + LOWER).passes, name="vm.compile")
+
+
+def reachable(mod: IRModule, entry: str = "main") -> IRModule:
+    """Return the module without the functions that `entry` never calls; the module itself when it has no such entry."""
+    if entry not in mod:
+        return mod
+    found: dict[str, None] = {}
+    waiting = [entry]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found[name] = None
+        waiting += [n.name_hint for n in post_order(mod[name]) if isinstance(n, GlobalVar)]
+    return mod.with_functions({name: None for name, _ in mod.items() if name not in found})
+
+
+def optimize(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
+    """Run the compiler's passes under the current context, with `params` bound in `main`."""
+    return pipeline()(reachable(bind_params(mod, params)))
+
+
+def compile(
+    mod: IRModule | Expr, target: Any = None, target_host: Any = None, params: Mapping[str, Any] | None = None
+) -> Executable:
+    """Compile a module, or one function, to an executable. Passes run under the current context, at least at level 1.
+
+    `target` and `target_host` are accepted and mean this CPU. Raises `VerifyError` for what the machine cannot run.
+    """
+    mod = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
+    context = PassContext.current()
+    if context.opt_level >= 1:
+        return generate(optimize(mod, params), mod)
+    with PassContext(1, context.required_pass, context.disabled_pass, context.instruments, context.config):
+        return generate(optimize(mod, params), mod)
+
+
+def generate(mod: IRModule, original: IRModule | None = None) -> Executable:
+    """Generate the code of a module in manifest A-normal form."""
+    pool = Pool(mod)
+    functions = tuple(FunctionCode(pool).generate(name, f) for name, f in mod.items() if not f.is_primitive)
+    constructors = {c.tag: c for data in mod.type_definitions.values() for c in data.constructors}
+    kernels = sorted(pool.kernels, key=pool.kernels.__getitem__)
+    entries = {name: f for name, f in mod.items() if not f.is_primitive and not f.attrs.get("Closure")}
+    exe = Executable(
+        functions,
+        tuple(pool.constants),
+        tuple(kernels),
+        tuple(pool.primitives[k] for k in kernels),
+        constructors,
+        entries,
+    )
+    verify(exe)
+    return exe
+
+
+class VMCompiler:
+    """Relay's compiler object: set parameters, lower a module, take the executable. For one module only."""
+
+    def __init__(self) -> None:
+        self.params: dict[str, Any] = {}
+        self.exe: Executable | None = None
+
+    def set_params(self, params: Mapping[str, Any]) -> None:
+        """Give values to parameters of `main` by name."""
+        self.params.update(params)
+
+    def get_params(self) -> dict[str, Constant]:
+        """Return the parameters given, as constants."""
+        return {name: value if isinstance(value, Constant) else Constant(value) for name, value in self.params.items()}
+
+    def optimize(
+        self, mod: IRModule, target: Any = None, target_host: Any = None, params: Mapping[str, Any] | None = None
+    ) -> tuple[IRModule, dict[str, Any]]:
+        """Run only the passes; return the module and the parameters."""
+        self.set_params(params or {})
+        return optimize(mod, self.params), self.get_params()
+
+    def lower(self, mod: IRModule, target: Any = None, target_host: Any = None) -> None:
+        """Compile a module. Raises `RunError` when this compiler was used before."""
+        if self.exe is not None:
+            raise RunError("a VMCompiler compiles one module; make another one")
+        self.exe = compile(mod, target, target_host, self.params)
+
+    def codegen(self) -> None:
+        """Make the kernels. Raises `RunError` before `lower`."""
+        self.get_exec().kernels  # noqa: B018 - a cached property: reading it makes them
+
+    def get_exec(self) -> Executable:
+        """Return the executable. Raises `RunError` before `lower`."""
+        if self.exe is None:
+            raise RunError("nothing has been compiled yet: call `lower` first")
+        return self.exe

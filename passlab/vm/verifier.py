@@ -1,0 +1,108 @@
+"""Bytecode is verified before it runs: registers exist and were written on every path, jumps land, numbers fit.
+
+The check is iterative, and linear in instructions times the few times a register set shrinks where paths meet.
+"""
+
+from __future__ import annotations
+
+from passlab.errors import VerifyError
+from passlab.vm.executable import Executable, VMFunction
+from passlab.vm.isa import Instruction, Opcode
+
+
+def verify(exe: Executable) -> None:
+    """Raise `VerifyError`, naming function and instruction, unless every instruction can run."""
+    if len(exe.kernel_names) != len(exe.kernel_functions):
+        raise VerifyError("the executable names other kernels than it has")
+    for function in exe.functions:
+        if len(function.params) > function.register_file_size:
+            raise VerifyError(
+                f"{function.name}: {len(function.params)} parameters do not fit {function.register_file_size} registers"
+            )
+        if not function.instructions:
+            raise VerifyError(f"{function.name} has no instructions")
+        for i, instruction in enumerate(function.instructions):
+            _check_numbers(exe, function, i, instruction)
+        _check_flow(function)
+
+
+def _fail(function: VMFunction, index: int, what: str) -> VerifyError:
+    return VerifyError(f"{function.name}, instruction {index} ({function.instructions[index]}): {what}")
+
+
+def _check_numbers(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
+    for register in (*instruction.reads(), *instruction.writes()):
+        if not 0 <= register < function.register_file_size:
+            raise _fail(function, i, f"there is no register ${register}")
+    sizes = {"func": len(exe.functions), "packed": len(exe.kernel_names), "const": len(exe.constants)}
+    for operand, value in zip(instruction.form.stored, instruction.operands, strict=True):
+        if operand.kind == "index" and operand.name in sizes and not 0 <= value < sizes[operand.name]:
+            raise _fail(function, i, f"there is no {operand.name} {value}")
+        if operand.name in ("shape", "outputs", "field", "alignment") and operand.kind == "int":
+            numbers = value if operand.many else (value,)
+            if any(n < 0 for n in numbers):
+                raise _fail(function, i, f"{operand.name} is negative")
+    if instruction.opcode is Opcode.INVOKE_PACKED and instruction.outputs > len(instruction.args):
+        raise _fail(function, i, "it has more outputs than arguments")
+    if instruction.opcode is Opcode.INVOKE and len(instruction.args) != len(exe.functions[instruction.func].params):
+        raise _fail(
+            function,
+            i,
+            f"{exe.functions[instruction.func].name} takes {len(exe.functions[instruction.func].params)} arguments",
+        )
+    if instruction.opcode is Opcode.ALLOC_CLOSURE and len(instruction.captured) > len(
+        exe.functions[instruction.func].params
+    ):
+        raise _fail(function, i, "it captures more than the function takes")
+
+
+def successors(instruction: Instruction, index: int) -> tuple[int, ...]:
+    """Return the instructions that may run next inside the same function."""
+    if instruction.opcode in (Opcode.RET, Opcode.FATAL):
+        return ()
+    if instruction.opcode is Opcode.GOTO:
+        return (index + instruction.offset,)
+    if instruction.opcode is Opcode.IF:
+        return (index + instruction.true_offset, index + instruction.false_offset)
+    return (index + 1,)
+
+
+def _check_flow(function: VMFunction) -> None:
+    """Check that every register was written, on all paths, before it is read, and that no path runs off the end.
+
+    The set of written registers is kept as the bits of one integer, and stored only where paths may meet.
+    """
+    code = function.instructions
+    starts: dict[int, int] = {0: (1 << len(function.params)) - 1}
+    waiting = [0]
+    while waiting:
+        i = waiting.pop()
+        written = starts[i]
+        while True:
+            written = _after(function, i, written)
+            following = successors(code[i], i)
+            for target in following:
+                if not 0 <= target < len(code):
+                    raise _fail(function, i, f"control leaves the function (to {target})")
+            if following == (i + 1,) and i + 1 not in starts:
+                i += 1
+                continue
+            for target in following:
+                met = starts.get(target)
+                joined = written if met is None else met & written
+                if joined != met:
+                    starts[target] = joined
+                    waiting.append(target)
+            break
+
+
+def _after(function: VMFunction, index: int, written: int) -> int:
+    """Return the registers written after an instruction, having checked those it reads."""
+    instruction = function.instructions[index]
+    for register in instruction.reads():
+        if not written >> register & 1:
+            raise _fail(function, index, f"register ${register} is read before it is written on some path")
+    for register in instruction.writes():
+        killed = instruction.opcode is Opcode.KILL_REGISTER
+        written = written & ~(1 << register) if killed else written | 1 << register
+    return written

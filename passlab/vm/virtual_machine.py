@@ -1,0 +1,73 @@
+"""`VirtualMachine`: Relay's interface to the machine. Inputs are checked against the parameters' types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.errors import Diagnostic, RunError, did_you_mean
+from passlab.evaluate.arguments import check_argument
+from passlab.vm.executable import Executable
+from passlab.vm.machine import Machine
+from passlab.vm.objects import VMClosure
+
+
+class VirtualMachine:
+    """Runs an executable. `device` and `memory_cfg` are accepted and mean this CPU's memory.
+
+    `run(*args, **named)` runs `main`; `invoke(name, *args)` any function; inputs may be set beforehand.
+    """
+
+    def __init__(self, exe: Executable, device: Any = None, memory_cfg: Any = None) -> None:
+        if not isinstance(exe, Executable):
+            raise TypeError(f"a VirtualMachine runs an Executable, not {type(exe).__name__}; see relay.vm.compile")
+        self.exe = exe
+        self.machine = Machine(exe)
+        self._inputs: dict[str, list[Any]] = {}
+        self._result: Any = None
+
+    def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Set all inputs of a function: some by name, the rest by position. Other names are ignored."""
+        names = self.exe.get_function_params(func_name)
+        named = {n: v for n, v in kwargs.items() if n in names}
+        if len(args) + len(named) != len(names):
+            raise RunError(f"{func_name} takes {len(names)} inputs and was given {len(args) + len(named)}")
+        rest = iter(args)
+        values = [named[n] if n in named else next(rest) for n in names]
+        function = self.exe.entry_types.get(func_name)
+        if function is not None:
+            values = [check_argument(p, v) for p, v in zip(function.params, values, strict=True)]
+        self._inputs[func_name] = values
+
+    def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
+        """Run a function on inputs given here, or set before, and return its result."""
+        if args or kwargs or (func_name not in self._inputs and not self.exe.get_function_params(func_name)):
+            self.set_input(func_name, *args, **kwargs)
+        if func_name not in self._inputs:
+            raise RunError(
+                Diagnostic(
+                    f"Input has not been set for function {func_name}", hint=did_you_mean(func_name, self._inputs)
+                )
+            )
+        self._result = self.machine.invoke(self.exe.global_map[func_name], self._inputs[func_name])
+        return self._result
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Run `main`."""
+        return self.invoke("main", *args, **kwargs)
+
+    def invoke_stateful(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Run a function and keep its result for `get_outputs`."""
+        self.invoke(func_name, *args, **kwargs)
+
+    def get_outputs(self) -> list[Any]:
+        """The results of the last run: the fields of a tuple, or the one result."""
+        return list(self._result) if isinstance(self._result, tuple) else [self._result]
+
+    def get_input_index(self, input_name: str, func_name: str = "main") -> int:
+        """The position of a parameter, -1 when there is none of that name."""
+        names = self.exe.get_function_params(func_name)
+        return names.index(input_name) if input_name in names else -1
+
+    def call_value(self, closure: VMClosure, args: list[Any]) -> Any:
+        """Call a function that a program returned."""
+        return Machine(self.exe).invoke(closure.func_index, [*closure.captured, *args])

@@ -1,0 +1,62 @@
+"""The main job, as a person does it: open the tour in JupyterLab, run it, look at it.
+
+`PASSLAB_SCREENSHOTS=folder` keeps a picture of every cell, light and dark.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.browser.lab_page import WIDE, LabPage, browser
+from tests.browser.lab_server import ROOT, LabServer
+
+pytestmark = pytest.mark.browser
+TOUR = ROOT / "notebooks" / "01-tour.ipynb"
+
+
+@pytest.fixture(scope="module")
+def tour(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[LabPage]:
+    """The tour, opened and run once for all tests here."""
+    with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
+        shutil.copy(TOUR, server.folder)
+        page = LabPage(chrome.new_page(viewport=WIDE), server)
+        page.open(TOUR.name)
+        page.run_all()
+        yield page
+
+
+def test_every_cell_runs_and_only_the_announced_ones_fail(tour: LabPage) -> None:
+    cells = tour.code_cells()
+    failed = {cell["id"] for cell in cells if any(output["output_type"] == "error" for output in cell["outputs"])}
+    announced = {cell["id"] for cell in cells if "raises-exception" in cell["tags"]}
+    assert failed == announced
+    assert [cell["count"] for cell in cells] == list(range(1, len(cells) + 1))
+
+
+def test_errors_are_diagnostics_and_not_tracebacks(tour: LabPage) -> None:
+    errors = [output for cell in tour.code_cells() for output in cell["outputs"] if output["output_type"] == "error"]
+    assert errors
+    for error in errors:
+        shown = "\n".join(error["traceback"])
+        assert shown.lstrip().startswith("error: "), shown
+        assert "Traceback" not in shown
+
+
+def test_no_script_of_the_page_fails_and_nothing_is_fetched_from_elsewhere(tour: LabPage) -> None:
+    assert tour.page_errors == []
+    assert tour.asked_elsewhere == []
+
+
+@pytest.mark.skipif("PASSLAB_SCREENSHOTS" not in os.environ, reason="set PASSLAB_SCREENSHOTS to a folder to keep pictures")
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_pictures_of_every_cell_are_kept(tour: LabPage, theme: str) -> None:
+    folder = Path(os.environ["PASSLAB_SCREENSHOTS"])
+    folder.mkdir(parents=True, exist_ok=True)
+    tour.theme(f"JupyterLab {theme}")
+    taken = [tour.picture(number, folder / f"{number:02d}-{theme.lower()}.png") for number in range(tour.count())]
+    assert all(path.stat().st_size for path in taken)

@@ -1,0 +1,121 @@
+"""The manual and the README do what they say: their programs run, and print what stands below them.
+
+The blocks of a page marked `python` run in order in one namespace. A `text` block right after one is what it prints
+(`make bless` rewrites it). A `relay` block with definitions is a program: it must parse and have types.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import passlab
+from passlab.errors import PasslabError
+from passlab.ir import op
+from passlab.op import load
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_BLOCK = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^```[ ]*$", re.DOTALL | re.MULTILINE)
+
+
+@dataclass
+class Block:
+    """One fenced block of a page: `joined` tells that it follows the block before it with nothing in between."""
+
+    language: str
+    body: str
+    start: int
+    end: int
+    line: int
+    joined: bool
+
+
+def blocks(page: str) -> list[Block]:
+    found: list[Block] = []
+    at = 0
+    for m in _BLOCK.finditer(page):
+        joined = bool(found) and not page[at : m.start()].strip()
+        found.append(Block(m["language"], m["body"], *m.span("body"), page.count("\n", 0, m.start()) + 2, joined))
+        at = m.end()
+    return found
+
+
+def outputs(page: str, name: str) -> list[tuple[Block, str]]:
+    """Run a page; return each block of expected output with what was printed.
+
+    A diagnostic that ends a block is part of what it prints, where the page shows that.
+    """
+    space: dict[str, Any] = {"__name__": "__main__"}
+    found = []
+    every = blocks(page)
+    for number, block in enumerate(every):
+        if block.language != "python":
+            continue
+        after = every[number + 1 : number + 2]
+        shown = after[0] if after and after[0].language == "text" and after[0].joined else None
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            try:
+                exec(compile("\n" * (block.line - 1) + block.body, name, "exec"), space)
+            except PasslabError as error:
+                if shown is None:
+                    raise
+                out.write(f"{error}\n")
+        if shown is not None:
+            found.append((shown, out.getvalue()))
+    return found
+
+
+@pytest.fixture
+def own_operators(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operators that a page declares are gone after it."""
+    load()
+    monkeypatch.setattr(op, "_registry", dict(op._registry))
+
+
+@pytest.mark.usefixtures("own_operators")
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_programs_of_the_page_print_what_it_says(path: Path, bless: bool) -> None:
+    page = path.read_text(encoding="utf-8")
+    found = outputs(page, path.name)
+    if bless:
+        for block, printed in reversed(found):
+            page = page[: block.start] + normal(printed) + page[block.end :]
+        path.write_text(page, encoding="utf-8")
+    for block, printed in found:
+        assert normal(printed) == (normal(printed) if bless else block.body), f"{path.name}:{block.line}"
+
+
+def normal(printed: str) -> str:
+    return "".join(f"{line.rstrip()}\n" for line in printed.rstrip().expandtabs(4).split("\n"))
+
+
+RELAY = [(path, block) for path in PAGES for block in blocks(path.read_text(encoding="utf-8"))
+         if block.language == "relay" and "def @" in block.body]
+
+
+@pytest.mark.parametrize(("path", "block"), RELAY, ids=[f"{path.stem}:{block.line}" for path, block in RELAY])
+def test_relay_of_the_page_has_types(path: Path, block: Block) -> None:
+    assert len(passlab.parse(block.body, f"{path.name}:{block.line}")) > 0
+
+
+def test_every_page_is_reached_from_the_front_page() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^([\w-]+)$", "".join(re.findall(r"```\{toctree\}\n(.*?)```", index, re.DOTALL)), re.MULTILINE))
+    assert listed == {path.stem for path in PAGES if path.parent.name == "docs"} - {"index"}
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    broken = []
+    for path in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", re.sub(r"`[^`]*`", "", path.read_text(encoding="utf-8"))):
+            if "://" not in target and not (path.parent / target).exists():
+                broken.append(f"{path.name}: {target}")
+    assert not broken

@@ -1,0 +1,136 @@
+"""PassTimingInstrument: the tree, its exact text, and that nothing wrecks it (pass-infra-semantics, section 6)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from passlab.errors import PassError
+from passlab.instrument import PassTimingInstrument, timing
+from passlab.ir import IRModule
+from passlab.transform import PassContext, Sequential, module_pass
+from tests.transform.programs import idle, raising
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that moves only when told, in microseconds."""
+
+    class Clock:
+        now = 0
+
+        def tick(self, microseconds):
+            self.now += 1000 * microseconds
+
+    made = Clock()
+    monkeypatch.setattr(timing, "perf_counter_ns", lambda: made.now)
+    return made
+
+
+def lasting(clock, name, microseconds, *inner):
+    """A pass that takes so long, besides the passes it runs itself."""
+
+    def work(mod, ctx):
+        clock.tick(microseconds)
+        for pass_ in inner:
+            mod = pass_(mod)
+        return mod
+
+    return module_pass(work, opt_level=0, name=name)
+
+
+def measured(pass_, instrument=None):
+    instrument = instrument or PassTimingInstrument()
+    with PassContext(instruments=[instrument]):
+        pass_(IRModule())
+    return instrument
+
+
+def test_the_example_of_the_specification_to_the_letter(clock):
+    infer = lasting(clock, "InferType", 300)
+    fold = lasting(clock, "FoldConstant", 500, lasting(clock, "InferType", 370))
+    pipeline = lasting(clock, "sequential", 30, infer, fold)
+    assert measured(pipeline).render() == (
+        "sequential: 1200us [30us] (100.00%; 100.00%)\n"
+        "\tInferType: 300us [300us] (25.00%; 25.00%)\n"
+        "\tFoldConstant: 870us [500us] (72.50%; 72.50%)\n"
+        "\t\tInferType: 370us [370us] (30.83%; 42.53%)\n"
+    )
+
+
+def test_the_shape_of_every_line():
+    line = re.compile(r"\t*[^\t:]+: \d+us \[-?\d+us\] \(\d+\.\d\d%; \d+\.\d\d%\)\n")
+    text = measured(Sequential([idle("A"), Sequential([idle("B")], name="inner")])).render()
+    assert line.sub("", text) == ""
+    assert [part.count("\t") for part in text.splitlines()] == [0, 1, 1, 2]
+
+
+def test_two_passes_at_the_top_share_all_of_the_time(clock):
+    instrument = PassTimingInstrument()
+    with PassContext(instruments=[instrument]):
+        lasting(clock, "A", 100)(IRModule())
+        lasting(clock, "B", 300)(IRModule())
+    assert instrument.render() == "A: 100us [100us] (25.00%; 25.00%)\nB: 300us [300us] (75.00%; 75.00%)\n"
+
+
+def test_render_works_before_and_after_leaving_the_context():
+    instrument = PassTimingInstrument()
+    with PassContext(instruments=[instrument]):
+        idle("A")(IRModule())
+        inside = instrument.render()
+    assert instrument.render() == inside != ""
+
+
+def test_render_works_on_the_class_as_in_tvm():
+    with PassContext(instruments=[PassTimingInstrument()]):
+        idle("A")(IRModule())
+        assert PassTimingInstrument.render().startswith("A: ")
+
+
+def test_nothing_recorded_is_a_warning_and_an_empty_text(caplog):
+    assert PassTimingInstrument().render() == ""
+    assert "no passes have been profiled, did you enable pass profiling?" in caplog.text
+
+
+def test_render_inside_a_pass_is_an_error():
+    instrument = PassTimingInstrument()
+    ask = module_pass(lambda mod, ctx: instrument.render(), opt_level=0, name="ask")
+    with PassContext(instruments=[instrument]), pytest.raises(PassError, match="while still in a pass"):
+        ask(IRModule())
+
+
+def test_a_raising_pass_does_not_wreck_the_tree():
+    instrument = PassTimingInstrument()
+    with PassContext(instruments=[instrument]):
+        with pytest.raises(ZeroDivisionError):
+            Sequential([idle("A"), Sequential([raising("Boom")], name="inner")])(IRModule())
+        idle("B")(IRModule())
+    assert instrument.text() == "sequential (failed)\n  A\n  inner (failed)\n    Boom (failed)\nB"
+    assert instrument.render().count("\n") == 5
+
+
+def test_two_instruments_in_one_context_do_not_disturb_each_other():
+    first, second = PassTimingInstrument(), PassTimingInstrument()
+    with PassContext(instruments=[first, second]):
+        Sequential([idle("A")])(IRModule())
+    assert first.text() == second.text() == "sequential\n  A"
+
+
+def test_entering_again_starts_anew():
+    instrument = measured(idle("A"))
+    assert measured(idle("B"), instrument).text() == "B"
+
+
+def test_the_same_as_a_data_frame(clock):
+    frame = measured(lasting(clock, "A", 100, lasting(clock, "B", 300))).frame()
+    assert list(frame["pass"]) == ["A", "B"]
+    assert list(frame["depth"]) == [0, 1]
+    assert list(frame["total_us"]) == [400.0, 300.0]
+    assert list(frame["self_us"]) == [100.0, 300.0]
+    assert list(frame["percent_of_parent"]) == [100.0, 75.0]
+    assert list(frame["failed"]) == [False, False]
+
+
+def test_a_clock_that_stands_still_divides_nothing_by_zero(clock):
+    assert measured(idle("A")).render() == "A: 0us [0us] (0.00%; 0.00%)\n"

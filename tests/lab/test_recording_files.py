@@ -1,0 +1,166 @@
+"""Recordings as files: what is written is read back, and nothing else is believed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import passlab
+from passlab.errors import PassError, PasslabError
+from passlab.ir import Constant, Function, IRModule, TensorType, Var
+from passlab.lab.recording import Recording, record
+from tests.transform.programs import chain, idle, make, operators, raising, replacing
+
+TO_LOG = replacing("exp", "log", name="ToLog")
+X = Var("x", TensorType((2, 3), "float32"))
+WEIGHT = Constant(np.arange(6, dtype="float32").reshape(2, 3))
+NET = IRModule.from_expr(Function([X], make("exp", make("add", X, WEIGHT))))
+
+
+def again(rec, tmp_path):
+    rec.save(tmp_path / "rec")
+    return Recording.load(tmp_path / "rec")
+
+
+def test_everything_but_live_objects_comes_back(tmp_path):
+    rec = record(NET, [idle("A"), TO_LOG, idle("Off", opt_level=9), [raising("Boom")]], name="net", opt_level=2)
+    back = again(rec, tmp_path)
+    assert back.text() == rec.text()
+    assert back.name == "net"
+    assert [e.id for e in back.events] == [e.id for e in rec.events]
+    assert [e.seconds for e in back.events] == [e.seconds for e in rec.events]
+    assert [e.context for e in back.events] == [e.context for e in rec.events]
+    assert (back.error.kind, str(back.error)) == ("ZeroDivisionError", "error: boom")
+
+
+def test_programs_come_back_typed_and_equal_with_what_was_shared(tmp_path):
+    back = again(record(NET, [idle("A"), TO_LOG, idle("B")]), tmp_path)
+    rec = record(NET, [idle("A"), TO_LOG, idle("B")])
+    for ours, theirs in zip(back.events, rec.events, strict=True):
+        assert passlab.structural_equal(ours.after, theirs.after)
+        assert ours.changed == theirs.changed
+    assert back[1].before is back[1].after
+    assert back.last["main"].checked_type == rec.last["main"].checked_type
+
+
+def test_constants_are_written_once_and_come_back_bit_for_bit(tmp_path):
+    rec = record(NET, [TO_LOG, replacing("log", "sqrt")])
+    back = again(rec, tmp_path)
+    assert (tmp_path / "rec" / "metadata.json").read_text().count('"relay.Constant"') == 2  # the key, and one object
+    weights = [e.after["main"].body.args[0].args[1].data for e in back]
+    assert all(w.tobytes() == WEIGHT.data.tobytes() and w.dtype == "float32" for w in weights)
+
+
+def test_functions_that_did_not_change_are_shared_again(tmp_path):
+    mod = passlab.parse(NET.astext())
+    mod["other"] = chain("tanh")["main"]
+    back = again(record(passlab.transform.InferType()(mod), [TO_LOG]), tmp_path)
+    assert back[0].after["other"] is back[1].after["other"]
+
+
+def test_a_step_of_a_standard_pass_can_be_run_again(tmp_path):
+    back = again(record(NET, "InferType, PrintIR(header='x'), FuseOps"), tmp_path)
+    rerun = back[3].rerun()
+    assert passlab.structural_equal(rerun.output, back[3].after)
+
+
+def test_a_step_of_an_unknown_pass_says_so(tmp_path):
+    back = again(record(NET, [TO_LOG]), tmp_path)
+    with pytest.raises(PassError, match="no pass `ToLog`"):
+        back[1].rerun()
+
+
+def test_an_empty_recording(tmp_path):
+    back = again(Recording([], NET), tmp_path)
+    assert len(back) == 1
+    assert passlab.structural_equal(back.input, NET)
+
+
+def test_saving_again_replaces_a_recording_but_nothing_else(tmp_path):
+    record(NET, [TO_LOG]).save(tmp_path / "rec")
+    record(NET, [idle("A")]).save(tmp_path / "rec")
+    assert [e.name for e in Recording.load(tmp_path / "rec")] == ["input", "A"]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("...")
+    with pytest.raises(PassError, match="holds other files"):
+        record(NET, [TO_LOG]).save(tmp_path / "mine")
+    with pytest.raises(PassError, match="is a file"):
+        record(NET, [TO_LOG]).save(tmp_path / "mine" / "thesis.txt")
+
+
+def test_the_files_are_text_that_a_person_can_read(tmp_path):
+    rec = record(passlab.transform.InferType()(chain("exp")), [TO_LOG])
+    rec.save(tmp_path / "rec")
+    names = sorted(str(p.relative_to(tmp_path / "rec")) for p in (tmp_path / "rec").rglob("*") if p.is_file())
+    assert names == ["metadata.json", "modules/0000.relay", "modules/0001.relay", "recording.json"]
+    text = (tmp_path / "rec" / "modules" / "0001.relay").read_text()
+    assert operators(passlab.parse(text)) == ["log"]
+
+
+def test_a_directory_that_is_no_recording_is_an_os_error(tmp_path):
+    with pytest.raises(OSError, match=r"recording\.json"):
+        Recording.load(tmp_path)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    record(NET, [idle("A"), TO_LOG]).save(tmp_path / "rec")
+    return tmp_path / "rec"
+
+
+def damage(path, change):
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.update(format="other"),
+        lambda d: d.update(version=99),
+        lambda d: d.pop("events"),
+        lambda d: d.update(events=3),
+        lambda d: d["events"][1].pop("before"),
+        lambda d: d["events"][1].update(before=99),
+        lambda d: d["events"][1].update(before=-1),
+        lambda d: d["events"][1].update(parent=99),
+        lambda d: d["events"][1].update(parent=-1),
+        lambda d: d["events"][1].update(status="great"),
+        lambda d: d["events"][1].update(role="king"),
+        lambda d: d["events"][1].update(seconds="long"),
+        lambda d: d["events"][1].update(context=None),
+        lambda d: d["events"][1].update(log=3),
+        lambda d: d["events"][1].update(error=[]),
+        lambda d: d.update(input="../../etc"),
+        lambda d: d.update(input=99),
+        lambda d: d.update(typed=3),
+    ],
+)
+def test_a_damaged_index_is_a_passlab_error(saved, change):
+    damage(saved / "recording.json", change)
+    with pytest.raises(PassError, match="is not a recording"):
+        Recording.load(saved)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "null", "3", '"x"', "\x00"])
+def test_an_index_that_is_no_index_is_a_passlab_error(saved, text):
+    (saved / "recording.json").write_text(text)
+    with pytest.raises(PassError, match="is not a recording"):
+        Recording.load(saved)
+
+
+@pytest.mark.parametrize("name", ["metadata.json", "modules/0000.relay", "modules/0001.relay"])
+@pytest.mark.parametrize("text", ["{", "def", "[" * 1000, "\x00"])
+def test_damaged_programs_are_passlab_errors(saved, name, text):
+    (saved / name).write_text(text)
+    with pytest.raises(PasslabError):
+        Recording.load(saved)
+
+
+def test_a_text_that_is_no_utf8_is_a_passlab_error(saved):
+    (saved / "recording.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(PassError, match="is not a recording"):
+        Recording.load(saved)

@@ -1,0 +1,73 @@
+"""The programs that passes carry in their docstrings: `before:` and `after:` pairs, and `keep:`, with options.
+
+before: inline_once=True
+    def @main(...) { ... }
+after:
+    def @main(...) { ... }
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+from passlab.transform.passes import PASSES
+
+_HEADING = re.compile(r"^(before|after|keep):[ \t]*(.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One program: what the pass makes of `before` is `after`, or `before` itself where that is None."""
+
+    factory: str
+    options: dict[str, Any]
+    before: str
+    after: str | None
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.factory}-{self.number}"
+
+
+def parse_options(text: str) -> dict[str, Any]:
+    """Return the options of a heading, written as in a call."""
+    call = ast.parse(f"f({text})", mode="eval").body
+    assert isinstance(call, ast.Call)
+    return {k.arg: ast.literal_eval(k.value) for k in call.keywords if k.arg}
+
+
+def cases_of(factory: str) -> list[Case]:
+    """Return the programs in the docstring of a pass's file."""
+    module = PASSES[factory].partition(":")[0]
+    doc = inspect.getdoc(importlib.import_module(f"passlab.transform.passes.{module}")) or ""
+    parts = _HEADING.split(doc)[1:]
+    found: list[Case] = []
+    for kind, options, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        program = textwrap.dedent(_indented(text))
+        if kind == "after":
+            last = found.pop()
+            found.append(Case(factory, last.options, last.before, program, last.number))
+        else:
+            found.append(Case(factory, parse_options(options), program, None if kind == "keep" else "", len(found)))
+    return found
+
+
+def _indented(text: str) -> str:
+    """Return the indented lines right below a heading."""
+    lines = []
+    for line in text.strip("\n").split("\n"):
+        if line.strip() and not line.startswith(" "):
+            break
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def all_cases() -> list[Case]:
+    """Return the programs of all standard passes."""
+    return [case for factory in sorted(PASSES) for case in cases_of(factory)]

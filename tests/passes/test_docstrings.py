@@ -1,0 +1,42 @@
+"""Every standard pass does to the programs in its docstring what the docstring says."""
+
+from __future__ import annotations
+
+import pytest
+
+from passlab import transform
+from passlab.infer import infer_module
+from passlab.ir import IRModule
+from passlab.ir.equal import assert_structural_equal
+from passlab.text.parser import parse
+from passlab.transform.passes import PASSES
+from tests.passes.docstring_programs import Case, all_cases, cases_of, parse_options
+
+
+def typed(text: str) -> IRModule:
+    return infer_module(parse(text))
+
+
+def run(case: Case, mod: IRModule) -> IRModule:
+    with transform.PassContext(opt_level=4):
+        return transform.get_pass(case.factory, **case.options)(mod)
+
+
+@pytest.mark.parametrize("case", all_cases(), ids=str)
+def test_a_pass_does_what_its_docstring_shows(case: Case):
+    before = typed(case.before)
+    made = run(case, before)
+    if case.after is None:
+        assert made is before
+    else:
+        assert_structural_equal(infer_module(made), typed(case.after))
+
+
+@pytest.mark.parametrize("factory", sorted(PASSES))
+def test_every_pass_shows_what_it_does(factory: str):
+    assert cases_of(factory), f"the docstring of {factory} shows no program"
+
+
+def test_options_are_read_as_in_a_call():
+    assert parse_options("a=1, b='x', c=[1, 2]") == {"a": 1, "b": "x", "c": [1, 2]}
+    assert parse_options("") == {}

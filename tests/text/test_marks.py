@@ -1,0 +1,92 @@
+"""Printed text with marks: every name, call, constant and attribute can be found in the text, and nothing else changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from passlab.infer import infer_module
+from passlab.text.marks import KINDS, Printed
+from passlab.text.parser import parse
+from passlab.text.printer import pretty, render
+
+PROGRAM = """\
+type List[A] { Cons(A, List[A]), Nil }
+def @f(%x: Tensor[(2), float32], %l: List[int32], Primitive=1) {
+  %0 = nn.dense(%x, %x, units=2);
+  let %y = (%0, %0).0;
+  if (True) { match (%l) { Cons(%h, _) => exp(%y), Nil => @f(%x, %l) } } else { fn (%z: float32) { %z }(1f); %y }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def printed() -> Printed:
+    return render(parse(PROGRAM))
+
+
+def stretches(printed: Printed, kind: str) -> list[str]:
+    return [printed.text[m.start : m.end] for m in printed.marks if m.kind == kind]
+
+
+def test_the_text_is_that_of_plain_printing(printed: Printed) -> None:
+    assert printed.text == pretty(parse(PROGRAM)) == str(printed)
+    typed = infer_module(parse(PROGRAM.replace("nn.dense(%x, %x, units=2)", "exp(%x)").replace("@f(%x, %l)", "%y")))
+    assert render(typed).text == pretty(typed)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("binder", ["%x", "%l", "%y", "%h", "%z", "%v"]),
+        ("op", ["nn.dense", "exp"]),
+        ("global", ["@f", "@f"]),
+        ("attribute", ["Primitive", "units"]),
+        ("constant", ["True", "1f"]),
+        ("temporary", ["%0", "%1", "%2"]),
+        ("keyword", ["type", "def", "let", "if", "match", "else", "let", "fn"]),
+        ("constructor", ["Cons", "Nil", "Cons", "Nil"]),
+        ("type", ["List[A]", "Tensor[(2), float32]", "List[int32]", "float32"]),
+        ("call", ["nn.dense(%x, %x, units=2)", "exp(%y)", "@f(%x, %l)", "%2(1f)"]),
+    ],
+)
+def test_what_is_marked(printed: Printed, kind: str, expected: list[str]) -> None:
+    found = stretches(printed, kind)
+    assert sorted(found) == sorted(expected), found
+
+
+def test_marks_nest_and_stay_inside_the_text(printed: Printed) -> None:
+    open_ends: list[int] = []
+    last = 0
+    for mark in printed.marks:
+        assert mark.kind in KINDS
+        assert last <= mark.start <= mark.end <= len(printed.text)
+        last = mark.start
+        while open_ends and open_ends[-1] <= mark.start:
+            open_ends.pop()
+        assert not open_ends or mark.end <= open_ends[-1]
+        open_ends.append(mark.end)
+
+
+def test_a_value_can_be_followed_from_its_binder_to_its_uses() -> None:
+    mod = parse(PROGRAM)
+    printed = render(mod)
+    x = mod["f"].params[0]
+    assert [m.kind for m in printed.of(x)] == ["binder", "use", "use", "use"]
+    dense = next(m.node for m in printed.marks if m.kind == "call")
+    assert [m.kind for m in printed.of(dense)] == ["temporary", "call", "use", "use"]
+
+
+def test_what_stands_at_a_place() -> None:
+    printed = render(parse(PROGRAM))
+    offset = printed.text.index("units")
+    kinds = [m.kind for m in printed.at(offset)]
+    assert kinds == ["function", "call", "attribute"]
+    call, name = printed.at(offset)[-1].node
+    assert (call.attrs.units, name) == (2, "units")
+
+
+def test_annotations_cannot_fake_marks() -> None:
+    printed = render(parse("def @f() { 1 }"), annotate=lambda e: " \x010\x02!\x03")
+    assert printed.text.count("!") >= 1
+    assert "\x01" not in printed.text
+    assert all(m.end <= len(printed.text) for m in printed.marks)
