@@ -95,8 +95,15 @@ def _box(kind: str, face: Face, place: tuple[float, float], size: tuple[float, f
             font_weight="600" if not row else None)
         for row, line in enumerate(face.lines)
     ]  # fmt: skip
-    mark = [tag("text", _MARKS[face.fate], x=x - width / 2 + 6, y=top, fill=edge)] if face.fate in _MARKS else []
-    return tag("g", frame, *lines, *mark)
+    return tag("g", frame, *lines, *_badge(face.fate, x - width / 2, y - height / 2, edge))
+
+
+def _badge(fate: str, x: float, y: float, colour: str) -> list[Markup]:
+    """The mark of what became of a box, on its corner."""
+    if fate not in _MARKS:
+        return []
+    disc = tag("rect", x=x - 6, y=y - 6, width=12, height=12, rx=6, fill=colour)
+    return [disc, tag("text", _MARKS[fate], x=x, y=y + 4, text_anchor="middle", font_weight="700", fill="#ffffff")]
 
 
 __all__ = ["Face", "box_size", "draw"]

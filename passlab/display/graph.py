@@ -23,7 +23,7 @@ from passlab.lab.diff import Change, Diff, diff
 if TYPE_CHECKING:
     import pandas as pd
 
-FOLD_AT = 800  # boxes above which fused functions start folded
+FOLD_AT = 120  # boxes above which fused functions start folded
 WIDEST = 34  # characters of one line in a box
 
 
@@ -35,14 +35,20 @@ class GraphView(View):
     def __init__(self, program: Any, changed: Diff | Iterable[Expr] | None = None, folded: bool | None = None) -> None:
         self.program = program
         self.folded = folded
-        self.fates = _fates(changed)
+        self.is_folded = False
+        self.fates = changed if isinstance(changed, dict) else _fates(changed)
+
+    def with_folding(self, folded: bool) -> GraphView:
+        """Return the view with every fused function as one box, or with none so."""
+        return GraphView(self.program, self.fates, folded)
 
     @cached_property
     def graph(self) -> Dataflow:
         """The graph as it is drawn: folded where it would be too large."""
         graph = dataflow(self.program)
         most = limits.current().graph_nodes
-        if self.folded or (self.folded is None and len(graph.boxes) > FOLD_AT):
+        self.is_folded = self.folded if self.folded is not None else len(graph.boxes) > FOLD_AT
+        if self.is_folded:
             graph = fold_groups(graph)
         if len(graph.boxes) > most:
             graph = fold_chains(graph)
@@ -99,7 +105,8 @@ class GraphView(View):
         return tag("div", title, tag("div", picture(svg, f"dataflow graph: {self.title}", "max-width:none"), style=BOX))
 
     def data(self) -> dict[str, Any]:
-        made: dict[str, Any] = {"kind": self.kind, "title": self.title}
+        fused = any(group.kind == "fused" for group in self.graph.groups)
+        made: dict[str, Any] = {"kind": self.kind, "title": self.title, "fused": fused, "folded": self.is_folded}
         if isinstance(self.drawn, str):
             return {**made, "problem": self.drawn, "text": self.text()}
         at = self.drawn

@@ -16,7 +16,8 @@ from passlab.ir.types import FuncType, TensorType, TupleType, Type
 from passlab.text.marks import KINDS, Mark, Printed
 from passlab.text.printer import render
 
-HEAD_WIDTH = 100  # characters up to which the head of a function stays on one line
+HEAD_WIDTH = 100  # characters, and
+HEAD_PARTS = 6  # parameters and attributes, up to which the head of a function stays on one line
 LINE_WIDTH = 4000  # characters of one line that are shown
 _SPREAD = frozenset(("call", "function", "branch"))  # marks around others
 _CODES = {kind: code for code, kind in enumerate(KINDS)}
@@ -80,7 +81,7 @@ def _cuts(printed: Printed) -> list[_Cut]:
 
 
 def _head_cuts(printed: Printed, index: int) -> list[_Cut]:
-    """Break the head of a function that is too wide for one line, as a formatter of code would."""
+    """Break the head of a function that has too much for one line, as a formatter of code would."""
     text, marks = printed.text, printed.marks
     mark = marks[index]
     function: Function = mark.node
@@ -89,7 +90,7 @@ def _head_cuts(printed: Printed, index: int) -> list[_Cut]:
     if end - begin <= HEAD_WIDTH:
         return []
     starts, close = _head_parts(marks, index, end, function)
-    if len(starts) < 2 or text[close] != ")":
+    if len(starts) <= HEAD_PARTS or text[close] != ")":
         return []
     indent = text[begin : begin + len(text[begin:end]) - len(text[begin:end].lstrip(" "))]
     inner = indent + "    "

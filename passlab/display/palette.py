@@ -1,8 +1,8 @@
 """The looks of static HTML: colours that read well on white and on black alike, and the styles made of them.
 
 Where no widget runs there is no telling whether the page is light or dark, and untrusted notebooks keep neither style
-sheets nor variables. So every text colour has a contrast near 4.3 to both ends, and every background is a thin veil over
-whatever lies beneath. Widgets have their own style sheet, which follows the theme.
+sheets nor variables. So every text colour has a contrast near 4.3 to both ends, and every background is a thin veil
+over whatever lies beneath. Widgets have their own style sheet, which follows the theme.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ ROWS = {
     "*": ("±", AMBER, "rgba(210,153,34,.10)", "rgba(210,153,34,.38)"),
     "-": ("−", RED, "rgba(248,81,73,.12)", "rgba(248,81,73,.32)"),
     "+": ("+", GREEN, "rgba(46,160,67,.13)", "rgba(46,160,67,.34)"),
-    "<": ("↱", BLUE, "rgba(56,139,253,.10)", ""),
-    ">": ("↳", BLUE, "rgba(56,139,253,.10)", ""),
+    "<": ("<", BLUE, "rgba(56,139,253,.10)", ""),
+    ">": (">", BLUE, "rgba(56,139,253,.10)", ""),
 }
 
 # For each outcome of a pass: a sign that differs by shape too, its colour, and its name.

@@ -41,7 +41,7 @@ def line_key(line: Line, meaning: Meaning) -> tuple[Hashable, ...]:
             out.append(text[at : piece.start].strip())
             out.append(meaning(piece.node))
             at = piece.end
-    out.append(text[at:].strip(" ;"))
+    out.append(text[at:].strip(" ;" if line.subject is not None else " "))
     return tuple(out)
 
 

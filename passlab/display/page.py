@@ -1,0 +1,66 @@
+"""A view as one HTML file that works on its own: the widget, its data and a host for it; no kernel, no network.
+`write(recording_view(rec), "report.html")` makes a report.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from passlab.display.html import escape
+from passlab.display.scripts import script, style
+from passlab.display.view import View
+from passlab.errors import Diagnostic, PasslabError
+
+SCRIPTS = ("module", "diff", "graph", "pipeline")
+_HOST = """
+const state = JSON.parse(document.getElementById("state").textContent);
+const heard = {};
+const model = {
+  get: (key) => state[key],
+  set: (key, value) => { state[key] = value; for (const run of heard["change:" + key] || []) run(); },
+  save_changes() {}, on: (name, run) => { (heard[name] ||= []).push(run); }, off() {},
+};
+const source = document.getElementById("widget").textContent;
+const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+const widget = await import(address);
+await widget.default.render({ model, el: document.getElementById("host") });
+"""
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' blob:">
+<title>{title}</title><style>{style}
+html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body {{ margin: 20px; }}
+.pl-pipeline {{ height: calc(100vh - 48px); }}</style></head>
+<body><div id="host"></div>
+<script type="application/json" id="state">{state}</script>
+<script type="text/plain" id="widget">{script}</script>
+<script type="module">{host}</script></body></html>
+"""
+
+
+def document(view: View, graphs: dict[str, Any] | None = None) -> str:
+    """Return a view as a page. `graphs` are drawn graphs of a recording.
+
+    Raises `PasslabError` for views without a widget.
+    """
+    if view.kind not in SCRIPTS:
+        raise PasslabError(Diagnostic(f"a {type(view).__name__} is a table: write its html() or frame() instead"))
+    data = view.data()
+    state = json.dumps({"data": data, "selected": -1, "picked": -1, "graphs": graphs or {}}, separators=(",", ":"))
+    code = script(view.kind)
+    assert "</script" not in code.lower()
+    return _PAGE.format(
+        title=escape(data["title"]), style=style(), state=state.replace("<", "\\u003c"), script=code, host=_HOST
+    )  # fmt: skip
+
+
+def write(view: View, path: str | os.PathLike[str], graphs: dict[str, Any] | None = None) -> None:
+    """Write a view as a page. Raises `OSError`, and `PasslabError` for views without a widget."""
+    Path(path).write_text(document(view, graphs), encoding="utf-8")
+
+
+__all__ = ["document", "write"]

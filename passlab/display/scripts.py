@@ -1,0 +1,62 @@
+"""One script per widget, joined from the small modules in `notebook/static`: no bundler, no network.
+
+A widget's front-end must be one ES module. `script(name)` puts the modules it imports in front of it, each as a
+function that returns what it exports, and takes out comments and indentation. It reads no other JavaScript than passlab's own.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+STATIC = Path(__file__).parents[1] / "notebook" / "static"
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
+_DEFAULT = re.compile(r"^function render\(.*\Z", re.MULTILINE | re.DOTALL)
+_DOCS = re.compile(r"^[ \t]*/\*\*.*?\*/\n", re.MULTILINE | re.DOTALL)
+_CASTS = re.compile(r"/\*\* @\w+ .*?\*/ ?")
+_COMMENT = re.compile(r"^[ \t]*//.*\n|[ \t]+// .*$", re.MULTILINE)
+
+
+@cache
+def style() -> str:
+    """Return the style sheet of all widgets."""
+    return (STATIC / "passlab.css").read_text(encoding="utf-8")
+
+
+@cache
+def script(name: str) -> str:
+    """Return the ES module of a widget."""
+    order: list[str] = []
+    stack = [(name, False)]
+    while stack:
+        module, done = stack.pop()
+        if done:
+            if module not in order:
+                order.append(module)
+        elif module not in order:
+            stack.append((module, True))
+            stack.extend((needed, False) for _, needed in reversed(_IMPORT.findall(_source(module))))
+    return "\n".join(_body(module, main=module == name) for module in order)
+
+
+def _source(module: str) -> str:
+    return (STATIC / f"{module}.js").read_text(encoding="utf-8")
+
+
+def _body(module: str, main: bool) -> str:
+    source = _IMPORT.sub("", _source(module))
+    names = _EXPORT.findall(source)
+    text = _EXPORT.sub(lambda found: found[0].removeprefix("export "), source)
+    if not main:
+        text = _DEFAULT.sub("", text)  # the widget of its own that a module may end with
+    text = _COMMENT.sub("", _CASTS.sub("", _DOCS.sub("", text)))
+    text = "\n".join(line.strip() for line in text.split("\n") if line.strip())
+    if main:
+        return f"{text}\n"
+    exported = ", ".join(names)
+    return f"const {{ {exported} }} = (() => {{\n{text}\nreturn {{ {exported} }};\n}})();\n"
+
+
+__all__ = ["script", "style"]

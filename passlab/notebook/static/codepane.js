@@ -1,0 +1,209 @@
+// A program: highlighted, foldable, with types beside the lines; a click on a name shows where it is defined and used.
+import { el, HoverCard, icon, ICONS, many } from "./dom.js";
+import { broken, code, hanging, holds, nameAt, Rows } from "./rows.js";
+
+const GUTTER = 7; // characters
+const PARAMETERS = 8; // of a function, above which they start folded
+
+/** @typedef {import("./rows.js").Table} Table */
+
+export class CodePane {
+  /** @param {HTMLElement} root where cards may hover */
+  constructor(root) {
+    this.table = /** @type {Table} */ ({ lines: [], texts: [] });
+    this.lines = /** @type {number[]} */ ([]);
+    this.ends = /** @type {number[]} */ ([]); // for each line that can be folded, the last line it hides; else -1
+    this.folded = new Set();
+    this.seen = /** @type {number[]} */ ([]); // visual rows: line, start, end, line, start, end, ...
+    this.types = true;
+    this.typeWidth = 0;
+    this.picked = "";
+    this.width = 100;
+    this.hovers = new WeakMap();
+    this.card = new HoverCard(root);
+    this.rows = new Rows((i) => this.row(i), (columns) => {
+      this.width = columns - GUTTER;
+      this.arrange();
+    });
+    this.box = this.rows.box;
+    this.box.classList.add("pl-code");
+    this.ticks = el("div", "pl-ticks");
+    this.element = el("div", "pl-pane", this.box, this.ticks);
+    this.listen();
+  }
+
+  listen() {
+    this.box.addEventListener("click", (event) => {
+      const target = /** @type {Element} */ (event.target);
+      const fold = target.closest(".pl-fold, .pl-more");
+      if (fold) return this.toggle(this.lineAt(fold));
+      if (String(window.getSelection())) return;
+      this.pick(nameAt(target));
+    });
+    this.box.addEventListener("mouseover", (event) => {
+      const span = /** @type {Element} */ (event.target), number = this.hovers.get(span);
+      if (number === undefined) return this.card.hide();
+      const text = this.table.texts[number], name = span.textContent || "";
+      this.card.show(span, () => [el("div", "pl-card-name", name), ...text.split("\n").map((line) => el("div", "", line))]);
+    });
+    this.box.addEventListener("mouseleave", () => this.card.hide());
+    this.box.addEventListener("scroll", () => this.card.hide(), { passive: true });
+  }
+
+  /** Show a program. @param {Table} table @param {number[]} lines numbers of lines of the table */
+  show(table, lines) {
+    const same = this.table === table && this.lines === lines;
+    this.table = table;
+    this.lines = lines;
+    if (same) return;
+    this.ends = ends(lines.map((number) => table.lines[number][0]));
+    this.folded = new Set();
+    this.ends.forEach((end, at) => {
+      if (end - at > PARAMETERS && table.lines[lines[at]][0].endsWith("(")) this.folded.add(at);
+    });
+    let widest = 0;
+    for (const number of lines) {
+      const type = table.lines[number][2];
+      if (type >= 0) widest = Math.max(widest, Math.min(34, table.texts[type].length));
+    }
+    this.typeWidth = widest;
+    this.arrange();
+    this.tick();
+  }
+
+  /** Lay the lines out: what is folded, and where they break. */
+  arrange() {
+    const types = this.types && this.width >= 84 && this.typeWidth ? this.typeWidth + 5 : 0;
+    this.codeWidth = this.width - types;
+    this.seen = [];
+    for (let at = 0; at < this.lines.length; at++) {
+      const text = this.table.lines[this.lines[at]][0];
+      const starts = broken(text, this.codeWidth);
+      starts.forEach((start, part) => this.seen.push(at, start, part + 1 < starts.length ? starts[part + 1] : text.length));
+      if (this.folded.has(at)) at = this.ends[at];
+    }
+    this.showTypes = types > 0;
+    this.rows.set(this.seen.length / 3);
+  }
+
+  /** @param {number} i */
+  row(i) {
+    const [at, from, to] = this.seen.slice(3 * i, 3 * i + 3), line = this.table.lines[this.lines[at]];
+    const folds = this.ends[at] >= 0, folded = this.folded.has(at), first = from === 0, last = to === line[0].length;
+    const caret = el("span", `pl-fold${folds ? "" : " pl-none"}`, first && folds ? icon(folded ? ICONS.right : ICONS.down) : null);
+    const text = el("span", "pl-text", first ? null : " ".repeat(hanging(line[0], this.codeWidth || 0)),
+      code(line, from, to, this.picked, undefined, this.hovers));
+    if (folded && last) text.append(el("button", "pl-more", `⋯ ${many(this.ends[at] - at, line[0].endsWith("(") ? "parameter" : "line")}`));
+    const type = last && this.showTypes && line[2] >= 0 ? el("span", "pl-type-beside", this.table.texts[line[2]]) : null;
+    const row = el("div", "pl-row", el("span", "pl-number", first ? at + 1 : ""), caret, text, type);
+    return row;
+  }
+
+  /** The line that an element of a row belongs to. @param {Element} element */
+  lineAt(element) {
+    const row = element.closest(".pl-row");
+    const place = row ? Array.prototype.indexOf.call(this.rows.body.children, row) : -1;
+    return this.seen[3 * (this.rows.first + place)];
+  }
+
+  /** Fold a line's block, or open it. @param {number} at */
+  toggle(at) {
+    if (this.ends[at] < 0) return;
+    if (!this.folded.delete(at)) this.folded.add(at);
+    this.arrange();
+  }
+
+  /** Fold every block inside functions, or open all. */
+  toggleAll() {
+    const open = this.folded.size > 0;
+    this.folded = new Set(open ? [] : this.ends.flatMap((end, at) => (end >= 0 ? [at] : [])));
+    this.arrange();
+  }
+
+  /** Follow a name, "" for none. @param {string} name */
+  pick(name) {
+    this.picked = name === this.picked ? "" : name;
+    this.rows.update(true);
+    this.tick();
+  }
+
+  /** Show beside the scroll bar where the followed name occurs. */
+  tick() {
+    const hits = this.picked ? this.lines.flatMap((number, at) => (holds(this.table.lines[number], this.picked) ? [at] : [])) : [];
+    this.hits = hits;
+    this.ticks.replaceChildren(...hits.slice(0, 400).map((at) => {
+      const tick = el("span", "pl-tick");
+      tick.style.top = `${(100 * at) / this.lines.length}%`;
+      return tick;
+    }));
+  }
+
+  /** Go to the next line with the followed name, or the one before. @param {number} step 1 or -1 */
+  next(step) {
+    const hits = this.hits || [];
+    if (!hits.length) return false;
+    const here = this.current ?? -1;
+    const found = step > 0 ? hits.find((at) => at > here) ?? hits[0] : hits.filter((at) => at < here).pop() ?? hits[hits.length - 1];
+    this.goto(found);
+    return true;
+  }
+
+  /** Bring a line into sight, opening what hides it. @param {number} at */
+  goto(at) {
+    this.current = at;
+    let opened = false;
+    for (const fold of this.folded) if (fold < at && at <= this.ends[fold]) opened = this.folded.delete(fold);
+    if (opened) this.arrange();
+    for (let i = 0; i < this.seen.length; i += 3) if (this.seen[i] === at) return this.rows.reveal(i / 3, true);
+  }
+
+  /** Find text from the line after the current one on. @param {string} text @param {number} [step] */
+  find(text, step = 1) {
+    const wanted = text.toLowerCase(), count = this.lines.length;
+    if (!wanted) return false;
+    const from = this.current ?? -1;
+    for (let k = 1; k <= count; k++) {
+      const at = (((from + step * k) % count) + count) % count;
+      if (this.table.lines[this.lines[at]][0].toLowerCase().includes(wanted)) {
+        this.goto(at);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The program as text. */
+  text() {
+    return this.lines.map((number) => this.table.lines[number][0]).join("\n");
+  }
+
+  toggleTypes() {
+    this.types = !this.types;
+    this.arrange();
+  }
+
+  close() {
+    this.rows.close();
+  }
+}
+
+/**
+ * For each line the last line of the block it opens (those that are indented more), -1 where it opens none.
+ * @param {string[]} texts @returns {number[]}
+ */
+function ends(texts) {
+  const found = texts.map(() => -1), open = /** @type {number[]} */ ([]);
+  const depth = texts.map((text) => (text ? text.length - text.trimStart().length : -1));
+  for (let at = 0; at <= texts.length; at++) {
+    const here = at < texts.length ? depth[at] : 0;
+    if (here < 0) continue;
+    while (open.length && depth[open[open.length - 1]] >= here) {
+      const start = /** @type {number} */ (open.pop());
+      let last = at - 1;
+      while (last > start && depth[last] < 0) last--;
+      if (last > start) found[start] = last;
+    }
+    open.push(at);
+  }
+  return found;
+}

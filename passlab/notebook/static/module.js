@@ -1,0 +1,40 @@
+// The widget of one program.
+import { button, el, help, ICONS, keys } from "./dom.js";
+import { CodePane } from "./codepane.js";
+
+const KEYS = /** @type {[string, string][]} */ ([
+  ["click", "follow a name: where it is defined and used"], ["n N", "next and previous use"], ["/", "find"],
+  ["f", "fold everything, or open it"], ["t", "types beside the lines"], ["g G", "start and end"], ["Esc", "let go of the name"],
+]);
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render({ model, el: host }) {
+  const root = el("div", "passlab pl-module");
+  root.tabIndex = 0;
+  const title = el("span", "pl-title"), find = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
+  find.placeholder = "find";
+  find.setAttribute("aria-label", "find in the program");
+  const pane = new CodePane(root), keyHelp = help(root, KEYS);
+  const copy = button("copy the program", () => navigator.clipboard?.writeText(pane.text()), ICONS.copy);
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), find, copy, button("?", () => keyHelp())), pane.element);
+  find.addEventListener("keydown", (event) => event.key === "Enter" && pane.find(find.value, event.shiftKey ? -1 : 1));
+  keys(root, {
+    "?": () => keyHelp(), n: () => pane.next(1), N: () => pane.next(-1), "/": () => find.focus(), f: () => pane.toggleAll(),
+    t: () => pane.toggleTypes(), g: () => pane.goto(0), G: () => pane.goto(pane.lines.length - 1), Enter: () => false,
+    Escape: () => (document.activeElement === find ? root.focus() : pane.pick("")),
+  });
+  const update = () => {
+    const data = model.get("data");
+    title.textContent = data.title;
+    pane.show(data, data.rows);
+  };
+  update();
+  model.on("change:data", update);
+  host.append(root);
+  return () => {
+    model.off("change:data", update);
+    pane.close();
+  };
+}
+
+export default { render };

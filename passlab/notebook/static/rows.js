@@ -1,0 +1,161 @@
+// A list of equally high rows of which only those in sight exist, and lines of code broken to the width at hand.
+import { el } from "./dom.js";
+
+export const ROW = 20; // pixels
+const AROUND = 40; // rows that exist above and below those in sight
+
+/** A scrolling list. `paint(i)` makes row `i`; `resized(columns)` hears how many characters fit. */
+export class Rows {
+  /** @param {(i: number) => HTMLElement} paint @param {(columns: number) => void} resized */
+  constructor(paint, resized) {
+    this.paint = paint;
+    this.count = 0;
+    this.first = 0;
+    this.last = 0;
+    this.columns = 0;
+    this.body = el("div", "pl-rows");
+    this.space = el("div", "pl-space", this.body);
+    this.probe = el("span", "pl-probe", "0".repeat(100));
+    this.box = el("div", "pl-scroll", this.space, this.probe);
+    this.box.addEventListener("scroll", () => this.update(false), { passive: true });
+    this.watch = new ResizeObserver(() => {
+      const char = this.probe.getBoundingClientRect().width / 100;
+      const columns = char ? Math.floor(this.box.clientWidth / char) : 0;
+      if (columns && columns !== this.columns) {
+        this.columns = columns;
+        resized(columns);
+      }
+      this.update(false);
+    });
+    this.watch.observe(this.box);
+  }
+
+  /** Show `count` rows anew. @param {number} count */
+  set(count) {
+    this.count = count;
+    this.space.style.height = `${count * ROW}px`;
+    this.update(true);
+  }
+
+  /** Make the rows that are in sight. @param {boolean} always even where they exist already */
+  update(always) {
+    const top = Math.floor(this.box.scrollTop / ROW), seen = Math.ceil((this.box.clientHeight || 480) / ROW);
+    if (!always && top >= this.first && Math.min(top + seen, this.count) <= this.last) return;
+    this.first = Math.max(0, top - AROUND);
+    this.last = Math.min(this.count, top + seen + AROUND);
+    const made = document.createDocumentFragment();
+    for (let i = this.first; i < this.last; i++) made.append(this.paint(i));
+    this.body.style.transform = `translateY(${this.first * ROW}px)`;
+    this.body.replaceChildren(made);
+  }
+
+  /** Scroll so that a row is in sight, or a third from the top. @param {number} i @param {boolean} [always] */
+  reveal(i, always = false) {
+    const y = i * ROW, top = this.box.scrollTop, height = this.box.clientHeight;
+    if (always || y < top || y + ROW > top + height) this.box.scrollTop = Math.max(0, y - height / 3);
+  }
+
+  close() {
+    this.watch.disconnect();
+  }
+}
+
+/**
+ * Break a line to a width, behind commas and blanks where possible; later parts are indented.
+ * @param {string} text @param {number} width @returns {number[]} where its parts start
+ */
+export function broken(text, width) {
+  const starts = [0];
+  if (text.length <= width) return starts;
+  const hang = hanging(text, width);
+  let at = 0, room = width;
+  while (text.length - at > room) {
+    const cut = best(text, at, at + room);
+    starts.push(cut);
+    at = cut;
+    room = Math.max(8, width - hang);
+  }
+  return starts;
+}
+
+/**
+ * The best place to break a line before `end`: behind a blank, inside as few brackets as possible, as far right as possible.
+ * @param {string} text @param {number} start @param {number} end
+ */
+function best(text, start, end) {
+  let depth = 0, cut = end, least = Infinity;
+  for (let at = start; at < end; at++) {
+    const char = text[at];
+    if (char === "(" || char === "[" || char === "{") depth++;
+    else if (char === ")" || char === "]" || char === "}") depth--;
+    else if (char === " " && at > start + (end - start) / 3) {
+      const cost = depth + (text[at - 1] === "," ? 0 : text.startsWith("->", at + 1) ? 0.4 : 0.5);
+      if (cost <= least) [cut, least] = [at + 1, cost];
+    }
+  }
+  return cut;
+}
+
+/** The indentation of the later parts of a line. @param {string} text @param {number} width */
+export function hanging(text, width) {
+  return Math.min(text.length - text.trimStart().length + 4, Math.floor(width / 3));
+}
+
+const KINDS = ["keyword", "binder", "use", "temporary", "call", "op", "global", "constructor", "attribute", "constant", "type", "function", "branch", "comment"];
+const NAMES = new Set([1, 2, 3, 6]); // binder, use, temporary, global: what can be followed
+
+/**
+ * @typedef {[string, number[], number]} Line text, four numbers a mark (start, end, kind, hover text), type
+ * @typedef {{lines: Line[], texts: string[]}} Table
+ */
+
+/**
+ * Make the characters `from` to `to` of a line.
+ * @param {Line} line @param {number} from @param {number} to @param {string} picked the name that is followed
+ * @param {number[]} [words] stretches to mark, two numbers each @param {WeakMap<Element, number>} [hovers]
+ */
+export function code(line, from, to, picked, words, hovers) {
+  const [text, marks] = line, made = document.createDocumentFragment();
+  const put = (/** @type {number} */ a, /** @type {number} */ b, /** @type {string} */ look, /** @type {number} */ hover) => {
+    a = Math.max(a, from);
+    b = Math.min(b, to);
+    for (let at = a; at < b;) {
+      let end = b, word = "";
+      if (words) for (let w = 0; w < words.length; w += 2) {
+        if (words[w] > at) { end = Math.min(end, words[w]); break; }
+        if (words[w + 1] > at) { end = Math.min(end, words[w + 1]); word = " pl-word"; break; }
+      }
+      const shown = text.slice(at, end);
+      if (look || word) {
+        const span = el("span", (look + word).trim(), shown);
+        if (hovers && hover >= 0) hovers.set(span, hover);
+        made.append(span);
+      } else made.append(shown);
+      at = end;
+    }
+  };
+  let at = 0;
+  for (let m = 0; m < marks.length; m += 4) {
+    const start = marks[m], end = marks[m + 1], kind = marks[m + 2];
+    put(at, start, "", -1);
+    const hit = picked && NAMES.has(kind) && text.slice(start, end) === picked;
+    put(start, end, `pl-t pl-${KINDS[kind]}${hit ? " pl-hit" : ""}`, marks[m + 3]);
+    at = end;
+  }
+  put(at, text.length, "", -1);
+  return made;
+}
+
+/** The name under an element that can be followed, or "". @param {EventTarget | null} target */
+export function nameAt(target) {
+  const span = target instanceof Element ? target.closest(".pl-binder, .pl-use, .pl-temporary, .pl-global") : null;
+  return span ? span.textContent || "" : "";
+}
+
+/** Whether a line holds a name. @param {Line} line @param {string} name */
+export function holds(line, name) {
+  const [text, marks] = line;
+  for (let m = 0; m < marks.length; m += 4)
+    if (NAMES.has(marks[m + 2]) && marks[m + 1] - marks[m] === name.length && text.startsWith(name, marks[m])) return true;
+  return false;
+}
