@@ -123,9 +123,10 @@ class Provenance:
     def _along(self, event: Event, node: Expr, old: Expr | None) -> Origin:
         """Return the origin of a node that was made in the place of `old`, or along with what was.
 
-        A node with the place in the source of an older one, and alike but for its children, was rebuilt from that one.
+        A node with the place in the source of an older one, and alike but for its children, was rebuilt from that one;
+        without a place, one that is like `old` was rebuilt from that.
         """
-        older = self._by_place.get((id(node.span), type(node))) if node.span is not None else None
+        older = self._by_place.get((id(node.span), type(node))) if node.span is not None else old
         if older is None or not _like(older, node):
             return Origin(event, old)
         self.became.setdefault(older, (event, node))

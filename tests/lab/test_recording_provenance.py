@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import passlab
 from passlab.instrument import Event
-from passlab.ir import Call, Function
+from passlab.ir import Call, Function, IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order, rewrite
 from passlab.lab.provenance import makers
@@ -51,6 +51,14 @@ def test_the_last_pass_that_really_changed_a_node_made_it():
     found = calls(rec.last)
     assert made_by(rec, found["sqrt"]) == "ToSqrt"
     assert made_by(rec, found["tanh"]) == "input"
+
+
+def test_a_node_that_moved_into_a_fused_function_is_still_the_work_of_who_made_it():
+    rec = record(chain("exp", "tanh"), ["InferType", TO_LOG, "FuseOps"], opt_level=1)
+    fused = calls(IRModule.from_expr(rec.last["main"].body.op))
+    assert made_by(rec, fused["log"]) == "ToLog"
+    assert made_by(rec, fused["tanh"]) == "input"
+    assert made_by(rec, rec.last["main"].body) == "FuseOps"
 
 
 def test_nodes_made_along_with_a_replacement_are_of_the_same_pass():

@@ -166,5 +166,6 @@ def test_as_pass_takes_passes_texts_and_lists():
     assert as_pass(a) is a
     assert shape(as_pass("A, B", SCOPE)) == ["A", "B"]
     assert shape(as_pass([a, "[A, B]", [a]], SCOPE)) == ["A", ["A", "B"], ["A"]]
+    assert shape(as_pass(["A", "A, B"], SCOPE)) == ["A", ["A", "B"]]
     with pytest.raises(PassTypeError):
         as_pass(3)
