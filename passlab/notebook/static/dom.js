@@ -49,8 +49,9 @@ export function button(label, run, picture) {
 }
 
 /**
- * Let keys do things while `root` has the focus. Only keys that were handled are kept from the page; a handler that
- * returns false has not handled it. Typing into a field is left alone.
+ * Let keys do things while `root` has the focus. Keys that were handled are kept from the page, and so are all plain
+ * letters: in a notebook an `x` too many would cut the cell. A handler that returns false has not handled its key.
+ * Typing into a field is left alone.
  * @param {HTMLElement} root @param {Record<string, (event: KeyboardEvent) => unknown>} table
  */
 export function keys(root, table) {
@@ -62,7 +63,7 @@ export function keys(root, table) {
     if (run && run(event) !== false) {
       event.preventDefault();
       event.stopPropagation();
-    }
+    } else if (event.key.length === 1 && event.key !== " ") event.stopPropagation();
   });
 }
 
