@@ -46,6 +46,7 @@ _CODE = """() => window.jupyterapp.shell.currentWidget.content.widgets
     outputs: cell.model.outputs.toJSON(),
     tags: cell.model.getMetadata("tags") || [],
   }))"""
+_SOURCES = """() => window.jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model.sharedModel.getSource())"""
 _SHOW = """number => window.jupyterapp.shell.currentWidget.content.scrollToItem(number, "start")"""
 
 
@@ -81,6 +82,11 @@ class LabPage:
     def count(self) -> int:
         """How many cells there are, prose included."""
         return self.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.widgets.length")  # type: ignore[no-any-return]
+
+    def number_of(self, start: str) -> int:
+        """The number of the first cell whose source starts so."""
+        sources = self.page.evaluate(_SOURCES)
+        return next(number for number, source in enumerate(sources) if source.startswith(start))
 
     def cell(self, number: int) -> Locator:
         """The n-th cell of the notebook, scrolled into view: JupyterLab draws no others."""

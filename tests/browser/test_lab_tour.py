@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Locator, expect
 
 from tests.browser.lab_page import WIDE, LabPage, browser
 from tests.browser.lab_server import ROOT, LabServer
@@ -45,6 +46,48 @@ def test_errors_are_diagnostics_and_not_tracebacks(tour: LabPage) -> None:
         shown = "\n".join(error["traceback"])
         assert shown.lstrip().startswith("error: "), shown
         assert "Traceback" not in shown
+
+
+# ---------------------------------------------------------------- the views live
+def chosen(explorer: Locator) -> str:
+    """The pass that the explorer shows."""
+    return explorer.locator(".pl-chosen .pl-pass-name").inner_text()
+
+
+def test_the_explorer_of_a_pipeline_is_walked_with_the_keyboard(tour: LabPage) -> None:
+    explorer = tour.cell(tour.number_of("%%passes")).locator(".pl-pipeline")
+    explorer.locator(".pl-pass", has_text="FuseOps").click()
+    expect(explorer.locator(".pl-chosen")).to_contain_text("FuseOps")
+    tour.page.keyboard.press("g")
+    assert chosen(explorer) == "input"
+    tour.page.keyboard.press("j")
+    tour.page.keyboard.press("j")
+    assert chosen(explorer) == "SimplifyInference"
+    expect(explorer).to_contain_text("nn.batch_norm")
+    tour.page.keyboard.press("k")
+    assert chosen(explorer) == "InferType"
+
+
+def test_keys_pressed_in_a_view_are_not_commands_of_the_notebook(tour: LabPage) -> None:
+    explorer = tour.cell(tour.number_of("%%passes")).locator(".pl-pipeline")
+    explorer.locator(".pl-pass", has_text="FuseOps").click()
+    count = tour.count()
+    for key in ("a", "b", "x", "d", "d", "m"):
+        tour.page.keyboard.press(key)
+    assert tour.count() == count
+
+
+def test_every_tab_of_the_explorer_shows_the_chosen_pass(tour: LabPage) -> None:
+    explorer = tour.cell(tour.number_of("%%passes")).locator(".pl-pipeline")
+    explorer.locator(".pl-pass", has_text="FoldScaleAxis").click()
+    for tab, shown in (("IR", "def @main"), ("Diff", "nn.conv2d"), ("Table", "multiply"), ("Graph", "nn.conv2d")):
+        explorer.get_by_role("tab", name=tab, exact=True).click()
+        expect(explorer.locator(".pl-body")).to_contain_text(shown, timeout=20_000)
+
+
+def test_the_graph_is_drawn(tour: LabPage) -> None:
+    graph = tour.cell(tour.number_of("%graph"))
+    expect(graph.locator("svg text", has_text="nn.conv2d").first).to_be_attached()
 
 
 def test_no_script_of_the_page_fails_and_nothing_is_fetched_from_elsewhere(tour: LabPage) -> None:
