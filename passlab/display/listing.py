@@ -191,8 +191,10 @@ def _short_type(type_: Type, depth: int) -> str:
         return f"({dims}) {type_.dtype}" if type_.shape else type_.dtype
     if isinstance(type_, TupleType):
         fields = [_short_type(field, depth - 1) if depth else "..." for field in type_.fields[:4]]
-        if len(type_.fields) > 4:
-            fields.append(f"{len(type_.fields) - 4} more")
+        if len(type_.fields) > 1 and len(type_.fields) + sum(map(len, fields)) > 36:
+            del fields[1:]
+        if len(fields) < len(type_.fields):
+            fields.append(f"{len(type_.fields) - len(fields)} more")
         return f"({'; '.join(fields)})"
     if isinstance(type_, FuncType):
         return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -51,14 +52,21 @@ class ModuleView(View):
         return capped([line_text(line) for line in self.lines], "str() of the program has all")
 
     def html(self) -> Markup:
-        shown = self.lines[:STATIC_LINES]
-        body = join([code_line(line) for line in shown], "\n")
-        parts = [
-            tag("pre", body, style=f"{CODE};margin:0;padding:8px 12px;background:transparent;white-space:pre-wrap")
-        ]
-        if len(self.lines) > len(shown):
-            parts.append(more(len(self.lines) - len(shown)))
-        return tag("div", tag("div", self.title, style=f"{PROSE};color:{MUTED}"), tag("div", *parts, style=BOX))
+        parts: list[Markup] = []
+        shown = 0
+        for start, end, folded in _stretches(self.lines):
+            shown += 0 if folded else end - start
+            pre = tag("pre", *[tag("span", code_line(line), style=_LINE) for line in self.lines[start:end]], style=_PRE)
+            if folded:
+                looks = f"{PROSE};color:{MUTED};padding:0 12px 0 40px"
+                many = tag("summary", f"⋯ {end - start} parameters", style=looks)
+                pre = tag("details", many, pre)
+            parts.append(pre)
+            if shown >= STATIC_LINES and end < len(self.lines):
+                parts.append(more(len(self.lines) - end))
+                break
+        title = tag("div", self.title, style=f"{PROSE};color:{MUTED}")
+        return tag("div", title, tag("div", *parts, style=f"{BOX};padding:6px 0"))
 
     def data(self) -> dict[str, Any]:
         table = LineTable()
@@ -86,6 +94,28 @@ def module_view(program: Any) -> ModuleView:
 
 
 # ---------------------------------------------------------------- lines in text and HTML
+_LINE = "display:block;padding-left:44px;text-indent:-44px"
+_PRE = f"{CODE};margin:0;padding:0 12px;background:transparent;white-space:pre-wrap"
+
+
+def _stretches(lines: Sequence[Line]) -> Iterator[tuple[int, int, bool]]:
+    """Yield stretches of lines (start, end, whether to fold them): long lists of parameters are folded."""
+    at = 0
+    for number, line in enumerate(lines):
+        if not line.text.endswith("(") or number < at:
+            continue
+        depth = len(line.text) - len(line.text.lstrip())
+        end = number + 1
+        while end < len(lines) and len(lines[end].text) - len(lines[end].text.lstrip()) > depth:
+            end += 1
+        if end - number > 8:
+            yield at, number + 1, False
+            yield number + 1, end, True
+            at = end
+    for start in range(at, len(lines), STATIC_LINES):
+        yield start, min(start + STATIC_LINES, len(lines)), False
+
+
 def line_text(line: Line) -> str:
     """Return a line as Relay text, with the type of what it defines as a comment."""
     beside = type_text(line.type)

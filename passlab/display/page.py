@@ -1,4 +1,5 @@
 """A view as one HTML file that works on its own: the widget, its data and a host for it; no kernel, no network.
+
 `write(recording_view(rec), "report.html")` makes a report.
 """
 

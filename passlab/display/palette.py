@@ -34,7 +34,7 @@ CODE = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-si
 PROSE = "font-family:system-ui,-apple-system,'Segoe UI',sans-serif;font-size:13px;line-height:20px"
 RULE = "1px solid rgba(128,128,128,.28)"
 BOX = f"border:{RULE};border-radius:6px;margin:6px 0;overflow:auto;max-height:520px"
-TABLE = "border-collapse:collapse;border:0;margin:0"
+TABLE = "border-collapse:collapse;table-layout:auto;border:0;margin:0"
 
 # For each kind of row of a diff: the sign in the gutter, its colour, the veil of the line, the veil of its words.
 ROWS = {

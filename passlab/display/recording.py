@@ -100,7 +100,7 @@ class RecordingView(View):
         time = Markup("") if event.status in ("input", "skipped") else bar(event.seconds, longest)
         return tag(
             "tr",
-            tag("td", sign, title=name, style=f"{_CELL};color:{colour};text-align:center"),
+            tag("td", sign, title=name, style=f"{_CELL};color:{colour};text-align:center;width:16px"),
             tag("td", f"{event.id} {event.text or event.name}", style=f"{_CELL};white-space:nowrap"),
             tag("td", time, style=f"{_CELL};width:110px"),
             tag("td", self.said(event), style=f"{_CELL};color:{MUTED}"),

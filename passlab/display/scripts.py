@@ -1,7 +1,7 @@
 """One script per widget, joined from the small modules in `notebook/static`: no bundler, no network.
 
 A widget's front-end must be one ES module. `script(name)` puts the modules it imports in front of it, each as a
-function that returns what it exports, and takes out comments and indentation. It reads no other JavaScript than passlab's own.
+function that returns what it exports, and takes out comments and indentation. It reads only passlab's own JavaScript.
 """
 
 from __future__ import annotations

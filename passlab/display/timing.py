@@ -61,7 +61,7 @@ class TimingView(View):
     def html(self) -> Markup:
         longest = max((row.total for row in self.rows), default=0.0)
         names = ("pass", "total ms", "own ms", "share")
-        head = tag("thead", tag("tr", *[tag("th", name, style=_HEAD) for name in names]))
+        head = tag("thead", tag("tr", *[tag("th", name, style=f"{_HEAD};{_NUMBER}" if number else _HEAD) for number, name in enumerate(names)]))
         body = tag("tbody", *[self._html_row(row, longest) for row in self.rows])
         said = f"{len(self.rows)} passes, {self.whole * 1000:.1f} ms"
         table = tag("table", head, body, style=f"{TABLE};width:100%")
@@ -109,7 +109,7 @@ def bar(seconds: float, longest: float) -> Markup:
 
 
 _NUMBER = "text-align:right;font-variant-numeric:tabular-nums"
-_HEAD = f"text-align:left;font-weight:600;padding:4px 10px;color:{MUTED};border:0;border-bottom:{RULE};{PROSE}"
+_HEAD = f"font-weight:600;text-align:left;padding:4px 10px;color:{MUTED};border:0;border-bottom:{RULE};{PROSE}"
 _CELL = f"text-align:left;vertical-align:top;padding:3px 10px;border:0;{PROSE}"
 
 __all__ = ["TimeRow", "TimingView", "bar", "milliseconds", "timing_view"]

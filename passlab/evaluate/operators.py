@@ -16,7 +16,7 @@ from passlab.ir.span import Span
 
 def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None = None) -> Value:
     """Return the value of an operator on `args` (arrays, or tuples of arrays). Raises `RunError`, located at `span`."""
-    kernel = op.spec.kernel
+    kernel = op.spec.raw or op.spec.kernel
     if kernel is None:
         raise RunError(Diagnostic(f"`{op.name}` cannot be run: it only has a meaning to the compiler", span))
     try:

@@ -142,8 +142,12 @@ def _load() -> None:
     """Read the whole vocabulary. It is read on first need: a program without operators costs nothing."""
     global _loaded
     if not _loaded:
-        _loaded = True
-        late(VOCABULARY, "load")()
+        _loaded = True  # before loading: declarations look operators up themselves
+        try:
+            late(VOCABULARY, "load")()
+        except BaseException:
+            _loaded = False  # an interrupt, say: half a vocabulary must not pass for the whole
+            raise
 
 
 def find_op(name: str) -> Op | None:

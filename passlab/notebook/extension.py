@@ -32,7 +32,7 @@ def load(shell: Any) -> None:
 
 
 def _resolved(magic: Any) -> Any:
-    """Return a magic itself: IPython may hold a stand-in that looks it up by name when called. By then it finds ours."""
+    """Return a magic itself: IPython may hold a stand-in that looks it up by name when called, and would find ours."""
     resolve = getattr(magic, "_resolve", None)
     return resolve() if callable(resolve) else magic
 

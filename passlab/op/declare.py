@@ -58,8 +58,9 @@ def operator(
         )  # fmt: skip
         if spec.face is None:
             _set(spec, "face", Face(spec, results))
-        elif not spec.face.__doc__:
-            spec.face.__doc__ = spec.doc
+        else:
+            spec.face.__doc__ = spec.face.__doc__ or spec.doc
+            spec.face.__name__ = spec.face.__qualname__ = name.rpartition(".")[2]
         return declare_op(spec)
 
     return declared

@@ -9,6 +9,7 @@ import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op
+from passlab.op.declare import TupleWrapper
 
 Axis = int | Sequence[int] | None
 
@@ -75,6 +76,13 @@ def global_avg_pool3d(data: Expr, layout: str = "NCDHW", out_layout: str = "") -
     return _face("nn.adaptive_avg_pool3d")(data, (1, 1, 1), layout, out_layout)
 
 
+def dropout_raw(data: Expr, rate: float = 0.5) -> TupleWrapper:
+    """Return both results of `nn.dropout`: the data and the mask."""
+    op = Op.get("nn.dropout")
+    assert op.spec.attrs is not None
+    return TupleWrapper(Call(op, (data,), op.spec.attrs(rate=rate)), 2)
+
+
 def threefry_key(seed: int) -> Constant:
     """Return a new key of the random generator: a constant of ten uint64 made from `seed`."""
     state = np.zeros(10, "uint64")
@@ -94,5 +102,6 @@ COMPOSITIONS: dict[str, Callable[..., Any]] = {
     "nn.global_max_pool3d": global_max_pool3d,
     "nn.global_avg_pool1d": global_avg_pool1d,
     "nn.global_avg_pool3d": global_avg_pool3d,
+    "nn.dropout_raw": dropout_raw,
     "random.threefry_key": threefry_key,
 }

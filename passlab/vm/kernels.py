@@ -110,7 +110,7 @@ class _Line:
 def _operator_step(node: Call, parts: list[int], slot: int, output: int | None) -> Step:
     op, attrs = node.op, node.attrs
     assert isinstance(op, Op)
-    kernel = op.spec.kernel
+    kernel = op.spec.raw or op.spec.kernel
     if kernel is None:
         raise RunError(Diagnostic(f"`{op.name}` cannot be run: it only has a meaning to the compiler", node.span))
 

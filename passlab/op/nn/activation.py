@@ -210,14 +210,9 @@ def _dropout_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     return None if data is None else TupleType((data, data))
 
 
-def dropout_raw(data: Any, rate: float = 0.5) -> TupleWrapper:
-    """Return the call of `nn.dropout` with both results: the data and the mask."""
-    return TupleWrapper(make_call(Op.get("nn.dropout"), (data,), {"rate": rate}), 2)
-
-
 def dropout_face(data: Any, rate: float = 0.5) -> Any:
     """Return `data` with dropout applied (the first result of `nn.dropout`)."""
-    return dropout_raw(data, rate)[0]
+    return TupleWrapper(make_call(Op.get("nn.dropout"), (data,), {"rate": rate}), 2)[0]
 
 
 @operator(

@@ -118,7 +118,8 @@ def _resize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
 
 def _resize_shape(attrs: Any, data: Any, size: Any, roi: Any) -> Type:
     shape = list(data.shape)
-    for axis, wanted in zip(layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d"), size.astype("int64").tolist(), strict=True):
+    axes = layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d")
+    for axis, wanted in zip(axes, size.astype("int64").tolist(), strict=True):
         check_resize("dyn.image.resize2d", shape[axis], wanted)
         shape[axis] = int(wanted)
     return TensorType(tuple(shape), attrs.out_dtype or data.dtype.name)
