@@ -143,6 +143,29 @@ def test_conv1d_and_conv3d_transpose_are_their_definition(rank, size):
     close(got, conv_transpose(x, w, 2, 1, 1, 1, 1))
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+def test_the_gradient_for_the_weight_in_other_layouts(groups):
+    x, grad = normal(2, 4, 6, 5), normal(2, 6, 3, 4)
+    options = {"kernel_size": (3, 2), "strides": (2, 1), "padding": (1, 0), "groups": groups}
+    want = np.zeros((6, 4 // groups, 3, 2))
+    padded = np.pad(x, [(0, 0), (0, 0), (1, 1), (0, 0)]).astype(np.float64)
+    for o, i, ky, kx in np.ndindex(*want.shape):
+        channel = padded[:, o // (6 // groups) * (4 // groups) + i]
+        want[o, i, ky, kx] = (grad[:, o] * channel[:, ky : ky + 5 : 2, kx : kx + 4]).sum()
+    name = "nn.conv2d_backward_weight"
+    close(run(name, grad, x, **options, kernel_layout="NCHW", out_layout="OIHW"), want)
+    last = [turned(array, ORDERS["NHWC"]) for array in (grad, x)]
+    got = run(name, *last, **options, data_layout="NHWC", kernel_layout="NHWC", out_layout="HWIO")
+    close(got, want.transpose(KERNELS["HWIO"]))
+    face = Op.get(name).spec.face
+    assert face is not None
+    attrs = face(Var("g"), Var("x"), kernel_size=3, grad_layout="NHWC", data_layout="NHWC", kernel_layout="OHWI").attrs
+    assert (attrs.data_layout, attrs.kernel_layout, attrs.out_layout) == ("NHWC", "NHWC", "OHWI")
+    assert "layouts of gradient, data and weight" in str(
+        refused(name, T(1, 1, 4, 4), T(1, 1, 4, 4), kernel_size=(1, 1))
+    )
+
+
 def test_small_integers_are_summed_exactly_and_wrap_like_integers():
     x = RNG.integers(-128, 128, (1, 8, 5, 5)).astype(np.int8)
     w = RNG.integers(-128, 128, (3, 8, 3, 3)).astype(np.int8)

@@ -20,7 +20,7 @@ from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtyp
 from passlab.op.nn.conv import check_window, conv_attrs
 from passlab.op.nn.convolve import pad_spatial
 from passlab.op.nn.pool import Plan, plan_of, pool_attrs, pool_relation
-from passlab.op.nn.windows import full_padding, per_axis, split_padding, window_size
+from passlab.op.nn.windows import per_axis, split_padding, window_size
 from passlab.op.relations import join_dim, refuse, same_dtype, tensor
 
 
@@ -104,7 +104,11 @@ def _pool_grad_face(name: str, mean: bool) -> Any:
         count_include_pad: bool = False,
     ) -> Any:
         values = {"pool_size": per_axis(pool_size, 2), "strides": per_axis(strides, 2), "layout": layout}
-        values |= {"padding": full_padding(padding, 2), "out_layout": out_layout, "ceil_mode": ceil_mode}
+        values |= {
+            "padding": (padding,) if isinstance(padding, int) else padding,
+            "out_layout": out_layout,
+            "ceil_mode": ceil_mode,
+        }
         if mean:
             values["count_include_pad"] = count_include_pad
         return make_call(Op.get(name), (out_grad, data), values)
@@ -135,6 +139,20 @@ max_pool2d_grad, avg_pool2d_grad = _declare_pool_grad(False), _declare_pool_grad
 
 
 # ---------------------------------------------------------------- conv2d
+def _layouts(attrs: Any) -> tuple[str, str, str]:
+    """Return the layouts of gradient, data and weight, for which Relay uses those of data, weight and result."""
+    found = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "OIHW")
+    for layout, axes in zip(found, ("NCHW", "NCHW", "OIHW"), strict=True):
+        if sorted(layout) != sorted(axes):
+            refuse(
+                "nn.conv2d_backward_weight takes the layouts of gradient, data and weight",
+                expected=f"the axes of {axes}",
+                found=f'"{layout}"',
+                hint='data_layout="NCHW", kernel_layout="NCHW", out_layout="OIHW"',
+            )
+    return found
+
+
 def _backward_weight_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     grad, data = tensor(types, 0, "grad"), tensor(types, 1, "data")
     if grad is None or data is None:
@@ -145,10 +163,8 @@ def _backward_weight_type(types: Sequence[Type], attrs: Any, reporter: Reporter)
     for i, ty in enumerate((grad, data)):
         if len(ty.shape) != 4:
             refuse("nn.conv2d_backward_weight takes images", i, expected="four dimensions", found=ty)
-    for layout, axes in ((attrs.data_layout, "NCHW"), (attrs.kernel_layout, "OIHW")):
-        if sorted(layout) != sorted(axes):
-            refuse("nn.conv2d_backward_weight takes whole layouts", expected=f"the axes of {axes}", found=layout)
-    inputs, outputs = (ty.shape[attrs.data_layout.index("C")] for ty in (data, grad))
+    grad_layout, data_layout, kernel_layout = _layouts(attrs)
+    inputs, outputs = data.shape[data_layout.index("C")], grad.shape[grad_layout.index("C")]
     for i, count in ((1, inputs), (0, outputs)):
         if isinstance(count, int) and count % attrs.groups:
             refuse(f"nn.conv2d_backward_weight: {count} channels cannot be divided into {attrs.groups} groups", i)
@@ -157,21 +173,21 @@ def _backward_weight_type(types: Sequence[Type], attrs: Any, reporter: Reporter)
     _check_windows(grad, data, attrs)
     parts = {"O": outputs, "I": inputs // attrs.groups if isinstance(inputs, int) else inputs}
     parts |= {"H": attrs.kernel_size[0], "W": attrs.kernel_size[1]}
-    return TensorType(tuple(parts[a] for a in attrs.kernel_layout), attrs.out_dtype or data.dtype)
+    return TensorType(tuple(parts[a] for a in kernel_layout), attrs.out_dtype or data.dtype)
 
 
 def _check_windows(grad: TensorType, data: TensorType, attrs: Any) -> None:
     """Raise `RelationError` unless the gradient has the size of the convolution's result, or as many samples."""
     before, after = split_padding(attrs.padding, 2)
+    grad_layout, data_layout, _ = _layouts(attrs)
     for i, letter in enumerate("HW"):
-        axis = attrs.data_layout.index(letter)
         window = (attrs.kernel_size[i], attrs.strides[i], before[i], after[i], attrs.dilation[i])
-        size = window_size(data.shape[axis], *window, axis=i)
-        if join_dim(size, grad.shape[axis]) is None:
+        size = window_size(data.shape[data_layout.index(letter)], *window, axis=i)
+        if join_dim(size, grad.shape[grad_layout.index(letter)]) is None:
             refuse("nn.conv2d_backward_weight: the gradient is not like the result", 0, expected=size, found=grad)
-    batch = attrs.data_layout.index("N")
-    if join_dim(grad.shape[batch], data.shape[batch]) is None:
-        refuse("nn.conv2d_backward_weight: different batch sizes", 1, expected=grad.shape[batch], found=data)
+    batch = grad.shape[grad_layout.index("N")]
+    if join_dim(batch, data.shape[data_layout.index("N")]) is None:
+        refuse("nn.conv2d_backward_weight: different batch sizes", 1, expected=batch, found=data)
 
 
 def conv2d_backward_weight_face(
@@ -188,17 +204,17 @@ def conv2d_backward_weight_face(
     kernel_layout: str = "OIHW",
     out_dtype: str = "",
 ) -> Any:
-    """Return the gradient of `nn.conv2d` for its weight; gradient and data have one layout."""
+    """Return the gradient of `nn.conv2d` for its weight."""
     values = {
         "strides": per_axis(strides, 2),
-        "padding": full_padding(padding, 2),
+        "padding": (padding,) if isinstance(padding, int) else padding,
         "dilation": per_axis(dilation, 2),
         "groups": groups,
         "channels": channels,
         "kernel_size": per_axis(kernel_size, 2),
-        "data_layout": data_layout,
-        "kernel_layout": kernel_layout,
-        "out_layout": grad_layout if grad_layout != data_layout else "",
+        "data_layout": grad_layout,  # Relay's record is that of a convolution, with its layouts given other meanings
+        "kernel_layout": data_layout,
+        "out_layout": kernel_layout,
         "out_dtype": out_dtype,
     }
     return make_call(Op.get("nn.conv2d_backward_weight"), (grad, data), values)
@@ -213,14 +229,17 @@ def conv2d_backward_weight_face(
     level=2,
     warns=True,
     face=conv2d_backward_weight_face,
-    example="nn.conv2d_backward_weight(%grad, %x, kernel_size=[3, 3], padding=[1, 1, 1, 1])",
+    example='nn.conv2d_backward_weight(%grad, %x, kernel_size=[3, 3], kernel_layout="NCHW", out_layout="OIHW")',
 )
 def conv2d_backward_weight(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> Any:
     """The gradient of nn.conv2d for its weight: the product of the gradient and the patches of the data."""
     dtype = result_dtype(attrs.out_dtype, data.dtype)
     work = working_dtype(dtype, grad.dtype, data.dtype)
-    order = tuple(attrs.data_layout.index(a) for a in "NCHW")
-    grad, data = grad.transpose(order).astype(work, copy=False), data.transpose(order).astype(work, copy=False)
+    layouts = _layouts(attrs)
+    grad, data = (
+        array.transpose([layout.index(a) for a in "NCHW"]).astype(work, copy=False)
+        for array, layout in zip((grad, data), layouts, strict=False)
+    )
     before, after = split_padding(attrs.padding, 2)
     padded = np.ascontiguousarray(pad_spatial(data, before, after, False))
     (n, c, *_), (_, o, height, width) = padded.shape, grad.shape
@@ -234,5 +253,5 @@ def conv2d_backward_weight(attrs: Any, grad: Any, data: Any, *, out: Any = None)
         )
         columns = view.reshape(groups, c // groups * kh * kw, height * width)
         made += matmul(grad[i].reshape(groups, o // groups, -1), columns.transpose(0, 2, 1), work)
-    weight = made.reshape(o, c // groups, kh, kw).transpose(tuple("OIHW".index(a) for a in attrs.kernel_layout))
+    weight = made.reshape(o, c // groups, kh, kw).transpose(tuple("OIHW".index(a) for a in layouts[2]))
     return deliver(np.ascontiguousarray(weight), dtype, out)

@@ -35,8 +35,8 @@ def _zero(like: Expr) -> Expr:
 def relu(orig: Call, grad: Expr) -> list[Expr]:
     """The gradient passes where the input is not negative."""
     x = orig.args[0]
-    zeros, ones = _zero(x), call("ones_like", x)
-    return [call("where", call("less", x, zeros), zeros, ones * grad)]
+    zeros = _zero(x)
+    return [call("where", call("less", x, zeros), zeros, call("ones_like", x) * grad)]
 
 
 def leaky_relu(orig: Call, grad: Expr) -> list[Expr]:
@@ -79,7 +79,7 @@ def log_softmax(orig: Call, grad: Expr) -> list[Expr]:
 
 def bias_add(orig: Call, grad: Expr) -> list[Expr]:
     """The gradient itself, and its sum over all axes but the bias's."""
-    return [call("collapse_sum_like", grad, orig.args[0]), _over_axis(grad, _attrs(orig).axis)]
+    return [_like(grad, orig.args[0]), _over_axis(grad, _attrs(orig).axis)]
 
 
 def dropout(orig: Call, grad: Expr) -> list[Expr]:
@@ -92,8 +92,13 @@ def batch_flatten(orig: Call, grad: Expr) -> list[Expr]:
     return [call("reshape_like", grad, orig.args[0])]
 
 
-def _same_batch(grad: Expr, like: Expr) -> Expr:
-    return grad if _type(like).shape[0] != 1 else call("collapse_sum_like", grad, like)
+def _like(grad: Expr, target: Expr) -> Expr:
+    """The gradient summed up to the shape of an input that was broadcast."""
+    return call("collapse_sum_like", grad, target)
+
+
+def _turned(matrix: Expr) -> Expr:
+    return call("transpose", matrix, axes=None)
 
 
 def dense(orig: Call, grad: Expr) -> list[Expr]:
@@ -101,14 +106,12 @@ def dense(orig: Call, grad: Expr) -> list[Expr]:
     data, weight = orig.args
     units, inner = _type(weight).shape
     if len(_type(data).shape) == 2 and isinstance(inner, int):
-        for_data = call("nn.dense", grad, call("transpose", weight, axes=None), units=inner)
-        turned = (call("transpose", part, axes=None) for part in (grad, data))
-        for_weight = call("nn.dense", *turned, units=inner)
-        return [call("collapse_sum_like", for_data, data), call("collapse_sum_like", for_weight, weight)]
-    for_data = call("nn.matmul", grad, weight, units=None)
+        for_data = call("nn.dense", grad, _turned(weight), units=inner)
+        for_weight = call("nn.dense", _turned(grad), _turned(data), units=inner)
+        return [_like(for_data, data), _like(for_weight, weight)]
     rows = call("reshape", grad, newshape=(-1, units))
     flat = call("reshape", data, newshape=(-1, inner))
-    return [for_data, call("nn.matmul", rows, flat, units=None, transpose_a=True)]
+    return [call("nn.matmul", grad, weight, units=None), call("nn.matmul", rows, flat, units=None, transpose_a=True)]
 
 
 def matmul(orig: Call, grad: Expr) -> list[Expr]:
@@ -117,26 +120,31 @@ def matmul(orig: Call, grad: Expr) -> list[Expr]:
     ta, tb = _attrs(orig).transpose_a, _attrs(orig).transpose_b
     if len(_type(a).shape) != 2:
         raise PassError(Diagnostic("the gradient of nn.matmul is known for matrices", found=str(_type(a))))
-    return [_product("nn.matmul", grad, b, tb, a, ta, True), _product("nn.matmul", a, grad, ta, b, tb, False)]
+    if tb and not ta:
+        return dense(orig, grad)
+    for_a, for_b = _product("nn.matmul", grad, b, tb, ta, True), _product("nn.matmul", a, grad, ta, tb, False)
+    return [_like(for_a, a), _like(for_b, b)]
 
 
 def batch_matmul(orig: Call, grad: Expr) -> list[Expr]:
     """As for matrices, sample by sample; summed up for a factor that serves all samples."""
     a, b = orig.args
     ta, tb = _attrs(orig).transpose_a, _attrs(orig).transpose_b
-    for_a = _product("nn.batch_matmul", grad, b, tb, a, ta, True)
-    for_b = _product("nn.batch_matmul", a, grad, ta, b, tb, False)
-    return [_same_batch(for_a, a), _same_batch(for_b, b)]
+    for_a = _product("nn.batch_matmul", grad, b, tb, ta, True)
+    for_b = _product("nn.batch_matmul", a, grad, ta, tb, False)
+    return [_like(for_a, a), _like(for_b, b)]
 
 
-def _product(name: str, x: Expr, y: Expr, flag: bool, target: Expr, turned: bool, first: bool) -> Expr:
-    """The gradient for one factor of a product, itself a product: of the gradient and the other factor."""
+def _product(name: str, x: Expr, y: Expr, flag: bool, turned: bool, first: bool) -> Expr:
+    """The gradient for one factor of a product, itself a product: of the gradient and the other factor.
+
+    `flag` tells whether the other factor is given transposed, `turned` whether the factor itself is.
+    """
     units = {"units": None} if name == "nn.matmul" else {}
-    if first:  # d(a) = grad @ b^T, or its transpose when a is given transposed
-        left, right = (y, x) if turned else (x, y)
+    left, right = (y, x) if turned else (x, y)
+    if first:  # the gradient of a is grad @ b^T, or its transpose
         flags = (flag, True) if turned else (False, not flag)
-    else:  # d(b) = a^T @ grad
-        left, right = (y, x) if turned else (x, y)
+    else:  # that of b is a^T @ grad
         flags = (True, flag) if turned else (not flag, False)
     return call(name, left, right, **units, transpose_a=flags[0], transpose_b=flags[1])
 
@@ -160,23 +168,21 @@ def conv2d(orig: Call, grad: Expr) -> list[Expr]:
     padding = full_padding(attrs.padding, 2)
     kernel = _type(weight).concrete_shape[2:]
     size, made = _type(data).concrete_shape[2:], _type(orig).concrete_shape[2:]
-    extra = [
-        size[i]
-        - ((made[i] - 1) * attrs.strides[i] - padding[i] - padding[i + 2] + (kernel[i] - 1) * attrs.dilation[i] + 1)
+    reach = [
+        (made[i] - 1) * attrs.strides[i] - padding[i] - padding[i + 2] + (kernel[i] - 1) * attrs.dilation[i] + 1
         for i in range(2)
     ]
     shared: dict[str, Any] = {
         "strides": attrs.strides,
-        "padding": padding,
         "dilation": attrs.dilation,
         "groups": attrs.groups,
+        "out_dtype": attrs.out_dtype or _type(data).dtype,
     }
-    for_data = call("nn.conv2d_transpose", grad, weight, **shared, output_padding=extra, channels=None)
-    channels = _type(weight).concrete_shape[0]
-    for_weight = call(
-        "nn.conv2d_backward_weight", grad, data, **shared, kernel_size=kernel, channels=channels, out_dtype=""
-    )
-    return [for_data, for_weight]
+    extra = (size[0] - reach[0], size[1] - reach[1])
+    for_data = call("nn.conv2d_transpose", grad, weight, **shared, padding=padding, output_padding=extra)
+    layouts = {"data_layout": "NCHW", "kernel_layout": "NCHW", "out_layout": "OIHW"}  # of gradient, data and weight
+    shared |= {"padding": attrs.padding, "channels": attrs.channels, "kernel_size": kernel}
+    return [for_data, call("nn.conv2d_backward_weight", grad, data, **shared, **layouts)]
 
 
 def pool2d(name: str) -> Gradient:
@@ -190,12 +196,11 @@ def pool2d(name: str) -> Gradient:
 
 
 def global_avg_pool2d(orig: Call, grad: Expr) -> list[Expr]:
-    """The gradient shared by all elements of the image."""
-    data = orig.args[0]
-    layout = _attrs(orig).layout
+    """The gradient of a mean over a window as large as the image."""
+    data, layout = orig.args[0], _attrs(orig).layout
     shape = _type(data).concrete_shape
-    count = shape[layout.index("H")] * shape[layout.index("W")]
-    return [call("broadcast_to_like", grad, data) / constant_like(count, data)]
+    size = (shape[layout.index("H")], shape[layout.index("W")])
+    return [call("nn.avg_pool2d_grad", grad, data, pool_size=size, layout=layout)]
 
 
 def global_max_pool2d(orig: Call, grad: Expr) -> list[Expr]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Expr
+from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op.declare import call, make_call, operator
@@ -32,7 +32,7 @@ def _entropy_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
 
 def _batch(x: Expr) -> Expr:
     """The batch size as a tensor of the dtype of `x`, whatever its shape."""
-    return call("take", call("shape_of", x, dtype="int32"), call("zeros", shape=(), dtype="int32"), axis=0, mode="clip")
+    return call("take", call("shape_of", x, dtype="int32"), Constant(np.int32(0)), axis=0)
 
 
 def _entropy_grad(orig: Call, grad: Expr) -> list[Expr]:
