@@ -1,7 +1,7 @@
 """What an integer tensor stands for: `scale * (integer - zero_point)`, and how operators work on such integers.
 
 `RULES` maps operator names to functions of (call on integers, region) that return the integer expression and what it
-stands for. They raise `NoIntegerForm` where the operator, or this use of it, has none. Knows nothing of passes.
+stands for. They raise `NoIntegerFormError` where the operator, or this use of it, has none. Knows nothing of passes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from passlab.transform.constant_folding import folded
 from passlab.transform.node_types import NodeTypes
 
 
-class NoIntegerForm(PasslabError):
+class NoIntegerFormError(PasslabError):
     """A call cannot be done on integers."""
 
 
@@ -55,20 +55,20 @@ class Region:
         """Return what an integer tensor stands for."""
         found = self.meaning.get(expr)
         if not isinstance(found, Affine):
-            raise NoIntegerForm("an argument is not quantized")
+            raise NoIntegerFormError("an argument is not quantized")
         return found
 
     def target(self) -> Affine:
         """Return what the result of the region must stand for."""
         if self.result is None:
-            raise NoIntegerForm("the scale of the result is not known")
+            raise NoIntegerFormError("the scale of the result is not known")
         return self.result
 
     def rank(self, expr: Expr) -> int:
         """Return the rank of a tensor."""
         ty = self.types.tensor(expr)
         if ty is None:
-            raise NoIntegerForm("the rank of a tensor is not known")
+            raise NoIntegerFormError("the rank of a tensor is not known")
         return len(ty.shape)
 
 
@@ -110,7 +110,7 @@ def _unchanged(call: Call, region: Region) -> Done:
 
 def _topk(call: Call, region: Region) -> Done:
     if call.attrs.ret_type != "values":  # type: ignore[union-attr]
-        raise NoIntegerForm("topk with indices")
+        raise NoIntegerFormError("topk with indices")
     return _unchanged(call, region)
 
 
@@ -155,7 +155,7 @@ def _conv(call: Call, region: Region) -> Done:
     layout = parse_layout(given["out_layout"] or given["data_layout"])
     axes = layout.axes if layout is not None else ""
     if "C" not in axes or len(axes) != len(layout.parts):  # type: ignore[union-attr]
-        raise NoIntegerForm("a packed layout")
+        raise NoIntegerFormError("a packed layout")
     return _product(call, region, f"qnn.{call.op.name.removeprefix('nn.')}", axes.index("C"), **given)  # type: ignore[attr-defined]
 
 
@@ -170,7 +170,7 @@ def _batch_matmul(call: Call, region: Region) -> Done:
 def _concatenate(call: Call, region: Region) -> Done:
     whole, want = region.meaning.get(call.args[0]), region.target()
     if not isinstance(whole, AffineTuple):
-        raise NoIntegerForm("an argument is not quantized")
+        raise NoIntegerFormError("an argument is not quantized")
     scales, zeros = Tuple([t.scale for t in whole.fields]), Tuple([t.zero_point for t in whole.fields])
     attrs: Any = call.attrs
     return make("qnn.concatenate", call.args[0], scales, zeros, want.scale, want.zero_point, axis=attrs.axis), want
@@ -186,7 +186,7 @@ def _spread(value: Expr, like: Affine, region: Region, arg: Expr) -> Expr:
     """Return a scalar, or a vector along the axis of `like`, in a shape that broadcasts against `arg`."""
     scale = region.types.tensor(like.scale)
     if scale is None:
-        raise NoIntegerForm("the shape of a scale is not known")
+        raise NoIntegerFormError("the shape of a scale is not known")
     if not scale.shape or scale.shape == (1,):
         return value
     shape = [1] * region.rank(arg)
@@ -229,7 +229,7 @@ def _pad(call: Call, region: Region) -> Done:
     elif type(value) is Constant:
         value = make("qnn.quantize", value, have.scale, have.zero_point, axis=have.axis, out_dtype=have.dtype)
     else:
-        raise NoIntegerForm("the padding value is not known")
+        raise NoIntegerFormError("the padding value is not known")
     return call.with_fields(args=(arg, value)), have
 
 
@@ -248,7 +248,7 @@ def _sides(call: Call, region: Region) -> tuple[Expr, Expr, Affine, Affine, Affi
         right = make("qnn.quantize", right, a.scale, a.zero_point, axis=a.axis, out_dtype=a.dtype)
         b = want = a
     if not isinstance(a, Affine) or not isinstance(b, Affine):
-        raise NoIntegerForm("an argument is not quantized")
+        raise NoIntegerFormError("an argument is not quantized")
     if want is None or a.dtype != want.dtype:
         want = a if want is not None else region.target()
     return left, right, a, b, want
@@ -292,7 +292,8 @@ RULES: dict[str, Rule] = {
     "qnn.quantize": _quantize, "topk": _topk, "mean": _averaged, "nn.global_avg_pool2d": _averaged,
     "nn.avg_pool2d": _pooled, "nn.adaptive_avg_pool1d": _pooled, "nn.bias_add": _bias_add, "nn.conv2d": _conv,
     "nn.conv2d_transpose": _conv, "nn.dense": _dense, "nn.batch_matmul": _batch_matmul, "concatenate": _concatenate,
-    "split": _split, "clip": _clip, "nn.relu": _relu, "nn.pad": _pad, "minimum": _in_one_scale, "maximum": _in_one_scale,
+    "split": _split, "clip": _clip, "nn.relu": _relu, "nn.pad": _pad,
+    "minimum": _in_one_scale, "maximum": _in_one_scale,
     "add": _binary("qnn.add"), "subtract": _binary("qnn.subtract"), "multiply": _binary("qnn.mul"),
     **_same_elements([
         "reshape", "squeeze", "strided_slice", "transpose", "expand_dims", "broadcast_to", "nn.max_pool2d",
@@ -303,4 +304,4 @@ RULES: dict[str, Rule] = {
 
 OPTIONAL: dict[str, Rule] = {"nn.softmax": _unary("qnn.softmax"), "nn.leaky_relu": _unary("qnn.leaky_relu")}
 
-__all__ = ["OPTIONAL", "RULES", "Affine", "AffineTuple", "NoIntegerForm", "Region", "requantized"]
+__all__ = ["OPTIONAL", "RULES", "Affine", "AffineTuple", "NoIntegerFormError", "Region", "requantized"]

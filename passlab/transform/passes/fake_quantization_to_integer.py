@@ -34,7 +34,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import CHILDREN, post_order, rebuild, rewrite
 from passlab.op import make
-from passlab.transform.affine import OPTIONAL, RULES, Affine, AffineTuple, NoIntegerForm, Region
+from passlab.transform.affine import OPTIONAL, RULES, Affine, AffineTuple, NoIntegerFormError, Region
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
@@ -44,7 +44,8 @@ from passlab.transform.node_types import NodeTypes
 _ALONE = frozenset((
     "broadcast_to", "clip", "expand_dims", "max", "maximum", "min", "minimum", "nn.avg_pool2d", "nn.batch_flatten",
     "nn.batch_matmul", "nn.bias_add", "nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.depth_to_space",
-    "nn.global_avg_pool2d", "nn.max_pool2d", "nn.pad", "nn.relu", "reshape", "split", "squeeze", "strided_slice", "transpose",
+    "nn.global_avg_pool2d", "nn.max_pool2d", "nn.pad", "nn.relu", "reshape", "split", "squeeze", "strided_slice",
+    "transpose",
 ))  # fmt: skip
 
 
@@ -136,7 +137,7 @@ class FakeQuantizationToInteger(FunctionPass):
             made = rebuild(node, new)
             whole = region.meaning.get(made.tuple_value)  # type: ignore[attr-defined]
             if not isinstance(whole, AffineTuple):
-                raise NoIntegerForm("a projection of what is not quantized")
+                raise NoIntegerFormError("a projection of what is not quantized")
             region.meaning[made] = whole.fields[node.index]
             return made
         if type(node) is not Call:
@@ -144,15 +145,19 @@ class FakeQuantizationToInteger(FunctionPass):
         if _name(node) == "qnn.dequantize":
             meaning = _dequantized(node, types)
             if region.meaning.setdefault(node.args[0], meaning) != meaning:
-                raise NoIntegerForm("a tensor is dequantized in two ways")
+                raise NoIntegerFormError("a tensor is dequantized in two ways")
             return node.args[0]
         return self._call(node, new, region)
 
     def _call(self, call: Call, new: Callable[[Expr], Expr], region: Region) -> Expr:
         rule = self._rule(call)
         if rule is None:
-            raise NoIntegerForm(f"there is no rule for `{call.op}`")
-        made = call.with_fields(args=(new(call.args[0]), *call.args[1:])) if _name(call) == "qnn.quantize" else rebuild(call, new)
+            raise NoIntegerFormError(f"there is no rule for `{call.op}`")
+        made = (
+            call.with_fields(args=(new(call.args[0]), *call.args[1:]))
+            if _name(call) == "qnn.quantize"
+            else rebuild(call, new)
+        )
         out, meaning = rule(made, region)  # type: ignore[arg-type]
         region.meaning[out] = meaning
         return out  # type: ignore[no-any-return]
@@ -165,7 +170,7 @@ def _name(expr: Expr) -> str:
 def _dequantized(call: Call, types: NodeTypes) -> Affine:
     ty = types.tensor(call.args[0])
     if ty is None:
-        raise NoIntegerForm("the type of a quantized tensor is not known")
+        raise NoIntegerFormError("the type of a quantized tensor is not known")
     return Affine(call.args[1], call.args[2], ty.dtype, call.attrs.axis)  # type: ignore[union-attr]
 
 
