@@ -156,6 +156,16 @@ def test_objects_of_foreign_types_read_back() -> None:
     assert astext(back) == astext(function)
 
 
+def test_a_variable_copied_into_the_section_is_the_one_in_scope() -> None:
+    x = Var("x", TensorType((), "int8"))
+    text = astext(Function([x], x, None, None, {"like": x}))
+    assert "like=meta[relay.Var][0]" in text
+    back = parse_expr(text)
+    assert back.attrs["like"] is back.params[0]
+    elsewhere = parse_expr(text.replace("%x: int8", "%x: int16"))
+    assert elsewhere.attrs["like"] is not elsewhere.params[0]
+
+
 def test_types_in_attributes_read_back() -> None:
     a = TypeVar("A")
     scalar = TensorType((), "int8")
