@@ -52,9 +52,8 @@ from passlab.ir import (
     structural_equal,
 )  # fmt: skip
 from passlab.ir.walk import make_lets
+from tests.depth import DEEP
 from tests.ir.random_programs import Generator
-
-DEEP = 100_000
 
 
 def parse(text: str) -> IRModule:

@@ -22,6 +22,7 @@ from passlab.ir import (
     Tuple,
     Var,
 )
+from tests.depth import DEEP
 
 x, y, z = Var("x"), Var("y"), Var("z")
 one = relay.const(1)
@@ -87,7 +88,7 @@ def test_functions_of_modules_are_closed() -> None:
 
 def test_deep_programs() -> None:
     body: Expr = x
-    for _ in range(100_000):
+    for _ in range(DEEP):
         body = Let(Var("v"), SUM, body)
     assert well_formed(Function((x,), body))
     assert not well_formed(Function((y,), Tuple((Let(x, one, body), x))))

@@ -44,6 +44,7 @@ from passlab.ir.equal import (
 )  # fmt: skip
 from passlab.ir.walk import make_lets
 from passlab.op import make
+from tests.depth import DEEP
 from tests.ir.random_programs import Generator, mutated, renamed
 from tests.ir.reference_equal import reference_equal
 
@@ -300,7 +301,7 @@ def projections(of: Var, index: int) -> Expr:
 
 
 def test_deep_programs() -> None:
-    assert structural_equal(lets(100_000), lets(100_000))
+    assert structural_equal(lets(DEEP), lets(DEEP))
     assert equal(lets(3_000), lets(3_000))
     x = Var("x")
     shared = projections(x, 0)

@@ -39,9 +39,8 @@ from passlab.ir.functor import (
     post_order_rewrite,
 )  # fmt: skip
 from passlab.ir.walk import post_order
+from tests.depth import DEEP
 from tests.ir.random_programs import Generator
-
-DEEP = 100_000
 
 
 # ---------------------------------------------------------------- the walk-through

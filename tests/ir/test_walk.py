@@ -35,9 +35,9 @@ from passlab.ir.walk import (
     use_counts,
 )  # fmt: skip
 from passlab.op import make
+from tests.depth import DEEP
 from tests.ir.random_programs import Generator
 
-DEEP = 100_000
 SEEDS = range(40)
 x, y, z = Var("x"), Var("y"), Var("z")
 
