@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from passlab import limits
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 CONTEXT = 3  # unchanged lines shown around what changed
 STATIC_LINES = 300  # lines of a diff that static HTML shows
 FOLD = "."
+Lines = Callable[[], Sequence[Line]]
 _LEGEND = {MOVED: "~ moved into or out of a function", "<": "< moved from here", ">": "> moved to here"}
 
 
@@ -31,10 +32,19 @@ class DiffView(View):
 
     kind = "diff"
 
-    def __init__(self, found: Diff, before: Sequence[Line] | None = None, after: Sequence[Line] | None = None) -> None:
+    def __init__(self, found: Diff, before: Lines | None = None, after: Lines | None = None) -> None:
         self.diff = found
-        self.before = listing(found.before) if before is None else before
-        self.after = listing(found.after) if after is None else after
+        self._lines = (before or partial(listing, found.before), after or partial(listing, found.after))
+
+    @cached_property
+    def before(self) -> Sequence[Line]:
+        """The lines of the old program."""
+        return self._lines[0]()
+
+    @cached_property
+    def after(self) -> Sequence[Line]:
+        """The lines of the new program."""
+        return self._lines[1]()
 
     @cached_property
     def rows(self) -> list[Row]:

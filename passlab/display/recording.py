@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Iterator
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from passlab.display.diffs import DiffView, sentence
@@ -19,8 +20,9 @@ from passlab.lab.recording import Recording
 if TYPE_CHECKING:
     import pandas as pd
 
-STATIC_DIFFS = 12  # steps whose diff static HTML shows, folded
-STATIC_DIFF_LINES = 60  # lines of each
+STATIC_NODES = 1500  # nodes of the programs whose diffs static HTML shows, folded
+STATIC_LINES = 60  # lines of each
+LARGE = 2500  # nodes of all programs together above which a widget starts with one step and asks for the rest
 
 
 class RecordingView(View):
@@ -59,7 +61,8 @@ class RecordingView(View):
         key = (id(event.before), id(event.after))
         found = self._diffs.get(key)
         if found is None:
-            found = self._diffs[key] = DiffView(event.diff(), self.lines(event.before), self.lines(event.after))
+            lines = partial(self.lines, event.before), partial(self.lines, event.after)
+            found = self._diffs[key] = DiffView(event.diff(), *lines)
         return found
 
     def said(self, event: Event) -> str:
@@ -91,9 +94,16 @@ class RecordingView(View):
         rows = [self._html_row(event, longest) for event in self.recording.steps]
         head = tag("thead", tag("tr", *[tag("th", name, style=_HEAD) for name in ("", "pass", "ms", "what it did")]))
         table = tag("table", head, tag("tbody", *rows), style=f"{TABLE};width:100%")
-        changed = [event for event in self.recording.steps if event.changed]
         return tag("div", tag("div", self.title, style=f"{PROSE};color:{MUTED}"), tag("div", table, style=BOX),
-                   *[self._html_diff(event) for event in changed[:STATIC_DIFFS]])  # fmt: skip
+                   *[self._html_diff(event) for event in self._shown_diffs()])  # fmt: skip
+
+    def _shown_diffs(self) -> Iterator[Event]:
+        """Yield the steps whose diff is shown in static HTML: those from the start on for which there is room."""
+        room = STATIC_NODES
+        for event in self.recording.steps:
+            if event.changed and room > 0:
+                room -= count_module(event.after)[0]
+                yield event
 
     def _html_row(self, event: Event, longest: float) -> Markup:
         sign, colour, name = OUTCOMES[outcome(event)]
@@ -111,34 +121,27 @@ class RecordingView(View):
         found = self.diff(event)
         assert found is not None
         title = tag("summary", f"{event.id} {event.text or event.name}", style=f"{PROSE};cursor:pointer")
-        return tag("details", title, found.html_operators(), found.html_lines(STATIC_DIFF_LINES), style="margin:2px 0")
+        return tag("details", title, found.html_operators(), found.html_lines(STATIC_LINES), style="margin:2px 0")
 
-    def data(self) -> dict[str, Any]:
-        table = LineTable()
-        modules: dict[int, int] = {}
-        texts: list[list[int]] = []
-        diffs: dict[tuple[int, int], int] = {}
-        rows: list[dict[str, Any]] = []
+    @property
+    def start(self) -> int:
+        """Which event to show at first: the one that failed, else the first that changed something."""
+        failed = next((at for at, event in enumerate(self.events) if event.status == "failed"), None)
+        changed = next((at for at, event in enumerate(self.events) if event.changed), 0)
+        return changed if failed is None else failed
 
-        def module(mod: IRModule) -> int:
-            if id(mod) not in modules:
-                modules[id(mod)] = len(texts)
-                texts.append([table.add(line) for line in self.lines(mod)])
-            return modules[id(mod)]
+    @property
+    def is_large(self) -> bool:
+        """Whether the programs of all events together are too large to be printed before anything is shown."""
+        modules = {id(mod): mod for event in self.events for mod in (event.before, event.after)}
+        return sum(count_module(mod)[0] for mod in modules.values()) > LARGE
 
-        steps = []
-        for event in self.events:
-            step = self._step(event)
-            step["before"], step["after"] = module(event.before), module(event.after)
-            found = self.diff(event)
-            if found is not None:
-                key = (step["before"], step["after"])
-                if key not in diffs:
-                    diffs[key] = len(rows)
-                    rows.append({**found.row_data(), "operators": [list(item) for item in found.operators]})
-                step["diff"] = diffs[key]
-            steps.append(step)
-        return {"kind": self.kind, "title": self.title, "steps": steps, "modules": texts, "diffs": rows, **table.data()}
+    def data(self, only_start: bool = False) -> dict[str, Any]:
+        """Return what the widget needs; with `only_start` the programs and the diff of the first step only."""
+        pages = _Pages(self, {self.start} if only_start else None)
+        steps = [pages.step(at, event, self._step(event)) for at, event in enumerate(self.events)]
+        return {"kind": self.kind, "title": self.title, "start": self.start, "partial": only_start, "steps": steps,
+                "modules": pages.modules, "diffs": pages.diffs, **pages.table.data()}  # fmt: skip
 
     def _step(self, event: Event) -> dict[str, Any]:
         nodes, calls = count_module(event.after)
@@ -152,6 +155,42 @@ class RecordingView(View):
     def frame(self) -> pd.DataFrame:
         """Return one row per pass."""
         return self.recording.frame()
+
+
+class _Pages:
+    """The programs and diffs of a recording as data: each different one once, None for those not wanted."""
+
+    def __init__(self, view: RecordingView, wanted: set[int] | None) -> None:
+        self.view, self.wanted = view, wanted
+        self.table = LineTable()
+        self.modules: list[list[int] | None] = []
+        self.diffs: list[dict[str, Any] | None] = []
+        self._module_of: dict[int, int] = {}
+        self._diff_of: dict[tuple[int, int], int] = {}
+
+    def step(self, at: int, event: Event, row: dict[str, Any]) -> dict[str, Any]:
+        """Return the row of an event with the numbers of its programs and its diff."""
+        wanted = self.wanted is None or at in self.wanted
+        row["before"], row["after"] = self._module(event.before, wanted), self._module(event.after, wanted)
+        if event.changed:
+            key = (row["before"], row["after"])
+            number = self._diff_of.setdefault(key, len(self.diffs))
+            if number == len(self.diffs):
+                self.diffs.append(None)
+            if wanted and self.diffs[number] is None:
+                found = self.view.diff(event)
+                assert found is not None
+                self.diffs[number] = {**found.row_data(), "operators": [list(item) for item in found.operators]}
+            row["diff"] = number
+        return row
+
+    def _module(self, mod: IRModule, wanted: bool) -> int:
+        number = self._module_of.setdefault(id(mod), len(self.modules))
+        if number == len(self.modules):
+            self.modules.append(None)
+        if wanted and self.modules[number] is None:
+            self.modules[number] = [self.table.add(line) for line in self.view.lines(mod)]
+        return number
 
 
 def recording_view(recording: Recording) -> RecordingView:

@@ -61,7 +61,8 @@ class TimingView(View):
     def html(self) -> Markup:
         longest = max((row.total for row in self.rows), default=0.0)
         names = ("pass", "total ms", "own ms", "share")
-        head = tag("thead", tag("tr", *[tag("th", name, style=f"{_HEAD};{_NUMBER}" if number else _HEAD) for number, name in enumerate(names)]))
+        looks = [_HEAD, *[f"{_HEAD};{_NUMBER}"] * 3]
+        head = tag("thead", tag("tr", *[tag("th", name, style=look) for name, look in zip(names, looks, strict=True)]))
         body = tag("tbody", *[self._html_row(row, longest) for row in self.rows])
         said = f"{len(self.rows)} passes, {self.whole * 1000:.1f} ms"
         table = tag("table", head, body, style=f"{TABLE};width:100%")

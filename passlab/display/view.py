@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from passlab import limits
 from passlab.display.html import Markup
+from passlab.errors import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +43,7 @@ class View:
 def capped(lines: list[str], whole: str) -> str:
     """Return lines as one text of at most `limits.output_bytes`; `whole` says how to see the rest."""
     budget = limits.current().output_bytes
+    lines = [visible(line) for line in lines]
     for count, line in enumerate(lines):
         budget -= len(line.encode("utf-8", "replace")) + 1
         if budget < 0:

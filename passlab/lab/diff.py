@@ -18,7 +18,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.walk import children, post_order
+from passlab.ir.walk import CHILDREN, children, post_order
 from passlab.lab.matching import Matching, is_carrier, resolve
 
 
@@ -161,7 +161,7 @@ def _roots(expr: Expr | None) -> list[Expr]:
 
 # ---------------------------------------------------------------- the fate of nodes
 def _node_changes(m: Matching) -> Iterator[NodeChange]:
-    homes_old, homes_new = _homes(m.before), _homes(m.after)
+    homes_old, homes_new = _homes(m.orders[0]), _homes(m.orders[1])
     source_old, source_new = m.sources
     pairs = m.backward
     for node in m.new:
@@ -180,16 +180,18 @@ def _node_changes(m: Matching) -> Iterator[NodeChange]:
             yield NodeChange(Change.REMOVED, node, None)
 
 
-def _homes(roots: list[Expr]) -> dict[Expr, Expr]:
+def _homes(order: list[Expr]) -> dict[Expr, Expr]:
     """Return for each node the function literal or let it stands right under, found from the outside in."""
     home: dict[Expr, Expr] = {}
-    for node in reversed(post_order(*roots)):
-        place = node if isinstance(node, Function) else home.get(node)
-        for kid in children(node):
-            if isinstance(node, Let) and kid is node.value:
-                home.setdefault(kid, node)
-            elif place is not None:
-                home.setdefault(kid, place)
+    setdefault = home.setdefault
+    for node in reversed(order):
+        kind = type(node)
+        if kind is Let:
+            setdefault(node.value, node)  # type: ignore[attr-defined]
+        place = node if kind is Function else home.get(node)
+        if place is not None:
+            for kid in CHILDREN[kind](node):
+                setdefault(kid, place)
     return home
 
 
@@ -279,8 +281,13 @@ def summarise(found: Diff) -> str:
     """Return a diff in one sentence, the largest things first."""
     if not found:
         return "nothing changed"
-    parts = [*_whole_functions(found), *_fusion(found), *_nodes(found)]
-    return "; ".join(parts) if parts else "bindings and names were rearranged; every value is the same"
+    made = [n.after for n in found.nodes(Change.ADDED) if isinstance(n.after, Function) and n.after.is_primitive]
+    gone = [n.before for n in found.nodes(Change.REMOVED) if isinstance(n.before, Function) and n.before.is_primitive]
+    inside = {node for group in made for node in post_order(group.body)}
+    grouped, others = [*_fusion(made, gone)], [*_whole_functions(found), *_nodes(found, inside)]
+    if not grouped and not others:
+        return "bindings and names were rearranged; every value is the same"
+    return "; ".join([*grouped, *(others or ["nothing else changed"])])
 
 
 def _whole_functions(found: Diff) -> Iterator[str]:
@@ -290,24 +297,25 @@ def _whole_functions(found: Diff) -> Iterator[str]:
             yield f"{kind.value} {_list(names)}"
 
 
-def _fusion(found: Diff) -> Iterator[str]:
-    groups = [
-        n.after for n in found.nodes(Change.ADDED) if isinstance(n.after, Function) and n.after.is_primitive
-    ]  # fmt: skip
-    if not groups:
+def _fusion(made: list[Function], gone: list[Function]) -> Iterator[str]:
+    if gone:
+        yield f"opened {len(gone)} fused function{'s' if len(gone) > 1 else ''}"
+    sizes = [[node_name(n) for n in post_order(group.body) if isinstance(n, Call)] for group in made]
+    if len(made) > 3:
+        most = max(map(len, sizes))
+        yield f"put {sum(map(len, sizes))} operators into {len(made)} fused functions, the largest of {most}"
         return
-    sizes = [[node_name(n) for n in post_order(g.body) if isinstance(n, Call)] for g in groups]
-    if len(groups) == 1:
-        yield f"fused {_list(sizes[0])} into one function"
-    else:
-        yield f"put {sum(map(len, sizes))} operators into {len(groups)} fused functions, the largest of {max(map(len, sizes))}"
+    for names in sorted(sizes, key=len, reverse=True):
+        yield f"fused {_list(names)} into one function" if len(names) > 1 else f"put {_list(names)} into its own function"
 
 
-def _nodes(found: Diff) -> Iterator[str]:
+def _nodes(found: Diff, fused: set[Expr]) -> Iterator[str]:
     seen: dict[Change, Counter[str]] = {kind: Counter() for kind in Change}
     fields: dict[str, set[str]] = {}
     for node in found.nodes():
         if isinstance(node.after or node.before, (Function, Tuple)):
+            continue
+        if node.change is Change.MOVED and node.after in fused:
             continue
         seen[node.change][node.what] += 1
         if node.change is Change.CHANGED:
@@ -331,6 +339,8 @@ def _counted(counts: Counter[str], most: int = 5) -> str:
 def _list(words: list[str], most: int = 6) -> str:
     if len(words) > most:
         words = [*words[: most - 1], f"{len(words) - most + 1} more"]
+    if not words:
+        return "nothing"
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 

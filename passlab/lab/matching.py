@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any
 
 from passlab.ir.adt import Constructor, pattern_vars
@@ -19,12 +18,13 @@ from passlab.ir.op import Op
 from passlab.ir.walk import CHILDREN, post_order
 
 # Names, and bindings that only carry a value on.
-CARRIERS = (Var, Op, GlobalVar, Constructor, Let)
+CARRIERS = frozenset((Var, Op, GlobalVar, Constructor, Let))
 
 
 def is_carrier(node: Expr) -> bool:
     """Whether a node computes nothing itself: a name, a let, or a function literal called on the spot."""
-    return isinstance(node, CARRIERS) or (isinstance(node, Call) and isinstance(node.op, Function))
+    kind = type(node)
+    return kind in CARRIERS or (kind is Call and type(node.op) is Function)  # type: ignore[attr-defined]
 
 
 def nodes_of(*roots: Expr) -> list[Expr]:
@@ -36,25 +36,25 @@ class Matching:
     """The pairs between two lists of root expressions: `forward[old]` is the new node, `backward[new]` the old one.
 
     `same` holds the new nodes whose partner computes the same value; pairs outside it were changed in some field.
+    `orders` are all nodes of both sides in post-order, `sources` what each carrier of them carries.
     """
 
     def __init__(self, before: Iterable[Expr], after: Iterable[Expr]) -> None:
         self.before, self.after = list(before), list(after)
-        self.old, self.new = nodes_of(*self.before), nodes_of(*self.after)
+        self.orders = post_order(*self.before), post_order(*self.after)
+        self.sources = _carried(self.orders[0]), _carried(self.orders[1])
+        self.old, self.new = ([n for n in order if not is_carrier(n)] for order in self.orders)
         self.forward: dict[Expr, Expr] = {}
         self.backward: dict[Expr, Expr] = {}
         self.same: set[Expr] = set()
+        self.numbers = ValueNumbers()
         self._pair_same_objects()
         self._pair_same_values()
+        self._pair_roots()
         if self._open():
             self._pair_by_operands()
         if self._open():
             self._pair_by_label()
-
-    @cached_property
-    def sources(self) -> tuple[dict[Expr, Expr], dict[Expr, Expr]]:
-        """What each carrier carries, in the old and in the new programs."""
-        return _carried(self.before), _carried(self.after)
 
     def _open(self) -> bool:
         return len(self.forward) < len(self.old) and len(self.backward) < len(self.new)
@@ -71,9 +71,9 @@ class Matching:
                 self.same.add(node)
 
     def _pair_same_values(self) -> None:
-        numbers = ValueNumbers()
-        numbers.read(self.before)
-        numbers.read(self.after)
+        numbers = self.numbers
+        numbers.read(self.before, self.orders[0], self.sources[0])
+        numbers.read(self.after, self.orders[1], self.sources[1])
         waiting: defaultdict[int, deque[Expr]] = defaultdict(deque)
         for node in self.old:
             if node not in self.forward:
@@ -83,6 +83,16 @@ class Matching:
                 self._pair(queue.popleft(), node)
                 self.same.add(node)
 
+    def _pair_roots(self) -> None:
+        """Pair the definitions themselves: they are compared because they belong together."""
+        for old, new in zip(self.before, self.after, strict=False):
+            if type(old) is type(new) is Function and old not in self.forward and new not in self.backward:
+                self._pair(old, new)
+
+    def _meant(self, operand: Expr) -> Any:
+        """An operand as told on the old side; variables that nothing is bound to by what they stand for."""
+        return self.numbers.of.get(operand) if type(operand) is Var else self.backward.get(operand, operand)
+
     def _pair_by_operands(self) -> None:
         """Pair nodes of one label where an operand, in the same position, is paired already."""
         source_old, source_new = self.sources
@@ -90,12 +100,13 @@ class Matching:
         for node in self.old:
             if node not in self.forward:
                 for place, operand in enumerate(_operands(node, source_old)):
-                    waiting[(_label(node), place, operand)].append(node)
+                    key = self.numbers.of.get(operand) if type(operand) is Var else operand
+                    waiting[(_label(node), place, key)].append(node)
         for node in self.new:
             if node in self.backward:
                 continue
             for place, operand in enumerate(_operands(node, source_new)):
-                queue = waiting.get((_label(node), place, self.backward.get(operand, operand)))
+                queue = waiting.get((_label(node), place, self._meant(operand)))
                 while queue and queue[0] in self.forward:
                     queue.popleft()
                 if queue:
@@ -123,14 +134,18 @@ def _label(node: Expr) -> Any:
     return type(node)
 
 
-def _carried(roots: Iterable[Expr]) -> dict[Expr, Expr]:
+def _carried(order: Iterable[Expr]) -> dict[Expr, Expr]:
     """Return for each carrier the node whose value it carries: a let and a call on the spot that of their bodies."""
     source: dict[Expr, Expr] = {}
-    for node in post_order(*roots):
-        if isinstance(node, Let):
+    for node in order:
+        kind = type(node)
+        if kind is Let:
+            assert isinstance(node, Let)
             source[node.var] = node.value
             source[node] = node.body
-        elif isinstance(node, Call) and isinstance(node.op, Function) and len(node.op.params) == len(node.args):
+        elif kind is Call and type(node.op) is Function and len(node.op.params) == len(node.args):  # type: ignore[attr-defined]
+            assert isinstance(node, Call)
+            assert isinstance(node.op, Function)
             source.update(zip(node.op.params, node.args, strict=True))
             source[node] = node.op.body
     return source
@@ -164,16 +179,22 @@ class ValueNumbers:
     def _number(self, *key: Any) -> int:
         return self._table.setdefault(key, len(self._table))
 
-    def read(self, roots: Iterable[Expr]) -> None:
-        """Number the nodes of some programs."""
-        order = post_order(*roots)
-        source = _carried(roots)
+    def read(self, roots: Iterable[Expr], order: Iterable[Expr], source: dict[Expr, Expr]) -> None:
+        """Number the nodes of some programs, given in post-order; `source` tells what their carriers carry."""
         for position, root in enumerate(roots):
             if isinstance(root, Function):
                 for index, param in enumerate(root.params):
                     self.of.setdefault(param, self._number("param", position, index, param.type_annotation))
+        of = self.of
         for node in order:
-            self._visit(node, source)
+            if node in of:
+                continue
+            carried = source.get(node)
+            needs = (carried,) if carried is not None else _needs(node)
+            if all(need in of for need in needs):
+                of[node] = self._fresh(node) if carried is None else of[carried]
+            else:
+                self._visit(node, source)
 
     def _visit(self, first: Expr, source: dict[Expr, Expr]) -> None:
         """Number a node. A variable is numbered as what it carries, which may stand later: hence the stack."""
@@ -199,16 +220,17 @@ class ValueNumbers:
 
     def _fresh(self, node: Expr) -> int:
         of = self.of.get
-        if isinstance(node, Call):
+        kind = type(node)
+        if kind is Call:
+            assert isinstance(node, Call)
             callee: Any = node.op if isinstance(node.op, Op) else of(node.op, -1)
-            return self._number("call", callee, tuple(of(a, -1) for a in node.args), node.attrs)
+            return self._number("call", callee, tuple([of(a, -1) for a in node.args]), node.attrs)
         if isinstance(node, Var):
             return self._number("var", node.name_hint, node.type_annotation)
         if isinstance(node, Constant):
-            small = node.data.nbytes <= self.SMALL
-            return self._number(
-                "const", node.data.shape, node.data.dtype.str, node.data.tobytes() if small else id(node.data)
-            )
+            data = node.data
+            content = data.tobytes() if data.nbytes <= self.SMALL else id(data)
+            return self._number("const", data.shape, data.dtype.str, content)
         if isinstance(node, GlobalVar):
             return self._number("global", node.name_hint)
         if isinstance(node, Op):
@@ -220,7 +242,7 @@ class ValueNumbers:
             extra = (node.attrs, len(node.params))
         elif isinstance(node, Constructor):
             extra = (node.name_hint,)
-        return self._number(type(node).__name__, extra, tuple(of(k, -1) for k in _needs(node)))
+        return self._number(kind.__name__, extra, tuple([of(k, -1) for k in _needs(node)]))
 
 
 def _needs(node: Expr) -> tuple[Expr, ...]:

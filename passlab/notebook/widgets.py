@@ -27,8 +27,12 @@ class ViewWidget(anywidget.AnyWidget):
 
     def __init__(self, view: View) -> None:
         self.view = view
-        super().__init__(data=view.data())
+        super().__init__(data=self._data())
         self.on_msg(self._heard)
+
+    def _data(self) -> dict[str, Any]:
+        """What the browser gets at first."""
+        return self.view.data()
 
     def _heard(self, _: Any, content: Any, buffers: Any) -> None:
         """Answer a message of the browser. Most widgets need nothing of the kernel."""
@@ -79,6 +83,9 @@ class PipelineWidget(ViewWidget):
     graphs = traitlets.Dict().tag(sync=True)
     view: RecordingView
 
+    def _data(self) -> dict[str, Any]:
+        return self.view.data(only_start=self.view.is_large)
+
     @property
     def selection(self) -> Event | None:
         """The event of the selected pass, None when none is."""
@@ -86,6 +93,8 @@ class PipelineWidget(ViewWidget):
         return events[self.selected] if 0 <= self.selected < len(events) else None
 
     def _heard(self, _: Any, content: Any, buffers: Any) -> None:
+        if isinstance(content, dict) and content.get("rest") and self.data.get("partial"):
+            self.data = self.view.data()
         if not isinstance(content, dict) or not isinstance(content.get("graph"), str):
             return
         event = next((e for e in self.view.events if e.id == content.get("id")), None)

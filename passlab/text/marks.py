@@ -65,27 +65,31 @@ class Printed:
         self._marked = marked
 
     @cached_property
+    def _parts(self) -> list[str | None]:
+        """The inked text in pieces: text, number of an opening mark (None for a closing one), text, ..."""
+        return _PARTS.split(self._inked)
+
+    @cached_property
     def text(self) -> str:
         """The program as plain text."""
-        return _PARTS.sub("", self._inked)
+        return "".join(self._parts[::2])  # type: ignore[arg-type]
 
     @cached_property
     def marks(self) -> tuple[Mark, ...]:
         """All marks, by start, outer before inner."""
         found: list[Mark | None] = []
-        open_marks: list[tuple[int, int, str, Any]] = []  # (slot in found, start, kind, node)
-        removed = 0
-        for match in _PARTS.finditer(self._inked):
-            at = match.start() - removed
-            removed += len(match[0])
-            if match[1] is not None:
-                kind, node = self._marked[int(match[1])]
-                open_marks.append((len(found), at, kind, node))
+        open_marks: list[tuple[int, int, Any]] = []  # (slot in found, start, what is marked)
+        at = 0
+        parts = iter(self._parts)
+        for text, number in zip(parts, parts, strict=False):
+            at += len(text)  # type: ignore[arg-type]
+            if number is not None:
+                open_marks.append((len(found), at, self._marked[int(number)]))
                 found.append(None)
             else:
-                slot, start, kind, node = open_marks.pop()
+                slot, start, (kind, node) = open_marks.pop()
                 found[slot] = Mark(start, at, kind, node)
-        return tuple(m for m in found if m is not None)
+        return tuple(found)  # type: ignore[arg-type]
 
     def at(self, offset: int) -> list[Mark]:
         """The marks that cover a character of the text, outermost first."""

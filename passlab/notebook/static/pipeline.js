@@ -203,7 +203,9 @@ class Step {
     [...this.tabs.children].forEach((tab, at) => tab.setAttribute("aria-selected", String(TABS[at] === this.tab)));
     const shows = { IR: this.code.element, Diff: this.diff.element, Graph: this.graph.element, Table: this.table };
     let note = "";
-    if (this.tab === "IR") this.code.show(data, data.modules[step.after]);
+    const lines = data.modules[step.after];
+    if (data.partial && (this.tab === "IR" ? !lines : this.tab === "Diff" && step.diff !== undefined && !diff)) note = "Loading ...";
+    else if (this.tab === "IR") this.code.show(data, lines);
     else if (this.tab === "Diff" && !diff) note = step.outcome === "input" ? "This is where the pipeline starts." : step.outcome === "failed" ? "" : "Nothing changed here.";
     else if (this.tab === "Diff") this.diff.show(data, data.modules[step.before], data.modules[step.after], diff);
     else if (this.tab === "Graph") note = this.showGraph(step);
@@ -257,12 +259,6 @@ class Step {
   }
 }
 
-/** Which step to show at first: the one that failed, else the first that changed something. @param {any[]} steps */
-function start(steps) {
-  const failed = steps.findIndex((step) => step.outcome === "failed"), changed = steps.findIndex((step) => step.outcome === "changed");
-  return failed >= 0 ? failed : Math.max(0, changed);
-}
-
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-pipeline");
@@ -292,7 +288,7 @@ function render({ model, el: host }) {
     title.textContent = data.title;
     passes.at = -1;
     passes.show(data.steps);
-    passes.choose(data.steps[chosen] ? chosen : start(data.steps));
+    passes.choose(data.steps[chosen] ? chosen : data.start);
   };
   const select = () => passes.choose(model.get("selected"));
   const graphs = () => step.show(step.step);
@@ -301,7 +297,10 @@ function render({ model, el: host }) {
   model.on("change:selected", select);
   model.on("change:graphs", graphs);
   host.append(root);
-  requestAnimationFrame(() => step.diff.paintMap());
+  requestAnimationFrame(() => {
+    step.diff.paintMap();
+    if (model.get("data").partial) setTimeout(() => model.send({ rest: true }), 50); // the other steps, once this one is seen
+  });
   return () => {
     model.off("change:data", update);
     model.off("change:selected", select);
