@@ -68,7 +68,7 @@ class RecordingView(View):
     def said(self, event: Event) -> str:
         """What a pass did, in a sentence."""
         if event.status == "failed":
-            first = str(event.error).strip().split("\n")[0]
+            first = str(event.error).strip().split("\n")[0].removeprefix("error: ")
             return f"{type(event.error).__name__}: {first}"
         if event.status == "skipped":
             return f"Skipped: {event.reason}."

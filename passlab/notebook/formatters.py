@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-# (module, class) -> the view function of passlab.display that shows it
+# (module, class) -> the view function of passlab.display that shows it; a view needs none
 VIEWS = {
+    ("passlab.display.view", "View"): "",
     ("passlab.ir.module", "IRModule"): "module_view",
     ("passlab.ir.expr", "Expr"): "module_view",
     ("passlab.lab.diff", "Diff"): "diff_view",
@@ -26,7 +27,7 @@ def view_of(value: Any) -> Any:
     for cls in type(value).__mro__:
         name = VIEWS.get((cls.__module__, cls.__name__))
         if name is not None:
-            return getattr(display, name)(value)
+            return getattr(display, name)(value) if name else value
     return None
 
 
