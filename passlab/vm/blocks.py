@@ -156,14 +156,15 @@ class FunctionBlocks:
 def chooser(instruction: Instruction, at: int) -> Callable[[list[Any]], int]:
     """Return a function of the registers that answers where an `if` at `at` goes on."""
     test, target, yes, no = instruction.operands
-    yes, no = at + yes, at + no
+    taken: int = at + yes
+    other: int = at + no
 
     def choose(r: list[Any]) -> int:
         a, b = r[test], r[target]
         try:
-            same: bool = (a if type(a) is int else a.item()) == (b if type(b) is int else b.item())
+            same = (a if type(a) is int else a.item()) == (b if type(b) is int else b.item())
         except (AttributeError, ValueError):
             raise RunError(f"a condition must be a scalar, not {describe(a)}") from None
-        return yes if same else no
+        return taken if same else other
 
     return choose
