@@ -1,0 +1,117 @@
+"""What changed, and what did not: renaming, renumbering, binding and fusing move values, they do not change them."""
+
+from __future__ import annotations
+
+import pytest
+
+import passlab
+from passlab import transform
+from passlab.ir.expr import Call, Function
+from passlab.ir.walk import post_order
+from passlab.lab.diff import Change, count_operators, diff
+from passlab.lab.matching import Matching
+
+NET = """def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32], %b: Tensor[(4), float32]) {
+  %0 = nn.dense(%x, %w);
+  %1 = nn.bias_add(%0, %b);
+  nn.relu(%1)
+}"""
+
+
+def changes(before: str, after: str) -> list[str]:
+    return [str(n) for n in diff(passlab.parse(before), passlab.parse(after)).nodes()]
+
+
+def test_a_program_does_not_differ_from_itself():
+    mod = passlab.parse(NET)
+    assert not diff(mod, mod)
+    assert not diff(mod, passlab.parse(NET))
+    assert str(diff(mod, mod)) == "nothing changed"
+
+
+def test_renaming_and_renumbering_are_no_changes():
+    other = NET.replace("%0", "%7").replace("%1", "%4")
+    assert changes(NET, other) == []
+
+
+def test_binding_moves_values_and_changes_none():
+    before = passlab.parse(NET)
+    with transform.PassContext(opt_level=3):
+        after = transform.ToANormalForm()(before)
+    kinds = {n.change for n in diff(before, after).nodes()}
+    assert kinds <= {Change.MOVED}
+
+
+def test_fusing_moves_the_operators_into_a_new_function():
+    before = passlab.parse(NET)
+    with transform.PassContext(opt_level=3):
+        after = transform.FuseOps()(before)
+    found = diff(before, after)
+    assert {n.what for n in found.nodes(Change.MOVED)} == {"nn.dense", "nn.bias_add", "nn.relu"}
+    added = [n for n in found.nodes(Change.ADDED)]
+    assert [isinstance(n.after, Function) for n in added] == [True]
+    assert not list(found.nodes(Change.REMOVED, Change.CHANGED))
+
+
+def test_a_changed_attribute_is_that_one_field():
+    found = diff(passlab.parse("def @main(%x: Tensor[(2, 3), float32]) { nn.softmax(exp(%x), axis=0) }"),
+                 passlab.parse("def @main(%x: Tensor[(2, 3), float32]) { nn.softmax(exp(%x), axis=1) }"))
+    (node,) = list(found.nodes())
+    assert node.change is Change.CHANGED
+    assert [str(f) for f in node.fields] == ["axis: 0 -> 1"]
+
+
+def test_added_and_removed_operators_are_counted():
+    found = diff(passlab.parse("def @main(%x: float32) { exp(%x) }"), passlab.parse("def @main(%x: float32) { exp(tanh(%x)) }"))
+    assert found.op_counts == {"exp": (1, 1), "tanh": (0, 1)}
+    assert {(n.change, n.what) for n in found.nodes()} >= {(Change.ADDED, "tanh")}
+
+
+def test_functions_that_come_and_go_are_told():
+    one = passlab.parse("def @main(%x: float32) { %x }")
+    two = passlab.parse("def @main(%x: float32) { %x } def @f(%x: float32) { exp(%x) }")
+    assert "@f" in diff(one, two).summary
+    assert [f.change for f in diff(one, two).functions] == [Change.SAME, Change.ADDED]
+    assert [f.change for f in diff(two, one).functions] == [Change.SAME, Change.REMOVED]
+
+
+def test_swapped_operands_are_a_change_of_those_operands():
+    found = diff(passlab.parse("def @main(%x: float32, %y: float32) { subtract(%x, %y) }"),
+                 passlab.parse("def @main(%x: float32, %y: float32) { subtract(%y, %x) }"))
+    (node,) = list(found.nodes())
+    assert {f.name for f in node.fields} == {"lhs", "rhs"}
+
+
+def test_a_module_is_not_compared_with_an_expression():
+    mod = passlab.parse(NET)
+    with pytest.raises(TypeError, match="module"):
+        diff(mod, mod["main"])
+
+
+@pytest.mark.parametrize("name", ["SimplifyInference", "FoldConstant", "CanonicalizeOps", "FuseOps", "ToANormalForm", "ToGraphNormalForm"])
+def test_every_node_has_one_fate(name):
+    before = passlab.parse(NET)
+    with transform.PassContext(opt_level=4):
+        after = getattr(transform, name)()(before)
+    m = Matching([before["main"]], [after["main"]])
+    assert len(set(m.forward.values())) == len(m.forward)
+    assert {m.backward[n] for n in m.backward} == set(m.forward)
+    for old, new in m.forward.items():
+        assert m.backward[new] is old
+    assert m.same <= set(m.backward)
+
+
+def test_counting_operators_agrees_with_a_walk():
+    mod = passlab.parse(NET)
+    calls = [n for n in post_order(mod["main"]) if isinstance(n, Call)]
+    assert sum(count_operators(mod).values()) == len(calls)
+
+
+def test_long_programs_are_compared_in_linear_steps():
+    def chain(changed: int) -> str:
+        lines = [f"%{i} = {'exp' if i == changed else 'tanh'}({f'%{i - 1}' if i else '%x'});" for i in range(5_000)]
+        return f"def @main(%x: float32) {{ {' '.join(lines)} %4999 }}"
+
+    found = diff(passlab.parse(chain(-1)), passlab.parse(chain(2_500)))
+    assert sorted(str(n.change.value) for n in found.nodes() if n.change is not Change.SAME)[:1]
+    assert sum(n.change is not Change.SAME for n in found.nodes()) <= 4
