@@ -89,6 +89,14 @@ class OpSpec:
     level: int = 10
     extra: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def computes(self) -> bool:
+        """Whether the operator makes a value with its kernel when a compiled program runs.
+
+        Quantized operators do, though Relay has them rewritten first and so calls them non-computational.
+        """
+        return not self.non_computational or self.name.startswith("qnn.")
+
 
 class Op(Expr):
     """An operator in a program. `Op.get(name)` returns the one object of that name."""

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import passlab
+from passlab import relay
 from passlab.ir.op import Op
 from passlab.op.qnn.scales import fixed_point, rescale
 from tests.op_nn.running import run
@@ -46,6 +48,26 @@ def test_the_ends_of_the_range_hold_what_lies_beyond() -> None:
     x = np.array([np.inf, -np.inf, np.nan, 1e30, -1e30, 0.5, 1.5, -0.5], "float32")
     q = run("qnn.quantize", x, scalar(1.0), scalar(0), out_dtype="int8")
     np.testing.assert_array_equal(q, np.array([127, -128, 127, 127, -128, 0, 2, 0], "int8"))
+
+
+def test_the_ends_of_int32() -> None:
+    x = np.array([1e30, -1e30, 2.0**31, 5], "float32")
+    q = run("qnn.quantize", x, scalar(1.0), scalar(0), out_dtype="int32")
+    np.testing.assert_array_equal(q, np.array([2**31 - 1, -(2**31), 2**31 - 1, 5], "int32"))
+
+
+def test_quantized_programs_run_on_the_virtual_machine() -> None:
+    text = """#[version = "0.0.5"]
+    def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), int8]) -> Tensor[(2, 4), int8] {
+      %0 = qnn.quantize(%x, 0.05f, 3, out_dtype="int8");
+      %1 = qnn.dense(%0, %w, 3, 0, 0.05f, 0.1f, units=4, out_dtype="int32");
+      qnn.requantize(%1, 0.005f, 0, 0.25f, -1, out_dtype="int8")
+    }"""
+    mod = passlab.parse(text)
+    inputs = RANDOM.standard_normal((2, 3)).astype("float32"), ints("int8", 4, 3)
+    want = relay.create_executor("debug", mod=mod).evaluate()(*inputs)
+    got = relay.create_executor("vm", mod=mod).evaluate()(*inputs)
+    np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
 
 
 def test_scales_vary_along_an_axis() -> None:

@@ -68,6 +68,8 @@ def real(data: Array, scale: Array, zero_point: Array, axis: int = -1) -> Array:
 def saturate(data: Array, dtype: str) -> Array:
     """Return whole numbers in an integer dtype, those outside its range at its ends."""
     info = np.iinfo(array_dtype(dtype))
+    if data.dtype.kind == "f":
+        data = data.astype(np.float64)  # float32 does not hold the ends of int32
     return as_array(np.clip(data, info.min, info.max)).astype(array_dtype(dtype))
 
 

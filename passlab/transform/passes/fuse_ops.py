@@ -115,7 +115,7 @@ class _Fuser:
         return self.groups.root(self.graph.index[expr])
 
     def _node(self, node: Expr) -> Expr:
-        if type(node) is Call and type(node.op) is Op and not node.op.spec.non_computational:
+        if type(node) is Call and type(node.op) is Op and node.op.spec.computes:
             return self._now(node.args[0]) if node.op.name == "annotation.stop_fusion" else self._call(node)
         if type(node) is Tuple:
             if self._is_root(node):
