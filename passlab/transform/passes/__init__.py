@@ -34,6 +34,7 @@ PASSES: dict[str, str] = {
     "LambdaLift": "lambda_lift:LambdaLift",
     "LowerTE": "lower_te:LowerTE",
     "ManifestAlloc": "manifest_alloc:ManifestAlloc",
+    "PartialEvaluate": "partial_evaluate:PartialEvaluate",
     "PrintIR": "print_ir:PrintIR",
     "RemoveUnusedFunctions": "remove_unused_functions:RemoveUnusedFunctions",
     "SimplifyExpr": "simplify_expr:SimplifyExpr",
@@ -45,6 +46,7 @@ PASSES: dict[str, str] = {
 }
 
 ALIASES: dict[str, str] = {
+    "PartialEval": "PartialEvaluate",
     " FoldExplicitPadding": "FoldExplicitPadding",
     "InlineGlobals": "Inline",
     "CombineParallelConv2d": "CombineParallelConv2D",
