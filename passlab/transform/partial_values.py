@@ -128,32 +128,38 @@ class Store:
         return changed
 
 
-Fuel = tuple[tuple[str, int], ...]
+Fuel = dict[tuple[int, int], tuple[str, int]]
 
 
 def fuel_of(values: Sequence[Value]) -> Fuel:
-    """Return the measures of a call by which a recursion can be seen to come to an end.
+    """Return the measures of a call by which a recursion can be seen to come to an end, each under a key.
 
     For a whole number that is not negative, that number; for any other value, when it was made: a recursion over data
-    goes from the whole to its parts, which are older.
+    goes from the whole to its parts, which are older. Fields of tuples are measured, too.
     """
-    return tuple(("number", n) if (n := _whole(v.data)) >= 0 else ("born", v.born) for v in values)
+    fuel = {(i, -1): _measure(v) for i, v in enumerate(values)}
+    for i, value in enumerate(values):
+        if value.fields is not None and value.constructor is None:
+            fuel.update(((i, j), _measure(f)) for j, f in enumerate(value.fields))
+    return fuel
 
 
-def _whole(data: Any) -> int:
-    if isinstance(data, np.ndarray) and data.shape == () and data.dtype.kind in "iu":
-        return int(data)
-    return -1
+def _measure(value: Value) -> tuple[str, int]:
+    data = value.data
+    if isinstance(data, np.ndarray) and data.shape == () and data.dtype.kind in "iu" and data >= 0:
+        return ("number", int(data))
+    return ("born", value.born)
 
 
 def burn(before: Fuel, now: Fuel) -> Fuel | None:
     """Return the fuel of a call inside a call of the same function, or None when no measure has gone down.
 
-    A measure only ever goes down, and one that changed its kind stays at nothing: so recursions that go on end.
+    A measure only ever goes down, and one that changed its kind is dropped: so recursions that go on end.
     """
-    if not any(a[0] == b[0] and b[1] < a[1] for a, b in zip(before, now, strict=True)):
+    both = [(key, a, now[key]) for key, a in before.items() if key in now and now[key][0] == a[0]]
+    if not any(b[1] < a[1] for _, a, b in both):
         return None
-    return tuple(min(a, b) if a[0] == b[0] else ("nothing", 0) for a, b in zip(before, now, strict=True))
+    return {key: min(a, b) for key, a, b in both}
 
 
 def fits(pattern: Pattern, value: Value, bound: dict[Var, Value]) -> bool | None:

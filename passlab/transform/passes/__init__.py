@@ -1,7 +1,7 @@
 """The standard passes: one pass, one file. A pass is loaded when its name is first used.
 
 `PASSES` maps the name a pass is made by to "module:Class"; `ALIASES` maps other names (Relay's name in `PassInfo`,
-where it differs) to that one.
+where it differs) to that one. `FUNCTIONS` maps names of plain functions beside the passes to "module:function".
 """
 
 from __future__ import annotations
@@ -50,4 +50,11 @@ ALIASES: dict[str, str] = {
     " FoldExplicitPadding": "FoldExplicitPadding",
     "InlineGlobals": "Inline",
     "CombineParallelConv2d": "CombineParallelConv2D",
+}
+
+FUNCTIONS: dict[str, str] = {
+    "FoldConstantExpr": "expressions:fold_constants",
+    "InferTypeLocal": "expressions:type_of",
+    "ToANormalFormExpr": "expressions:in_a_normal_form",
+    "gradient": "derivatives:gradient",
 }
