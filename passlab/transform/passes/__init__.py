@@ -34,6 +34,7 @@ PASSES: dict[str, str] = {
     "LambdaLift": "lambda_lift:LambdaLift",
     "LowerTE": "lower_te:LowerTE",
     "ManifestAlloc": "manifest_alloc:ManifestAlloc",
+    "MergeComposite": "merge_composite:MergeComposite",
     "PartialEvaluate": "partial_evaluate:PartialEvaluate",
     "PrintIR": "print_ir:PrintIR",
     "RemoveUnusedFunctions": "remove_unused_functions:RemoveUnusedFunctions",
