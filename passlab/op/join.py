@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RelationError
-from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem
+from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem, set_checked_type
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
 from passlab.op.declare import TupleWrapper, as_expr, call, operator
@@ -68,13 +68,16 @@ def _concatenate_face(data: Any, axis: int) -> Call:
 
 
 def tuple_parts(value: Expr) -> list[Expr]:
-    """Return the parts of a typed expression of tuple type, as expressions."""
+    """Return the parts of a typed expression of tuple type, as typed expressions."""
     if isinstance(value, Tuple):
         return list(value.fields)
     ty = value.checked_type
     if not isinstance(ty, TupleType):
         raise RelationError(Diagnostic("a tuple is needed", value.span, expected="a tuple", found=str(ty)))
-    return [TupleGetItem(value, i) for i in range(len(ty.fields))]
+    parts: list[Expr] = [TupleGetItem(value, i) for i in range(len(ty.fields))]
+    for part, kind in zip(parts, ty.fields, strict=True):
+        set_checked_type(part, kind)
+    return parts
 
 
 def _extent(part: Expr, axis: int) -> int:

@@ -1,10 +1,12 @@
 """The pass manager: what a pass is, how passes are put together, under which context they run.
 
-Every standard pass is also a name of this package, loaded when first used: `transform.FoldConstant()`.
+Every standard pass is also a name of this package, loaded when first used: `transform.FoldConstant()`. So are the plain
+functions beside the passes, such as `transform.gradient`.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from passlab.errors import did_you_mean
@@ -15,7 +17,7 @@ from passlab.transform.declare import standard_pass
 from passlab.transform.decorators import function_pass, module_pass
 from passlab.transform.diagnostics import DiagnosticContext
 from passlab.transform.pass_info import PassInfo
-from passlab.transform.passes import PASSES
+from passlab.transform.passes import FUNCTIONS, PASSES
 from passlab.transform.pipeline import as_pass, parse_pipeline
 from passlab.transform.promise import EXACT, FINITE, Promise, Rounds
 from passlab.transform.registry import find_factory, get_pass, list_passes, pass_names, register_pass, unregister_pass
@@ -30,12 +32,15 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in FUNCTIONS:
+        module, _, function = FUNCTIONS[name].partition(":")
+        return getattr(import_module(f"passlab.transform.{module}"), function)
     factory = None if name.startswith("_") else find_factory(name)
     if factory is None:
-        hint = did_you_mean(name, [*__all__, *pass_names()])
+        hint = did_you_mean(name, [*__all__, *FUNCTIONS, *pass_names()])
         raise AttributeError(f"passlab.transform has no `{name}`" + (f": {hint}" if hint else ""))
     return factory
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *PASSES})
+    return sorted({*__all__, *FUNCTIONS, *PASSES})

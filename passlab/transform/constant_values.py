@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -56,20 +57,27 @@ def as_constant(value: Any) -> Expr | None:
 
 
 def folded_call(call: Call, fold_qnn: bool = False) -> Expr | None:
-    """Return the value of an operator call whose arguments are all constant, or None when it is not to be computed.
+    """Return the value of an operator call whose arguments are all constant, or None when it is not to be computed."""
+    if type(call.op) is not Op or not call.args:
+        return None
+    value = operator_value(call.op, call.attrs, [known_value(arg) for arg in call.args], fold_qnn)
+    return None if value is UNKNOWN else as_constant(value)
+
+
+def operator_value(op: Op, attrs: Any, values: Sequence[Any], fold_qnn: bool = False) -> Any:
+    """Return what an operator makes of known values, or `UNKNOWN` when that is not to be computed.
 
     Stateful operators, operators without arguments (`zeros` is shorter than its value) and those that are only
     notes to the compiler are left alone; so is one whose kernel refuses its arguments, which then fails when run.
     """
-    op = call.op
-    if type(op) is not Op or not call.args or op.spec.stateful or op.spec.kernel is None or op.name in NOT_FOLDED:
-        return None
-    if op.spec.non_computational and not (fold_qnn and op.name.startswith("qnn.")):
-        return None
-    values = [known_value(arg) for arg in call.args]
+    spec = op.spec
+    if not values or spec.stateful or spec.kernel is None or op.name in NOT_FOLDED:
+        return UNKNOWN
+    if spec.non_computational and not (fold_qnn and op.name.startswith("qnn.")):
+        return UNKNOWN
     if any(v is UNKNOWN for v in values):
-        return None
+        return UNKNOWN
     try:
-        return as_constant(apply_operator(op, call.attrs, values))
+        return apply_operator(op, attrs, values)
     except PasslabError:
-        return None
+        return UNKNOWN

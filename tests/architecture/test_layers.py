@@ -11,5 +11,6 @@ from tests.architecture.sources import ROOT
 
 def test_imports_run_downwards_only(capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("logging.config.dictConfig", lambda config: None)  # it would silence all loggers made so far
     status = lint_imports(config_filename=os.fspath(ROOT / "pyproject.toml"))
     assert status == EXIT_STATUS_SUCCESS, capsys.readouterr().out

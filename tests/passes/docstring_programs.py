@@ -16,6 +16,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
+from passlab import pattern
 from passlab.transform.passes import PASSES
 
 _HEADING = re.compile(r"^(before|after|keep):[ \t]*(.*)$", re.MULTILINE)
@@ -39,7 +40,16 @@ def parse_options(text: str) -> dict[str, Any]:
     """Return the options of a heading, written as in a call."""
     call = ast.parse(f"f({text})", mode="eval").body
     assert isinstance(call, ast.Call)
-    return {k.arg: ast.literal_eval(k.value) for k in call.keywords if k.arg}
+    return {k.arg: _value(k.value) for k in call.keywords if k.arg}
+
+
+def _value(node: ast.expr) -> Any:
+    """Return what an expression of literals, and calls of what `passlab.pattern` offers, stands for."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [_value(e) for e in node.elts]
+    if isinstance(node, ast.Call):
+        return _value(node.func)(*map(_value, node.args), **{str(k.arg): _value(k.value) for k in node.keywords})
+    return getattr(pattern, node.id) if isinstance(node, ast.Name) else ast.literal_eval(node)
 
 
 def cases_of(factory: str) -> list[Case]:

@@ -1,7 +1,7 @@
 """The standard passes: one pass, one file. A pass is loaded when its name is first used.
 
 `PASSES` maps the name a pass is made by to "module:Class"; `ALIASES` maps other names (Relay's name in `PassInfo`,
-where it differs) to that one.
+where it differs) to that one. `FUNCTIONS` maps names of plain functions beside the passes to "module:function".
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ PASSES: dict[str, str] = {
     "LambdaLift": "lambda_lift:LambdaLift",
     "LowerTE": "lower_te:LowerTE",
     "ManifestAlloc": "manifest_alloc:ManifestAlloc",
+    "MergeComposite": "merge_composite:MergeComposite",
+    "PartialEvaluate": "partial_evaluate:PartialEvaluate",
     "PrintIR": "print_ir:PrintIR",
     "RemoveUnusedFunctions": "remove_unused_functions:RemoveUnusedFunctions",
     "SimplifyExpr": "simplify_expr:SimplifyExpr",
@@ -45,7 +47,15 @@ PASSES: dict[str, str] = {
 }
 
 ALIASES: dict[str, str] = {
+    "PartialEval": "PartialEvaluate",
     " FoldExplicitPadding": "FoldExplicitPadding",
     "InlineGlobals": "Inline",
     "CombineParallelConv2d": "CombineParallelConv2D",
+}
+
+FUNCTIONS: dict[str, str] = {
+    "FoldConstantExpr": "expressions:fold_constants",
+    "InferTypeLocal": "expressions:type_of",
+    "ToANormalFormExpr": "expressions:in_a_normal_form",
+    "gradient": "derivatives:gradient",
 }

@@ -1,0 +1,171 @@
+"""`gradient`: derivatives through every construct, checked against differences of values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passlab import transform
+from passlab.errors import DiagnosticError, PassTypeError, PassValueError
+from passlab.evaluate import Evaluator
+from passlab.infer import infer_module
+from passlab.ir import IRModule
+from passlab.ir.walk import post_order
+from passlab.text.parser import parse
+from tests.passes.law_programs import arguments
+
+T23 = "Tensor[(2, 3), float64]"
+LISTS = """
+    type List[A] { Cons(A, List[A]), Nil, }
+    def @map[A, B](%f: fn (A) -> B, %l: List[A]) -> List[B] {
+      match (%l) { Cons(%h, %t) => { Cons(%f(%h), @map(%f, %t)) }, Nil => { Nil } }
+    }
+    def @sum(%l: List[float64]) -> float64 {
+      match (%l) { Cons(%h, %t) => { add(%h, @sum(%t)) }, Nil => { 0f64 } }
+    }
+"""
+PROGRAMS = {
+    "a product": "def @main(%x: float64, %y: float64) { multiply(%x, multiply(%x, %y)) }",
+    "the argument itself": "def @main(%x: float64) { %x }",
+    "an argument that is not used": "def @main(%x: float64, %y: float64) { exp(%y) }",
+    "a constant": "def @main(%x: float64) { 3f64 }",
+    "broadcasting": f"def @main(%x: {T23}, %y: Tensor[(3), float64]) {{ multiply(add(%x, %y), %y) }}",
+    "tuples in and out of operators": f"""
+        def @main(%x: {T23}, %y: {T23}) {{
+          %0 = split(concatenate((%x, exp(%y)), axis=1), indices_or_sections=2, axis=1);
+          (multiply(%0.0, %0.1), %x)
+        }}""",
+    "a nested tuple": f"def @main(%x: {T23}) {{ (((multiply(%x, %x), %x), %x), %x) }}",
+    "branches": f"""
+        def @main(%x: {T23}, %y: {T23}) {{
+          %0 = multiply(%x, %y);
+          if (less(sum(%x), 0f64)) {{ exp(%0) }} else {{ multiply(%0, %0) }}
+        }}""",
+    "closures": """
+        def @main(%x: float64, %y: float64) {
+          let %f = fn (%a: float64) { multiply(%a, %y) };
+          let %twice = fn (%g: fn (float64) -> float64, %a: float64) { %g(%g(%a)) };
+          add(%twice(%f, %x), %f(%y))
+        }""",
+    "references": """
+        def @main(%x: float64) {
+          let %r = ref(%x);
+          let %u = ref_write(%r, exp(ref_read(%r)));
+          multiply(ref_read(%r), %x)
+        }""",
+    "recursion": """
+        def @main(%x: float64) {
+          let %power = fn (%n: int32, %y: float64) -> float64 {
+            if (equal(%n, 0)) { 1f64 } else { multiply(%y, %power(subtract(%n, 1), %y)) }
+          };
+          %power(4, %x)
+        }""",
+    "global functions": """
+        def @main(%x: float64) { add(@square(%x), @square(multiply(%x, 2f64))) }
+        def @square(%x: float64) -> float64 { multiply(%x, %x) }""",
+    "data": "def @main(%x: float64) -> float64 {"
+    "@sum(@map(fn (%y: float64) -> float64 { multiply(%y, %y) }, Cons(%x, Cons(2f64, Cons(%x, Nil)))))"
+    "}" + LISTS,
+}
+
+
+def with_gradient(text: str) -> IRModule:
+    mod = infer_module(parse(text))
+    made = transform.gradient(mod.get_global_var("main"), mod)
+    return infer_module(mod.with_functions({"main": made}))
+
+
+def first(value: Any) -> np.ndarray:
+    while isinstance(value, tuple):
+        value = value[0]
+    return np.asarray(value)
+
+
+def differences(mod: IRModule, args: list[Any]) -> list[np.ndarray]:
+    """The derivative of the sum of the first tensor, by central differences."""
+    run = Evaluator(mod).run
+    result = []
+    for at, arg in enumerate(args):
+        slope = np.zeros_like(arg)
+        for index in np.ndindex(arg.shape):
+            sums = []
+            for step in (1e-5, -1e-5):
+                moved = [a.copy() for a in args]
+                moved[at][index] += step
+                sums.append(first(run("main", moved)).sum())
+            slope[index] = (sums[0] - sums[1]) / 2e-5
+        result.append(slope)
+    return result
+
+
+@pytest.mark.parametrize("shortened", [False, True], ids=["as made", "evaluated in part"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_derivatives_are_what_differences_tell(name: str, shortened: bool):
+    mod = infer_module(parse(PROGRAMS[name]))
+    made = with_gradient(PROGRAMS[name])
+    if shortened:
+        with transform.PassContext(opt_level=4):
+            made = infer_module(transform.Sequential.from_text("PartialEvaluate, DeadCodeElimination")(made))
+    args = arguments(mod)
+    value, slopes = Evaluator(made).run("main", args)
+    np.testing.assert_allclose(first(value), first(Evaluator(mod).run("main", args)))
+    for got, want in zip(slopes, differences(mod, args), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["a product", "closures", "recursion", "global functions", "data"])
+def test_partial_evaluation_leaves_plain_code(name: str):
+    with transform.PassContext(opt_level=4):
+        passes = "PartialEvaluate, DeadCodeElimination(ignore_impurity=True)"
+        made = transform.Sequential.from_text(passes)(with_gradient(PROGRAMS[name]))
+    kinds = {type(n).__name__ for n in post_order(made["main"].body)}
+    assert kinds <= {"Var", "Constant", "Call", "Op", "Tuple", "Let"}
+
+
+def test_a_gradient_has_a_gradient():
+    slope = with_gradient("def @main(%x: float64) { multiply(%x, multiply(%x, %x)) }")["main"]
+    mod = parse("""
+        def @main(%x: float64) -> float64 { @slope(%x).1.0 }
+        def @slope(%x: float64) -> (float64, (float64,)) { (%x, (%x,)) }""")
+    mod = infer_module(mod.with_functions({"slope": slope}))
+    second = transform.gradient(mod.get_global_var("main"), mod)
+    value, slopes = Evaluator(infer_module(mod.with_functions({"main": second}))).run("main", [np.float64(2)])
+    assert (float(value), float(slopes[0])) == (12.0, 12.0)
+
+
+def test_functions_of_the_module_get_a_twin():
+    mod = infer_module(parse(PROGRAMS["global functions"]))
+    square = mod["square"]
+    transform.gradient(mod.get_global_var("main"), mod)
+    assert mod["square"] is square
+    assert "square_grad" in mod
+
+
+def test_first_order_is_the_pass_and_deprecated():
+    function = infer_module(parse(PROGRAMS["a product"]))["main"]
+    with pytest.warns(DeprecationWarning, match="FirstOrderGradient"):
+        made = transform.gradient(function, mode="first_order")
+    value, slopes = Evaluator(infer_module(IRModule.from_expr(made))).run("main", [np.float64(3), np.float64(2)])
+    assert (float(value), float(slopes[0]), float(slopes[1])) == (18.0, 12.0, 9.0)
+
+
+def test_all_that_has_no_derivative_is_told_at_once():
+    function = infer_module(
+        parse("""
+        def @main(%x: Tensor[(2), float32], %p: (Tensor[(2), float32],)) { argsort(%x, dtype="int32") }
+    """)
+    )["main"]
+    with pytest.raises(DiagnosticError) as caught:
+        transform.gradient(function)
+    assert "%p" in str(caught.value)
+    assert "argsort" in str(caught.value)
+
+
+def test_misuse_is_explained():
+    function = infer_module(parse(PROGRAMS["a product"]))["main"]
+    with pytest.raises(PassValueError, match="higher_order"):
+        transform.gradient(function, mode="second_order")
+    with pytest.raises(PassTypeError, match="only functions"):
+        transform.gradient(function.body)
