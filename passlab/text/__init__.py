@@ -1,1 +1,16 @@
-"""Relay text, both ways: `parser` reads it, `printer` writes it, `library` holds the standard library written in it."""
+"""Relay text, both ways.
+
+    parse(text), parse_expr(text)      text to a module, to an expression; untyped, with exact places
+    astext(node), pretty(node)         a program as text, with or without version line and metadata
+    render(node)                       the same with marks: which stretch stands for which node
+    standard("prelude.rly")            a file of the standard library
+
+Texts are cut by `lexer`, read by the `*_parser` modules on top of `cursor`, laid out by `layout`; `metadata` and
+`meta_writer` read and write the objects that have no syntax. Nothing here recurses over a program or infers a type.
+"""
+
+from passlab.text.library import standard
+from passlab.text.parser import parse, parse_expr
+from passlab.text.printer import astext, pretty, render
+
+__all__ = ["astext", "parse", "parse_expr", "pretty", "render", "standard"]

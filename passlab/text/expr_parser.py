@@ -65,7 +65,7 @@ class ExprParser(FlatParser):
             if word == "let":
                 pending.append(self.flat_let(first) or (yield self._let()))
             elif word[:1] == "%" and self.texts[first + 1] == "=" and (pending or not value):
-                yield self._graph_binding(word)
+                self.flat_graph_binding(first) or (yield self._graph_binding(word))
             elif word == "free_var":
                 yield self._free_var()
             else:
@@ -305,9 +305,12 @@ class ExprParser(FlatParser):
         device: Any = None
         more = not self.accept(")")
         while more:
-            word = self.texts[self.i]
+            start, word = self.i, self.texts[self.i]
             if word[:1] == "%" or not self.at_attr():
-                var = yield self.binder("a parameter `%x`")
+                var = self.flat_binder()
+                if var is None or self.texts[self.i] not in (",", ")"):
+                    self.i = start
+                    var = yield self.binder("a parameter `%x`")
                 self.bind(word, var)
                 params.append(var)
             elif word == "virtual_device":

@@ -126,6 +126,19 @@ class FlatParser(PatternParser):
                 self._records[key] = attrs
         return attrs
 
+    def flat_graph_binding(self, first: int) -> bool:
+        """Parse `%0 = value;` made of atoms. False, with nothing read, for any other."""
+        word = self.texts[first]
+        if word[1:].isdigit():
+            self.i = first + 2
+            value = self.simple()
+            if value is not None and self.texts[self.i] == ";":
+                self.i += 1
+                self.bind_graph(word, value)
+                return True
+        self.i = first
+        return False
+
     def flat_let(self, first: int) -> tuple[Var, Expr, int] | None:
         """Parse `let %x: T = value;` made of atoms. None, with nothing read, for any other."""
         self.i = first + 1
