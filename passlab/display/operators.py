@@ -35,7 +35,7 @@ class OperatorsView(View):
         most = max((count for _, count in self.counts), default=1)
         rows = [
             tag("tr", tag("td", name, style=_CELL), tag("td", _bar(count, most), style=f"{_CELL};width:160px"),
-                style="background:transparent")  # fmt: skip
+                style="background:transparent")
             for name, count in self.counts
         ]
         calls = tag("th", "calls", style=f"{_HEAD};text-align:right")
