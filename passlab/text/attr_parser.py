@@ -30,6 +30,10 @@ class AttrParser(TypeParser):
         """The expression that one token stands for, or None."""
         raise NotImplementedError
 
+    def meta_value(self, index: int) -> object:
+        """The object that a `meta[...][...]` token stands for as the value of an attribute."""
+        raise NotImplementedError
+
     def named(self, index: int) -> tuple[Expr | None, int]:
         """The operator or constructor named by tokens from `index` on, and the index behind them; None for no name."""
         raise NotImplementedError
@@ -111,7 +115,7 @@ class AttrParser(TypeParser):
             return _WORDS[word]
         if word.startswith("meta["):
             self.i += 1
-            return self.meta(index)
+            return self.meta_value(index)
         bare = word.lstrip("-")
         if bare[:1].isdigit() or bare[:3] in ("inf", "nan"):
             return self._number_value(word)

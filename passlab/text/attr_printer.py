@@ -51,21 +51,38 @@ class AttrPrinter:
         raise NotImplementedError
 
     # ------------------------------------------------------------ values
-    def value_text(self, value: Any, out: list[Any] | None = None, indent: str = "") -> str:
-        """Return one value as text. Values nest only a few levels, so this recurses."""
+    def value_text(self, root: Any, out: list[Any] | None = None, indent: str = "") -> str:
+        """Return one value as text; expressions in it are references to the block `out`."""
+        if root.__class__ is int or root is None:
+            return str(root)
+        texts: list[str] = []
+        stack: list[Any] = [root]
+        while stack:
+            value = stack.pop()
+            kind = type(value)
+            if kind is _Text:
+                texts.append(value)
+            elif kind is tuple or kind is list:
+                stack.append(_Text("]"))
+                stack.extend(_commas(value)[::-1])
+                texts.append("[")
+            elif kind is dict:
+                stack.append(_Text("}"))
+                stack.extend(_commas(value.values(), value)[::-1])
+                texts.append("{")
+            else:
+                texts.append(self._plain_value(value, out, indent))
+        return "".join(texts)
+
+    def _plain_value(self, value: Any, out: list[Any] | None, indent: str) -> str:
         if value is None or value is True or value is False:
             return str(value)
-        kind = type(value)
-        if kind is int:
-            return str(value)
-        if kind is str:
-            return quote(value)
-        if kind is float:
-            return float_text(value)
-        if kind is tuple or kind is list:
-            return f"[{', '.join([self.value_text(v, out, indent) for v in value])}]"
-        if kind is dict:
-            return f"{{{', '.join([f'{quote(k)}={self.value_text(v, out, indent)}' for k, v in value.items()])}}}"
+        if isinstance(value, int):
+            return str(int(value))
+        if isinstance(value, float):
+            return float_text(float(value))
+        if isinstance(value, str):
+            return quote(str(value))
         if value is ANY:
             return "?"
         if isinstance(value, SizeVar):
@@ -74,15 +91,6 @@ class AttrPrinter:
             return f"ctor{quote(value.name_hint)}"
         if isinstance(value, Expr) and out is not None and type(value) is not Constant:
             return self.reference(value, out, indent)
-        return self._odd_value(value)
-
-    def _odd_value(self, value: Any) -> str:
-        if isinstance(value, int):
-            return str(int(value))
-        if isinstance(value, float):
-            return float_text(float(value))
-        if isinstance(value, str):
-            return quote(str(value))
         return self.meta.reference(self.meta.type_key(value), value)
 
     # ------------------------------------------------------------ calls
@@ -107,6 +115,21 @@ class AttrPrinter:
         if not foreign and not _may_hold_expressions(type(attrs)):
             self._texts[id(attrs)] = (attrs, texts)
         return texts
+
+
+class _Text(str):
+    """Text that is ready, among values that are not."""
+
+
+def _commas(values: Iterable[Any], keys: Iterable[str] = ()) -> list[Any]:
+    """Spread values, with their keys in front where they have them, and the commas between."""
+    out: list[Any] = []
+    names = iter(keys)
+    for value in values:
+        key = next(names, None)
+        comma = ", " if out else ""
+        out += [_Text(comma if key is None else f"{comma}{quote(key)}="), value]
+    return out
 
 
 _DEFAULTS: dict[type[Attrs], dict[str, Any]] = {}

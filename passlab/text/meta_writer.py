@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from passlab.devices import Target, VirtualDevice
 from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.expr import Constant, Expr, Var
-from passlab.ir.types import ANY, IncompleteType, SizeVar, TensorType, Type
+from passlab.ir.types import (
+    ANY,
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RefType,
+    SizeVar,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeVar,
+)  # fmt: skip
+from passlab.text.cursor import Parse, drive
 from passlab.text.records import MetaObject
 from passlab.text.tensor_bytes import encode_tensor
 
@@ -24,6 +38,16 @@ _UNCONSTRAINED = MetaObject(
 )
 _ODD = re.compile(r"[^\w.:-]", re.ASCII)
 _NUMBERS = {"VirtualDevice": ("device_type_int", "virtual_device_id"), "TargetKind": ("default_device_type",)}
+
+_TYPE_FIELDS: dict[type[Type], tuple[str, ...]] = {
+    TupleType: ("fields",), FuncType: ("arg_types", "ret_type", "type_params"), RefType: ("value",),
+    TypeCall: ("func", "args"), TypeVar: ("name_hint", "kind"), GlobalTypeVar: ("name_hint", "kind"),
+    IncompleteType: ("kind",),
+}  # fmt: skip
+
+
+def _type_key(ty: Type) -> str:
+    return "relay.RefType" if type(ty) is RefType else type(ty).__name__
 
 
 class MetaWriter:
@@ -52,7 +76,7 @@ class MetaWriter:
             return type(value).__name__
         if isinstance(value, (Expr, TensorType)):
             return f"relay.{type(value).__name__}"
-        return type(value).__name__ if isinstance(value, Type) else f"python.{type(value).__name__}"
+        return _type_key(value) if isinstance(value, Type) else f"python.{type(value).__name__}"
 
     def section(self) -> str:
         """Return the section with its mark, or nothing when no object was mentioned."""
@@ -60,13 +84,13 @@ class MetaWriter:
 
 
 class _Graph:
-    """The object graph while it is written."""
+    """The object graph while it is written. What holds other objects is written by generators under `drive`."""
 
     def __init__(self, objects: dict[str, list[Any]]) -> None:
         self.nodes: list[dict[str, Any]] = [{"type_key": ""}, {}]
         self.tensors: list[str] = []
         self._shared: dict[Any, int] = {}
-        lists = [self._array(values) for values in objects.values()]
+        lists = [drive(self._array(values)) for values in objects.values()]
         self.nodes[1] = {"type_key": "Map", "keys": list(objects), "data": lists}
 
     def json(self) -> str:
@@ -86,11 +110,17 @@ class _Graph:
         self.nodes.append(node)
         return len(self.nodes) - 1
 
-    def _array(self, values: Any) -> int:
-        return self._add("Array", data=[self._value(v) for v in values])
+    def _values(self, values: Iterable[Any]) -> Parse:
+        found = []
+        for value in values:
+            found.append((yield self._value(value)))
+        return found
 
-    def _value(self, value: Any) -> int:
-        """Write one object and return its node. Objects nest only a few levels."""
+    def _array(self, values: Iterable[Any]) -> Parse:
+        return self._add("Array", data=(yield self._values(values)))
+
+    def _value(self, value: Any) -> Parse:
+        """Write one object; returns its node."""
         if value is None:
             return 0
         if isinstance(value, (bool, int)):
@@ -101,60 +131,79 @@ class _Graph:
         if isinstance(value, str):
             return self._add("runtime.String", repr_str=value) if value else self._add("runtime.String")
         if isinstance(value, (tuple, list)):
-            return self._array(value)
+            return (yield self._array(value))
         if isinstance(value, dict):
-            return self._add("Map", keys=list(value), data=[self._value(v) for v in value.values()])
-        return self._object(value)
+            return self._add("Map", keys=list(value), data=(yield self._values(value.values())))
+        if value not in self._shared:
+            self._shared[value] = yield (self._program_object(value) or self._record(value))
+        return self._shared[value]
 
-    def _object(self, value: Any) -> int:
-        known = self._shared.get(value)
-        if known is None:
-            known = self._shared[value] = self._new_object(value)
-        return known
-
-    def _new_object(self, value: Any) -> int:
+    def _program_object(self, value: Any) -> Parse | None:
+        """What writes an expression, type or dimension; None for a value that is none of these."""
         if isinstance(value, Constant):
-            ty = self._object(value._checked_type) if isinstance(value._checked_type, TensorType) else 0
-            self.tensors.append(encode_tensor(value.data))
-            attrs = {
-                "_checked_type_": ty,
-                "data": len(self.tensors) - 1,
-                "span": 0,
-                "virtual_device_": self._object(_UNCONSTRAINED),
-            }
-            return self._add("relay.Constant", attrs)
+            return self._constant(value)
         if isinstance(value, Var):
-            vid = self._add("relay.Id", {"name_hint": self._value(value.name_hint)})
-            ty = self._object(value.type_annotation) if value.type_annotation is not None else 0
-            return self._add(
-                "relay.Var", {"_checked_type_": 0, "span": 0, "type_annotation": ty, "vid": vid, "virtual_device_": 0}
-            )
+            return self._var(value)
         if isinstance(value, TensorType):
-            return self._add("relay.TensorType", {"dtype": value.dtype, "shape": self._array(value.shape), "span": 0})
+            return self._tensor_type(value)
+        if isinstance(value, SizeVar):
+            return self._size_var(value)
+        return self._type(value) if isinstance(value, Type) and type(value) in _TYPE_FIELDS else None
+
+    def _constant(self, value: Constant) -> Parse:
+        ty = yield self._value(value._checked_type if isinstance(value._checked_type, TensorType) else None)
+        device = yield self._value(_UNCONSTRAINED)
+        self.tensors.append(encode_tensor(value.data))
+        attrs = {"_checked_type_": ty, "data": len(self.tensors) - 1, "span": 0, "virtual_device_": device}
+        return self._add("relay.Constant", attrs)
+
+    def _var(self, value: Var) -> Parse:
+        vid = self._add("relay.Id", {"name_hint": (yield self._value(value.name_hint))})
+        attrs = {"_checked_type_": 0, "span": 0, "type_annotation": (yield self._value(value.type_annotation))}
+        device = yield self._value(_UNCONSTRAINED if value.virtual_device is None else value.virtual_device)
+        return self._add("relay.Var", {**attrs, "vid": vid, "virtual_device_": device})
+
+    def _tensor_type(self, value: TensorType) -> Parse:
+        shape = yield self._array(value.shape)
+        return self._add("relay.TensorType", {"dtype": value.dtype, "shape": shape, "span": 0})
+
+    def _type(self, value: Type) -> Parse:
+        attrs: dict[str, Any] = {"span": 0}
+        for name in _TYPE_FIELDS[type(value)]:
+            field = getattr(value, name)
+            attrs[name] = int(field) if name == "kind" else (yield self._value(field))
+        return self._add(_type_key(value), attrs)
+
+    def _size_var(self, value: SizeVar) -> Parse:
+        name = yield self._value(value.name)
+        return self._add("tir.SizeVar", {"dtype": value.dtype, "name": name, "span": 0, "type_annotation": 0})
+
+    def _record(self, value: Any) -> Parse:
+        """Write an object that is a leaf or a record of fields."""
         if value is ANY:
             return self._add("tir.Any", {"dtype": "int32", "span": 0})
-        if isinstance(value, SizeVar):
-            return self._add(
-                "tir.SizeVar", {"dtype": value.dtype, "name": self._value(value.name), "span": 0, "type_annotation": 0}
-            )
-        if isinstance(value, IncompleteType):
-            return self._add("IncompleteType", {"kind": int(value.kind), "span": 0})
-        return self._record(value)
-
-    def _record(self, value: Any) -> int:
-        if isinstance(value, VirtualDevice):
-            return self._record(MetaObject("VirtualDevice", {
-                "device_type_int": value.device.device_type, "memory_scope": value.memory_scope, "target": value.target,
-                "virtual_device_id": value.device.device_id,
-            }))  # fmt: skip
-        if isinstance(value, Target):
-            kind = MetaObject("TargetKind", {"default_device_type": 1, "default_keys": ("cpu",), "name": value.kind})
-            return self._record(MetaObject("Target", {
-                "attrs": value.attrs, "features": {}, "host": value.host, "keys": ("cpu",), "kind": kind, "tag": "",
-            }))  # fmt: skip
         if isinstance(value, DictAttrs):
-            return self._add("DictAttrs", {"__dict__": self._value(dict(value.items()))})
-        if isinstance(value, MetaObject):
-            numbers = _NUMBERS.get(value.type_key, ())
-            return self._add(value.type_key, {k: v if k in numbers else self._value(v) for k, v in value.items()})
-        return self._add("passlab.Opaque")
+            return self._add("DictAttrs", {"__dict__": (yield self._value(dict(value.items())))})
+        record = _as_record(value)
+        if record is None:
+            return self._add("passlab.Opaque")
+        attrs = {}
+        for name, field in record.items():
+            attrs[name] = field if name in _NUMBERS.get(record.type_key, ()) else (yield self._value(field))
+        return self._add(record.type_key, attrs)
+
+
+def _as_record(value: Any) -> MetaObject | None:
+    """Return an object as type key and fields, or None for one that text cannot hold."""
+    if isinstance(value, MetaObject):
+        return value
+    if isinstance(value, VirtualDevice):
+        place = {"device_type_int": value.device.device_type, "memory_scope": value.memory_scope}
+        return MetaObject(
+            "VirtualDevice", {**place, "target": value.target, "virtual_device_id": value.device.device_id}
+        )
+    if isinstance(value, Target):
+        kind = MetaObject("TargetKind", {"default_device_type": 1, "default_keys": ("cpu",), "name": value.kind})
+        fields = {"attrs": value.attrs, "features": {}, "host": value.host, "keys": ("cpu",), "kind": kind, "tag": ""}
+        return MetaObject("Target", fields)
+    return None

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, DiagnosticError, ParseError, PasslabError, did_you_mean
+from passlab.ir.expr import Var
 from passlab.ir.span import Source, Span
 from passlab.text.meta_objects import BUILDERS, Node, OpaqueObject, build_record, references
 from passlab.text.tensor_bytes import decode_tensor
@@ -31,6 +32,7 @@ class MetaTable:
                 raise
             except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
                 raise _malformed(source, start, str(error)) from None
+        self.own_vars = frozenset(v for v in self.objects.get("relay.Var", ()) if isinstance(v, Var))
         for key, objects in (given or {}).items():
             self.objects.setdefault(key, []).extend(objects)
 

@@ -16,7 +16,7 @@ from passlab.ir.op import Op, find_op
 from passlab.text.attr_parser import AttrParser
 from passlab.text.cursor import sigil_key
 from passlab.text.lexer import Tokens
-from passlab.text.literals import FALSE, LITERAL_WORD, TRUE, LiteralError, number_array, read_string
+from passlab.text.literals import FALSE, LITERAL_WORD, TRUE, LiteralError, name_text, number_array, read_string
 from passlab.text.metadata import MetaTable
 
 
@@ -121,6 +121,15 @@ class Scopes(AttrParser):
     def meta(self, index: int) -> Any:
         """The object a `meta[...][...]` token stands for."""
         return self.meta_table.lookup(self.texts[index], self.token_span(index))
+
+    def meta_value(self, index: int) -> Any:
+        """As `meta`. TVM writes a variable in an attribute as a copy: the one in scope that it copies is meant."""
+        found = self.meta(index)
+        if isinstance(found, Var) and found in self.meta_table.own_vars:
+            local = self.env.get(f"%{name_text(found.name_hint)}")
+            if isinstance(local, Var) and local.type_annotation is found.type_annotation:
+                return local
+        return found
 
     def _local(self, word: str, index: int) -> Expr:
         key = sigil_key(word)

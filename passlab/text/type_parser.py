@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from passlab.errors import DiagnosticError
 from passlab.ir.types import (
@@ -216,6 +217,7 @@ class TypeParser(Cursor):
         return dim
 
 
+@lru_cache(maxsize=4096)
 def is_dtype(name: str) -> bool:
     """Whether `name` is a dtype that stands for a scalar type."""
     try:

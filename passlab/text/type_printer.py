@@ -80,8 +80,7 @@ class TypePrinter:
         if known is not None:
             return known
         if type(root) is TensorType:
-            text = self._ground[root] = self._tensor(root)
-            return text
+            return self._tensor(root)
         out: list[str] = []
         ground = True
         stack: list[Any] = [root]
@@ -91,7 +90,7 @@ class TypePrinter:
             if kind is str:
                 out.append(item)
             elif kind is TensorType:
-                out.append(self.text(item))
+                out.append(self._ground.get(item) or self._tensor(item))
             elif kind is TypeVar:
                 ground = False
                 out.append(self.name(item))
@@ -110,12 +109,11 @@ class TypePrinter:
         return text
 
     def _tensor(self, ty: TensorType) -> str:
-        if not ty.shape:
-            return ty.dtype
         dims = (
             str(d) if type(d) is int else "?" if d is ANY else self._meta.reference("tir.SizeVar", d) for d in ty.shape
         )
-        return f"Tensor[({', '.join(dims)}), {ty.dtype}]"
+        text = self._ground[ty] = f"Tensor[({', '.join(dims)}), {ty.dtype}]" if ty.shape else ty.dtype
+        return text
 
     def _parts(self, ty: Type) -> list[Any]:
         """Spread one type into text and child types."""

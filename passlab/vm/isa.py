@@ -167,7 +167,9 @@ class Instruction:
         if len(operands) != len(form.stored):
             raise VerifyError(f"{form.mnemonic} takes {len(form.stored)} operands, not {len(operands)}")
         self.opcode = opcode
-        self.operands: tuple[Any, ...] = tuple(tuple(v) if o.many else v for o, v in zip(form.stored, operands, strict=True))
+        self.operands: tuple[Any, ...] = tuple(
+            tuple(v) if o.many else v for o, v in zip(form.stored, operands, strict=True)
+        )
         self.node = node
 
     @property

@@ -1,13 +1,14 @@
-"""Kernels: a primitive function turned once into a straight line of NumPy calls that writes into given arrays.
+"""Kernels: a primitive function turned once into a straight line of NumPy calls.
 
-A kernel is called with its inputs and its outputs, tuples spread into their fields. A shape function's kernel answers
-with the shapes, and sizes in bytes, that the primitive's results will have, by running the type relations on them.
+A kernel is run in one of two ways: `into(inputs, results)` writes into given arrays, tuples spread into their fields,
+as `invoke_packed` does; `value(*inputs)` makes its results, which saves the allocations and copies that nothing needs.
+The caller has switched NumPy's warnings off (`np.errstate`), once for a whole run: that costs more than an addition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from math import prod
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,21 +17,52 @@ from passlab.errors import Diagnostic, RunError
 from passlab.evaluate.operators import apply_operator
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from passlab.ir.op import Op
-from passlab.ir.types import IncompleteType, TensorType, TupleType, Type, fold_tuple
+from passlab.ir.types import TupleType, fold_tuple
 from passlab.ir.walk import post_order
+from passlab.vm.shape_kernels import NOTHING, numpy_dtype, shape_kernel
 
 Array = np.ndarray[Any, Any]
-Kernel = Callable[[Sequence[Array], Sequence[Array]], None]
 Step = Callable[[list[Any]], None]
-NOTHING = IncompleteType()  # a parameter without annotation: one array
+
+
+class Kernel:
+    """One primitive function, ready to run. Raises `RunError` when it holds what no kernel can."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.shapes = function.attrs.get("ShapeFunction")
+
+    @cached_property
+    def _line(self) -> _Line:
+        return _Line(self.function)
+
+    @cached_property
+    def into(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
+        """Run on flat inputs, writing into flat results."""
+        return shape_kernel(self.function, self.shapes == "data") if self.shapes else self._line.writing()
+
+    @cached_property
+    def value(self) -> Callable[..., Any] | None:
+        """Run on one value for each parameter and return the result; None where only `into` will do."""
+        return None if self.shapes else self._line.making()
+
+    def explain(self, inputs: Sequence[Any]) -> None:
+        """Run again, slowly, after an error in `value`: raises the error that says what went wrong, and where."""
+        values: dict[Expr, Any] = dict(zip(self.function.params, inputs, strict=True))
+        for node in post_order(self.function.body):
+            if isinstance(node, Constant):
+                values[node] = node.data
+            elif isinstance(node, Tuple):
+                values[node] = tuple(values[f] for f in node.fields)
+            elif isinstance(node, TupleGetItem):
+                values[node] = values[node.tuple_value][node.index]
+            elif isinstance(node, Call) and isinstance(node.op, Op):
+                values[node] = apply_operator(node.op, node.attrs, [values[a] for a in node.args], node.span)
 
 
 def make_kernel(function: Function) -> Kernel:
     """Return the kernel of a primitive function, or of a shape function when it is marked as one."""
-    kind = function.attrs.get("ShapeFunction")
-    if kind:
-        return _shape_kernel(function, by_data=kind == "data")
-    return _Line(function).kernel()
+    return Kernel(function)
 
 
 class _Line:
@@ -40,13 +72,12 @@ class _Line:
         self.function = function
         self.slots: dict[Expr, int] = {}
         self.preset: list[Any] = []
-        self.steps: list[tuple[Call | Tuple | TupleGetItem, int]] = []
+        self.nodes: list[tuple[Call | Tuple | TupleGetItem, int]] = []
         for param in function.params:
             self._slot(param)
         for node in post_order(function.body):
-            if isinstance(node, (Op, Function)) or node in self.slots:
-                continue
-            self._node(node)
+            if not isinstance(node, (Op, Function)) and node not in self.slots:
+                self._node(node)
 
     def _slot(self, node: Expr, value: Any = None) -> int:
         self.slots[node] = len(self.preset)
@@ -57,38 +88,76 @@ class _Line:
         if isinstance(node, Constant):
             self._slot(node, node.data)
         elif (isinstance(node, Call) and isinstance(node.op, Op)) or isinstance(node, (Tuple, TupleGetItem)):
-            self.steps.append((node, self._slot(node)))
+            self.nodes.append((node, self._slot(node)))
         else:
             raise RunError(Diagnostic(f"a kernel cannot hold a {type(node).__name__}", node.span))
 
-    def kernel(self) -> Kernel:
-        """Return the steps as one function."""
+    # ------------------------------------------------------------ writing into results
+    def writing(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
+        """Return the steps as one function that writes into its results."""
         body = self.function.body
         last = self.slots[body]
         outputs = [self.slots[f] for f in body.fields] if isinstance(body, Tuple) else [last]
         direct = self._direct(outputs)
-        steps = [self._step(node, slot, direct.get(slot)) for node, slot in self.steps]
+        steps = [self._step(node, slot, direct.get(slot)) for node, slot in self.nodes]
         preset, params = self.preset, self.function.params
 
         def run(inputs: Sequence[Array], results: Sequence[Array]) -> None:
             values = preset.copy()
             _spread(inputs, params, values)
             values.append(results)
-            with np.errstate(all="ignore"):
-                for step in steps:
-                    step(values)
+            for step in steps:
+                step(values)
             _deliver([values[s] for s in outputs], results)
 
         return run
 
     def _direct(self, outputs: list[int]) -> dict[int, int]:
         """Return slot -> output for the results that an operator can write into its output itself."""
-        calls = {slot for node, slot in self.steps if isinstance(node, Call)}
+        calls = {slot for node, slot in self.nodes if isinstance(node, Call)}
         spread = [s for s in outputs if s in calls]
         single = len(outputs) == len(spread) == len(set(spread))
         tensors = isinstance(self.function.body, Tuple) or not isinstance(self.function.body.checked_type_, TupleType)
         return {slot: i for i, slot in enumerate(outputs)} if single and tensors else {}
 
+    # ------------------------------------------------------------ making results
+    def making(self) -> Callable[..., Any]:
+        """Return the steps as one function of the parameters that returns its result."""
+        steps = [self._step(node, slot, None) for node, slot in self.nodes]
+        if len(steps) == 1:
+            only = self._single()
+            if only is not None:
+                return only
+        last, preset = self.slots[self.function.body], self.preset[len(self.function.params) :]
+
+        def run(*inputs: Any) -> Any:
+            values = [*inputs, *preset]
+            for step in steps:
+                step(values)
+            return values[last]
+
+        return run
+
+    def _single(self) -> Callable[..., Any] | None:
+        """Return the kernel of a lone operator on at most two parameters or constants, without any detour."""
+        node = self.function.body
+        if not (isinstance(node, Call) and isinstance(node.op, Op)):
+            return None
+        kernel, attrs, params = _function(node), node.attrs, self.function.params
+        places = [self.slots[a] for a in node.args]
+        if places == list(range(len(params))):
+            if len(params) == 1:
+                return lambda a: kernel(attrs, a)
+            return (lambda a, b: kernel(attrs, a, b)) if len(params) == 2 else lambda *inputs: kernel(attrs, *inputs)
+        if len(params) == 1 and places == [0, 1]:
+            held = self.preset[1]
+            return lambda a: kernel(attrs, a, held)
+        if len(params) == 1 and places == [1, 0]:
+            held = self.preset[1]
+            return lambda a: kernel(attrs, held, a)
+        return None
+
+    # ------------------------------------------------------------ steps
     def _step(self, node: Call | Tuple | TupleGetItem, slot: int, output: int | None) -> Step:
         if isinstance(node, TupleGetItem):
             source, index = self.slots[node.tuple_value], node.index
@@ -101,29 +170,50 @@ class _Line:
         if isinstance(node, Tuple):
 
             def gather(values: list[Any]) -> None:
-                values[slot] = tuple(values[p] for p in parts)
+                values[slot] = tuple([values[p] for p in parts])
 
             return gather
-        return _operator_step(node, parts, slot, output)
+        return _making_step(node, parts, slot) if output is None else _writing_step(node, parts, slot, output)
 
 
-def _operator_step(node: Call, parts: list[int], slot: int, output: int | None) -> Step:
-    op, attrs = node.op, node.attrs
+def _function(node: Call) -> Callable[..., Any]:
+    """The operator's NumPy function, without its own guard against warnings."""
+    op = node.op
     assert isinstance(op, Op)
     kernel = op.spec.raw or op.spec.kernel
     if kernel is None:
         raise RunError(Diagnostic(f"`{op.name}` cannot be run: it only has a meaning to the compiler", node.span))
+    return kernel
+
+
+def _making_step(node: Call, parts: list[int], slot: int) -> Step:
+    kernel, attrs = _function(node), node.attrs
+    if len(parts) == 1:
+        (one,) = parts
+
+        def on_one(values: list[Any]) -> None:
+            values[slot] = kernel(attrs, values[one])
+
+        return on_one
+    if len(parts) == 2:
+        left, right = parts
+
+        def on_two(values: list[Any]) -> None:
+            values[slot] = kernel(attrs, values[left], values[right])
+
+        return on_two
 
     def compute(values: list[Any]) -> None:
-        args = [values[p] for p in parts]
-        try:
-            if output is None:
-                values[slot] = kernel(attrs, *args)
-            else:
-                values[slot] = kernel(attrs, *args, out=values[-1][output])
-        except Exception:  # the slow way says what went wrong, and where
-            apply_operator(op, attrs, args, node.span)
-            raise
+        values[slot] = kernel(attrs, *[values[p] for p in parts])
+
+    return compute
+
+
+def _writing_step(node: Call, parts: list[int], slot: int, output: int) -> Step:
+    kernel, attrs = _function(node), node.attrs
+
+    def compute(values: list[Any]) -> None:
+        values[slot] = kernel(attrs, *[values[p] for p in parts], out=values[-1][output])
 
     return compute
 
@@ -138,106 +228,37 @@ def _spread(inputs: Sequence[Array], params: Sequence[Var], values: list[Any]) -
         values[slot] = fold_tuple(param.type_annotation or NOTHING, lambda _: next(flat), tuple)
 
 
-def _deliver(values: Sequence[Any], results: Sequence[Array]) -> None:
-    """Copy what was not written in place into the results."""
+def flat_values(values: Sequence[Any]) -> list[Any]:
+    """Return values with their tuples, at any depth, spread into fields."""
     flat: list[Any] = []
     stack = [*reversed(values)]
     while stack:
         value = stack.pop()
-        if isinstance(value, tuple):
+        if type(value) is tuple:
             stack.extend(reversed(value))
         else:
             flat.append(value)
-    for value, result in zip(flat, results, strict=True):
+    return flat
+
+
+def _deliver(values: Sequence[Any], results: Sequence[Array]) -> None:
+    """Copy what was not written in place into the results."""
+    for value, result in zip(flat_values(values), results, strict=True):
         if value is not result:
             if np.shape(value) != result.shape:
                 raise RunError(f"a kernel gave a result of shape {np.shape(value)} for {result.shape}")
             np.copyto(result, value, casting="unsafe")
 
 
-# ---------------------------------------------------------------- shape functions
-class _Concrete:
-    """The reporter of a relation that runs on concrete shapes: there is nothing left to find out."""
-
-    def assign(self, index: int, ty: Type) -> None:
-        """Accept what is known."""
-
-
-def _shape_kernel(function: Function, by_data: bool) -> Kernel:
-    order = [n for n in post_order(function.body) if not isinstance(n, Op)]
-    params = function.params
-
-    def run(inputs: Sequence[Array], results: Sequence[Array]) -> None:
-        flat = iter(inputs)
-        arrays: dict[Expr, Any] = {}
-        types: dict[Expr, Type] = {}
-        for param in params:
-            types[param], arrays[param] = _known(param.type_annotation, flat, by_data)
-        for node in order:
-            if node not in types:
-                types[node] = _type_of(node, types, arrays)
-        _write_shapes(types[function.body], results)
-
-    return run
+def fitted(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return a result as an array of the shape and dtype that were foreseen. Raises `RunError` for another shape."""
+    if type(value) is not np.ndarray:
+        value = np.asarray(value)
+    if value.dtype is not dtype and value.dtype != dtype:
+        value = value.astype(dtype)
+    if value.shape != shape:
+        raise RunError(f"a kernel gave a result of shape {value.shape} for {shape}")
+    return value  # type: ignore[no-any-return]
 
 
-def _known(ty: Type | None, flat: Iterator[Array], by_data: bool) -> tuple[Type, Any]:
-    """Return the concrete type of a parameter, and its value when values are given, from flat inputs."""
-
-    def leaf(part: Type) -> tuple[Type, Any]:
-        value = next(flat)
-        dtype = part.dtype if isinstance(part, TensorType) else value.dtype
-        return (TensorType(value.shape, dtype), value) if by_data else (TensorType(tuple(value.tolist()), dtype), None)
-
-    def gather(parts: list[tuple[Type, Any]]) -> tuple[Type, Any]:
-        return TupleType([t for t, _ in parts]), tuple(v for _, v in parts)
-
-    known: tuple[Type, Any] = fold_tuple(ty or NOTHING, leaf, gather)
-    return known
-
-
-def _type_of(node: Expr, types: dict[Expr, Type], arrays: dict[Expr, Any]) -> Type:
-    if isinstance(node, Constant):
-        arrays[node] = node.data
-        return node.tensor_type
-    if isinstance(node, Tuple):
-        arrays[node] = tuple(arrays.get(f) for f in node.fields)
-        return TupleType([types[f] for f in node.fields])
-    if isinstance(node, TupleGetItem):
-        whole = types[node.tuple_value]
-        assert isinstance(whole, TupleType)
-        return whole.fields[node.index]
-    if not (isinstance(node, Call) and isinstance(node.op, Op)):
-        raise RunError(Diagnostic(f"a shape function cannot hold a {type(node).__name__}", node.span))
-    spec = node.op.spec
-    if spec.shape_function is not None:
-        return spec.shape_function(node.attrs, *(arrays[a] for a in node.args))
-    found = spec.relation([types[a] for a in node.args], node.attrs, _Concrete())
-    if found is None:
-        raise RunError(Diagnostic(f"the shape of `{spec.name}` could not be found from those of its inputs", node.span))
-    return found
-
-
-def _write_shapes(ty: Type, results: Sequence[Array]) -> None:
-    """Write the shapes of the results, then their sizes in bytes."""
-    tensors: list[TensorType] = []
-    stack = [ty]
-    while stack:
-        at = stack.pop()
-        if isinstance(at, TupleType):
-            stack.extend(reversed(at.fields))
-        elif isinstance(at, TensorType):
-            tensors.append(at)
-    for i, tensor in enumerate(tensors):
-        results[i][...] = tensor.concrete_shape
-        results[len(tensors) + i][...] = prod(tensor.concrete_shape) * numpy_dtype(tensor.dtype).itemsize
-
-
-def numpy_dtype(name: str) -> np.dtype[Any]:
-    """Return NumPy's dtype of a Relay dtype."""
-    if name.startswith(("bfloat", "float8")):
-        import ml_dtypes
-
-        narrow: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
-        return narrow
-    return np.dtype(name)
+__all__ = ["Kernel", "fitted", "flat_values", "make_kernel", "numpy_dtype"]

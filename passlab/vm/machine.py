@@ -1,15 +1,16 @@
-"""The machine: frames of registers, and what each instruction does to them.
+"""The machine: frames of registers, and the loop that carries out instructions on them.
 
 Each instruction of a verified executable is turned once into a Python function over the registers of its frame (a
-`Step`), or into a control action that the loop carries out. Stepping and running use the same steps: `step` does one,
-`run` does them until the entry frame returns. A call whose result is returned at once reuses its frame, so loops
-written as recursion run in constant memory.
+`Step`, see `steps`), or into a control action that the loop carries out. `step` does one instruction; `run` does whole
+blocks of them at once (see `blocks`) until the entry frame returns: the same results, at a fraction of the cost. A call
+whose result is returned at once reuses its frame, so loops written as recursion run in constant memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,13 @@ import numpy as np
 from passlab import limits
 from passlab.errors import Diagnostic, LimitError, PasslabError, RunError
 from passlab.evaluate.operators import describe
-from passlab.evaluate.values import ADTValue
+from passlab.ir.expr import Expr
+from passlab.vm.blocks import FunctionBlocks, chooser
 from passlab.vm.executable import Executable, VMFunction
-from passlab.vm.isa import Instruction, Opcode
-from passlab.vm.kernels import numpy_dtype
-from passlab.vm.objects import Storage, VMClosure
+from passlab.vm.isa import Opcode
+from passlab.vm.objects import Allocator, VMClosure
+from passlab.vm.steps import STEPS
 from passlab.vm.verifier import successors
-
-Step = Callable[[list[Any]], None]
 
 
 class Action(IntEnum):
@@ -34,8 +34,9 @@ class Action(IntEnum):
     JUMP = 1
     TEST = 2
     CALL = 3
-    RETURN = 4
-    STOP = 5
+    CLOSURE = 4
+    RETURN = 5
+    STOP = 6
 
 
 class Frame:
@@ -51,14 +52,19 @@ class Frame:
 
 
 class Machine:
-    """Runs the functions of one executable. After an error, or an interrupt, it can be used again."""
+    """Runs the functions of one executable. After an error, or an interrupt, it can be used again.
 
-    def __init__(self, exe: Executable) -> None:
+    With `allocator`, tensors live in storages that it gives; without, kernels make their results where they can.
+    """
+
+    def __init__(self, exe: Executable, allocator: Allocator | None = None) -> None:
         self.exe = exe
-        self.code = [[self._prepared(f, i) for i in range(len(f.instructions))] for f in exe.functions]
+        self.allocator = allocator
         self.frames: list[Frame] = []
         self.result: Any = None
         self.executed = 0
+        self._code: dict[int, list[tuple[int, Any]]] = {}
+        self._running: dict[int, _Running] = {}
 
     # ------------------------------------------------------------ driving
     def start(self, func_index: int, args: Sequence[Any]) -> None:
@@ -66,7 +72,9 @@ class Machine:
         self.frames = []
         self.result = None
         self.executed = 0
-        self._push(func_index, args, -1)
+        function = self.exe.functions[func_index]
+        _check_count(function, args)
+        self._push(func_index, [*args, *[None] * (function.register_file_size - len(args))], -1)
 
     def invoke(self, func_index: int, args: Sequence[Any]) -> Any:
         """Run a function on `args` and return its result."""
@@ -75,12 +83,12 @@ class Machine:
 
     def step(self) -> bool:
         """Execute one instruction; return whether the program goes on."""
-        self._go(1)
+        self._guarded(self._step_through, 1)
         return bool(self.frames)
 
     def run(self) -> Any:
         """Execute until the entry frame returns; return the result. Raises `RunError` with the machine's stack."""
-        self._go(limits.current().instructions)
+        self._guarded(self._run_through, limits.current().instructions)
         if self.frames:
             frames, self.frames = self.frames, []
             raise LimitError(
@@ -91,10 +99,11 @@ class Machine:
             )  # fmt: skip
         return self.result
 
-    def _go(self, most: int) -> None:
-        """Execute up to `most` instructions."""
+    def _guarded(self, go: Callable[[int], None], most: int) -> None:
+        """Execute up to `most` instructions, NumPy's warnings off; an error gets the machine's stack as notes."""
         try:
-            self._loop(most)
+            with np.errstate(all="ignore"):
+                go(most)
         except PasslabError as error:
             notes = self._stack_notes()
             self.frames = []
@@ -107,56 +116,124 @@ class Machine:
             self.frames = []
             raise
 
-    def _loop(self, most: int) -> None:
-        left = most
-        while self.frames and left > 0:
+    # ------------------------------------------------------------ one instruction at a time
+    def _step_through(self, most: int) -> None:
+        for _ in range(most):
+            if not self.frames:
+                return
             frame = self.frames[-1]
-            code, registers, pc = self.code[frame.func_index], frame.registers, frame.pc
-            start = left
-            try:
-                while left > 0:
-                    left -= 1
-                    action, work = code[pc]
-                    if action == 0:
-                        work(registers)
-                        pc += 1
-                    elif action == 1:
-                        pc += work
-                    elif action == 2:
-                        pc += work(registers)
+            action, work = self._code_of(frame.func_index)[frame.pc]
+            self.executed += 1
+            if action == Action.STEP:
+                work(frame.registers)
+                frame.pc += 1
+            elif action == Action.TEST:
+                frame.pc = work(frame.registers)
+            elif action == Action.JUMP:
+                frame.pc = work
+            elif action == Action.RETURN:
+                self._return(frame.registers[work])
+            elif action == Action.STOP:
+                raise _no_arm(work)
+            else:
+                self._call(frame, action, work)
+
+    def _call(self, frame: Frame, action: int, work: _Call) -> None:
+        func, args = _callee(action, work, frame.registers)
+        function = self.exe.functions[func]
+        _check_count(function, args)
+        registers = [*args, *[None] * (function.register_file_size - len(args))]
+        if work.tail:
+            self.frames.pop()
+            self._push(func, registers, frame.result_register)
+        else:
+            self._push(func, registers, work.dst)
+            frame.pc += 1
+
+    # ------------------------------------------------------------ a block at a time
+    def _run_through(self, most: int) -> None:
+        """Run blocks while `most` instructions last, then single instructions up to there."""
+        left = most
+        for frame in self.frames:  # frames that stepping made have no constants yet
+            for register, value in self._running_of(frame.func_index).presets.items():
+                if frame.registers[register] is None:
+                    frame.registers[register] = value
+        cap = limits.current().frames
+        frames = self.frames
+        frame = frames[-1]
+        running, r, pc = self._running_of(frame.func_index), frame.registers, frame.pc
+        at = pc
+        try:
+            while True:
+                steps, count, at_end, action, work = running.plans.get(pc) or running.plan(pc)
+                if left < count:
+                    break
+                left -= count
+                for at, step in steps:  # noqa: B007 - `at` is where an error happened
+                    step(r)
+                at = at_end
+                if action == 1:
+                    pc = work
+                elif action == 2:
+                    pc = work(r)
+                elif action <= 4:
+                    func, args = (work.func, work.get(r)) if action == 3 else _callee(action, work, r)
+                    running = self._running_of(func) if func != running.func_index else running
+                    if action == 4:
+                        _check_count(running.function, args)
+                    r = [*args, *running.template]
+                    if work.tail:
+                        frame.func_index, frame.registers = func, r
                     else:
-                        break
-            finally:
-                frame.pc = pc
-                self.executed += start - left
-            if action > 2:
-                work(self, frame)
+                        if len(frames) >= cap:
+                            raise _too_deep(cap)
+                        frame.pc = at + 1
+                        frame = Frame(func, r, work.dst)
+                        frames.append(frame)
+                    pc = at = 0
+                elif action == 5:
+                    self._return(r[work])
+                    if not frames:
+                        return
+                    frame = frames[-1]
+                    running, r, pc = self._running_of(frame.func_index), frame.registers, frame.pc
+                else:
+                    raise _no_arm(work)
+            at = pc
+        finally:
+            frame.pc = at
+            self.executed += most - left
+        self._step_through(left)
+
+    def _running_of(self, func_index: int) -> _Running:
+        made = self._running.get(func_index)
+        if made is None:
+            made = self._running[func_index] = _Running(self.exe, func_index, self.allocator)
+        return made
+
+    def _code_of(self, func_index: int) -> list[tuple[int, Any]]:
+        code = self._code.get(func_index)
+        if code is None:
+            function = self.exe.functions[func_index]
+            code = self._code[func_index] = [
+                _control(function, i) or (0, STEPS[function.instructions[i].opcode](self.exe, function.instructions[i]))
+                for i in range(len(function.instructions))
+            ]
+        return code
 
     # ------------------------------------------------------------ frames
-    def _push(self, func_index: int, args: Sequence[Any], result_register: int) -> None:
-        function = self.exe.functions[func_index]
-        if len(args) != len(function.params):
-            raise RunError(f"{function.name} takes {len(function.params)} arguments and was given {len(args)}")
-        if len(self.frames) >= limits.current().frames:
-            raise LimitError(f"calls are nested deeper than the limit `frames` ({limits.current().frames:,})")
-        registers = [*args, *[None] * (function.register_file_size - len(args))]
+    def _push(self, func_index: int, registers: list[Any], result_register: int) -> None:
+        cap = limits.current().frames
+        if len(self.frames) >= cap:
+            raise _too_deep(cap)
         self.frames.append(Frame(func_index, registers, result_register))
 
     def _return(self, value: Any) -> None:
         frame = self.frames.pop()
         if self.frames:
-            caller = self.frames[-1]
-            caller.registers[frame.result_register] = value
+            self.frames[-1].registers[frame.result_register] = value
         else:
             self.result = value
-
-    def _call(self, frame: Frame, func_index: int, args: Sequence[Any], dst: int, tail: bool) -> None:
-        if tail:
-            self.frames.pop()
-            self._push(func_index, args, frame.result_register)
-        else:
-            frame.pc += 1
-            self._push(func_index, args, dst)
 
     def _node_span(self, frame: Frame) -> Any:
         code = self.exe.functions[frame.func_index].instructions
@@ -174,39 +251,85 @@ class Machine:
             notes.append((f"... and {len(self.frames) - most:,} frames more", None))
         return notes
 
-    # ------------------------------------------------------------ preparing instructions
-    def _prepared(self, function: VMFunction, index: int) -> tuple[int, Any]:
-        instruction = function.instructions[index]
-        control = _CONTROL.get(instruction.opcode)
-        if control is not None:
-            return control(self, function, index)
-        return 0, STEPS[instruction.opcode](self.exe, instruction)
+
+class _Running:
+    """One function for the running engine: the registers a frame starts with, and plans by where they start.
+
+    A plan is (steps, instructions they and the control count for, where the control is, action, its work).
+    """
+
+    def __init__(self, exe: Executable, func_index: int, allocator: Allocator | None) -> None:
+        self.func_index = func_index
+        self.function = exe.functions[func_index]
+        self.blocks = FunctionBlocks(exe, self.function, allocator)
+        self.presets = self.blocks.presets
+        params = len(self.function.params)
+        self.template = [self.presets.get(i) for i in range(params, self.function.register_file_size)]
+        self.plans: dict[int, tuple[Any, int, int, int, Any]] = {}
+
+    def plan(self, pc: int) -> tuple[Any, int, int, int, Any]:
+        """Make the plan that starts at `pc`."""
+        block = self.blocks.block(pc)
+        control = _control(self.function, block.end)
+        if control is None:  # another block begins here
+            made = (block.steps, block.count, block.end, int(Action.JUMP), block.end)
+        else:
+            made = (block.steps, block.count + 1, block.end, *control)
+        self.plans[pc] = made
+        return made
 
 
 # ---------------------------------------------------------------- control
-def _goto(machine: Machine, function: VMFunction, index: int) -> tuple[int, Any]:
-    return Action.JUMP.value, function.instructions[index].offset
+class _Call:
+    """What a call does: the function or the register of the closure, its arguments, where the result goes."""
+
+    __slots__ = ("func", "get", "dst", "tail")
+
+    def __init__(self, function: VMFunction, index: int) -> None:
+        self.func, self.dst, args = function.instructions[index].operands
+        self.get = _getter(args)
+        self.tail = _is_tail(function, index, self.dst)
 
 
-def _if(machine: Machine, function: VMFunction, index: int) -> tuple[int, Any]:
-    test, target, yes, no = function.instructions[index].operands
-
-    def choose(registers: list[Any]) -> int:
-        return yes if _number(registers[test]) == _number(registers[target]) else no  # type: ignore[no-any-return]
-
-    return Action.TEST.value, choose
+def _getter(args: tuple[int, ...]) -> Callable[[list[Any]], Sequence[Any]]:
+    """Return a function that takes these registers as a tuple."""
+    if len(args) > 1:
+        return itemgetter(*args)
+    return (lambda r: (r[args[0]],)) if args else lambda r: ()
 
 
-def _number(value: Any) -> int:
-    if type(value) is int:
-        return value
-    if isinstance(value, np.ndarray) and value.size == 1:
-        return int(value.reshape(()))
-    raise RunError(f"a condition must be a scalar, not {describe(value)}")
+def _control(function: VMFunction, index: int) -> tuple[int, Any] | None:
+    """Return the action of an instruction of control, and what it needs; None for all others."""
+    instruction = function.instructions[index]
+    opcode = instruction.opcode
+    if opcode is Opcode.GOTO:
+        return int(Action.JUMP), index + instruction.offset
+    if opcode is Opcode.IF:
+        return int(Action.TEST), chooser(instruction, index)
+    if opcode in (Opcode.INVOKE, Opcode.INVOKE_CLOSURE):
+        return int(Action.CALL if opcode is Opcode.INVOKE else Action.CLOSURE), _Call(function, index)
+    if opcode is Opcode.RET:
+        return int(Action.RETURN), instruction.operands[0]
+    return (int(Action.STOP), instruction.node) if opcode is Opcode.FATAL else None
+
+
+def _callee(action: int, work: _Call, registers: list[Any]) -> tuple[int, Sequence[Any]]:
+    """Return the function that is called and all its arguments."""
+    if action == Action.CALL:
+        return work.func, work.get(registers)
+    closure = registers[work.func]
+    if not isinstance(closure, VMClosure):
+        raise RunError(f"{describe(closure)} cannot be called")
+    return closure.func_index, (*closure.captured, *work.get(registers))
+
+
+def _check_count(function: VMFunction, args: Sequence[Any]) -> None:
+    if len(args) != len(function.params):
+        raise RunError(f"{function.name} takes {len(function.params)} arguments and was given {len(args)}")
 
 
 def _is_tail(function: VMFunction, index: int, dst: int) -> bool:
-    """Whether the function returns the call's result at once: only moves of it and jumps follow, then `ret`."""
+    """Whether the function returns the call's result at once: only moves of it, jumps and kills follow, then `ret`."""
     code = function.instructions
     at, held = index + 1, dst
     for _ in range(len(code)):
@@ -215,246 +338,23 @@ def _is_tail(function: VMFunction, index: int, dst: int) -> bool:
             return bool(following.result == held)
         if following.opcode is Opcode.MOVE and following.operands[0] == held:
             held = following.operands[1]
-        elif following.opcode is not Opcode.GOTO:
+        elif following.opcode is not Opcode.GOTO and (
+            following.opcode is not Opcode.KILL_REGISTER or following.operands[0] == held
+        ):
             return False
         (at,) = successors(following, at)
     return False
 
 
-def _invoke(machine: Machine, function: VMFunction, index: int) -> tuple[int, Any]:
-    func, dst, args = function.instructions[index].operands
-    tail = _is_tail(function, index, dst)
-
-    def call(machine: Machine, frame: Frame) -> None:
-        registers = frame.registers
-        machine._call(frame, func, [registers[a] for a in args], dst, tail)
-
-    return Action.CALL.value, call
-
-
-def _invoke_closure(machine: Machine, function: VMFunction, index: int) -> tuple[int, Any]:
-    closure, dst, args = function.instructions[index].operands
-    tail = _is_tail(function, index, dst)
-
-    def call(machine: Machine, frame: Frame) -> None:
-        registers = frame.registers
-        callee = registers[closure]
-        if not isinstance(callee, VMClosure):
-            raise RunError(f"{describe(callee)} cannot be called")
-        machine._call(frame, callee.func_index, [*callee.captured, *(registers[a] for a in args)], dst, tail)
-
-    return Action.CALL.value, call
-
-
-def _ret(machine: Machine, function: VMFunction, index: int) -> tuple[int, Any]:
-    (result,) = function.instructions[index].operands
-    return Action.RETURN.value, lambda machine, frame: machine._return(frame.registers[result])
-
-
-def _fatal(machine: Machine, function: VMFunction, index: int) -> tuple[int, Any]:
-    node = function.instructions[index].node
-
-    def stop(machine: Machine, frame: Frame) -> None:
-        raise RunError(
-            Diagnostic(
-                "no arm of the match fits",
-                node.span if node else None,
-                hint="add the missing case, or a last arm `_ => ...`",
-            )
+def _no_arm(node: Expr | None) -> RunError:
+    return RunError(
+        Diagnostic(
+            "no arm of the match fits",
+            node.span if node else None,
+            hint="add the missing case, or a last arm `_ => ...`",
         )
+    )
 
-    return Action.STOP.value, stop
 
-
-_CONTROL = {
-    Opcode.GOTO: _goto, Opcode.IF: _if, Opcode.INVOKE: _invoke, Opcode.INVOKE_CLOSURE: _invoke_closure,
-    Opcode.RET: _ret, Opcode.FATAL: _fatal,
-}  # fmt: skip
-
-
-# ---------------------------------------------------------------- steps
-def _move(exe: Executable, i: Instruction) -> Step:
-    source, dst = i.operands
-
-    def step(r: list[Any]) -> None:
-        r[dst] = r[source]
-
-    return step
-
-
-def _invoke_packed(exe: Executable, i: Instruction) -> Step:
-    packed, outputs, args = i.operands
-    kernel = exe.kernels[packed]
-    ins, outs = args[: len(args) - outputs], args[len(args) - outputs :]
-
-    def step(r: list[Any]) -> None:
-        results = [r[a] for a in outs]
-        if len(results) == 1 and results[0].size == 0:
-            return  # nothing to compute
-        inputs = [r[a] for a in ins]
-        if any(type(v) is tuple for v in inputs):
-            inputs = _flat(inputs)
-        kernel(inputs, results)
-
-    return step
-
-
-def _flat(values: list[Any]) -> list[Any]:
-    out = []
-    stack = values[::-1]
-    while stack:
-        value = stack.pop()
-        if type(value) is tuple:
-            stack.extend(reversed(value))
-        else:
-            out.append(value)
-    return out
-
-
-def _alloc_tensor(exe: Executable, i: Instruction) -> Step:
-    storage, offset, dtype, dst, shape = i.operands
-    kind = numpy_dtype(dtype)
-
-    def step(r: list[Any]) -> None:
-        r[dst] = r[storage].tensor(int(r[offset]), shape, kind)
-
-    return step
-
-
-def _alloc_tensor_reg(exe: Executable, i: Instruction) -> Step:
-    storage, offset, row, dtype, dst = i.operands
-    kind = numpy_dtype(dtype)
-
-    def step(r: list[Any]) -> None:
-        r[dst] = r[storage].tensor(int(r[offset]), tuple(r[row].reshape(-1).tolist()), kind)
-
-    return step
-
-
-def _alloc_adt(exe: Executable, i: Instruction) -> Step:
-    tag, dst, fields = i.operands
-    if tag == 0:
-
-        def tuple_step(r: list[Any]) -> None:
-            r[dst] = tuple([r[f] for f in fields])
-
-        return tuple_step
-    constructor = exe.constructors.get(tag)
-    if constructor is None:
-        raise RunError(f"the executable has no constructor with the tag {tag}")
-
-    def step(r: list[Any]) -> None:
-        r[dst] = ADTValue(constructor, [r[f] for f in fields])
-
-    return step
-
-
-def _alloc_closure(exe: Executable, i: Instruction) -> Step:
-    func, dst, captured = i.operands
-
-    def step(r: list[Any]) -> None:
-        r[dst] = VMClosure(func, tuple([r[c] for c in captured]))
-
-    return step
-
-
-def _get_field(exe: Executable, i: Instruction) -> Step:
-    source, field, dst = i.operands
-
-    def step(r: list[Any]) -> None:
-        value = r[source]
-        try:
-            r[dst] = value[field] if type(value) is tuple else value.fields[field]
-        except (IndexError, AttributeError):
-            raise RunError(f"there is no field {field} in {describe(value)}") from None
-
-    return step
-
-
-def _load_const(exe: Executable, i: Instruction) -> Step:
-    const, _, dst = i.operands
-    value = exe.constants[const]
-
-    def step(r: list[Any]) -> None:
-        r[dst] = value
-
-    return step
-
-
-def _get_tag(exe: Executable, i: Instruction) -> Step:
-    source, dst = i.operands
-
-    def step(r: list[Any]) -> None:
-        value = r[source]
-        if not isinstance(value, ADTValue):
-            raise RunError(f"{describe(value)} has no tag")
-        r[dst] = value.constructor.tag
-
-    return step
-
-
-def _load_consti(exe: Executable, i: Instruction) -> Step:
-    value, dst = i.operands
-
-    def step(r: list[Any]) -> None:
-        r[dst] = value
-
-    return step
-
-
-def _alloc_storage(exe: Executable, i: Instruction) -> Step:
-    size, _, _, device, dst, _ = i.operands
-
-    def step(r: list[Any]) -> None:
-        r[dst] = Storage(int(r[size]), device)
-
-    return step
-
-
-def _shape_of(exe: Executable, i: Instruction) -> Step:
-    tensor, dst = i.operands
-
-    def step(r: list[Any]) -> None:
-        r[dst] = np.array(r[tensor].shape, np.int64)
-
-    return step
-
-
-def _reshape_tensor(exe: Executable, i: Instruction) -> Step:
-    tensor, shape, dst = i.operands
-
-    def step(r: list[Any]) -> None:
-        wanted = tuple(r[shape].reshape(-1).tolist())
-        try:
-            r[dst] = r[tensor].reshape(wanted)
-        except ValueError:
-            raise RunError(f"{describe(r[tensor])} cannot be reshaped to {wanted}") from None
-
-    return step
-
-
-def _device_copy(exe: Executable, i: Instruction) -> Step:
-    source, _, _, dst = i.operands
-
-    def step(r: list[Any]) -> None:
-        r[dst] = r[source].copy()
-
-    return step
-
-
-def _kill_register(exe: Executable, i: Instruction) -> Step:
-    (dst,) = i.operands
-
-    def step(r: list[Any]) -> None:
-        r[dst] = None
-
-    return step
-
-
-STEPS: dict[Opcode, Callable[[Executable, Instruction], Step]] = {
-    Opcode.MOVE: _move, Opcode.INVOKE_PACKED: _invoke_packed, Opcode.ALLOC_TENSOR: _alloc_tensor,
-    Opcode.ALLOC_TENSOR_REG: _alloc_tensor_reg, Opcode.ALLOC_ADT: _alloc_adt, Opcode.ALLOC_CLOSURE: _alloc_closure,
-    Opcode.GET_FIELD: _get_field, Opcode.LOAD_CONST: _load_const, Opcode.GET_TAG: _get_tag,
-    Opcode.LOAD_CONSTI: _load_consti, Opcode.ALLOC_STORAGE: _alloc_storage, Opcode.SHAPE_OF: _shape_of,
-    Opcode.RESHAPE_TENSOR: _reshape_tensor, Opcode.DEVICE_COPY: _device_copy, Opcode.KILL_REGISTER: _kill_register,
-}  # fmt: skip
+def _too_deep(cap: int) -> LimitError:
+    return LimitError(f"calls are nested deeper than the limit `frames` ({cap:,})")

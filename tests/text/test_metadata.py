@@ -14,6 +14,7 @@ from passlab.errors import ParseError
 from passlab.ir.attrs import DictAttrs
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Constant, Function, Tuple, Var
+from passlab.ir.types import ANY, FuncType, GlobalTypeVar, RefType, TensorType, TupleType, TypeVar
 from passlab.text.parser import parse, parse_expr
 from passlab.text.printer import astext, pretty
 from passlab.text.records import MetaObject
@@ -153,6 +154,36 @@ def test_objects_of_foreign_types_read_back() -> None:
     assert back.attrs["runtime"] == runtime
     assert back.attrs["runtime"].name == "cpp"
     assert astext(back) == astext(function)
+
+
+def test_a_variable_copied_into_the_section_is_the_one_in_scope() -> None:
+    x = Var("x", TensorType((), "int8"))
+    text = astext(Function([x], x, None, None, {"like": x}))
+    assert "like=meta[relay.Var][0]" in text
+    back = parse_expr(text)
+    assert back.attrs["like"] is back.params[0]
+    elsewhere = parse_expr(text.replace("%x: int8", "%x: int16"))
+    assert elsewhere.attrs["like"] is not elsewhere.params[0]
+
+
+def test_types_in_attributes_read_back() -> None:
+    a = TypeVar("A")
+    scalar = TensorType((), "int8")
+    types = [
+        TensorType((1, ANY), "int8"),
+        TupleType([scalar, RefType(scalar)]),
+        FuncType([a], a, [a]),
+        GlobalTypeVar("List")(scalar),
+    ]
+    function = Function([], Constant(1), None, None, {"types": types})
+    text = astext(function)
+    back = parse_expr(text)
+    kept = back.attrs["types"]
+    assert kept[0] is types[0]
+    assert kept[1] is types[1]
+    assert kept[3] is types[3]
+    assert kept[2].arg_types == (kept[2].ret_type,) == kept[2].type_params
+    assert astext(back) == text
 
 
 def record(type_key: str, attrs: dict[str, str], *more: dict[str, Any]) -> str:

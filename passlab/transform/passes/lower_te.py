@@ -13,8 +13,14 @@ after:
     }
     def @fused_exp(%p0: Tensor[(2), float32], Primitive=1) -> Tensor[(2), float32] { exp(%p0) }
 
-keep:
+before:
     def @main(%x: Tensor[(2), float32]) { let %y = exp(%x); %y }
+after:
+    def @main(%x: Tensor[(2), float32]) { let %y = @fused_exp(%x); %y }
+    def @fused_exp(%p0: Tensor[(2), float32], Primitive=1) -> Tensor[(2), float32] { exp(%p0) }
+
+keep:
+    def @main(%x: Tensor[(2), float32]) { %x }
 """
 
 from __future__ import annotations
@@ -22,7 +28,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from passlab.ir.equal import structural_equal, structural_hash
-from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order, rewrite
@@ -30,12 +36,15 @@ from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
+OF_THE_MACHINE = ("vm.", "memory.", "device_copy")  # what is an instruction, not a kernel
 LONGEST_NAME = 80  # characters; a name lists the operators of its function up to here
 
 
 @standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
 class LowerTE(ModulePass):
     """Move primitive function literals to global functions called `fused_<operators>`; equal ones become one.
+
+    An operator that fusion left alone becomes a function of its own, unless it has a meaning to the machine itself.
 
     Relay compiles them to machine code here; passlab's machine makes NumPy kernels of them when a program is loaded.
     """
@@ -56,17 +65,27 @@ class _Library:
 
     def lowered(self, function: Function) -> Function:
         """Return a function with its primitive literals named."""
-        found = [n for n in post_order(function, enter=_outside) if isinstance(n, Function) and n.is_primitive]
-        if not found:
-            return function
-        names: dict[Expr, Expr] = {f: self.name(f) for f in found}
-
-        bound: dict[Expr, Expr] = {
-            n.var: names[n.value]
-            for n in post_order(function, enter=_outside)
-            if isinstance(n, Let) and n.value in names
+        order = post_order(function, enter=_outside)
+        names: dict[Expr, Expr] = {f: self.name(f) for f in order if isinstance(f, Function) and f.is_primitive}
+        alone: dict[Expr, GlobalVar] = {
+            n: self.name(_wrapped(n))
+            for n in order
+            if type(n) is Call and type(n.op) is Op and n.op.spec.kernel and not n.op.name.startswith(OF_THE_MACHINE)
         }
-        return _without_bindings(rewrite(function, replace=names), bound)
+        if not names and not alone:
+            return function
+        bound = {n.var: names[n.value] for n in order if isinstance(n, Let) and n.value in names}
+
+        def use(pre: Expr, post: Expr) -> Expr:
+            """Drop the lets that now bind a variable to a global name, and call the name itself."""
+            if isinstance(post, Let):
+                return post.body if post.var in bound else post
+            assert isinstance(post, Call)
+            if pre in alone:
+                return Call(alone[pre], post.args, None, (), post.span)
+            return Call(bound[post.op], post.args, post.attrs, (), post.span) if post.op in bound else post
+
+        return rewrite(function, use, replace=names, only=(Let, Call))  # type: ignore[return-value]
 
     def name(self, primitive: Function) -> GlobalVar:
         """Return the global name of a primitive function, the same for equal functions."""
@@ -95,14 +114,7 @@ def _outside(node: Expr) -> bool:
     return not (isinstance(node, Function) and node.is_primitive)
 
 
-def _without_bindings(function: Expr, bound: dict[Expr, Expr]) -> Function:
-    """Drop the lets that now bind a variable to a global name, and call the name where the variable was called."""
-
-    def use(pre: Expr, post: Expr) -> Expr:
-        if isinstance(post, Let) and post.var in bound:
-            return post.body
-        if isinstance(post, Call) and post.op in bound:
-            return Call(bound[post.op], post.args, post.attrs, (), post.span)
-        return post
-
-    return rewrite(function, use) if bound else function  # type: ignore[return-value]
+def _wrapped(call: Call) -> Function:
+    """Return an operator's call as a primitive function of its arguments."""
+    params = tuple([Var(f"p{i}", arg.checked_type) for i, arg in enumerate(call.args)])
+    return Function(params, Call(call.op, params, call.attrs, (), call.span), call.checked_type, None, {"Primitive": 1})
