@@ -34,11 +34,13 @@ class OperatorsView(View):
     def html(self) -> Markup:
         most = max((count for _, count in self.counts), default=1)
         rows = [
-            tag("tr", tag("td", name, style=_CELL), tag("td", _bar(count, most), style=f"{_CELL};width:160px"))
+            tag("tr", tag("td", name, style=_CELL), tag("td", _bar(count, most), style=f"{_CELL};width:160px"),
+                style="background:transparent")
             for name, count in self.counts
         ]
-        head = tag("thead", tag("tr", tag("th", "operator", style=_HEAD), tag("th", "calls", style=_HEAD)))
-        return tag("div", tag("table", head, tag("tbody", *rows), style=TABLE), style=BOX)
+        calls = tag("th", "calls", style=f"{_HEAD};text-align:right")
+        head = tag("thead", tag("tr", tag("th", "operator", style=_HEAD), calls))
+        return tag("div", tag("table", head, tag("tbody", *rows), style=TABLE), style=f"{BOX};width:fit-content")
 
     def data(self) -> dict[str, Any]:
         return {"kind": self.kind, "title": f"{len(self.counts)} operators", "rows": [list(row) for row in self.counts]}

@@ -69,17 +69,16 @@ def as_pass(value: Any, passes: Mapping[str, Any] | None = None) -> Pass:
     if isinstance(value, str):
         return parse_pipeline(value, passes)
     if isinstance(value, (list, tuple)):
-        return Sequential([_member(v, passes) for v in value])
+        nested = (list, tuple)
+        members = [_member(v, passes) if isinstance(v, str) else v for v in value]
+        return Sequential([as_pass(v, passes) if isinstance(v, nested) else v for v in members])
     return Sequential([value])  # refuses what is not a pass, and says what would be
 
 
-# recurses: lists of passes, as deep as the caller typed them
-def _member(value: Any, passes: Mapping[str, Any] | None) -> Any:
-    """Return one member of a list: a text with one pass is that pass, not a pipeline of one."""
-    if isinstance(value, str):
-        items = _Parser(value, passes, "pipeline").pipeline()
-        return items[0] if len(items) == 1 else Sequential(items)
-    return as_pass(value, passes) if isinstance(value, (list, tuple)) else value
+def _member(text: str, passes: Mapping[str, Any] | None) -> Pass:
+    """Return a text that stands in a list: one with one pass is that pass, not a pipeline of one."""
+    items = _Parser(text, passes, "pipeline").pipeline()
+    return items[0] if len(items) == 1 else Sequential(items)
 
 
 def _makes_passes(value: Any) -> bool:

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, ViewportSize, sync_playwright
 
 from tests.browser.lab_server import LabServer
 
-WIDE = {"width": 1400, "height": 1000}
+WIDE: ViewportSize = {"width": 1400, "height": 1000}
 READY_MS = 60_000
 RUN_MS = 120_000
 
@@ -60,6 +60,18 @@ class LabPage:
         self.asked_elsewhere: list[str] = []
         page.on("pageerror", lambda error: self.page_errors.append(f"{error.name}: {error.message}\n{error.stack}"))
         page.on("request", self._note_request)
+
+    @classmethod
+    @contextmanager
+    def opened(cls, server: LabServer, chrome: Browser, name: str) -> Iterator[LabPage]:
+        """A notebook of the server's folder, open in a page of its own."""
+        tab = chrome.new_page(viewport=WIDE)
+        try:
+            page = cls(tab, server)
+            page.open(name)
+            yield page
+        finally:
+            tab.close()
 
     def _note_request(self, request: Any) -> None:
         if not request.url.startswith((f"http://127.0.0.1:{self.server.port}/", f"ws://127.0.0.1:{self.server.port}/", "data:", "blob:")):

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Browser, Locator, expect
 
-from tests.browser.lab_page import WIDE, LabPage, browser
+from tests.browser.lab_page import LabPage, browser
 from tests.browser.lab_server import ROOT, LabServer
 
 pytestmark = pytest.mark.browser
@@ -21,12 +21,18 @@ TOUR = ROOT / "notebooks" / "01-tour.ipynb"
 
 
 @pytest.fixture(scope="module")
-def tour(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[LabPage]:
-    """The tour, opened and run once for all tests here."""
+def lab(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[tuple[LabServer, Browser]]:
+    """A server whose folder has the tour, as stored, and a browser."""
     with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
         shutil.copy(TOUR, server.folder)
-        page = LabPage(chrome.new_page(viewport=WIDE), server)
-        page.open(TOUR.name)
+        yield server, chrome
+
+
+@pytest.fixture(scope="module")
+def tour(lab: tuple[LabServer, Browser]) -> Iterator[LabPage]:
+    """The tour, opened and run once for all tests here."""
+    server, chrome = lab
+    with LabPage.opened(server, chrome, TOUR.name) as page:
         page.run_all()
         yield page
 
@@ -90,6 +96,18 @@ def test_the_graph_is_drawn(tour: LabPage) -> None:
     expect(graph.locator("svg text", has_text="nn.conv2d").first).to_be_attached()
 
 
+# ---------------------------------------------------------------- without a kernel
+def test_a_stored_notebook_shows_its_views_before_anything_is_run(lab: tuple[LabServer, Browser]) -> None:
+    server, chrome = lab
+    shutil.copy(TOUR, server.folder / "stored.ipynb")
+    with LabPage.opened(server, chrome, "stored.ipynb") as page:
+        for start, shown in (("%%relay tiny", "nn.bias_add"), ("%%passes", "EliminateCommonSubexpr"), ("%graph", "boxes")):
+            expect(page.cell(page.number_of(start)).locator(".jp-OutputArea")).to_contain_text(shown)
+        keep_pictures(page, "stored")
+        assert page.page_errors == []
+
+
+# ---------------------------------------------------------------- the page as a whole
 def test_no_script_of_the_page_fails_and_nothing_is_fetched_from_elsewhere(tour: LabPage) -> None:
     assert tour.page_errors == []
     assert tour.asked_elsewhere == []
@@ -98,8 +116,14 @@ def test_no_script_of_the_page_fails_and_nothing_is_fetched_from_elsewhere(tour:
 @pytest.mark.skipif("PASSLAB_SCREENSHOTS" not in os.environ, reason="set PASSLAB_SCREENSHOTS to a folder to keep pictures")
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
 def test_pictures_of_every_cell_are_kept(tour: LabPage, theme: str) -> None:
+    tour.theme(f"JupyterLab {theme}")
+    assert all(path.stat().st_size for path in keep_pictures(tour, theme.lower()))
+
+
+def keep_pictures(page: LabPage, name: str) -> list[Path]:
+    """Keep a picture of every cell in $PASSLAB_SCREENSHOTS, if that is set."""
+    if "PASSLAB_SCREENSHOTS" not in os.environ:
+        return []
     folder = Path(os.environ["PASSLAB_SCREENSHOTS"])
     folder.mkdir(parents=True, exist_ok=True)
-    tour.theme(f"JupyterLab {theme}")
-    taken = [tour.picture(number, folder / f"{number:02d}-{theme.lower()}.png") for number in range(tour.count())]
-    assert all(path.stat().st_size for path in taken)
+    return [page.picture(number, folder / f"{number:02d}-{name}.png") for number in range(page.count())]
