@@ -48,7 +48,7 @@ class Verdict:
 
     def __str__(self) -> str:
         if self.passed is None:
-            return visible(f"○ {self.title}: no answer yet. Replace the `...` and run this cell again.")
+            return visible(f"○ {self.title}: no answer yet. Put one in the place of `...`, then run this check again.")
         if self.passed:
             return visible("\n".join([f"✓ {self.title}: correct.", *(f"    ✓ {what}" for what in self.met)]))
         lines = [f"✗ {self.title}: not yet.", *(f"    ✓ {what}" for what in self.met), f"    ✗ {self.missing}"]
