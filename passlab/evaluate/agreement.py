@@ -90,7 +90,7 @@ def _arrays(a: Array, b: Array, path: str, ulps: float, finite_only: bool) -> Di
     worst = np.unravel_index(int(np.argmax(np.where(wrong, distance, -1.0))), a.shape) if a.ndim else ()
     place = f"[{', '.join(str(int(i)) for i in worst)}]" if worst else ""
     far = float(distance[worst])
-    return Disagreement(path + place, _number(a[worst]), _number(b[worst]), int(wrong.sum()), a.size, far)
+    return Disagreement(path + place, str(a[worst]), str(b[worst]), int(wrong.sum()), a.size, far)
 
 
 def _others(a: Array, b: Array) -> tuple[Array, Array]:
@@ -122,7 +122,3 @@ def _spacing(size: Array, dtype: Any) -> Array:
     info: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     _, exponent = np.frexp(size)
     return np.asarray(np.maximum(np.ldexp(float(info.eps), exponent - 1), float(info.smallest_subnormal)))
-
-
-def _number(value: Any) -> str:
-    return str(value.item() if hasattr(value, "item") else value)
