@@ -195,6 +195,10 @@ class VerifyError(PasslabError):
     """Bytecode or a module does not satisfy its rules."""
 
 
+class ValidationError(PasslabError):
+    """A pass changed what a program computes by more than it promises."""
+
+
 class RunError(PasslabError):
     """A program failed while running."""
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from passlab.display.module import ModuleView, module_view
     from passlab.display.operators import OperatorsView, operators_view
     from passlab.display.recording import RecordingView, recording_view
+    from passlab.display.report import write_html
     from passlab.display.timing import TimingView, timing_view
     from passlab.display.view import View
 
@@ -32,10 +33,12 @@ _NAMES = {
     "operators_view": "passlab.display.operators:operators_view",
     "recording_view": "passlab.display.recording:recording_view",
     "timing_view": "passlab.display.timing:timing_view",
+    "write_html": "passlab.display.report:write_html",
 }
 __all__ = [
     "DiffView", "GraphView", "ModuleView", "OperatorsView", "RecordingView", "TimingView", "View", "diff_view",
     "graph_view", "module_view", "operators_view", "recording_view", "timing_view",
+    "write_html",
 ]  # fmt: skip
 
 __getattr__, __dir__ = face(__name__, _NAMES)

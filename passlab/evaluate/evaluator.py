@@ -79,13 +79,26 @@ class Evaluator:
 
         Raises `RunError` for arguments that do not fit, and for anything that goes wrong, located in the program.
         """
+        return self.apply(*self._prepared(entry, args))
+
+    def values(self, entry: str | GlobalVar | Function, args: Sequence[Any] = ()) -> dict[Expr, Value]:
+        """Call a function as `run` does, and return the values of its nodes, its body among them.
+
+        These are the nodes evaluated in this one call: not those of branches not taken, nor of other functions.
+        """
+        closure, values = self._prepared(entry, args)
+        act = self._enter(closure, values, 1, None)
+        self._loop(closure.function.body, act)
+        return act.known
+
+    def _prepared(self, entry: str | GlobalVar | Function, args: Sequence[Any]) -> tuple[Closure, list[Value]]:
         function = entry if isinstance(entry, Function) else self.mod[entry]
         if len(args) != len(function.params):
             wanted = tuple((f"%{p.name_hint}: {p.type_annotation}", None) for p in function.params[:8])
             what = f"the function takes {len(function.params)} arguments and was given {len(args)}"
             raise RunError(Diagnostic(what, function.span, notes=wanted))
         values = [check_argument(p, a) for p, a in zip(function.params, args, strict=True)]
-        return self.apply(Closure(function, None, self._owners_of(function)), values)
+        return Closure(function, None, self._owners_of(function)), values
 
     def apply(self, callee: Value, args: Sequence[Value]) -> Value:
         """Call a function value on values."""

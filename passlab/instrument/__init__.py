@@ -11,10 +11,11 @@ from passlab.instrument.recorder import Recorder
 from passlab.instrument.statistics import StatisticsInstrument
 from passlab.instrument.timing import PassTimingInstrument
 from passlab.instrument.trace import TraceInstrument
+from passlab.instrument.validate import Validate
 from passlab.instrument.verify import VerifyInstrument
 
 __all__ = [
     "DumpIR", "Event", "MemoryInstrument", "PassInstrument", "PassLimit", "PassTimingInstrument", "PrintIRAfter",
-    "PrintIRBefore", "ProgressInstrument", "Recorder", "StatisticsInstrument", "TraceInstrument", "VerifyInstrument",
-    "pass_instrument",
+    "PrintIRBefore", "ProgressInstrument", "Recorder", "StatisticsInstrument", "TraceInstrument", "Validate",
+    "VerifyInstrument", "pass_instrument",
 ]  # fmt: skip

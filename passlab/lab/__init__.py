@@ -1,1 +1,1 @@
-"""The heart: recordings of pipelines, what changed between programs, where every node came from. Plain data, no markup."""
+"""The heart: recordings of pipelines, what changed between programs, where nodes came from. Plain data, no markup."""

@@ -18,6 +18,7 @@ from passlab.instrument.events import Event
 from passlab.instrument.recorder import Recorder
 from passlab.instrument.statistics import count_module, shown_change
 from passlab.ir.expr import Expr
+from passlab.ir.late import late
 from passlab.ir.module import IRModule
 from passlab.lab.provenance import Biography, Provenance
 from passlab.transform.base import Pass
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Predicate = Callable[[IRModule], Any]
+_REPORT = ("passlab.display.report", "write_html")  # stands above the lab, so it is loaded when asked for
 
 
 class RecordedError(PassError):
@@ -222,6 +224,10 @@ class Recording:
         from passlab.lab.recording_files import save
 
         save(self, directory)
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the recording as one HTML page that needs no kernel and no network. Raises `OSError`."""
+        late(*_REPORT)(self, path)
 
     @staticmethod
     def load(directory: str | os.PathLike[str]) -> Recording:

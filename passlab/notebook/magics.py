@@ -178,6 +178,7 @@ class RelayMagics(Magics):
     @line_magic
     def run_program(self, line: str) -> Any:
         """Run a function of a program on named or random arguments and give its result."""
+        from passlab.evaluate.samples import random_arguments
         from passlab.executor import create_executor
 
         options = parse_argstring(self.run_program, line)
@@ -186,7 +187,7 @@ class RelayMagics(Magics):
         if options.args:
             arguments = values.from_names(options.args, self.shell.user_ns)
         elif options.random is not None or function.params:
-            arguments = values.random_arguments(function, options.random or 0)
+            arguments = random_arguments(function, options.random or 0, "give it with --args")
         else:
             arguments = []
         result = create_executor(options.executor, mod).evaluate(mod.get_global_var(options.entry))(*arguments)

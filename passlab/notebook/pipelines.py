@@ -22,6 +22,8 @@ INSTRUMENTS: dict[str, Callable[[], Any]] = {
     "memory": instrument.MemoryInstrument,
     "statistics": instrument.StatisticsInstrument,
     "progress": instrument.ProgressInstrument,
+    "verify": instrument.VerifyInstrument,
+    "validate": instrument.Validate,
 }
 
 

@@ -1,0 +1,48 @@
+"""`write_html`: a recording as one HTML file that needs nothing else: no kernel, no network, no script.
+
+The body is the static form of `RecordingView`, and the program at the end below it. Everything a program can name is
+escaped by `html`; this module only puts a page around it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from passlab.display.html import escape
+from passlab.display.module import module_view
+from passlab.display.recording import RecordingView
+from passlab.lab.recording import Recording
+
+if TYPE_CHECKING:
+    import os
+
+# A browser that obeys this runs no script and fetches nothing, whatever the page holds.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_STYLE = """
+:root { color-scheme: light dark }
+body { margin: 2rem auto; max-width: 76rem; padding: 0 1rem; font: 14px/1.5 system-ui, sans-serif }
+h1 { font-size: 1.5rem } h2 { font-size: 1.1rem; margin-top: 2rem }
+table { border-collapse: collapse } @media print { body { margin: 0 } }
+"""
+
+
+def report_html(recording: Recording) -> str:
+    """Return a recording as a complete HTML document: what each pass did, the differences, the program at the end."""
+    title = escape(f"Recording of {recording.name}" if recording.name else "Recording")
+    head = (
+        f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>'
+        f"<style>{_STYLE}</style>"
+    )
+    last = "The program so far" if recording.error is not None else "The program at the end"
+    body = f"<h1>{title}</h1>\n{RecordingView(recording).html()}\n<h2>{last}</h2>\n{module_view(recording.last).html()}"
+    return f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{body}\n</body>\n</html>\n'
+
+
+def write_html(recording: Recording, path: str | os.PathLike[str]) -> None:
+    """Write a recording to an HTML file, in UTF-8. Raises `OSError`."""
+    Path(path).write_text(report_html(recording), encoding="utf-8")
+
+
+__all__ = ["report_html", "write_html"]

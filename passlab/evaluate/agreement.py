@@ -1,0 +1,124 @@
+"""`disagreement`: whether two results of a program agree, and if not, where and by how much.
+
+Passes promise how far they move results: not at all, or by so many units in the last place. This module holds two
+values against such a bound. It knows neither passes nor programs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from passlab.evaluate.operators import describe
+from passlab.evaluate.values import ADTValue, RefValue, Value
+from passlab.op.dtypes import is_float
+
+Array = np.ndarray[Any, Any]
+
+# Sums cancel: an element that is small beside the largest of its tensor is as exact as that one over this number.
+CANCELLATION = 1024.0
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """The first part of two results that differs: its path (`.0`, `[1, 2]`), both sides, how many elements, and `ulps`.
+
+    `ulps` is the largest distance in units in the last place; infinite where it cannot be said in such units.
+    """
+
+    path: str
+    before: str
+    after: str
+    count: int = 1
+    size: int = 1
+    ulps: float = float("inf")
+
+    def __str__(self) -> str:
+        many = f"{self.count:,} of {self.size:,} elements differ, the worst " if self.size > 1 else ""
+        far = "" if np.isinf(self.ulps) else f" ({self.ulps:,.0f} units in the last place)"
+        return f"{many}{self.path or 'the value'}: {self.before} became {self.after}{far}"
+
+
+def disagreement(before: Value, after: Value, ulps: float = 0.0, finite_only: bool = False) -> Disagreement | None:
+    """Return the first part of two values that differs by more than `ulps`, None when they agree.
+
+    With 0 ulps floats agree in their bits, but one NaN is as good as another. With `finite_only`, elements that were
+    not finite before count no longer, nor does the sign of zero. Integers, booleans and constructors must be the same;
+    functions are not compared. A unit is that of the dtype at the larger magnitude, at least 1/1024 of the tensor's
+    largest element. Linear in the size of the values.
+    """
+    seen: set[tuple[int, int]] = set()
+    stack: list[tuple[Value, Value, str]] = [(before, after, "")]
+    while stack:
+        a, b, path = stack.pop()
+        if a is b or (id(a), id(b)) in seen:
+            continue
+        if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+            found = _arrays(a, b, path, ulps, finite_only)
+            if found is not None:
+                return found
+            continue
+        parts = _parts(a, b)
+        if parts is None:
+            return Disagreement(path, describe(a), describe(b))
+        seen.add((id(a), id(b)))
+        stack.extend((x, y, f"{path}.{i}") for i, (x, y) in reversed(list(enumerate(parts))))
+    return None
+
+
+def _parts(a: Value, b: Value) -> list[tuple[Value, Value]] | None:
+    """Return the parts of two values pair by pair; None when they differ as wholes."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return list(zip(a, b, strict=True)) if len(a) == len(b) else None
+    if isinstance(a, ADTValue) and isinstance(b, ADTValue):
+        same = a.constructor.name_hint == b.constructor.name_hint and len(a) == len(b)
+        return list(zip(a.fields, b.fields, strict=True)) if same else None
+    if isinstance(a, RefValue) and isinstance(b, RefValue):
+        return [(a.value, b.value)]
+    data = (np.ndarray, tuple, ADTValue, RefValue)
+    return None if isinstance(a, data) or isinstance(b, data) else []
+
+
+def _arrays(a: Array, b: Array, path: str, ulps: float, finite_only: bool) -> Disagreement | None:
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return Disagreement(path, describe(a), describe(b))
+    wrong, distance = _floats(a, b, ulps, finite_only) if is_float(a.dtype) else _others(a, b)
+    if not wrong.any():
+        return None
+    worst = np.unravel_index(int(np.argmax(np.where(wrong, distance, -1.0))), a.shape) if a.ndim else ()
+    place = f"[{', '.join(str(int(i)) for i in worst)}]" if worst else ""
+    far = float(distance[worst])
+    return Disagreement(path + place, str(a[worst]), str(b[worst]), int(wrong.sum()), a.size, far)
+
+
+def _others(a: Array, b: Array) -> tuple[Array, Array]:
+    wrong = np.asarray(a != b)
+    return wrong, np.where(wrong, np.inf, 0.0)
+
+
+def _floats(a: Array, b: Array, ulps: float, finite_only: bool) -> tuple[Array, Array]:
+    """Return which elements are wrong, and how far each is off in units in the last place."""
+    with np.errstate(all="ignore"):
+        x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
+        finite = np.isfinite(x)
+        same = np.asarray((x == y) & ((np.signbit(x) == np.signbit(y)) | finite_only) | (np.isnan(x) & np.isnan(y)))
+        if finite_only:
+            same |= ~finite
+        size = np.maximum(np.abs(x), np.abs(y))
+        largest = float(size[np.isfinite(size)].max(initial=0.0))
+        unit = _spacing(np.maximum(size, largest / CANCELLATION), a.dtype)
+        distance = np.where(same, 0.0, np.abs(x - y) / unit)
+    distance[np.isnan(distance)] = np.inf
+    distance[~same & (x == y)] = 1.0  # zeros of different sign
+    return np.asarray(~same & ~(distance <= ulps)), distance
+
+
+def _spacing(size: Array, dtype: Any) -> Array:
+    """Return the distance from each magnitude to the next number of a dtype, as float64."""
+    import ml_dtypes
+
+    info: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    _, exponent = np.frexp(size)
+    return np.asarray(np.maximum(np.ldexp(float(info.eps), exponent - 1), float(info.smallest_subnormal)))

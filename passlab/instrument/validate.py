@@ -1,0 +1,89 @@
+"""`Validate`: after each pass, does the program still compute what it did, within what the pass promises?
+
+    with PassContext(opt_level=3, instruments=[Validate()]):      # or Validate(inputs=[x, w]), Validate({"x": x, ...})
+        pipeline(mod)
+
+How programs are run and compared is in `validation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from passlab.errors import ValidationError
+from passlab.instrument.base import PassInstrument
+from passlab.instrument.events import Rewrites
+from passlab.instrument.validation import UNDECLARED, Check, Inputs, Trial, examine, promise_of
+from passlab.ir.expr import Expr
+from passlab.ir.module import IRModule
+from passlab.transform.base import PassRun, current_run
+from passlab.transform.pass_info import PassInfo
+from passlab.transform.promise import Promise
+from passlab.transform.sequential import Sequential
+from passlab.transform.table import Table
+
+
+class Validate(PassInstrument):
+    """Run the function `entry` before and after every pass that changes the program, and compare the results.
+
+    `inputs` is a list, or a table by name of the parameter; without it they are random, from `seed`. A standard pass is
+    held to its promise; one that promises nothing is not checked. A pass of your own that declares no promise is held
+    to `undeclared` (None: not checked). The first pass that breaks its promise raises `ValidationError`, which names it
+    and the first node whose value went wrong; with `stop=False` it is only listed in `failures`.
+
+    Costs a run of the program, by the reference evaluator, for each pass that changes it.
+    """
+
+    def __init__(
+        self, inputs: Inputs = None, *, entry: str = "main", seed: int = 0, stop: bool = True,
+        undeclared: Promise | None = UNDECLARED,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.stop = stop
+        self.undeclared = undeclared
+        self.checks: list[Check] = []
+        self.failures: list[ValidationError] = []
+        self._options: tuple[Inputs, str, int] = (inputs, entry, seed)
+        self._trial = Trial(*self._options)
+        self._running: list[tuple[PassRun | None, IRModule, Rewrites]] = []
+
+    def enter_pass_ctx(self) -> None:
+        if not self._running:
+            self.checks, self.failures = [], []
+            self._trial = Trial(*self._options)
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        self._running.append((current_run(), mod.snapshot(), Rewrites()))
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        run, before, rewrites = self._running.pop()
+        if run is None or isinstance(run.pass_, Sequential):
+            return  # its passes were checked one by one
+        noted = ((old, new, rewrites.rule(i)) for i, (old, new) in enumerate(rewrites))
+        check = examine(info.name, before, mod.snapshot(), promise_of(run.pass_, self.undeclared), self._trial, noted)
+        self.checks.append(check)
+        if check.outcome == "broken":
+            self.failures.append(ValidationError(*check.diagnostics()))
+            if self.stop:
+                raise self.failures[-1]
+
+    def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
+        if self._running and self._running[-1][0] is current_run():
+            self._running.pop()
+
+    def _rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr, str], None] | None:
+        return next((rewrites.note for known, _, rewrites in reversed(self._running) if known is run), None)
+
+    def table(self) -> Table:
+        """Return the passes that ran, in order of ending: what each promised and whether it kept it."""
+        rows = [(c.name, "" if c.promise is None else str(c.promise), c.outcome, c.why) for c in self.checks]
+        return Table(("pass", "promise", "outcome", "why"), rows)
+
+    def frame(self) -> Any:
+        """Return `table()` as a pandas data frame."""
+        return self.table().frame()
+
+    def text(self) -> str:
+        """Return `table()` as text."""
+        return str(self.table())

@@ -1,0 +1,71 @@
+"""`validate`: a recording checked afterwards: which of its passes changed what the program computes?
+
+    found = validate(rec)                   # or validate(rec, inputs={"x": x})
+    found.first, found.table()
+
+The same questions as `instrument.Validate` asks while passes run, asked of the programs that were kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from passlab.instrument.events import Event
+from passlab.instrument.validation import UNDECLARED, Check, Inputs, Trial, examine, promise_of
+from passlab.lab.recording import Recording
+from passlab.transform.promise import Promise
+from passlab.transform.sequential import Sequential
+from passlab.transform.table import Table
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What became of the promises of the passes of a recording: events with their checks, in order. Truthy if kept."""
+
+    checks: tuple[tuple[Event, Check], ...]
+
+    @property
+    def first(self) -> tuple[Event, Check] | None:
+        """The first pass that broke its promise, with what is wrong; None when there is none."""
+        return next(((event, check) for event, check in self.checks if check.outcome == "broken"), None)
+
+    def __bool__(self) -> bool:
+        return self.first is None
+
+    def table(self) -> Table:
+        """Return one row for each pass: what it promised and whether it kept it."""
+        rows = [
+            (event.id, check.name, "" if check.promise is None else str(check.promise), check.outcome, check.why)
+            for event, check in self.checks
+        ]
+        return Table(("step", "pass", "promise", "outcome", "why"), rows)
+
+    def frame(self) -> Any:
+        """Return `table()` as a pandas data frame."""
+        return self.table().frame()
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    __repr__ = __str__
+
+
+def validate(
+    recording: Recording, inputs: Inputs = None, *, entry: str = "main", seed: int = 0,
+    undeclared: Promise | None = UNDECLARED,
+) -> Validation:  # fmt: skip
+    """Run the programs around each recorded pass and hold it to its promise, as `instrument.Validate` does.
+
+    A pass after the one that broke its promise is compared with what it was given, so it is not blamed for it. Raises
+    `RunError` when the program does not run on these inputs to begin with.
+    """
+    trial = Trial(inputs, entry, seed)
+    checks: list[tuple[Event, Check]] = []
+    for event in recording.events[1:]:
+        if event.status != "ran" or isinstance(event.pass_, Sequential):
+            continue
+        noted = ((old, new, event.rewrites.rule(i)) for i, (old, new) in enumerate(event.rewrites))
+        promise = promise_of(event.pass_, undeclared)
+        checks.append((event, examine(event.name, event.before, event.after, promise, trial, noted)))
+    return Validation(tuple(checks))

@@ -1,0 +1,53 @@
+"""A report opened from disk in a real browser: it shows what it should, asks for nothing, and runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.lab_page import WIDE, browser
+from tests.display.hostile import hostile_recording
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[tuple[Page, list[str]]]:
+    """The report of a hostile recording, and the addresses it asked for."""
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    hostile_recording().to_html(path)
+    with browser(chromium) as chrome:
+        page = chrome.new_page(viewport=WIDE)
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(path.as_uri())
+        yield page, asked
+
+
+def test_it_shows_every_pass(opened):
+    page, _ = opened
+    expect(page.locator("h1")).to_contain_text("Recording of")
+    expect(page.locator("tbody tr").first).to_contain_text("0 input")
+    expect(page.get_by_role("cell", name="3 Fails")).to_be_visible()
+
+
+def test_a_difference_unfolds_without_a_script(opened):
+    page, _ = opened
+    fold = page.locator("details").first
+    fold.locator("summary").click()
+    expect(fold.get_by_text("log(").first).to_be_visible()
+
+
+def test_it_runs_no_script_and_asks_for_nothing(opened):
+    page, asked = opened
+    assert page.title().startswith("Recording of")
+    assert page.locator("script, img, iframe, link").count() == 0
+    assert [url for url in asked if not url.startswith("file:")] == []
+
+
+def test_it_does_not_scroll_sideways(opened):
+    page, _ = opened
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

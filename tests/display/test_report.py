@@ -1,0 +1,88 @@
+"""A recording as one HTML file: complete, self-contained, and never more markup than passlab wrote."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+
+import passlab
+from passlab.display.report import report_html, write_html
+from tests.display.hostile import MARKUP, hostile_recording
+
+VOID = {"meta", "img"}
+
+
+class Page(HTMLParser):
+    """Every element with its attributes, all text outside style sheets, and whether elements nest."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not self.open or self.open[-1] != "style":
+            self.texts.append(data)
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    return Page(report_html(hostile_recording()))
+
+
+def test_names_and_messages_are_text_and_make_no_elements(hostile):
+    assert not hostile.open
+    assert {tag for tag, _ in hostile.elements} <= {
+        "html", "head", "meta", "title", "style", "body", "h1", "h2", "div", "pre", "span", "strong", "table", "thead",
+        "tbody", "tr", "th", "td", "details", "summary", "p", "svg", "g", "rect",
+    }  # fmt: skip
+    shown = "".join(hostile.texts)
+    assert MARKUP.replace("\u202e", "\\u202e") in shown
+    assert "\u202e" not in shown
+
+
+def test_no_attribute_carries_a_script_or_an_address(hostile):
+    for _, attrs in hostile.elements:
+        assert not {name for name in attrs if name.startswith("on") or name in ("href", "src", "action")}
+        assert all("url(" not in (value or "") for value in attrs.values())
+
+
+def test_a_page_forbids_itself_scripts_and_requests(hostile):
+    policy = next(attrs["content"] for _, attrs in hostile.elements if "http-equiv" in attrs)
+    assert policy.startswith("default-src 'none';")
+    assert "script" not in policy
+
+
+def test_a_report_tells_passes_differences_and_the_last_program(tmp_path):
+    mod = passlab.parse("def @main(%x: Tensor[(2), float32]) { add(exp(%x), multiply(2f, 3f)) }")
+    rec = passlab.record(mod, "InferType, FoldConstant", name="net")
+    rec.to_html(tmp_path / "report.html")
+    page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+    shown = "".join(page.texts)
+    for part in ("Recording of net", "2 of 2 passes ran, 1 changed", "2 FoldConstant", "multiply", "add(%0, 6f"):
+        assert part in shown, part
+
+
+def test_a_failed_recording_ends_with_the_program_so_far(hostile):
+    assert "The program so far" in "".join(hostile.texts)
+
+
+def test_an_empty_recording_is_a_page_too():
+    assert "0 of 0 passes ran" in "".join(Page(report_html(passlab.Recording([]))).texts)
+
+
+def test_a_place_that_cannot_be_written_is_an_os_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        write_html(passlab.Recording([]), tmp_path / "nowhere" / "report.html")

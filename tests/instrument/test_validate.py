@@ -1,0 +1,193 @@
+"""Validation: the first pass that changes what a program computes is named, and the first node that went wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import passlab
+from passlab import relay, transform
+from passlab.errors import RunError, ValidationError
+from passlab.evaluate import Evaluator
+from passlab.instrument import Validate
+from passlab.ir.walk import let_chain
+from passlab.lab.validate import validate
+from passlab.transform import EXACT, PassContext, Rounds, Sequential, function_pass, module_pass
+from tests.transform.programs import idle, raising, replacing
+
+NET = """
+def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32], %b: Tensor[(4), float32]) {
+  %0 = nn.dense(%x, %w);
+  %1 = nn.bias_add(%0, %b);
+  add(nn.relu(multiply(%1, multiply(2f, 3f))), exp(%1))
+}
+"""
+WRONG = replacing("nn.relu", "tanh", name="Wrong")
+
+
+@pytest.fixture
+def net():
+    return passlab.parse(NET)
+
+
+def under(validate, mod, *passes):
+    with PassContext(opt_level=4, instruments=[validate]):
+        return Sequential(list(passes))(mod)
+
+
+def outcomes(found, *names):
+    return [(c.name, c.outcome) for c in found.checks if c.name in names]
+
+
+def test_passes_that_keep_their_promise_are_let_through(net):
+    found = Validate()
+    under(found, net, transform.FoldConstant(), transform.CanonicalizeOps(), transform.FuseOps())
+    assert outcomes(found, "FoldConstant", "FuseOps") == [("FoldConstant", "kept"), ("FuseOps", "kept")]
+    assert found.failures == []
+
+
+def test_a_planted_wrong_pass_is_named_with_the_node_and_its_place_in_the_source(net):
+    with pytest.raises(ValidationError) as caught:
+        under(Validate(), net, transform.FoldConstant(), WRONG, transform.FuseOps())
+    shown = str(caught.value)
+    assert "the pass `Wrong` changed the result" in shown
+    assert "the first node that went wrong is `tanh`, which was `nn.relu`" in shown
+    assert "5:7" in shown
+
+
+def test_a_wrong_pass_that_tells_nothing_of_its_rewrites_is_found_out_too(net):
+    @function_pass(opt_level=0, name="Quiet")
+    def quiet(func, mod, ctx):
+        left, right = func.body.args
+        return relay.Function(func.params, relay.add(relay.add(left, relay.const(1.0)), right))
+
+    with pytest.raises(ValidationError, match="the first node that went wrong is `add`"):
+        under(Validate(), net, quiet)
+
+
+def test_the_rule_that_made_the_wrong_node_is_named():
+    from passlab.ir.walk import note_rewrite
+
+    @function_pass(opt_level=0, name="Rules")
+    def rules(func, mod, ctx):
+        made = relay.log(func.body.args[0])
+        note_rewrite(func.body, made, "exp is log")
+        return relay.Function(func.params, made)
+
+    with pytest.raises(ValidationError, match="by the rule `exp is log`"):
+        under(Validate(), passlab.parse("def @main(%x: Tensor[(2), float32]) { exp(%x) }"), rules)
+
+
+def test_a_pass_is_held_to_its_own_promise(net):
+    def nudged(promise):
+        @function_pass(opt_level=0, name="Nudge", promise=promise)
+        def nudge(func, mod, ctx):
+            return relay.Function(func.params, relay.multiply(func.body, relay.const(np.float32(1 + 2**-22))))
+
+        return nudge
+
+    under(Validate(), net, nudged(Rounds(8)))
+    under(Validate(), net, nudged(None))
+    with pytest.raises(ValidationError, match="expected: EXACT"):
+        under(Validate(), net, nudged(EXACT))
+    with pytest.raises(ValidationError, match=r"ROUNDS\(1\)"):
+        under(Validate(), net, nudged(Rounds(1)))
+
+
+def test_a_pass_without_a_promise_may_be_left_alone(net):
+    found = Validate(undeclared=None)
+    under(found, net, WRONG)
+    assert outcomes(found, "Wrong") == [("Wrong", "not promised")]
+
+
+def test_a_standard_pass_that_promises_nothing_is_not_checked(net):
+    found = Validate()
+    under(found, net, transform.FirstOrderGradient())
+    assert ("FirstOrderGradient", "not promised") in [(c.name, c.outcome) for c in found.checks]
+
+
+def test_without_stopping_every_failure_is_listed_and_each_pass_answers_for_itself(net):
+    found = Validate(stop=False)
+    under(found, net, WRONG, transform.FoldConstant(), replacing("exp", "log", name="Again"))
+    wanted = [("Wrong", "broken"), ("FoldConstant", "kept"), ("Again", "broken")]
+    assert outcomes(found, "Wrong", "FoldConstant", "Again") == wanted
+    assert len(found.failures) == 2
+    assert "tanh" in found.text()
+
+
+def test_a_program_that_runs_no_more_breaks_every_promise(net):
+    @module_pass(opt_level=0, name="Drops")
+    def drops(mod, ctx):
+        main = mod["main"]
+        return mod.with_functions({"main": relay.Function(main.params[:1], main.params[0])})
+
+    with pytest.raises(ValidationError, match="after the pass `Drops` the program runs no more"):
+        under(Validate(), net, drops)
+
+
+@pytest.mark.parametrize("as_table", [True, False])
+def test_inputs_are_a_list_or_a_table(net, as_table):
+    values = {"x": np.zeros((1, 8), np.float32), "w": np.ones((4, 8), np.float32), "b": np.zeros(4, np.float32)}
+    found = Validate(values if as_table else list(values.values()))
+    under(found, net, WRONG)  # relu(0) is tanh(0)
+    assert outcomes(found, "Wrong") == [("Wrong", "kept")]
+
+
+@pytest.mark.parametrize(("inputs", "said"), [
+    ({"x": 1, "weight": 2}, "no parameter `weight`"), ({"x": 1, "w": 2}, "no input for %b"), ([1], "takes 3 arguments"),
+    ([np.zeros(3)] * 3, "does not fit"),
+])  # fmt: skip
+def test_inputs_that_do_not_fit_are_refused_before_any_pass_is_blamed(net, inputs, said):
+    with pytest.raises(RunError, match=said):
+        under(Validate(inputs), net, transform.FoldConstant())
+
+
+def test_other_functions_and_loops_are_run_too():
+    mod = passlab.parse("""
+    def @power(%x: float32, %n: int32) -> float32 {
+      if (%n == 0) { 1f } else { multiply(%x, @power(%x, %n - 1)) }
+    }
+    def @main(%x: float32) { @power(%x, 5) }
+    """)
+    with pytest.raises(ValidationError, match="the pass `Sum`"):
+        under(Validate([2.0]), mod, replacing("multiply", "add", name="Sum"))
+
+
+def test_a_raising_pass_leaves_the_instrument_usable(net):
+    found = Validate()
+    with pytest.raises(ZeroDivisionError):
+        under(found, net, raising())
+    under(found, net, transform.FoldConstant(), idle())
+    assert outcomes(found, "FoldConstant", "Idle") == [("FoldConstant", "kept"), ("Idle", "unchanged")]
+
+
+def test_deep_programs_are_validated():
+    mod = passlab.parse("def @main(%x: Tensor[(2), float32]) { %x }")
+    x = mod["main"].params[0]
+    body = x
+    for _ in range(5_000):
+        body = relay.add(body, relay.const(np.float32(0)))
+    deep = passlab.infer.infer_module(mod.with_functions({"main": relay.Function([x], body)}))
+    found = Validate()
+    under(found, deep, transform.ToANormalForm())
+    assert outcomes(found, "ToANormalForm") == [("ToANormalForm", "kept")]
+    assert len(let_chain(transform.ToANormalForm()(deep)["main"].body)[0]) > 5_000
+
+
+# ---------------------------------------------------------------- recordings
+def test_a_recording_is_validated_afterwards(net):
+    rec = passlab.record(net, [transform.FoldConstant(), WRONG, transform.FuseOps()])
+    found = validate(rec)
+    assert not found
+    event, check = found.first
+    assert (event.id, check.name, check.node.node.op.name) == ("2", "Wrong", "tanh")
+    assert [row["outcome"] for row in found.table() if row["pass"] in ("FoldConstant", "FuseOps")] == ["kept", "kept"]
+    assert validate(passlab.record(net, "FoldConstant, FuseOps"))
+
+
+def test_the_values_of_nodes_are_those_of_the_run(net):
+    arguments = [np.ones((1, 8), np.float32), np.ones((4, 8), np.float32), np.ones(4, np.float32)]
+    main = net["main"]
+    values = Evaluator(net).values("main", arguments)
+    assert np.array_equal(values[main.body], Evaluator(net).run("main", arguments))
+    assert np.array_equal(values[main.body.args[1].args[0]], np.full((1, 4), 9, np.float32))
