@@ -96,7 +96,7 @@ class _Allocation:
         assert isinstance(call.op, GlobalVar)
         primitive = self.primitives[call.op.name_hint]
         types = tensor_types(ty)
-        if primitive.attrs.get("relay.reshape_only") and len(types) == 1 and not types[0].dynamic:
+        if primitive.attrs.get("relay.reshape_only") and call.args and len(types) == 1 and not types[0].dynamic:
             return make("vm.reshape_tensor", call.args[0], _integers(types[0].shape), newshape=types[0].shape)
         if any(t.dynamic for t in types):
             outs = self._dynamic(call, primitive, types, bindings)
