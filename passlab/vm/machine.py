@@ -58,6 +58,7 @@ class Machine:
     """
 
     def __init__(self, exe: Executable, allocator: Allocator | None = None) -> None:
+        exe.check_complete()
         self.exe = exe
         self.allocator = allocator
         self.frames: list[Frame] = []
@@ -112,7 +113,13 @@ class Machine:
                 Diagnostic(first.message, first.place, first.expected, first.found, (*first.notes, *notes), first.hint),
                 *rest,
             ) from error
-        except BaseException:  # an interrupt, say: the machine stays usable, the exception is not ours
+        except Exception as error:  # bytecode from elsewhere can ask anything of the objects in its registers
+            notes = self._stack_notes()
+            self.frames = []
+            raise RunError(
+                Diagnostic(f"an instruction failed: {type(error).__name__}: {error}", notes=tuple(notes))
+            ) from error
+        except BaseException:  # an interrupt: the machine stays usable, the exception is not ours
             self.frames = []
             raise
 

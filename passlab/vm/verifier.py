@@ -8,6 +8,7 @@ from __future__ import annotations
 from passlab.errors import VerifyError
 from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.isa import Instruction, Opcode
+from passlab.vm.shape_kernels import numpy_dtype
 
 
 def verify(exe: Executable) -> None:
@@ -42,8 +43,10 @@ def _check_numbers(exe: Executable, function: VMFunction, i: int, instruction: I
             numbers = value if operand.many else (value,)
             if any(n < 0 for n in numbers):
                 raise _fail(function, i, f"{operand.name} is negative")
-    if instruction.opcode is Opcode.INVOKE_PACKED and instruction.outputs > len(instruction.args):
-        raise _fail(function, i, "it has more outputs than arguments")
+        if operand.kind == "dtype":
+            _check_dtype(function, i, value)
+    if instruction.opcode is Opcode.INVOKE_PACKED:
+        _check_kernel(exe, function, i, instruction)
     if instruction.opcode is Opcode.INVOKE and len(instruction.args) != len(exe.functions[instruction.func].params):
         raise _fail(
             function,
@@ -54,6 +57,23 @@ def _check_numbers(exe: Executable, function: VMFunction, i: int, instruction: I
         exe.functions[instruction.func].params
     ):
         raise _fail(function, i, "it captures more than the function takes")
+
+
+def _check_dtype(function: VMFunction, i: int, dtype: str) -> None:
+    try:
+        numpy_dtype(dtype)
+    except (TypeError, AttributeError):
+        raise _fail(function, i, f"there are no arrays of {dtype}") from None
+
+
+def _check_kernel(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
+    """Check the numbers of inputs and results. A shape function takes one input for each array."""
+    kernel = exe.kernel_functions[instruction.packed]
+    inputs = len(instruction.args) - instruction.outputs
+    if inputs < 0:
+        raise _fail(function, i, "it has more outputs than arguments")
+    if not kernel.attrs.get("ShapeFunction") and inputs != len(kernel.params):
+        raise _fail(function, i, f"the kernel takes {len(kernel.params)} inputs, not {inputs}")
 
 
 def successors(instruction: Instruction, index: int) -> tuple[int, ...]:

@@ -45,6 +45,7 @@ from passlab.op import make
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
+from passlab.transform.fresh_copy import fresh_copy
 
 ALIGNMENT = 64  # bytes
 Binding = tuple[Var, Expr]
@@ -171,7 +172,7 @@ class _Allocation:
             if known.name_hint == name:
                 return known
         made = GlobalVar(name)
-        self.shape_functions[made] = primitive.with_attr("ShapeFunction", "data" if by_data else "shape")
+        self.shape_functions[made] = fresh_copy(primitive).with_attr("ShapeFunction", "data" if by_data else "shape")
         return made
 
     def _var(self, stem: str, ty: Type | None = None) -> Var:
