@@ -38,6 +38,8 @@ LOWER = """
     InferType
     ManifestAlloc
     InferType
+    ManifestLifetimes
+    InferType
 """
 
 

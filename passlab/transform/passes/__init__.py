@@ -34,6 +34,7 @@ PASSES: dict[str, str] = {
     "LambdaLift": "lambda_lift:LambdaLift",
     "LowerTE": "lower_te:LowerTE",
     "ManifestAlloc": "manifest_alloc:ManifestAlloc",
+    "ManifestLifetimes": "manifest_lifetimes:ManifestLifetimes",
     "PrintIR": "print_ir:PrintIR",
     "RemoveUnusedFunctions": "remove_unused_functions:RemoveUnusedFunctions",
     "SimplifyExpr": "simplify_expr:SimplifyExpr",
