@@ -156,6 +156,11 @@ def _library_module(text: str) -> IRModule:
         raise VerifyError(Diagnostic("the library is not well-formed Relay"), *error.diagnostics) from error
 
 
+def kernel_functions(text: str) -> dict[str, Function]:
+    """Return the primitive functions of a library's text by name. Raises `VerifyError` when it is malformed."""
+    return {name: f for name, f in _library_module(text).items() if f.is_primitive}
+
+
 def _kernel(mod: IRModule, name: str) -> Function:
     if name not in mod or not mod[name].is_primitive:
         raise VerifyError(f"the library has no kernel `{name}`")

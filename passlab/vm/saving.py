@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from passlab.errors import RunError
+from passlab.ir.adt import TypeData
 from passlab.ir.expr import Function, Tuple
 from passlab.ir.module import IRModule
 from passlab.text.tensor_bytes import tensor_record
@@ -46,6 +46,14 @@ class KernelLibrary:
         Path(file_name).write_text(self.text, encoding="utf-8")
 
     @staticmethod
+    def of(functions: Mapping[str, Function], types: Iterable[TypeData] = ()) -> KernelLibrary:
+        """Return the library of functions by name, and data types."""
+        mod = IRModule()
+        for data in types:
+            mod.add_type(data)
+        return KernelLibrary(mod.with_functions(functions).astext())
+
+    @staticmethod
     def load(file_name: str | Path) -> KernelLibrary:
         """Read the text from a file."""
         return KernelLibrary(Path(file_name).read_text(encoding="utf-8"))
@@ -58,7 +66,7 @@ class KernelLibrary:
 
 def save(exe: Executable) -> tuple[bytes, KernelLibrary]:
     """Return an executable as bytes, and its kernels."""
-    library = KernelLibrary(_library(exe).astext())
+    library = _library(exe)
     sections = (
         number(1) + text("cpu") + text("") + number(0),
         texts(exe.globals),
@@ -131,11 +139,8 @@ def _function(function: VMFunction) -> bytes:
     return b"".join(parts)
 
 
-def _library(exe: Executable) -> IRModule:
-    functions: dict[Any, Function] = dict(zip(exe.kernel_names, exe.kernel_functions, strict=True))
+def _library(exe: Executable) -> KernelLibrary:
+    functions: dict[str, Function] = dict(zip(exe.kernel_names, exe.kernel_functions, strict=True))
     for name, entry in exe.entry_types.items():
         functions[name] = Function(entry.params, Tuple(()), None, entry.type_params, {SIGNATURE: 1})
-    mod = IRModule()
-    for data in exe.type_definitions:
-        mod.add_type(data)
-    return mod.with_functions(functions)
+    return KernelLibrary.of(functions, exe.type_definitions)

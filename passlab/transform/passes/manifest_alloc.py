@@ -172,7 +172,9 @@ class _Allocation:
             if known.name_hint == name:
                 return known
         made = GlobalVar(name)
-        self.shape_functions[made] = fresh_copy(primitive).with_attr("ShapeFunction", "data" if by_data else "shape")
+        copy = fresh_copy(primitive)  # functions that share nodes cannot be told apart in a text
+        assert isinstance(copy, Function)
+        self.shape_functions[made] = copy.with_attr("ShapeFunction", "data" if by_data else "shape")
         return made
 
     def _var(self, stem: str, ty: Type | None = None) -> Var:
