@@ -10,13 +10,18 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from passlab.errors import Diagnostic, VerifyError
 from passlab.executor.graph import Graph
 from passlab.executor.graph_codegen import GraphCode
 from passlab.executor.graph_module import GraphModule, GraphModuleDebug
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.transform import PassContext, Sequential, parse_pipeline
+from passlab.transform.beta_reduction import beta_reduced
 from passlab.transform.parameters import bind_params
+from passlab.transform.passes.infer_type import InferType
+from passlab.transform.passes.inline import Inline
+from passlab.transform.passes.to_graph_normal_form import ToGraphNormalForm
 from passlab.vm.compiler import OPTIMISE, reachable
 from passlab.vm.loading import kernel_functions
 from passlab.vm.saving import KernelLibrary
@@ -93,9 +98,18 @@ def build(
     with PassContext(
         max(context.opt_level, 1), context.required_pass, context.disabled_pass, context.instruments, context.config
     ):
-        mod = passes(reachable(bind_params(mod, params)))
+        mod = passes(_flat(reachable(bind_params(mod, params))))
     code = GraphCode(mod, prefix=f"tvmgen_{name}_")
     return GraphExecutorFactory(code.graph, code.kernels, code.params, name)
+
+
+def _flat(mod: IRModule) -> IRModule:
+    """Return the module with the calls of functions replaced by their bodies, as far as they are not recursive."""
+    if "main" not in mod:
+        raise VerifyError(Diagnostic("a graph is made of the function `main`", hint="the module has none"))
+    marked = {n: f.with_attr("Inline", 1) for n, f in mod.items() if n != "main" and not f.is_primitive}
+    mod = ToGraphNormalForm()(Inline()(mod.with_functions(marked)))
+    return InferType()(mod.with_functions({"main": beta_reduced(mod["main"])}))
 
 
 def create_graph(graph_json: str, lib: KernelLibrary | str, device: Any = None, debug: bool = False) -> GraphModule:

@@ -130,6 +130,16 @@ def test_what_a_graph_cannot_say_is_told(text, why):
         relay.build(passlab.parse(text))
 
 
+def test_functions_that_are_not_recursive_are_taken_apart():
+    mod = passlab.parse("""
+        def @twice(%x: float32) -> float32 { %x + %x }
+        def @main(%x: float32) { let %f = fn (%y: float32) { @twice(%y) * 3f }; %f(%f(%x)) }
+    """)
+    module = relay.build(mod).module()
+    module.run(x=np.float32(2))
+    assert float(module.get_output(0)) == 72
+
+
 def test_wrong_inputs_are_told(rng):
     module = relay.build(passlab.parse(NET)).module()
     with pytest.raises(RunError, match="inputs are not set: w"):
