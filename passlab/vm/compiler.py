@@ -37,7 +37,6 @@ LOWER = """
     LowerTE
     InferType
     ManifestAlloc
-    InferType
     ManifestLifetimes
     InferType
 """

@@ -90,16 +90,16 @@ def successors(instruction: Instruction, index: int) -> tuple[int, ...]:
 def _check_flow(function: VMFunction) -> None:
     """Check that every register was written, on all paths, before it is read, and that no path runs off the end.
 
-    The set of written registers is kept as the bits of one integer, and stored only where paths may meet.
+    The set of written registers is a set along a stretch without jumps, and the bits of one integer where paths meet.
     """
     code = function.instructions
     starts: dict[int, int] = {0: (1 << len(function.params)) - 1}
     waiting = [0]
     while waiting:
         i = waiting.pop()
-        written = starts[i]
+        before, here = starts[i], dict[int, bool]()
         while True:
-            written = _after(function, i, written)
+            _after(function, i, before, here)
             following = successors(code[i], i)
             for target in following:
                 if not 0 <= target < len(code):
@@ -107,6 +107,7 @@ def _check_flow(function: VMFunction) -> None:
             if following == (i + 1,) and i + 1 not in starts:
                 i += 1
                 continue
+            written = _joined(before, here) if following else 0
             for target in following:
                 met = starts.get(target)
                 joined = written if met is None else met & written
@@ -116,13 +117,21 @@ def _check_flow(function: VMFunction) -> None:
             break
 
 
-def _after(function: VMFunction, index: int, written: int) -> int:
-    """Return the registers written after an instruction, having checked those it reads."""
+def _joined(before: int, here: dict[int, bool]) -> int:
+    """Return the set of written registers after a stretch, as bits."""
+    size = max(here, default=-1) // 8 + 1
+    added, removed = bytearray(size), bytearray(size)
+    for register, is_written in here.items():
+        (added if is_written else removed)[register // 8] |= 1 << register % 8
+    return before & ~int.from_bytes(removed, "little") | int.from_bytes(added, "little")
+
+
+def _after(function: VMFunction, index: int, before: int, here: dict[int, bool]) -> None:
+    """Check the registers an instruction reads, and note in `here` those it writes or kills."""
     instruction = function.instructions[index]
     for register in instruction.reads():
-        if not written >> register & 1:
+        if not (here[register] if register in here else before >> register & 1):
             raise _fail(function, index, f"register ${register} is read before it is written on some path")
+    alive = instruction.opcode is not Opcode.KILL_REGISTER
     for register in instruction.writes():
-        killed = instruction.opcode is Opcode.KILL_REGISTER
-        written = written & ~(1 << register) if killed else written | 1 << register
-    return written
+        here[register] = alive

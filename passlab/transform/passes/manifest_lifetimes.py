@@ -38,7 +38,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+@standard_pass(opt_level=0, promise=EXACT)
 class ManifestLifetimes(ModulePass):
     """Put `memory.kill(%v)` after the binding in which a variable is used for the last time.
 
