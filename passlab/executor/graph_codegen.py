@@ -60,10 +60,12 @@ class GraphCode:
         self._add(GraphNode(self._unique(name), num_outputs=len(tensor_types(ty))), ty, expr)
 
     def _unique(self, name: str) -> str:
-        self.names[name] += 1
-        if self.names[name] == 1:
-            return name
-        return self._unique(f"{name}_{self.names[name] - 1}")
+        made = name
+        while self.names[made]:
+            made = f"{name}_{self.names[name]}"
+            self.names[name] += 1
+        self.names[made] += 1
+        return made
 
     def _node(self, node: Expr) -> None:
         if isinstance(node, GlobalVar) and node.name_hint in self.mod and self.mod[node.name_hint].is_primitive:
