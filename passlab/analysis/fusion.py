@@ -71,7 +71,7 @@ class FusionGraph:
         if type(node.op) is Op:
             spec = node.op.spec
             unknown = spec.shape_function is not None and is_dynamic(node.checked_type)
-            pattern = OPAQUE if unknown else int(spec.pattern)
+            pattern = OPAQUE if unknown or spec.non_computational else int(spec.pattern)
         self.pattern[number] = pattern
         result = node.checked_type
         for arg in node.args:

@@ -2,6 +2,7 @@
 
     relay.create_executor("debug", mod).evaluate()(x)        # main, by the reference evaluator
     relay.create_executor("vm", mod).evaluate(expr)          # an expression, through bytecode
+    relay.create_executor("graph", mod).evaluate()(x)        # main without control flow, as a graph of kernels
 
 Unlike Relay's, an executor never changes the module it was given.
 """
@@ -13,9 +14,12 @@ from typing import Any
 
 from passlab.errors import Diagnostic, RunError, did_you_mean
 from passlab.evaluate import Closure, Evaluator
+from passlab.executor.building import build
+from passlab.executor.graph_module import GraphModule
 from passlab.infer import infer_expr, infer_module
 from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, Var
 from passlab.ir.module import IRModule
+from passlab.ir.types import Type, fold_tuple
 from passlab.ir.variables import free_vars
 from passlab.transform.parameters import bind_params
 from passlab.vm.compiler import compile as compile_module
@@ -122,6 +126,28 @@ class VMExecutor(Executor):
         return self._out(machine, machine.call_value(closure, args))
 
 
+class GraphExecutor(Executor):
+    """Runs functions without control flow as graphs of kernels in planned memory."""
+
+    kind = "graph"
+
+    def __init__(self, mod: IRModule) -> None:
+        super().__init__(infer_module(mod))
+        self._graphs: dict[Function, tuple[GraphModule, Type | None]] = {}
+
+    def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
+        function: Function = entry if isinstance(entry, Function) else self.mod[entry]
+        if function not in self._graphs:
+            mod = infer_module(self.mod.with_functions({"main": function}))
+            self._graphs[function] = build(mod).module(), mod["main"].ret_type
+        module, ty = self._graphs[function]
+        for i, value in enumerate(args):
+            module.set_input(i, value)
+        module.run()
+        outputs = iter([module.get_output(i) for i in range(module.get_num_outputs())])
+        return fold_tuple(ty, lambda _: next(outputs), tuple) if ty is not None else next(outputs)
+
+
 class FunctionValue:
     """A function that a program returned: call it with values."""
 
@@ -162,7 +188,11 @@ def arguments(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any])
     return [given[name] for name in names]
 
 
-EXECUTORS: dict[str, Callable[[IRModule], Executor]] = {"debug": DebugExecutor, "vm": VMExecutor}
+EXECUTORS: dict[str, Callable[[IRModule], Executor]] = {
+    "debug": DebugExecutor,
+    "vm": VMExecutor,
+    "graph": GraphExecutor,
+}
 
 
 def create_executor(

@@ -81,6 +81,7 @@ _NAMES = {
     "TupleWrapper": "passlab.op.declare:TupleWrapper",
     "TypeKind": "passlab.ir.types:Kind",
     "astext": "passlab.text.printer:astext",
+    "build": "passlab.executor:build",
     "create_executor": "passlab.executor:create_executor",
     "bind": "passlab.ir.variables:bind",
     "pretty_print": "passlab.text.printer:pretty",

@@ -28,13 +28,18 @@ _NAMES = {code: name for name, code in _CODES.items()}
 
 def encode_tensor(array: np.ndarray[Any, Any]) -> str:
     """Return an array as text."""
+    return base64.b64encode(tensor_record(array)).decode("ascii")
+
+
+def tensor_record(array: np.ndarray[Any, Any]) -> bytes:
+    """Return an array as the bytes of TVM's binary NDArray."""
     name = dtype_name(array.dtype)
     base, digits = re.fullmatch(r"(float8_e4m3fn|float8_e5m2|[a-z]+)(\d*)", name).groups()  # type: ignore[union-attr]
     code, bits = (1, 1) if name == "bool" else (_CODES[base], int(digits or 8))
     little = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(array.shape)
     raw = little.tobytes()
     head = _HEAD.pack(_MAGIC, 0, 1, 0, array.ndim, code, bits, 1)
-    return base64.b64encode(head + struct.pack(f"<{array.ndim + 1}q", *array.shape, len(raw)) + raw).decode("ascii")
+    return head + struct.pack(f"<{array.ndim + 1}q", *array.shape, len(raw)) + raw
 
 
 def decode_tensor(text: str) -> np.ndarray[Any, Any]:
@@ -43,6 +48,11 @@ def decode_tensor(text: str) -> np.ndarray[Any, Any]:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
         raise ValueError(f"this tensor is not base64: {error}") from None
+    return tensor_of_record(data)
+
+
+def tensor_of_record(data: bytes) -> np.ndarray[Any, Any]:
+    """Return the array of a record, read-only. Raises `ValueError` for malformed data and `LimitError` over a cap."""
     if len(data) < _HEAD.size:
         raise ValueError("this tensor is cut off")
     magic, _, _, _, rank, code, bits, lanes = _HEAD.unpack_from(data)

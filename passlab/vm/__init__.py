@@ -3,6 +3,12 @@
 from passlab.vm.compiler import VMCompiler, compile, optimize
 from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.machine import Machine
+from passlab.vm.profiler import VirtualMachineProfiler
+from passlab.vm.report import Report
+from passlab.vm.saving import KernelLibrary
 from passlab.vm.virtual_machine import VirtualMachine
 
-__all__ = ["Executable", "Machine", "VMCompiler", "VMFunction", "VirtualMachine", "compile", "optimize"]
+__all__ = [
+    "Executable", "KernelLibrary", "Machine", "Report", "VMCompiler", "VMFunction", "VirtualMachine",
+    "VirtualMachineProfiler", "compile", "optimize",
+]  # fmt: skip

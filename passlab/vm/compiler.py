@@ -37,6 +37,7 @@ LOWER = """
     LowerTE
     InferType
     ManifestAlloc
+    ManifestLifetimes
     InferType
 """
 
@@ -85,7 +86,6 @@ def generate(mod: IRModule, original: IRModule | None = None) -> Executable:
     """Generate the code of a module in manifest A-normal form."""
     pool = Pool(mod)
     functions = tuple(FunctionCode(pool).generate(name, f) for name, f in mod.items() if not f.is_primitive)
-    constructors = {c.tag: c for data in mod.type_definitions.values() for c in data.constructors}
     kernels = sorted(pool.kernels, key=pool.kernels.__getitem__)
     entries = {name: f for name, f in mod.items() if not f.is_primitive and not f.attrs.get("Closure")}
     exe = Executable(
@@ -93,7 +93,7 @@ def generate(mod: IRModule, original: IRModule | None = None) -> Executable:
         tuple(pool.constants),
         tuple(kernels),
         tuple(pool.primitives[k] for k in kernels),
-        constructors,
+        tuple(mod.type_definitions.values()),
         entries,
     )
     verify(exe)

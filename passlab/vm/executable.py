@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError, did_you_mean
-from passlab.ir.adt import Constructor
-from passlab.ir.expr import Function
+from passlab.ir.adt import Constructor, TypeData
+from passlab.ir.expr import Constant, Function
 from passlab.vm.isa import Instruction, encode
 from passlab.vm.kernels import Kernel, make_kernel
+
+if TYPE_CHECKING:
+    from passlab.vm.saving import KernelLibrary
 
 COLUMN = 40  # where the text of an instruction begins in a listing
 
@@ -37,20 +41,27 @@ class VMFunction:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Executable:
     """Everything a machine needs. Functions and kernels are numbered in the order of their tuples.
 
-    `kernel_functions` are the primitive functions the kernels are made of; `constructors` the data types' constructors
-    by tag, for values that leave the machine.
+    `kernel_functions` are the primitive functions the kernels are made of; `type_definitions` the data types, for
+    values that leave the machine; `entry_types` functions with the parameters of those that may be called from outside.
+    Constants that are kept elsewhere are None, and `late_bound` has their names by number.
     """
 
     functions: tuple[VMFunction, ...]
-    constants: tuple[np.ndarray[Any, Any], ...]
+    constants: tuple[np.ndarray[Any, Any] | None, ...]
     kernel_names: tuple[str, ...]
     kernel_functions: tuple[Function, ...]
-    constructors: dict[int, Constructor] = field(default_factory=dict)
+    type_definitions: tuple[TypeData, ...] = ()
     entry_types: dict[str, Function] = field(default_factory=dict)
+    late_bound: dict[int, str] = field(default_factory=dict)
+
+    @cached_property
+    def constructors(self) -> dict[int, Constructor]:
+        """The constructors by tag."""
+        return {c.tag: c for data in self.type_definitions for c in data.constructors}
 
     @cached_property
     def global_map(self) -> dict[str, int]:
@@ -94,7 +105,7 @@ class Executable:
     @property
     def stats(self) -> str:
         """A summary: constants, globals, kernels."""
-        shapes = ", ".join("scalar" if not c.shape else f"[{', '.join(map(str, c.shape))}]" for c in self.constants)
+        shapes = ", ".join(_shape(c) for c in self.constants)
         names = ", ".join(f'("{n}", {i})' for i, n in enumerate(self.globals))
         return "\n".join(
             ("Relay VM executable statistics:", f"  Constant shapes (# {len(self.constants)}): [{shapes}]",
@@ -102,6 +113,80 @@ class Executable:
              f"  Primitive ops (#{len(self.kernel_names)}): [{', '.join(self.kernel_names)}]")
         )  # fmt: skip
 
+    # ------------------------------------------------------------ files
+    def save(self) -> tuple[bytes, KernelLibrary]:
+        """Return the executable as bytes, and its kernels: the same executable always gives the same bytes."""
+        from passlab.vm.saving import save
+
+        return save(self)
+
+    @staticmethod
+    def load_exec(bytecode: bytes | bytearray | str, lib: KernelLibrary | str | None = None) -> Executable:
+        """Return the executable of what `save` gave. Raises `VerifyError` for bytes that are none, or do not verify."""
+        from passlab.vm.loading import load
+
+        return load(bytecode, lib)
+
+    def get_late_bound_consts(self, byte_limit: int) -> dict[str, np.ndarray[Any, Any]]:
+        """Take out the constants of at least so many bytes; return them by name. `save` then leaves them out too."""
+        taken: dict[str, np.ndarray[Any, Any]] = {}
+        constants = list(self.constants)
+        for i, constant in enumerate(constants):
+            if constant is not None and constant.nbytes >= byte_limit:
+                self.late_bound[i] = f"const_{i}"
+                taken[f"const_{i}"] = constant
+                constants[i] = None
+        self.constants = tuple(constants)
+        return taken
+
+    def move_late_bound_consts(self, path: str, byte_limit: int) -> None:
+        """Move the constants of at least so many bytes to a file."""
+        from passlab.vm.constant_files import save_constants
+
+        kept = self.constants, dict(self.late_bound)
+        try:
+            save_constants(path, self.get_late_bound_consts(byte_limit))
+        except BaseException:
+            self.constants, self.late_bound = kept
+            raise
+
+    def load_late_bound_consts(self, path: str) -> None:
+        """Bring back the constants of a file."""
+        from passlab.vm.constant_files import load_constants
+
+        self.load_late_bound_consts_from_map(load_constants(path))
+
+    def load_late_bound_consts_from_map(self, constants: Mapping[str, Any]) -> None:
+        """Bring back constants by name. Raises `RunError`, changing nothing, for a wrong set of names."""
+        wanted = {name: i for i, name in self.late_bound.items()}
+        missing = [n for n in wanted if n not in constants]
+        unused = [n for n in constants if n not in wanted]
+        if missing or unused:
+            what = f"has no `{missing[0]}`" if missing else f"has `{unused[0]}`, which the executable does not need"
+            raise RunError(f"the map of late-bound constants {what}")
+        filled = list(self.constants)
+        for name, i in wanted.items():
+            filled[i] = constants[name].data if isinstance(constants[name], Constant) else np.asarray(constants[name])
+        self.constants = tuple(filled)
+        self.late_bound = {}
+
+    def check_complete(self) -> None:
+        """Raise `RunError` while constants are kept elsewhere."""
+        if self.late_bound:
+            names = ", ".join(list(self.late_bound.values())[:4])
+            raise RunError(
+                Diagnostic(
+                    f"the executable is without {len(self.late_bound)} of its constants: {names}",
+                    hint="bring them back with `load_late_bound_consts`",
+                )
+            )
+
     def __repr__(self) -> str:
         count = sum(len(f.instructions) for f in self.functions)
         return f"Executable({len(self.functions)} functions, {count} instructions, {len(self.kernel_names)} kernels)"
+
+
+def _shape(constant: np.ndarray[Any, Any] | None) -> str:
+    if constant is None:
+        return "elsewhere"
+    return f"[{', '.join(map(str, constant.shape))}]" if constant.shape else "scalar"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from operator import itemgetter
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,13 @@ from passlab.evaluate.operators import describe
 from passlab.ir.expr import Expr
 from passlab.vm.blocks import FunctionBlocks, chooser
 from passlab.vm.executable import Executable, VMFunction
-from passlab.vm.isa import Opcode
+from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.objects import Allocator, VMClosure
 from passlab.vm.steps import STEPS
 from passlab.vm.verifier import successors
+
+Observer = Callable[[Instruction, Sequence[Any], float], None]
+_LEAVING = (Opcode.INVOKE, Opcode.INVOKE_CLOSURE, Opcode.RET)  # the frame is another one afterwards
 
 
 class Action(IntEnum):
@@ -58,6 +62,7 @@ class Machine:
     """
 
     def __init__(self, exe: Executable, allocator: Allocator | None = None) -> None:
+        exe.check_complete()
         self.exe = exe
         self.allocator = allocator
         self.frames: list[Frame] = []
@@ -89,6 +94,9 @@ class Machine:
     def run(self) -> Any:
         """Execute until the entry frame returns; return the result. Raises `RunError` with the machine's stack."""
         self._guarded(self._run_through, limits.current().instructions)
+        return self._finished()
+
+    def _finished(self) -> Any:
         if self.frames:
             frames, self.frames = self.frames, []
             raise LimitError(
@@ -98,6 +106,27 @@ class Machine:
                 )
             )  # fmt: skip
         return self.result
+
+    def observed_run(self, observe: Observer) -> Any:
+        """Like `run`, instruction by instruction, telling `observe` of each but calls and returns.
+
+        It is given the instruction, the registers of its frame after it and the seconds it took.
+        """
+
+        def go(most: int) -> None:
+            for _ in range(most):
+                if not self.frames:
+                    return
+                frame = self.frames[-1]
+                instruction = self.exe.functions[frame.func_index].instructions[frame.pc]
+                started = perf_counter()
+                self._step_through(1)
+                seconds = perf_counter() - started
+                if instruction.opcode not in _LEAVING:
+                    observe(instruction, frame.registers, seconds)
+
+        self._guarded(go, limits.current().instructions)
+        return self._finished()
 
     def _guarded(self, go: Callable[[int], None], most: int) -> None:
         """Execute up to `most` instructions, NumPy's warnings off; an error gets the machine's stack as notes."""
@@ -112,7 +141,13 @@ class Machine:
                 Diagnostic(first.message, first.place, first.expected, first.found, (*first.notes, *notes), first.hint),
                 *rest,
             ) from error
-        except BaseException:  # an interrupt, say: the machine stays usable, the exception is not ours
+        except Exception as error:  # bytecode from elsewhere can ask anything of the objects in its registers
+            notes = self._stack_notes()
+            self.frames = []
+            raise RunError(
+                Diagnostic(f"an instruction failed: {type(error).__name__}: {error}", notes=tuple(notes))
+            ) from error
+        except BaseException:  # an interrupt: the machine stays usable, the exception is not ours
             self.frames = []
             raise
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from sys import getrefcount
 from typing import Any
 
@@ -26,12 +27,12 @@ class Storage:
 
     def tensor(self, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """Return a tensor inside the storage. Raises `RunError` when it does not fit."""
-        try:
-            return np.ndarray(shape, dtype, self.buffer, offset)
-        except (TypeError, ValueError) as error:
+        # NumPy takes a negative offset for one inside the buffer, and writes there: this must be checked here
+        if offset < 0 or (shape and min(shape) < 0) or offset + prod(shape) * dtype.itemsize > self.buffer.size:
             raise RunError(
                 f"a tensor {shape} of {dtype} does not fit a storage of {self.buffer.size} bytes at {offset}"
-            ) from error
+            )
+        return np.ndarray(shape, dtype, self.buffer, offset)
 
     def __repr__(self) -> str:
         return f"<storage of {self.buffer.size} bytes>"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from passlab.errors import VerifyError
 from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.isa import Instruction, Opcode
+from passlab.vm.shape_kernels import numpy_dtype
 
 
 def verify(exe: Executable) -> None:
@@ -42,8 +43,10 @@ def _check_numbers(exe: Executable, function: VMFunction, i: int, instruction: I
             numbers = value if operand.many else (value,)
             if any(n < 0 for n in numbers):
                 raise _fail(function, i, f"{operand.name} is negative")
-    if instruction.opcode is Opcode.INVOKE_PACKED and instruction.outputs > len(instruction.args):
-        raise _fail(function, i, "it has more outputs than arguments")
+        if operand.kind == "dtype":
+            _check_dtype(function, i, value)
+    if instruction.opcode is Opcode.INVOKE_PACKED:
+        _check_kernel(exe, function, i, instruction)
     if instruction.opcode is Opcode.INVOKE and len(instruction.args) != len(exe.functions[instruction.func].params):
         raise _fail(
             function,
@@ -54,6 +57,23 @@ def _check_numbers(exe: Executable, function: VMFunction, i: int, instruction: I
         exe.functions[instruction.func].params
     ):
         raise _fail(function, i, "it captures more than the function takes")
+
+
+def _check_dtype(function: VMFunction, i: int, dtype: str) -> None:
+    try:
+        numpy_dtype(dtype)
+    except (TypeError, AttributeError):
+        raise _fail(function, i, f"there are no arrays of {dtype}") from None
+
+
+def _check_kernel(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
+    """Check the numbers of inputs and results. A shape function takes one input for each array."""
+    kernel = exe.kernel_functions[instruction.packed]
+    inputs = len(instruction.args) - instruction.outputs
+    if inputs < 0:
+        raise _fail(function, i, "it has more outputs than arguments")
+    if not kernel.attrs.get("ShapeFunction") and inputs != len(kernel.params):
+        raise _fail(function, i, f"the kernel takes {len(kernel.params)} inputs, not {inputs}")
 
 
 def successors(instruction: Instruction, index: int) -> tuple[int, ...]:
@@ -70,16 +90,16 @@ def successors(instruction: Instruction, index: int) -> tuple[int, ...]:
 def _check_flow(function: VMFunction) -> None:
     """Check that every register was written, on all paths, before it is read, and that no path runs off the end.
 
-    The set of written registers is kept as the bits of one integer, and stored only where paths may meet.
+    The set of written registers is a set along a stretch without jumps, and the bits of one integer where paths meet.
     """
     code = function.instructions
     starts: dict[int, int] = {0: (1 << len(function.params)) - 1}
     waiting = [0]
     while waiting:
         i = waiting.pop()
-        written = starts[i]
+        before, here = starts[i], dict[int, bool]()
         while True:
-            written = _after(function, i, written)
+            _after(function, i, before, here)
             following = successors(code[i], i)
             for target in following:
                 if not 0 <= target < len(code):
@@ -87,6 +107,7 @@ def _check_flow(function: VMFunction) -> None:
             if following == (i + 1,) and i + 1 not in starts:
                 i += 1
                 continue
+            written = _joined(before, here) if following else 0
             for target in following:
                 met = starts.get(target)
                 joined = written if met is None else met & written
@@ -96,13 +117,21 @@ def _check_flow(function: VMFunction) -> None:
             break
 
 
-def _after(function: VMFunction, index: int, written: int) -> int:
-    """Return the registers written after an instruction, having checked those it reads."""
+def _joined(before: int, here: dict[int, bool]) -> int:
+    """Return the set of written registers after a stretch, as bits."""
+    size = max(here, default=-1) // 8 + 1
+    added, removed = bytearray(size), bytearray(size)
+    for register, is_written in here.items():
+        (added if is_written else removed)[register // 8] |= 1 << register % 8
+    return before & ~int.from_bytes(removed, "little") | int.from_bytes(added, "little")
+
+
+def _after(function: VMFunction, index: int, before: int, here: dict[int, bool]) -> None:
+    """Check the registers an instruction reads, and note in `here` those it writes or kills."""
     instruction = function.instructions[index]
     for register in instruction.reads():
-        if not written >> register & 1:
+        if not (here[register] if register in here else before >> register & 1):
             raise _fail(function, index, f"register ${register} is read before it is written on some path")
+    alive = instruction.opcode is not Opcode.KILL_REGISTER
     for register in instruction.writes():
-        killed = instruction.opcode is Opcode.KILL_REGISTER
-        written = written & ~(1 << register) if killed else written | 1 << register
-    return written
+        here[register] = alive

@@ -8,11 +8,15 @@ from passlab.errors import Diagnostic, RunError, did_you_mean
 from passlab.evaluate.arguments import check_argument
 from passlab.vm.executable import Executable
 from passlab.vm.machine import Machine
-from passlab.vm.objects import VMClosure
+from passlab.vm.objects import Allocator, PooledAllocator, VMClosure
 
 
 class VirtualMachine:
-    """Runs an executable. `device` and `memory_cfg` are accepted and mean this CPU's memory.
+    """Runs an executable. Any `device` is accepted and means this CPU.
+
+    `memory_cfg` is "naive" (every storage is new memory), "pooled" (memory is used again once nothing refers to it), a
+    dict of these by device, or None: kernels then make their results themselves wherever a storage serves nothing else.
+    Raises `RunError` for other settings and while constants of the executable are missing.
 
     `run(*args, **named)` runs `main`; `invoke(name, *args)` any function; inputs may be set beforehand.
     """
@@ -21,7 +25,7 @@ class VirtualMachine:
         if not isinstance(exe, Executable):
             raise TypeError(f"a VirtualMachine runs an Executable, not {type(exe).__name__}; see relay.vm.compile")
         self.exe = exe
-        self.machine = Machine(exe)
+        self.machine = Machine(exe, _allocator(memory_cfg))
         self._inputs: dict[str, list[Any]] = {}
         self._result: Any = None
 
@@ -71,3 +75,24 @@ class VirtualMachine:
     def call_value(self, closure: VMClosure, args: list[Any]) -> Any:
         """Call a function that a program returned."""
         return Machine(self.exe).invoke(closure.func_index, [*closure.captured, *args])
+
+
+ALLOCATORS = {"naive": Allocator, "pooled": PooledAllocator}
+
+
+def _allocator(config: Any) -> Allocator | None:
+    """Return the allocator of a memory configuration."""
+    if isinstance(config, dict):
+        kinds = set(config.values())
+        if len(kinds) > 1:
+            raise RunError("one machine has one kind of memory: all devices are this CPU")
+        config = next(iter(kinds), None)
+    if config is None:
+        return None
+    if not isinstance(config, str):
+        raise TypeError(f"memory_cfg is a string, a dict or None, not {type(config).__name__}")
+    if config not in ALLOCATORS:
+        raise RunError(
+            Diagnostic(f"there is no allocator `{config}`", hint=did_you_mean(config, ALLOCATORS) or "naive or pooled")
+        )
+    return ALLOCATORS[config]()

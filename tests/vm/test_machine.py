@@ -13,38 +13,9 @@ from passlab.ir.expr import Var
 from passlab.vm import Machine, VirtualMachine, compile
 from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.isa import Instruction, Opcode
+from passlab.vm.objects import Storage
 from passlab.vm.verifier import verify
-
-LOOP = """
-def @loop(%i: int32, %acc: int32) -> int32 { if (%i == 0) { %acc } else { @loop(%i - 1, %acc + %i) } }
-def @main(%n: int32) -> int32 { @loop(%n, 0) }
-"""
-PROGRAMS = {
-    "dense": ("def @main(%x: Tensor[(2, 8), float32], %w: Tensor[(4, 8), float32]) { nn.relu(nn.dense(%x, %w)) }",
-              lambda r: [r.random((2, 8), "float32"), r.random((4, 8), "float32")]),
-    "tuple": ("def @main(%x: Tensor[(4), float32]) { %0 = split(%x, indices_or_sections=2); (%0.1, (%0.0 + 1f, %x)) }",
-              lambda r: [r.random(4, "float32")]),
-    "branch": ("def @main(%c: bool, %x: float32) { if (%c) { exp(%x) } else { if (%x < 0f) { -1f } else { %x } } }",
-               lambda r: [np.array(False), np.float32(3)]),
-    "loop": (LOOP, lambda r: [np.int32(100)]),
-    "shape": ("def @main(%x: Tensor[(?, 3), float32], %y: Tensor[(1, 3), float32]) { reshape(%x + %y, newshape=[-1]) }",
-              lambda r: [r.random((5, 3), "float32"), r.random((1, 3), "float32")]),
-    "data": ("def @main(%n: int64) { cast(arange(0i64, %n, 1i64, start=None, stop=None, step=None, dtype=\"int64\"), dtype=\"float32\") }",
-             lambda r: [np.int64(7)]),
-    "adt": ("""
-            type Shape { Circle(float32), Box(float32, float32), Point }
-            def @area(%s: Shape[]) -> float32 {
-              match (%s) { Circle(%r) => %r * %r * 3f, Box(%w, %h) => %w * %h, Point => 0f }
-            }
-            def @main(%x: float32) { (@area(Circle(%x)), @area(Box(%x, 2f)), @area(Point)) }
-            """, lambda r: [np.float32(2)]),
-}  # fmt: skip
-
-
-def same(a, b) -> bool:
-    if isinstance(a, tuple):
-        return isinstance(b, tuple) and len(a) == len(b) and all(map(same, a, b))
-    return a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, equal_nan=True)
+from tests.vm.programs import LOOP, PROGRAMS, same
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -77,10 +48,12 @@ def test_the_machine_runs_a_loop_in_constant_frames():
 
 
 def test_recursion_that_is_no_loop_reaches_the_limit_and_the_machine_is_used_again():
-    exe = compile(passlab.parse("""
+    exe = compile(
+        passlab.parse("""
         def @down(%i: int32) -> int32 { if (%i == 0) { 0 } else { 1 + @down(%i - 1) } }
         def @main(%n: int32) -> int32 { @down(%n) }
-    """))
+    """)
+    )
     vm = VirtualMachine(exe)
     with limits.override(frames=50), pytest.raises(LimitError, match="frames"):
         vm.run(np.int32(1000))
@@ -95,10 +68,12 @@ def test_fuel_runs_out():
 
 
 def test_a_fault_is_told_with_the_stack():
-    exe = compile(passlab.parse("""
+    exe = compile(
+        passlab.parse("""
         def @inner(%x: int32) -> int32 { divide(1, %x) }
         def @main(%x: int32) -> int32 { 1 + @inner(%x) }
-    """))
+    """)
+    )
     with pytest.raises(RunError) as told:
         VirtualMachine(exe).run(np.int32(0))
     text = str(told.value)
@@ -162,6 +137,12 @@ def test_an_executable_lists_itself():
     exe = compile(passlab.parse(PROGRAMS["dense"][0]))
     assert exe.bytecode.startswith("VM Function[0]: main(x, w)\n# reg file size = ")
     assert "Primitive ops (#1): [fused_nn_dense_nn_relu]" in exe.stats
+
+
+@pytest.mark.parametrize(("offset", "shape"), [(-8, (2,)), (4, (2,)), (0, (3,)), (0, (-1,)), (0, (2**62, 4))])
+def test_a_tensor_lies_inside_its_storage(offset, shape):
+    with pytest.raises(RunError, match="does not fit a storage of 8 bytes"):
+        Storage(8).tensor(offset, shape, np.dtype("float32"))
 
 
 def test_long_programs_compile_and_run():

@@ -36,6 +36,7 @@ PASSES: dict[str, str] = {
     "ManifestAlloc": "manifest_alloc:ManifestAlloc",
     "MergeComposite": "merge_composite:MergeComposite",
     "PartialEvaluate": "partial_evaluate:PartialEvaluate",
+    "ManifestLifetimes": "manifest_lifetimes:ManifestLifetimes",
     "PrintIR": "print_ir:PrintIR",
     "RemoveUnusedFunctions": "remove_unused_functions:RemoveUnusedFunctions",
     "SimplifyExpr": "simplify_expr:SimplifyExpr",

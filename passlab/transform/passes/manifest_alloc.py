@@ -45,6 +45,7 @@ from passlab.op import make
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
+from passlab.transform.fresh_copy import fresh_copy
 
 ALIGNMENT = 64  # bytes
 Binding = tuple[Var, Expr]
@@ -96,7 +97,7 @@ class _Allocation:
         assert isinstance(call.op, GlobalVar)
         primitive = self.primitives[call.op.name_hint]
         types = tensor_types(ty)
-        if primitive.attrs.get("relay.reshape_only") and len(types) == 1 and not types[0].dynamic:
+        if primitive.attrs.get("relay.reshape_only") and call.args and len(types) == 1 and not types[0].dynamic:
             return make("vm.reshape_tensor", call.args[0], _integers(types[0].shape), newshape=types[0].shape)
         if any(t.dynamic for t in types):
             outs = self._dynamic(call, primitive, types, bindings)
@@ -171,7 +172,9 @@ class _Allocation:
             if known.name_hint == name:
                 return known
         made = GlobalVar(name)
-        self.shape_functions[made] = primitive.with_attr("ShapeFunction", "data" if by_data else "shape")
+        copy = fresh_copy(primitive)  # functions that share nodes cannot be told apart in a text
+        assert isinstance(copy, Function)
+        self.shape_functions[made] = copy.with_attr("ShapeFunction", "data" if by_data else "shape")
         return made
 
     def _var(self, stem: str, ty: Type | None = None) -> Var:

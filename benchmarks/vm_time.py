@@ -1,0 +1,123 @@
+"""Time to compile networks for the virtual machine and to run them, beside TVM 0.14's untuned LLVM code.
+
+    python -m benchmarks.vm_time [--runs N] [--networks resnet18,mlp] [--json FILE]
+
+Runs are told in GEMM units: the time of a 1024x1024x1024 float32 product in the same process. Interpreter work is
+scaled by the Python loop of `calibrate`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import passlab
+from benchmarks.calibrate import REFERENCE_GEMM_MS, Machine, calibrate, median_ms
+from passlab import relay, transform
+from passlab.executor import build
+from passlab.vm import VirtualMachine, compile
+
+# name -> (compile ms, run ms) of TVM, on a machine whose product took 8.8 ms and whose loop took 97 ms
+REFERENCE = {
+    "mlp": (382, 0.04), "lstm4x64": (916, 0.22), "squeezenet": (9303, 50.57), "mobilenet": (18229, 33.97),
+    "resnet18": (14400, 101.18), "resnet50": (33356, 227.74), "vgg11": (4383, 449.78), "dcgan": (2098, 122.63),
+}  # fmt: skip
+REFERENCE_LOOP_MS = 97.0
+LOOP = """
+def @loop(%i: int32, %acc: int32) -> int32 { if (%i == 0) { %acc } else { @loop(%i - 1, %acc + %i) } }
+def @main(%n: int32) -> int32 { @loop(%n, 0) }
+"""
+ITERATIONS = 10_000
+REFERENCE_LOOP_US = 3.0  # TVM, an iteration; 5.7 at 10,000 iterations, since its frames pile up
+
+
+def workload(name: str) -> tuple[Any, dict[str, Any]]:
+    """Return the module and the parameters of a network."""
+    nets = relay.testing
+    if name == "lstm4x64":
+        made = nets.lstm.get_workload(iterations=4, num_hidden=64)
+    elif name.startswith("resnet"):
+        made = nets.resnet.get_workload(num_layers=int(name[6:]))
+    elif name.startswith("vgg"):
+        made = nets.vgg.get_workload(batch_size=1, num_layers=int(name[3:]))
+    else:
+        made = getattr(nets, name).get_workload(batch_size=1)
+    return made[0], dict(made[1])
+
+
+def measure(name: str, runs: int) -> dict[str, float]:
+    """Return what -> milliseconds for one network."""
+    mod, params = workload(name)
+    rng = np.random.default_rng(0)
+    args = [
+        rng.standard_normal(p.type_annotation.concrete_shape).astype(p.type_annotation.dtype)
+        for p in mod["main"].params if p.name_hint not in params
+    ]  # fmt: skip
+    held: list[Any] = []
+    with transform.PassContext(opt_level=3):
+        compiled = median_ms(lambda: held.append(compile(mod, params=params)), 1)
+        vm = VirtualMachine(held[0])
+        first = median_ms(lambda: vm.run(*args), 1)
+        graph = build(mod, params=params).module()
+    for i, value in enumerate(args):
+        graph.set_input(i, value)
+    graph.run()
+    return {
+        "compile": compiled, "compile and first run": compiled + first, "run": median_ms(lambda: vm.run(*args), runs),
+        "run as a graph": median_ms(graph.run, runs),
+    }  # fmt: skip
+
+
+def counting_loop() -> dict[str, float]:
+    """Return the microseconds of an iteration, and of an instruction, of a loop over scalars."""
+    vm = VirtualMachine(compile(passlab.parse(LOOP)))
+    vm.run(np.int32(10))
+    each = median_ms(lambda: vm.run(np.int32(ITERATIONS)), 5) * 1e3
+    return {"iteration us": each / ITERATIONS, "instruction us": each / vm.machine.executed}
+
+
+def table(results: dict[str, dict[str, float]], loop: dict[str, float], machine: Machine) -> str:
+    """Return the figures beside the reference, scaled to this machine."""
+    slow = machine.loop_ms / REFERENCE_LOOP_MS
+    each, instruction = loop["iteration us"], loop["instruction us"]
+    heads = ("compile ms", "(reference)", "run ms", "GEMMs", "(reference)", "graph ms")
+    lines = [
+        f"counting loop: {each:.2f} us an iteration, reference {REFERENCE_LOOP_US * slow:.2f} us",
+        f"an instruction of it: {instruction:.2f} us",
+        "network".ljust(12) + "".join(head.rjust(12) for head in heads),
+    ]
+    for name, figures in results.items():
+        compile_ms, run_ms = REFERENCE[name]
+        lines.append(
+            f"{name:12}{figures['compile']:12.0f}{compile_ms * slow:12.0f}{figures['run']:12.2f}"
+            f"{figures['run'] / machine.gemm_ms:12.1f}{run_ms / REFERENCE_GEMM_MS:12.1f}"
+            f"{figures['run as a graph']:12.2f}"
+        )
+    return "\n".join(lines)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure, print the table, write the record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--networks", default=",".join(REFERENCE))
+    parser.add_argument("--json", type=Path, default=Path("benchmarks/out/vm_time.json"))
+    options = parser.parse_args(argv)
+    machine = calibrate()
+    loop = counting_loop()
+    results = {name: measure(name, options.runs) for name in options.networks.split(",")}
+    print(f"calibration loop {machine.loop_ms:.0f} ms, matrix product {machine.gemm_ms:.1f} ms")
+    print(table(results, loop, machine))
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    record = {"machine": machine.record(), "counting loop": loop, "results": results}
+    options.json.write_text(json.dumps(record, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""`relay.build`: from a module to a graph, its kernels and its parameters.
+
+graph_json, lib, params = relay.build(mod, params=params)
+module = relay.build(mod).module()          # or GraphModule of what was saved
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from passlab.errors import Diagnostic, VerifyError
+from passlab.executor.graph import Graph
+from passlab.executor.graph_codegen import GraphCode
+from passlab.executor.graph_module import GraphModule, GraphModuleDebug
+from passlab.ir.expr import Function
+from passlab.ir.module import IRModule
+from passlab.transform import PassContext, Sequential, parse_pipeline
+from passlab.transform.beta_reduction import beta_reduced
+from passlab.transform.parameters import bind_params
+from passlab.transform.passes.infer_type import InferType
+from passlab.transform.passes.inline import Inline
+from passlab.transform.passes.to_graph_normal_form import ToGraphNormalForm
+from passlab.vm.compiler import OPTIMISE, reachable
+from passlab.vm.loading import kernel_functions
+from passlab.vm.saving import KernelLibrary
+
+LOWER = """
+    ToGraphNormalForm
+    InferType
+    FuseOps
+    InferType
+    LowerTE
+    InferType
+"""
+
+
+class GraphExecutorFactory:
+    """What `build` makes: unpacks to (graph as JSON, library of kernels, parameters)."""
+
+    def __init__(self, graph: Graph, kernels: Mapping[str, Function], params: Mapping[str, Any], name: str) -> None:
+        self.graph = graph
+        self.kernels = dict(kernels)
+        self.params = dict(params)
+        self.libmod_name = name
+
+    @property
+    def graph_json(self) -> str:
+        """Relay's JSON of the graph."""
+        return self.graph.to_json()
+
+    @cached_property
+    def lib(self) -> KernelLibrary:
+        """The kernels as Relay text."""
+        return KernelLibrary.of(self.kernels)
+
+    def get_graph_json(self) -> str:
+        """Return Relay's JSON of the graph."""
+        return self.graph_json
+
+    def get_lib(self) -> KernelLibrary:
+        """Return the kernels as Relay text."""
+        return self.lib
+
+    def get_params(self) -> dict[str, Any]:
+        """Return the parameters by the names of their inputs."""
+        return self.params
+
+    def module(self, debug: bool = False) -> GraphModule:
+        """Return an executor with the parameters set; with `debug` one that keeps every node's value."""
+        return (GraphModuleDebug if debug else GraphModule)(self.graph, self.kernels, self.params)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.graph_json, self.lib, self.params))
+
+
+def build(
+    ir_mod: IRModule | Function,
+    target: Any = None,
+    target_host: Any = None,
+    executor: Any = None,
+    runtime: Any = None,
+    workspace_memory_pools: Any = None,
+    constant_memory_pools: Any = None,
+    params: Mapping[str, Any] | None = None,
+    mod_name: str = "default",
+) -> GraphExecutorFactory:
+    """Compile `main` for the graph executor, with `params` bound by name. Passes run under the current context.
+
+    The arguments about targets, runtimes and pools are accepted and mean this CPU. Raises `VerifyError` for control
+    flow, data types, function values and tensors of unknown shape.
+    """
+    mod = ir_mod if isinstance(ir_mod, IRModule) else IRModule.from_expr(ir_mod)
+    name = mod_name or "default"
+    context = PassContext.current()
+    passes = Sequential(parse_pipeline(OPTIMISE + LOWER).passes, name="relay.build")
+    with PassContext(
+        max(context.opt_level, 1), context.required_pass, context.disabled_pass, context.instruments, context.config
+    ):
+        mod = passes(_flat(reachable(bind_params(mod, params))))
+    code = GraphCode(mod, prefix=f"tvmgen_{name}_")
+    return GraphExecutorFactory(code.graph, code.kernels, code.params, name)
+
+
+def _flat(mod: IRModule) -> IRModule:
+    """Return the module with the calls of functions replaced by their bodies, as far as they are not recursive."""
+    if "main" not in mod:
+        raise VerifyError(Diagnostic("a graph is made of the function `main`", hint="the module has none"))
+    marked = {n: f.with_attr("Inline", 1) for n, f in mod.items() if n != "main" and not f.is_primitive}
+    mod = ToGraphNormalForm()(Inline()(mod.with_functions(marked)))
+    return InferType()(mod.with_functions({"main": beta_reduced(mod["main"])}))
+
+
+def create_graph(graph_json: str, lib: KernelLibrary | str, device: Any = None, debug: bool = False) -> GraphModule:
+    """Return an executor for a graph and its kernels as they were saved. Raises `VerifyError` for malformed ones."""
+    if not isinstance(graph_json, str):
+        raise TypeError(f"a graph is given as JSON text, not {type(graph_json).__name__}")
+    library = lib if isinstance(lib, KernelLibrary) else KernelLibrary(lib)
+    return (GraphModuleDebug if debug else GraphModule)(Graph.from_json(graph_json), kernel_functions(library.text))

@@ -1,0 +1,168 @@
+"""The graph of a program without control flow: kernels in order, and Relay's JSON of it, both ways.
+
+A `Graph` is checked when it is made, so a graph from a file that was tampered with never reaches an executor.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from passlab import limits
+from passlab.errors import Diagnostic, VerifyError
+from passlab.vm.shape_kernels import numpy_dtype
+
+Entry = tuple[int, int]  # node, result
+NOP = "__nop"  # the function of a node that only gives the elements of its input another shape
+
+
+@dataclass(frozen=True)
+class GraphNode:
+    """One node: an input or parameter (`func_name` empty), or a kernel's call."""
+
+    name: str
+    func_name: str = ""
+    inputs: tuple[Entry, ...] = ()
+    num_outputs: int = 1
+    attrs: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes in an order in which they can run; `shapes`, `dtypes` and `storage_ids` are per result, node by node.
+
+    Raises `VerifyError` unless every reference, shape and dtype is one that can be run.
+    """
+
+    nodes: tuple[GraphNode, ...]
+    heads: tuple[Entry, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[str, ...]
+    storage_ids: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        rows = self.row_ptr
+        if not len(self.shapes) == len(self.dtypes) == len(self.storage_ids) == rows[-1]:
+            raise VerifyError("the graph does not describe each of its results once")
+        for i, node in enumerate(self.nodes):
+            for entry in node.inputs:
+                self._check_entry(entry, i, f"node {i} ({node.name})")
+        for entry in self.heads:
+            self._check_entry(entry, len(self.nodes), "an output")
+        for i, (shape, dtype) in enumerate(zip(self.shapes, self.dtypes, strict=True)):
+            _check_tensor(shape, dtype, self.storage_ids[i], rows[-1])
+
+    def _check_entry(self, entry: Entry, before: int, what: str) -> None:
+        node, index = entry
+        if not 0 <= node < before or not 0 <= index < self.nodes[node].num_outputs:
+            raise VerifyError(f"{what} takes result {index} of node {node}, which is not there before it")
+
+    @property
+    def row_ptr(self) -> list[int]:
+        """For each node the number of results of those before it, then the number of all."""
+        rows = [0]
+        for node in self.nodes:
+            rows.append(rows[-1] + node.num_outputs)
+        return rows
+
+    @property
+    def arg_nodes(self) -> list[int]:
+        """The inputs and parameters."""
+        return [i for i, node in enumerate(self.nodes) if not node.func_name]
+
+    def to_json(self) -> str:
+        """Return Relay's JSON of the graph."""
+        attrs = {
+            "shape": ["list_shape", [list(s) for s in self.shapes]],
+            "dltype": ["list_str", list(self.dtypes)],
+            "storage_id": ["list_int", list(self.storage_ids)],
+            "device_index": ["list_int", [1] * len(self.shapes)],
+        }
+        data = {
+            "nodes": [_node_json(n) for n in self.nodes],
+            "arg_nodes": self.arg_nodes,
+            "heads": [[node, index, 0] for node, index in self.heads],
+            "attrs": attrs,
+            "node_row_ptr": self.row_ptr,
+        }
+        return json.dumps(data, indent=2)
+
+    @staticmethod
+    def from_json(text: str) -> Graph:
+        """Read Relay's JSON. Raises `VerifyError` for a text that is none, or does not fit together."""
+        try:
+            data = json.loads(text)
+            attrs = data["attrs"]
+            graph = Graph(
+                tuple([_node_of(n) for n in data["nodes"]]),
+                tuple([_entry(h) for h in data["heads"]]),
+                tuple([tuple([_natural(d) for d in s]) for s in attrs["shape"][1]]),
+                tuple([_string(d) for d in attrs["dltype"][1]]),
+                tuple([_natural(s) for s in attrs["storage_id"][1]]),
+            )
+            fits = data["arg_nodes"] == graph.arg_nodes and data["node_row_ptr"] == graph.row_ptr
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+            raise VerifyError(Diagnostic(f"this is no graph: {type(error).__name__}: {error}")) from None
+        if not fits:
+            raise VerifyError("arg_nodes or node_row_ptr of the graph do not fit its nodes")
+        return graph
+
+
+def _check_tensor(shape: tuple[int, ...], dtype: str, storage: int, count: int) -> None:
+    try:
+        size = prod(shape) * numpy_dtype(dtype).itemsize
+    except (TypeError, AttributeError):
+        raise VerifyError(f"the graph has a tensor of the unknown dtype {dtype[:40]!r}") from None
+    limits.check("tensor_bytes", size, "a tensor of the graph")
+    limits.check("rank", len(shape), "a tensor of the graph")
+    if not 0 <= storage < max(count, 1):
+        raise VerifyError(f"the graph has no storage {storage}")
+
+
+def _node_json(node: GraphNode) -> dict[str, Any]:
+    inputs = [[i, index, 0] for i, index in node.inputs]
+    if not node.func_name:
+        return {"op": "null", "name": node.name, "inputs": inputs}
+    attrs = {
+        "num_outputs": str(node.num_outputs), "num_inputs": str(len(inputs)), "flatten_data": "0",
+        "func_name": node.func_name, **dict(node.attrs),
+    }  # fmt: skip
+    return {"op": "tvm_op", "name": node.name, "attrs": attrs, "inputs": inputs}
+
+
+_KNOWN = ("num_outputs", "num_inputs", "flatten_data", "func_name")
+
+
+def _node_of(data: dict[str, Any]) -> GraphNode:
+    inputs = tuple([_entry(e) for e in data["inputs"]])
+    if data["op"] == "null":
+        if inputs:
+            raise ValueError("an input has inputs")
+        return GraphNode(_string(data["name"]))
+    attrs = {_string(k): _string(v) for k, v in data["attrs"].items()}
+    if data["op"] != "tvm_op" or not attrs["func_name"] or attrs["num_inputs"] != str(len(inputs)):
+        raise ValueError(f"the node {data['name']!r} is neither an input nor a kernel's call")
+    outputs = int(attrs["num_outputs"])
+    if not 0 <= outputs <= 10**6:
+        raise ValueError(f"the node {data['name']!r} has {outputs} results")
+    rest = tuple([(k, v) for k, v in attrs.items() if k not in _KNOWN])
+    return GraphNode(_string(data["name"]), attrs["func_name"], inputs, outputs, rest)
+
+
+def _entry(value: Any) -> Entry:
+    node, index, *_ = value
+    return _natural(node), _natural(index)
+
+
+def _natural(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value!r} is no number")
+    return value
+
+
+def _string(value: Any) -> str:
+    if type(value) is not str:
+        raise ValueError(f"{value!r} is no string")
+    return value

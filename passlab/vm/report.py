@@ -1,0 +1,130 @@
+"""Where the time of a run went: one record for each event, and tables of them.
+
+A `Report` is plain data. Durations are microseconds of wall time.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from passlab.errors import Diagnostic, MissingPackageError, VerifyError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ("Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes")
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The events of a run in order (`calls`), totals by device, and under what conditions it ran."""
+
+    calls: tuple[Row, ...]
+    device_metrics: Mapping[str, Row] = field(default_factory=dict)
+    configuration: Mapping[str, Any] = field(default_factory=dict)
+
+    def rows(self, sort: bool = True, aggregate: bool = True) -> list[Row]:
+        """Return the events, those of one name, shapes and device as one row, the longest first."""
+        total = sum(c["Duration (us)"] for c in self.calls) or 1.0
+        rows = _aggregated(self.calls) if aggregate else [{**c, "Count": 1} for c in self.calls]
+        for row in rows:
+            row["Percent"] = 100 * row["Duration (us)"] / total
+        return sorted(rows, key=lambda r: -float(r["Duration (us)"])) if sort else rows
+
+    def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
+        """Return the rows as text, with sums and the configuration below."""
+        rows = self.rows(sort, aggregate)
+        columns = _columns(rows)
+        lines = [list(columns), *([_shown(row.get(c)) for c in columns] for row in rows)]
+        if col_sums:
+            lines.append(["----------", *[""] * (len(columns) - 1)])
+            lines.append([_shown(v) for v in _sums(rows, columns)])
+            for device, metrics in self.device_metrics.items():
+                total = {"Name": "Total", "Device": device, **metrics}
+                lines.append([_shown(total.get(c)) for c in columns])
+        widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
+        out = ["  ".join(_placed(cell, i, widths[i]) for i, cell in enumerate(line)).rstrip() for line in lines]
+        config = [f"{name}: {value}" for name, value in self.configuration.items()]
+        return "\n".join([*out, "", "Configuration", "-------------", *config])
+
+    def csv(self) -> str:
+        """Return the rows as comma-separated values."""
+        rows = self.rows()
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        columns = _columns(rows)
+        writer.writerow(columns)
+        writer.writerows([row.get(c, "") for c in columns] for row in rows)
+        return text.getvalue()
+
+    def json(self) -> str:
+        """Return the report as JSON; `from_json` reads it."""
+        data = {"calls": list(self.calls), "device_metrics": dict(self.device_metrics),
+                "configuration": dict(self.configuration)}  # fmt: skip
+        return json.dumps(data)
+
+    @staticmethod
+    def from_json(text: str) -> Report:
+        """Return the report of a JSON text. Raises `VerifyError` when it is none."""
+        try:
+            data = json.loads(text)
+            calls = tuple([{str(k): v for k, v in c.items()} for c in data["calls"]])
+            for call in calls:
+                call["Name"], call["Device"], call["Argument Shapes"], float(call["Duration (us)"])
+            return Report(calls, dict(data["device_metrics"]), dict(data["configuration"]))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise VerifyError(Diagnostic(f"this is no report: {type(error).__name__}: {error}")) from None
+
+    def frame(self, aggregate: bool = True) -> pd.DataFrame:
+        """Return the rows as a pandas table. Raises `MissingPackageError` without pandas."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingPackageError("a frame needs pandas: pip install pandas") from None
+        rows = self.rows(aggregate=aggregate)
+        return pd.DataFrame(rows, columns=_columns(rows))
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def _aggregated(calls: Iterable[Row]) -> list[Row]:
+    groups: dict[tuple[Any, ...], Row] = {}
+    for call in calls:
+        key = (call.get("Hash") or call["Name"], call["Argument Shapes"], call["Device"])
+        row = groups.get(key)
+        if row is None:
+            groups[key] = {**call, "Count": 1}
+            continue
+        row["Count"] += 1
+        row["Duration (us)"] += call["Duration (us)"]
+        if "Bytes" in call:
+            row["Bytes"] = row.get("Bytes", 0) + call["Bytes"]
+    return list(groups.values())
+
+
+def _columns(rows: list[Row]) -> tuple[str, ...]:
+    further = sorted({c for row in rows for c in row} - set(COLUMNS))
+    return (*COLUMNS, *further)
+
+
+def _sums(rows: list[Row], columns: tuple[str, ...]) -> list[Any]:
+    summed = ("Duration (us)", "Percent", "Count", "Bytes")
+    return ["Sum" if c == "Name" else sum(r.get(c, 0) for r in rows) if c in summed else "" for c in columns]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    return f"{value:,}" if isinstance(value, int) else str(value if value is not None else "")
+
+
+def _placed(cell: str, column: int, width: int) -> str:
+    """Numbers to the right, text to the left."""
+    return cell.rjust(width) if column in (1, 2, 4) else cell.ljust(width)

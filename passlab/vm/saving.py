@@ -1,0 +1,146 @@
+"""Executables as bytes. Everything is little-endian; lists and strings come after their length (8 bytes).
+
+    magic number (8 bytes), version string
+    then six sections, each as: length (8), that many bytes, their CRC-32 (4)
+        devices     the kinds of devices, and the host's number
+        globals     the names of the functions, by number
+        constants   for each: 0 and a record of TVM's binary NDArray, or 1 and the name it is kept under elsewhere
+        primitives  the names of the kernels, by number; then for each its attributes that are strings
+        code        for each function: name, registers, instructions; parameter names; their devices; instructions
+        types       what the outside needs to know: the digest of the library's text
+
+An instruction is a list of integers: a checksum of the rest, the opcode, the operands in the order of the listing.
+The kernels themselves, the data types and the signatures of the functions are Relay text: `KernelLibrary`.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from passlab.errors import RunError
+from passlab.ir.adt import TypeData
+from passlab.ir.expr import Function, Tuple
+from passlab.ir.module import IRModule
+from passlab.text.tensor_bytes import tensor_record
+from passlab.vm.executable import Executable, VMFunction
+from passlab.vm.isa import encode
+
+MAGIC = 0xD225DE2F4214151D
+VERSION = "passlab-vm 1"
+SECTIONS = ("devices", "globals", "constants", "primitives", "code", "types")
+SIGNATURE = "Signature"  # the attribute of a function in a library that only says how another one is called
+
+
+@dataclass(frozen=True)
+class KernelLibrary:
+    """The kernels of an executable, the data types it uses and how its functions are called, as Relay text."""
+
+    text: str
+
+    def export_library(self, file_name: str | Path) -> None:
+        """Write the text to a file."""
+        Path(file_name).write_text(self.text, encoding="utf-8")
+
+    @staticmethod
+    def of(functions: Mapping[str, Function], types: Iterable[TypeData] = ()) -> KernelLibrary:
+        """Return the library of functions by name, and data types."""
+        mod = IRModule()
+        for data in types:
+            mod.add_type(data)
+        return KernelLibrary(mod.with_functions(functions).astext())
+
+    @staticmethod
+    def load(file_name: str | Path) -> KernelLibrary:
+        """Read the text from a file."""
+        return KernelLibrary(Path(file_name).read_text(encoding="utf-8"))
+
+    @property
+    def digest(self) -> int:
+        """A checksum of the text."""
+        return zlib.crc32(self.text.encode("utf-8", "surrogatepass"))
+
+
+def save(exe: Executable) -> tuple[bytes, KernelLibrary]:
+    """Return an executable as bytes, and its kernels."""
+    library = _library(exe)
+    sections = (
+        number(1) + text("cpu") + text("") + number(0),
+        texts(exe.globals),
+        _constants(exe),
+        _primitives(exe),
+        number(len(exe.functions)) + b"".join(map(_function, exe.functions)),
+        number(library.digest),
+    )
+    framed = b"".join(number(len(s)) + s + struct.pack("<I", zlib.crc32(s)) for s in sections)
+    return number(MAGIC) + text(VERSION) + framed, library
+
+
+def number(value: int) -> bytes:
+    """Return a count as bytes."""
+    return struct.pack("<Q", value)
+
+
+def text(value: str) -> bytes:
+    """Return a string as bytes, after its length."""
+    data = value.encode("utf-8", "surrogatepass")
+    return number(len(data)) + data
+
+
+def texts(values: Iterable[str]) -> bytes:
+    """Return a list of strings as bytes, after its length."""
+    held = list(values)
+    return number(len(held)) + b"".join(map(text, held))
+
+
+def numbers(values: Iterable[int]) -> bytes:
+    """Return a list of integers as bytes, after its length."""
+    held = list(values)
+    return number(len(held)) + struct.pack(f"<{len(held)}q", *held)
+
+
+def checksum(values: list[int]) -> int:
+    """Return the checksum that stands before an instruction."""
+    return zlib.crc32(struct.pack(f"<{len(values)}q", *values))
+
+
+def _constants(exe: Executable) -> bytes:
+    parts = [number(len(exe.constants))]
+    for i, constant in enumerate(exe.constants):
+        if constant is None:
+            parts.append(struct.pack("<I", 1) + text(exe.late_bound[i]))
+        else:
+            record = tensor_record(constant)
+            parts.append(struct.pack("<I", 0) + number(len(record)) + record)
+    parts.append(numbers([0] * len(exe.constants)))
+    return b"".join(parts)
+
+
+def _primitives(exe: Executable) -> bytes:
+    parts = [texts(exe.kernel_names), number(len(exe.kernel_functions))]
+    for i, function in enumerate(exe.kernel_functions):
+        attrs = sorted((k, v) for k, v in function.attrs.items() if isinstance(v, str))
+        parts.append(number(i) + number(len(attrs)) + b"".join(text(k) + text(v) for k, v in attrs))
+    return b"".join(parts)
+
+
+def _function(function: VMFunction) -> bytes:
+    head = texts((function.name, str(function.register_file_size), str(len(function.instructions))))
+    parts = [head, texts(function.params), numbers(function.param_device_indexes)]
+    for instruction in function.instructions:
+        fields = encode(instruction)
+        try:
+            parts.append(numbers([checksum(fields), *fields]))
+        except struct.error as error:
+            raise RunError(f"{function.name}: `{instruction}` does not fit 64-bit operands") from error
+    return b"".join(parts)
+
+
+def _library(exe: Executable) -> KernelLibrary:
+    functions: dict[str, Function] = dict(zip(exe.kernel_names, exe.kernel_functions, strict=True))
+    for name, entry in exe.entry_types.items():
+        functions[name] = Function(entry.params, Tuple(()), None, entry.type_params, {SIGNATURE: 1})
+    return KernelLibrary.of(functions, exe.type_definitions)

@@ -1,0 +1,167 @@
+"""`relay.build`: graphs of kernels, Relay's JSON of them, shared memory that is never shared too early."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import passlab
+from passlab import relay
+from passlab.errors import PasslabError, RunError, VerifyError
+from passlab.executor import Graph, GraphModuleDebug, create_graph
+from passlab.executor.graph import GraphNode
+from passlab.executor.graph_codegen import plan_memory
+
+NET = """
+def @main(%x: Tensor[(2, 8), float32], %w: Tensor[(4, 8), float32]) {
+  %0 = nn.relu(nn.dense(%x, %w)); (sum(%0, axis=[1]), reshape(%0, newshape=[8]))
+}
+"""
+
+
+def inputs(rng):
+    return rng.random((2, 8), "float32") - 0.5, rng.random((4, 8), "float32") - 0.5
+
+
+def test_a_graph_runs_and_runs_again(rng):
+    module = relay.build(passlab.parse(NET)).module()
+    for _ in range(2):
+        x, w = inputs(rng)
+        module.set_input("x", x)
+        module.run(w=w)
+        y = np.maximum(x @ w.T, 0)
+        np.testing.assert_allclose(module.get_output(0), y.sum(1), rtol=1e-5)
+        np.testing.assert_allclose(module.get_output(1), y.reshape(8), rtol=1e-5)
+    assert module.get_num_inputs() == module.get_num_outputs() == 2
+
+
+def test_the_json_has_the_documented_form(rng):
+    x, w = inputs(rng)
+    graph_json, lib, params = relay.build(passlab.parse(NET), params={"w": w})
+    data = json.loads(graph_json)
+    assert list(data) == ["nodes", "arg_nodes", "heads", "attrs", "node_row_ptr"]
+    assert data["nodes"][0] == {"op": "null", "name": "x", "inputs": []}
+    assert data["nodes"][1] == {"op": "null", "name": "p0", "inputs": []}
+    kernel = data["nodes"][2]
+    assert (kernel["op"], kernel["name"]) == ("tvm_op", "tvmgen_default_fused_nn_dense_nn_relu")
+    assert kernel["attrs"] == {"num_outputs": "1", "num_inputs": "2", "flatten_data": "0",
+                               "func_name": "tvmgen_default_fused_nn_dense_nn_relu"}  # fmt: skip
+    assert kernel["inputs"] == [[0, 0, 0], [1, 0, 0]]
+    assert data["arg_nodes"] == [0, 1]
+    assert data["attrs"]["dltype"] == ["list_str", ["float32"] * len(data["nodes"])]
+    assert data["node_row_ptr"] == list(range(len(data["nodes"]) + 1))
+    nop = next(n for n in data["nodes"] if n["name"] == "reshape_nop")
+    assert nop["attrs"]["func_name"] == "__nop"
+    ids = data["attrs"]["storage_id"][1]
+    assert ids[data["nodes"].index(nop)] == ids[2]
+    assert list(params) == ["p0"]
+    np.testing.assert_array_equal(params["p0"], w)
+    module = create_graph(graph_json, lib)
+    module.set_input(**params)
+    module.run(x=x)
+    np.testing.assert_allclose(module.get_output(0), np.maximum(x @ w.T, 0).sum(1), rtol=1e-5)
+
+
+def test_a_graph_reads_back_as_it_was():
+    graph = relay.build(passlab.parse(NET)).graph
+    assert Graph.from_json(graph.to_json()) == graph
+
+
+def test_the_debug_executor_keeps_every_value(rng):
+    text = "def @main(%x: Tensor[(5), float32]) { sort(exp(sort(%x))) }"
+    module = relay.build(passlab.parse(text)).module(debug=True)
+    assert isinstance(module, GraphModuleDebug)
+    x = rng.random(5, "float32")
+    module.run(x=x)
+    first = module.debug_get_output(1)
+    np.testing.assert_array_equal(first, np.sort(x))
+    assert next(iter(module.node_values())) == "x"
+    with pytest.raises(RunError, match="no node"):
+        module.debug_get_output("sort")
+
+
+def test_results_share_memory_when_their_lives_do_not_meet():
+    text = "def @main(%x: Tensor[(1000), float32]) {" + "%0 = sort(%x);" + "".join(
+        f"%{i} = sort(%{i - 1});" for i in range(1, 9)
+    ) + " sort(%8) }"  # fmt: skip
+    graph = relay.build(passlab.parse(text)).graph
+    assert len(graph.nodes) == 11
+    assert len(set(graph.storage_ids)) == 4  # the input, two that alternate, the output
+
+
+def test_plans_never_give_memory_that_is_still_read():
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        nodes, rows = [GraphNode("x")], [0, 1]
+        for i in range(1, 30):
+            sources = tuple(
+                (int(j), int(rng.integers(nodes[j].num_outputs))) for j in rng.integers(0, i, rng.integers(1, 4))
+            )
+            nop = len(sources) == 1 and rng.random() < 0.3
+            count = 1 if nop else int(rng.integers(1, 3))
+            nodes.append(GraphNode(f"n{i}", "__nop" if nop else "k", sources, count))
+            rows.append(rows[-1] + count)
+        heads = [(int(i), 0) for i in rng.integers(0, 30, 2)]
+        storage = plan_memory(nodes, heads, [int(s) for s in rng.integers(0, 5000, rows[-1])])
+        holds: dict[int, object] = {}
+        value: dict[int, object] = {}
+        for i, node in enumerate(nodes):
+            for j, index in node.inputs:
+                assert holds[storage[rows[j] + index]] == value[rows[j] + index]
+            for r in range(rows[i], rows[i + 1]):
+                value[r] = value[rows[node.inputs[0][0]] + node.inputs[0][1]] if node.func_name == "__nop" else r
+                holds[storage[r]] = value[r]
+        for j, index in heads:
+            assert holds[storage[rows[j] + index]] == value[rows[j] + index]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("def @main(%c: bool) { if (%c) { 1 } else { 2 } }", "control flow"),
+        ("def @main(%x: Tensor[(?), float32]) { exp(%x) }", "unknown shape"),
+        ("def @f(%x: int32) -> int32 { @f(%x) } def @main(%x: int32) { @f(%x) }", "control flow"),
+    ],
+)
+def test_what_a_graph_cannot_say_is_told(text, why):
+    with pytest.raises(VerifyError, match=why):
+        relay.build(passlab.parse(text))
+
+
+def test_functions_that_are_not_recursive_are_taken_apart():
+    mod = passlab.parse("""
+        def @twice(%x: float32) -> float32 { %x + %x }
+        def @main(%x: float32) { let %f = fn (%y: float32) { @twice(%y) * 3f }; %f(%f(%x)) }
+    """)
+    module = relay.build(mod).module()
+    module.run(x=np.float32(2))
+    assert float(module.get_output(0)) == 72
+
+
+def test_wrong_inputs_are_told(rng):
+    module = relay.build(passlab.parse(NET)).module()
+    with pytest.raises(RunError, match="inputs are not set: w"):
+        module.run(x=inputs(rng)[0])
+    with pytest.raises(RunError, match="no input `y`"):
+        module.set_input("y", 1)
+    with pytest.raises(RunError, match="shape differs"):
+        module.set_input("x", np.zeros((3, 8), "float32"))
+    with pytest.raises(RunError, match="none of number 7"):
+        module.get_output(7)
+
+
+def test_damaged_graphs_are_refused():
+    graph_json, lib, _ = relay.build(passlab.parse(NET))
+    ahead = json.loads(graph_json)
+    ahead["nodes"][2]["inputs"][0] = [9, 0, 0]
+    for bad in ("", json.dumps(ahead), "[]", "{", "[" * 100_000, graph_json[:-5], graph_json.replace('"list_shape"', "0, 1"),
+                graph_json.replace("float32", "float33"),
+                graph_json.replace('"num_outputs": "1"', '"num_outputs": "2"')):  # fmt: skip
+        with pytest.raises(PasslabError):
+            create_graph(bad, lib)
+    with pytest.raises(VerifyError, match="no kernel"):
+        create_graph(graph_json, "")
+    with pytest.raises(TypeError, match="JSON"):
+        create_graph(3, lib)
