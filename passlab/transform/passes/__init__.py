@@ -14,6 +14,7 @@ PASSES: dict[str, str] = {
     "CombineParallelBatchMatmul": "combine_parallel_batch_matmul:CombineParallelBatchMatmul",
     "CombineParallelConv2D": "combine_parallel_conv2d:CombineParallelConv2D",
     "CombineParallelDense": "combine_parallel_dense:CombineParallelDense",
+    "ConvertLayout": "convert_layout:ConvertLayout",
     "DeadCodeElimination": "dead_code_elimination:DeadCodeElimination",
     "DefuseOps": "defuse_ops:DefuseOps",
     "DivToMul": "div_to_mul:DivToMul",
@@ -56,6 +57,7 @@ ALIASES: dict[str, str] = {
 
 FUNCTIONS: dict[str, str] = {
     "FoldConstantExpr": "expressions:fold_constants",
+    "LayoutConfig": "layout_config:LayoutConfig",
     "InferTypeLocal": "expressions:type_of",
     "ToANormalFormExpr": "expressions:in_a_normal_form",
     "gradient": "derivatives:gradient",

@@ -1,0 +1,138 @@
+"""Bring convolutions, and what stands between them, into another data layout.
+
+before: desired_layouts={"nn.conv2d": ["NHWC", "default"]}
+    def @main(%x: Tensor[(1, 4, 8, 8), float32], %w: Tensor[(4, 4, 3, 3), float32], %b: Tensor[(4), float32]) {
+      %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=4, kernel_size=[3, 3]);
+      %1 = add(%0, expand_dims(%b, axis=1, num_newaxis=2));
+      nn.conv2d(nn.relu(%1), %w, padding=[1, 1, 1, 1], channels=4, kernel_size=[3, 3])
+    }
+after:
+    def @main(%x: Tensor[(1, 4, 8, 8), float32], %w: Tensor[(4, 4, 3, 3), float32], %b: Tensor[(4), float32]) {
+      %0 = layout_transform(%x, src_layout="NCHW", dst_layout="NHWC");
+      %1 = layout_transform(%w, src_layout="OIHW", dst_layout="HWIO");
+      %2 = nn.conv2d(%0, %1, padding=[1, 1, 1, 1], channels=4, kernel_size=[3, 3], data_layout="NHWC",
+                     kernel_layout="HWIO");
+      %3 = expand_dims(expand_dims(%b, axis=1, num_newaxis=2), axis=0);
+      %4 = add(%2, layout_transform(%3, src_layout="NCHW", dst_layout="NHWC"));
+      %5 = nn.conv2d(nn.relu(%4), %1, padding=[1, 1, 1, 1], channels=4, kernel_size=[3, 3], data_layout="NHWC",
+                     kernel_layout="HWIO");
+      layout_transform(%5, src_layout="NHWC", dst_layout="NCHW")
+    }
+
+before: desired_layouts={"nn.conv2d": ["NCHW", "OIHW"]}
+    def @main(%x: Tensor[(1, 8, 8, 4), float32], %w: Tensor[(3, 3, 4, 2), float32]) {
+      %0 = nn.conv2d(%x, %w, channels=2, kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWIO");
+      mean(concatenate((%0, %0), axis=3), axis=[1, 2])
+    }
+after:
+    def @main(%x: Tensor[(1, 8, 8, 4), float32], %w: Tensor[(3, 3, 4, 2), float32]) {
+      %0 = layout_transform(%x, src_layout="NHWC", dst_layout="NCHW");
+      %1 = layout_transform(%w, src_layout="HWIO", dst_layout="OIHW");
+      %2 = nn.conv2d(%0, %1, channels=2, kernel_size=[3, 3]);
+      mean(concatenate((%2, %2), axis=1), axis=[2, 3])
+    }
+
+keep: desired_layouts={"nn.conv2d": ["NCHW", "default"]}
+    def @main(%x: Tensor[(1, 4, 8, 8), float32], %w: Tensor[(4, 4, 3, 3), float32]) {
+      nn.relu(nn.conv2d(%x, %w, channels=4, kernel_size=[3, 3]))
+    }
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from passlab.errors import Diagnostic, PassValueError, did_you_mean
+from passlab.ir.expr import Call, Function
+from passlab.ir.module import IRModule
+from passlab.ir.types import TensorType
+from passlab.op.nn.layouts import parse_layout
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import standard_pass
+from passlab.transform.layout_config import LayoutConfig
+from passlab.transform.layout_rewriting import in_other_layouts
+from passlab.transform.layout_rules import CONVOLUTIONS, IN_LAYOUT
+from passlab.transform.promise import Rounds
+
+# The layout of the weight that goes with one of the data, where "default" is asked for.
+_KERNELS = {
+    ("nn.conv1d", "NCW"): "OIW", ("nn.conv1d", "NWC"): "WIO",
+    ("nn.conv2d", "NCHW"): "OIHW", ("nn.conv2d", "NHWC"): "HWIO", ("nn.conv2d", "HWNC"): "HWOI",
+    ("nn.conv3d", "NCDHW"): "OIDHW", ("nn.conv3d", "NDHWC"): "DHWIO",
+    ("nn.conv1d_transpose", "NCW"): "IOW", ("nn.conv1d_transpose", "NWC"): "WIO",
+    ("nn.conv2d_transpose", "NCHW"): "IOHW", ("nn.conv2d_transpose", "NHWC"): "HWIO",
+    ("nn.conv3d_transpose", "NCDHW"): "IODHW", ("nn.conv3d_transpose", "NDHWC"): "DHWIO",
+    ("nn.deformable_conv2d", "NCHW"): "OIHW", ("nn.deformable_conv2d", "NHWC"): "HWIO",
+    ("qnn.conv2d", "NCHW"): "OIHW", ("qnn.conv2d", "NHWC"): "HWIO",
+    ("qnn.conv2d_transpose", "NCHW"): "IOHW", ("qnn.conv2d_transpose", "NHWC"): "HWIO",
+}  # fmt: skip
+_PACKED = re.compile(r"NCHW(\d+)c\Z")
+
+
+@standard_pass(opt_level=3, required=("InferType", "CanonicalizeOps"), promise=Rounds(16))
+class ConvertLayout(FunctionPass):
+    """Do the operators named in `desired_layouts` in the layouts given there: of the data, then of the weight.
+
+    The layout of a weight may be "default", that which usually goes with the one of the data. Pooling and resizing
+    take one layout. Operators in between go along, others get their data back in the layout they were written for,
+    by `layout_transform`; fold those of weights away with FoldConstant. Sums may be added up in another order. Which
+    convolutions to leave out is said by `with LayoutConfig(skip_layers=[0]):`. Raises `PassValueError` for operators
+    and layouts that are none.
+    """
+
+    desired_layouts: Mapping[str, Sequence[str]]
+
+    def __post_init__(self) -> None:
+        for name, layouts in self.desired_layouts.items():
+            if name not in CONVOLUTIONS and name not in IN_LAYOUT:
+                hint = did_you_mean(name, (*CONVOLUTIONS, *IN_LAYOUT)) or "convolutions, pooling and resizing have"
+                raise PassValueError(Diagnostic(f"`{name}` has no layouts to convert", hint=hint))
+            for layout in layouts:
+                if layout != "default" and parse_layout(layout) is None:
+                    raise PassValueError(Diagnostic(f'"{layout}" is no layout', expected='such as "NHWC" or "NCHW4c"'))
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return in_other_layouts(func, self._wanted)
+
+    def _wanted(self, call: Call) -> Any:
+        name, attrs = call.op.name, call.attrs  # type: ignore[attr-defined]
+        desired = self.desired_layouts.get(name)
+        skips = name in CONVOLUTIONS and LayoutConfig.skips()
+        if not desired or attrs is None or skips or desired[0] == "default":
+            return None
+        if name in IN_LAYOUT:
+            return attrs.with_fields(layout=desired[0])
+        kernel = desired[1] if len(desired) > 1 and desired[1] != "default" else _kernel(call, desired[0])
+        return attrs.with_fields(
+            data_layout=desired[0], kernel_layout=kernel, out_layout=desired[0] if attrs["out_layout"] else ""
+        )
+
+
+def _kernel(call: Call, data: str) -> str:
+    """Return the layout of the weight that goes with one of the data."""
+    name: str = call.op.name  # type: ignore[attr-defined]
+    attrs: Any = call.attrs
+    if name.endswith("conv2d") and data == "NHWC" and _is_depthwise(call):
+        return "HWOI"
+    packed = _PACKED.match(data)
+    if packed and attrs.groups == 1:
+        return f"OIHW{packed[1]}o{packed[1]}i"
+    kernel = _KERNELS.get((name, data))
+    if kernel is None:
+        what = f"there is no default layout of the weight of {name} for data in {data}"
+        raise PassValueError(Diagnostic(what, call.span, hint="give it in desired_layouts"))
+    return kernel
+
+
+def _is_depthwise(call: Call) -> bool:
+    attrs: Any = call.attrs
+    ty = call.args[1].checked_type
+    return (
+        isinstance(ty, TensorType)
+        and attrs.groups > 1
+        and attrs.kernel_layout in ("OIHW", "HWOI", "HWIO")
+        and ty.shape[attrs.kernel_layout.index("I")] == 1
+    )

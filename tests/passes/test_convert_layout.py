@@ -1,0 +1,171 @@
+"""ConvertLayout: what goes along with convolutions, what does not, and that numbers stay what they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passlab import transform
+from passlab.errors import PassValueError
+from passlab.evaluate import Evaluator
+from passlab.infer import infer_module
+from passlab.ir import Call, IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import post_order
+from passlab.testing import mobilenet, resnet
+from passlab.text.parser import parse
+from tests.passes.law_programs import arguments
+
+CONV = "nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3])"
+ALONG = {
+    "an operator on each element": "sigmoid(nn.leaky_relu(%0, alpha=0.1f))",
+    "two results": "add(%0, nn.relu(%0))",
+    "a scalar": "multiply(%0, 2f)",
+    "a bias": "nn.bias_add(%0, %b)",
+    "a bias on the last axis": "add(%0, %c)",
+    "what is in the layout of the program": "add(%y, %0)",
+    "a choice": "where(less(%0, 0f), %y, %0)",
+    "concatenation": "concatenate((%0, %y, %0), axis=1)",
+    "concatenation along the last axis": "concatenate((%0, %y), axis=-1)",
+    "parts": "{ %1 = split(%0, indices_or_sections=2, axis=1); add(%1.0, %1.1) }",
+    "padding": "nn.pad(%0, 0f, pad_width=[[0, 0], [1, 2], [0, 1], [0, 0]])",
+    "a slice": "strided_slice(%0, begin=[0, 1, 2], end=[1, 7, 5], strides=[1, 2, 1])",
+    "a slice of some axes": "strided_slice(%0, begin=[1], end=[5], strides=[1], axes=[1])",
+    "pooling": "nn.max_pool2d(%0, pool_size=[2, 2], strides=[2, 2])",
+    "global pooling": "squeeze(nn.global_avg_pool2d(%0), axis=[2, 3])",
+    "adaptive pooling": "nn.adaptive_avg_pool2d(%0, output_size=[2, 2])",
+    "a mean over places": "mean(%0, axis=[2, 3])",
+    "a mean that keeps its axes": "subtract(%0, mean(%0, axis=[2, 3], keepdims=True))",
+    "a sum over all but channels": "sum(%0, axis=[1], exclude=True)",
+    "the largest channel": "argmax(%0, axis=[1])",
+    "a softmax": "nn.softmax(%0, axis=1)",
+    "normalization": "nn.l2_normalize(%0, eps=0.001f, axis=[1])",
+    "batch normalization": "nn.batch_norm(%0, %b, %b, %b, abs(%b)).0",
+    "a transposition": "transpose(%0, axes=[0, 2, 3, 1])",
+    "a parametric relu": "nn.prelu(%0, %b, axis=1)",
+    "resizing": 'image.resize2d(%0, size=[8, 8], roi=[0f, 0f, 0f, 0f], layout="NCHW")',
+    "upsampling": "nn.upsampling(%0, scale_h=2f, scale_w=2f)",
+    "another convolution": "nn.conv2d(%0, %v, channels=2, kernel_size=[1, 1])",
+    "a grouped convolution": "nn.conv2d(%0, %g, groups=8, channels=8, kernel_size=[1, 1])",
+}
+BACK = {
+    "a reshape": "reshape(%0, newshape=[1, -1])",
+    "a place among all": "argmax(%0, axis=None)",
+    "a branch": "if (%t) { %0 } else { nn.relu(%0) }",
+    "a call": "{ let %f = fn (%p: Tensor[(1, 8, 4, 4), float32]) { exp(%p) }; %f(%0) }",
+    "a product of matrices": "nn.batch_matmul(reshape(%0, newshape=[1, 8, 16]), reshape(%y, newshape=[1, 16, 8]))",
+}
+LAYOUTS = {"rows": ["NHWC", "default"], "packed": ["NCHW4c", "OIHW4o"], "turned": ["HWNC", "OIHW"]}
+
+
+def program(use: str) -> IRModule:
+    return infer_module(
+        parse(f"""
+        def @main(%x: Tensor[(1, 4, 4, 4), float32], %w: Tensor[(8, 4, 3, 3), float32], %y: Tensor[(1, 8, 4, 4), float32],
+                  %b: Tensor[(8), float32], %c: Tensor[(4), float32], %v: Tensor[(2, 8, 1, 1), float32],
+                  %g: Tensor[(8, 1, 1, 1), float32], %t: bool) {{
+          %0 = {CONV};
+          {use.strip("{} ") if use.startswith("{") else use}
+        }}""")
+    )
+
+
+def converted(mod: IRModule, layouts: list[str], name: str = "nn.conv2d") -> IRModule:
+    with transform.PassContext(opt_level=4):
+        return transform.Sequential([transform.ConvertLayout({name: layouts})])(mod)
+
+
+def counted(mod: IRModule) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for node in post_order(mod["main"]):
+        if isinstance(node, Call) and isinstance(node.op, Op):
+            found[node.op.name] = found.get(node.op.name, 0) + 1
+    return found
+
+
+@pytest.mark.parametrize("layouts", LAYOUTS)
+@pytest.mark.parametrize("what", [*ALONG, *BACK])
+def test_numbers_stay_what_they_are(what: str, layouts: str):
+    mod = program({**ALONG, **BACK}[what])
+    if layouts == "packed" and "conv2d" in {**ALONG, **BACK}[what]:
+        pytest.skip("these weights have too few channels to be split")
+    made = converted(mod, LAYOUTS[layouts])
+    args = arguments(mod)
+    got, want = (np.asarray(Evaluator(m).run("main", args)) for m in (made, mod))
+    assert (got.shape, got.dtype) == (want.shape, want.dtype)
+    np.testing.assert_allclose(got, want, rtol=2e-4, atol=1e-5)
+
+
+def brought_back(mod: IRModule) -> bool:
+    """Whether the result of a convolution itself is transformed."""
+    found = [n for n in post_order(mod["main"]) if isinstance(n, Call)]
+    convolutions = {n for n in found if n.op is Op.get("nn.conv2d")}
+    return any(
+        n.op is Op.get("layout_transform") and n.args[0] in convolutions and n is not mod["main"].body for n in found
+    )
+
+
+@pytest.mark.parametrize("what", ALONG)
+def test_operators_go_along(what: str):
+    assert not brought_back(converted(program(ALONG[what]), ["NHWC", "default"]))
+
+
+@pytest.mark.parametrize("what", BACK)
+def test_others_get_their_data_back(what: str):
+    assert brought_back(converted(program(BACK[what]), ["NHWC", "default"]))
+
+
+def test_each_value_is_transformed_once_to_each_layout():
+    made = converted(
+        program(
+            "(reshape(%0, newshape=[-1]), batch_flatten(%0), reshape(%0, newshape=[4, -1]))".replace(
+                "batch_flatten", "nn.batch_flatten"
+            )
+        ),
+        ["NHWC", "default"],
+    )
+    assert counted(made)["layout_transform"] == 3
+
+
+def test_convolutions_can_be_left_out_by_number():
+    mod = program(
+        "nn.conv2d(nn.conv2d(%0, %v, channels=2, kernel_size=[1, 1]), %v2)".replace(
+            ", %v2", ", transpose(%v, axes=[1, 0, 2, 3]), channels=8, kernel_size=[1, 1]"
+        )
+    )
+    with transform.LayoutConfig(skip_layers=[0, 2]):
+        made = converted(mod, ["NHWC", "default"])
+    layouts = [
+        n.attrs["data_layout"] for n in post_order(made["main"]) if isinstance(n, Call) and n.op is Op.get("nn.conv2d")
+    ]
+    assert layouts == ["NCHW", "NHWC", "NCHW"]
+
+
+@pytest.mark.parametrize("network", [resnet, mobilenet], ids=lambda m: m.__name__.rpartition(".")[2])
+def test_a_network_needs_no_more_than_its_ends(network: Any):
+    mod = infer_module(network.get_workload(image_shape=(3, 32, 32))[0])
+    made = converted(mod, ["NHWC", "default"])
+    inputs = len(mod["main"].params)
+    activations = [
+        n for n in post_order(made["main"])
+        if isinstance(n, Call) and n.op is Op.get("layout_transform") and isinstance(n.args[0], Call)
+        and n.args[0].op is not Op.get("expand_dims")
+    ]  # fmt: skip
+    assert len(activations) <= 2
+    assert counted(made)["layout_transform"] <= inputs + 2
+
+
+@pytest.mark.parametrize(
+    ("desired", "says"),
+    [
+        ({"nn.relu": ["NHWC"]}, "nn.relu"),
+        ({"nn.conv2d": ["N+C"]}, "N+C"),
+        ({"nn.conv2d": ["HNWC", "default"]}, "default"),
+    ],
+)
+def test_what_cannot_be_is_refused(desired: dict[str, list[str]], says: str):
+    with pytest.raises(PassValueError, match="layout") as caught:
+        transform.ConvertLayout(desired)(program("%0"))
+    assert says in str(caught.value)
