@@ -153,11 +153,13 @@ class _Reader:
             if isinstance(node, Let):
                 self.carried[node.var] = node.value
                 self.carried[node] = node.body
-            elif isinstance(node, Call) and self._on_the_spot(node):
-                assert isinstance(node.op, Function)
-                self.carried.update(zip(node.op.params, node.args, strict=True))
-                self.carried[node] = node.op.body
-                self.inlined.add(node.op)
+        for node in self.scopes.order:
+            callee = self._on_the_spot(node) if isinstance(node, Call) else None
+            if callee is not None:
+                assert isinstance(node, Call)
+                self.carried.update(zip(callee.params, node.args, strict=True))
+                self.carried[node] = callee.body
+                self.inlined.add(callee)
         for node in self.scopes.order:
             make = _BOXES.get(type(node))
             if make is not None and node not in self.carried and node not in self.inlined and node is not self.root:
@@ -171,9 +173,13 @@ class _Reader:
             self._arrows_into(node, box)
         self._output()
 
-    def _on_the_spot(self, node: Call) -> bool:
+    def _on_the_spot(self, node: Call) -> Function | None:
+        """The function literal that is called here and nowhere else, by itself or by the name a let gave it."""
         op = node.op
-        return isinstance(op, Function) and len(op.params) == len(node.args) and self.uses[op] == 1
+        if type(op) is Var and self.uses[op] == 2:  # where it is bound and here
+            op = self.carried.get(op, op)
+        once = isinstance(op, Function) and len(op.params) == len(node.args) and self.uses[op] == 1
+        return op if once else None  # type: ignore[return-value]
 
     def _group(self, scope: Scope) -> int | None:
         """The group of a scope: the nearest function literal or branch around it."""

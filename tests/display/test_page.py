@@ -1,0 +1,67 @@
+"""A view as one file: everything inside, nothing from outside, hostile data included."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import passlab
+from passlab.display import diff_view, graph_view, module_view, recording_view, timing_view
+from passlab.display.page import document, write
+from passlab.display.scripts import STATIC, script, style
+from passlab.errors import PasslabError
+from tests.display.programs import HOSTILE, hostile, network
+
+WIDGETS = ["module", "diff", "graph", "pipeline"]
+
+
+def test_a_page_fetches_nothing():
+    page = document(module_view(network()))
+    assert not re.findall(r'(?:src|href)\s*=|url\(|@import|https?://(?!www\.w3\.org/)', page)
+    assert "default-src 'none'" in page
+
+
+def test_hostile_names_stay_inside_the_data():
+    page = document(module_view(hostile()))
+    assert page.count("<script") == 3
+    (state,) = re.findall(r'<script type="application/json" id="state">(.*?)</script>', page, re.DOTALL)
+    assert any("alert(1)" in line[0] for line in json.loads(state)["data"]["lines"])
+    assert HOSTILE.split(" ")[0] not in page
+
+
+def test_a_page_is_written_whole(tmp_path):
+    rec = passlab.record(network(), "FuseOps")
+    write(recording_view(rec), tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == document(recording_view(rec)) or rec.runs
+
+
+def test_a_table_is_no_page():
+    with pytest.raises(PasslabError, match="is a table"):
+        document(timing_view(passlab.record(network(), "FuseOps")))
+
+
+@pytest.mark.parametrize("view", [lambda: diff_view(passlab.diff(network(), network())), lambda: graph_view(network())])
+def test_every_widget_can_be_a_page(view):
+    assert "<div id=\"host\">" in document(view())
+
+
+@pytest.mark.parametrize("name", WIDGETS)
+def test_a_script_is_one_module_without_imports(name):
+    code = script(name)
+    assert not re.search(r"^import |^export (?!default)", code, re.MULTILINE)
+    assert code.count("export default") == 1
+    assert "</script" not in code
+
+
+@pytest.mark.parametrize("path", sorted(STATIC.glob("*.js")), ids=lambda path: path.stem)
+def test_sources_are_small_and_each_begins_with_what_it_is_for(path):
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("// ")
+    assert len(text) < 20_000
+
+
+def test_the_style_sheet_fetches_nothing():
+    assert "url(" not in style()
+    assert "@import" not in style()

@@ -1,0 +1,203 @@
+"""Each view has a complete and stable text, static HTML that says the same, and data a browser can draw from."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import passlab
+from passlab import limits
+from passlab.display import View, diff_view, graph_view, module_view, operators_view, recording_view, timing_view
+from passlab.errors import PassError
+from passlab.instrument import PassTimingInstrument
+from passlab.transform import PassContext, module_pass
+from tests.display.programs import NETWORK, Reader, network
+
+PIPELINE = "InferType, SimplifyInference, FuseOps(fuse_opt_level=2)"
+
+
+def recorded(**options):
+    return passlab.record(network(), PIPELINE, **{"opt_level": 2, **options})
+
+
+def views():
+    rec = recorded()
+    return {"module": module_view(network()), "diff": diff_view(rec[3].diff()), "pipeline": recording_view(rec),
+            "timing": timing_view(rec), "graph": graph_view(network()), "operators": operators_view(network())}
+
+
+VIEWS = ["module", "diff", "pipeline", "timing", "graph", "operators"]
+
+
+@pytest.mark.parametrize("kind", VIEWS)
+def test_the_text_is_the_same_in_every_run(kind):
+    assert views()[kind].text() == views()[kind].text()
+
+
+@pytest.mark.parametrize("kind", VIEWS)
+def test_the_text_holds_no_times_addresses_or_paths(kind):
+    text = views()[kind].text()
+    assert not re.search(r"\d\s?ms|\d\s?us|0x[0-9a-f]{6}|/tmp|<passlab", text)
+    assert not any(line != line.rstrip() for line in text.split("\n"))
+
+
+@pytest.mark.parametrize("kind", VIEWS)
+def test_the_data_is_plain_and_names_the_widget(kind):
+    view = views()[kind]
+    assert isinstance(view, View)
+    assert json.loads(json.dumps(view.data()))["kind"] == kind == view.kind
+
+
+@pytest.mark.parametrize("kind", VIEWS)
+def test_static_html_is_well_formed_and_says_something(kind):
+    assert Reader(views()[kind].html()).text.strip()
+
+
+@pytest.mark.parametrize("kind", VIEWS)
+def test_a_view_is_a_table_too(kind):
+    assert len(views()[kind].frame())
+
+
+def test_a_program_as_text_reads_back():
+    text = module_view(network()).text()
+    assert passlab.structural_equal(passlab.parse(text), network())
+
+
+def test_a_program_as_text():
+    assert module_view(network()).text() == """\
+def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32], %b: Tensor[(4), float32]) -> Tensor[(1, 4), float32] {
+  %0 = nn.dense(%x, %w, units=4);  /* ty=Tensor[(1, 4), float32] */
+  %1 = nn.bias_add(%0, %b);  /* ty=Tensor[(1, 4), float32] */
+  %2 = nn.relu(%1);  /* ty=Tensor[(1, 4), float32] */
+  nn.softmax(%2)  /* ty=Tensor[(1, 4), float32] */
+}"""
+
+
+def test_a_program_as_html_folds_long_lists_of_parameters():
+    params = ", ".join(f"%p{i}: Tensor[(1, 2), float32]" for i in range(30))
+    read = Reader(module_view(passlab.parse(f"def @main({params}) {{ %p0 }}")).html())
+    assert "details" in read.elements
+    assert "30 parameters" in read.text
+    assert "%p29" in read.text
+
+
+def test_a_diff_as_text():
+    assert diff_view(recorded()[3].diff()).text() == """\
+Fused nn.dense, nn.bias_add and nn.relu into one function; put nn.softmax into its own function; nothing else changed.
+
+  def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32], %b: Tensor[(4), float32]) -> Tensor[(1, 4), float32] {
++   %2 = fn (%p01: Tensor[(1, 8), float32], %p1: Tensor[(4, 8), float32], %p2: Tensor[(4), float32], Primitive=1) -> Tensor[(1, 4), float32] {
+~     %0 = nn.dense(%p01, %p1, units=4);
+~     %1 = nn.bias_add(%0, %p2);
+~     nn.relu(%1)
++   };
++   %3 = %2(%x, %w, %b);
++   %4 = fn (%p0: Tensor[(1, 4), float32], Primitive=1) -> Tensor[(1, 4), float32] {
+~     nn.softmax(%p0)
++   };
++   %4(%3)
+  }
+
+~ moved into or out of a function"""
+
+
+def test_a_diff_counts_the_operators_that_changed():
+    before, after = passlab.parse(NETWORK), passlab.parse(NETWORK.replace("nn.relu(%1)", "tanh(%1)"))
+    text = diff_view(passlab.diff(before, after)).text()
+    assert "nn.relu        1      0      -1" in text
+    assert "tanh           0      1       1" in text
+    assert "nn.dense  " not in text
+
+
+def test_long_unchanged_stretches_are_folded():
+    lines = "".join(f"%{i + 1} = abs(%{i});" for i in range(40))
+    program = f"def @main(%x: Tensor[(2), float32]) {{ %0 = exp(%x); {lines} sqrt(%40) }}"
+    text = diff_view(passlab.diff(passlab.parse(program), passlab.parse(program.replace("sqrt(%40)", "tanh(%40)")))).text()
+    assert "... 39 unchanged lines" in text
+    assert text.count("abs") == 3
+
+
+def test_no_change_is_a_sentence():
+    assert diff_view(passlab.diff(network(), network())).text() == "Nothing changed."
+
+
+def test_a_recording_as_text():
+    assert recording_view(recorded(disabled_pass=["SimplifyInference"])).text() == """\
+Recording: 2 of 3 passes ran, 1 changed the program, 1 skipped.
+
+0 ▸ input
+    4 operators, 12 nodes.
+1 ○ InferType
+2 – SimplifyInference
+    Skipped: disabled.
+3 ● FuseOps(fuse_opt_level=2)
+    Fused nn.dense, nn.bias_add and nn.relu into one function; put nn.softmax into its own function; nothing else changed."""
+
+
+def test_a_recording_that_failed_says_where_and_starts_there():
+    @module_pass(opt_level=0)
+    def broken(mod, ctx):
+        raise PassError("no such thing")
+
+    rec = passlab.record(network(), [passlab.transform.InferType(), broken])
+    view = recording_view(rec)
+    assert "2 ✕ broken" in view.text()
+    assert "PassError: error: no such thing" in view.text()
+    assert view.events[view.start].name == "broken"
+    assert view.data()["steps"][view.start]["error"] == "error: no such thing"
+
+
+def test_programs_and_lines_of_a_recording_are_sent_once():
+    data = recording_view(recorded()).data()
+    assert len(data["modules"]) == 2
+    assert len(data["diffs"]) == 1
+    assert len({json.dumps(line) for line in data["lines"]}) == len(data["lines"])
+
+
+def test_the_first_page_of_a_recording_holds_one_diff_and_the_steps_of_the_whole():
+    view = recording_view(passlab.record(network(), "FuseOps(fuse_opt_level=2), ToANormalForm", opt_level=2))
+    first, whole = view.data(only_start=True), view.data()
+    assert first["partial"]
+    assert [step["said"] for step in first["steps"]] == [step["said"] for step in whole["steps"]]
+    assert [d is not None for d in first["diffs"]] == [True, False]
+    assert all(d is not None for d in whole["diffs"])
+    assert all(m is not None for m in whole["modules"])
+
+
+def test_times_of_an_instrument_and_of_a_recording_are_shown_alike():
+    timing = PassTimingInstrument()
+    with PassContext(opt_level=2, instruments=[timing]):
+        passlab.transform.Sequential([passlab.transform.InferType(), passlab.transform.SimplifyInference()])(network())
+    lines = timing_view(timing).text().split("\n")
+    assert lines[0] == "sequential"
+    assert "  SimplifyInference" in lines
+    assert timing_view(recorded()).text().split("\n")[0] == "InferType"
+    read = Reader(timing_view(timing).html())
+    assert "passtotal msown msshare" in read.text
+    assert [value for name, value in read.attributes if name == "style" and "linear-gradient" in value]
+
+
+def test_nothing_timed_is_no_error():
+    assert timing_view(PassTimingInstrument()).text() == "no passes were timed"
+    assert Reader(timing_view(PassTimingInstrument()).html()).text
+
+
+def test_text_beyond_the_limit_ends_in_a_hint():
+    with limits.override(output_bytes=200):
+        text = module_view(network()).text()
+    assert len(text.encode()) < 300
+    assert text.split("\n")[-1].startswith("... 4 more lines")
+
+
+def test_operators_are_counted_most_frequent_first():
+    mod = passlab.parse("def @main(%x: Tensor[(2), float32]) { abs(exp(abs(%x))) }")
+    assert list(operators_view(mod).frame()["operator"]) == ["abs", "exp"]
+
+
+def test_expressions_types_and_modules_can_all_be_looked_at():
+    function = network()["main"]
+    for thing in (network(), function, function.body, function.checked_type, passlab.parse_expr("1 + 2")):
+        assert module_view(thing).text()
+        assert module_view(thing).data()["title"]
