@@ -107,9 +107,7 @@ def _parsed(target: Any) -> Target:
         rest = {k: v for k, v in target.items() if k != "kind"}
         return Target(str(target.get("kind", "llvm")), tuple((str(k), str(v)) for k, v in rest.items()))
     if not isinstance(target, str) or not target.split():
-        raise DiagnosticError(
-            Diagnostic("a target is a string such as \"llvm\", a dict or a Target", found=repr(target))
-        )
+        raise DiagnosticError(Diagnostic('a target is a string such as "llvm", a dict or a Target', found=repr(target)))
     kind, *words = target.split()
     options = []
     for word in words:

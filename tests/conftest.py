@@ -19,25 +19,34 @@ from hypothesis import HealthCheck, settings
 from tests.expectation import check_expectation
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-CHROMIUM_PATHS = (Path("/Applications/Chromium.app/Contents/MacOS/Chromium"),
-                  Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"))
+CHROMIUM_PATHS = (
+    Path("/Applications/Chromium.app/Contents/MacOS/Chromium"),
+    Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"),
+)
 
 # Deadlines measure the machine, not the program; a program that is too slow shows in benchmarks/.
-settings.register_profile("fixed", deadline=None, derandomize=True, max_examples=50,
-                          suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "fixed", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("fuzz", settings.get_profile("fixed"), derandomize=False, max_examples=2000)
 settings.load_profile("fixed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--bless", action="store_true", default=False,
-                     help="rewrite the expected outputs of tests from what passlab does now")
+    parser.addoption(
+        "--bless",
+        action="store_true",
+        default=False,
+        help="rewrite the expected outputs of tests from what passlab does now",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what needs a browser where there is none, and say how to get one."""
     if find_chromium() is None:
-        absent = pytest.mark.skip(reason="no Chromium found: apt-get install chromium, or set PASSLAB_CHROMIUM to its path")
+        absent = pytest.mark.skip(
+            reason="no Chromium found: apt-get install chromium, or set PASSLAB_CHROMIUM to its path"
+        )
         for item in items:
             if item.get_closest_marker("browser"):
                 item.add_marker(absent)

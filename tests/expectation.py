@@ -21,7 +21,7 @@ def split_expectation(text: str) -> tuple[str, str]:
     lines = text.splitlines(keepends=True)
     for index, line in enumerate(lines):
         if line.strip() == SEPARATOR:
-            return "".join(lines[:index]), "".join(lines[index + 1:])
+            return "".join(lines[:index]), "".join(lines[index + 1 :])
     return text, ""
 
 

@@ -34,8 +34,12 @@ class OperatorsView(View):
     def html(self) -> Markup:
         most = max((count for _, count in self.counts), default=1)
         rows = [
-            tag("tr", tag("td", name, style=_CELL), tag("td", _bar(count, most), style=f"{_CELL};width:160px"),
-                style="background:transparent")
+            tag(
+                "tr",
+                tag("td", name, style=_CELL),
+                tag("td", _bar(count, most), style=f"{_CELL};width:160px"),
+                style="background:transparent",
+            )
             for name, count in self.counts
         ]
         calls = tag("th", "calls", style=f"{_HEAD};text-align:right")

@@ -306,7 +306,7 @@ def _fusion(made: list[Function], gone: list[Function]) -> Iterator[str]:
         yield f"put {sum(map(len, sizes))} operators into {len(made)} fused functions, the largest of {most}"
         return
     for names in sorted(sizes, key=len, reverse=True):
-        yield f"fused {_list(names)} into one function" if len(names) > 1 else f"put {_list(names)} into its own function"
+        yield f"fused {_list(names)} into one function" if names[1:] else f"put {_list(names)} into its own function"
 
 
 def _nodes(found: Diff, fused: set[Expr]) -> Iterator[str]:

@@ -145,4 +145,3 @@ def _stands_alone(root: Expr, inside: tuple[Expr, ...], taken: set[Expr], progra
             if user not in members and not program.dominated(user, root):
                 return False
     return True
-

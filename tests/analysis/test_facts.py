@@ -79,7 +79,14 @@ def test_post_order_visit_meets_callees_before_arguments() -> None:
     f = main("def @main(%x: float32) { add(exp(%x), %x) }")
     met: list[Expr] = []
     post_order_visit(f, met.append)
-    assert [str(e.op) if isinstance(e, Call) else type(e).__name__ for e in met] == ["Var", "Op", "Op", "exp", "add", "Function"]
+    assert [str(e.op) if isinstance(e, Call) else type(e).__name__ for e in met] == [
+        "Var",
+        "Op",
+        "Op",
+        "exp",
+        "add",
+        "Function",
+    ]
 
 
 def test_users_counts_every_use() -> None:
@@ -184,7 +191,11 @@ def test_local_recursion_is_a_feature() -> None:
 def test_features_of_modules_and_kernels() -> None:
     mod = parse("def @f(%x: float32) { %x } def @main(%x: float32) { if (True) { @f(%x) } else { ref_read(ref(%x)) } }")
     assert {Feature.fGlobalVar, Feature.fIf, Feature.fRefCreate, Feature.fRefRead} <= detect_feature(mod)
-    assert detect_feature(relay.const(1), mod) == detect_feature(mod, relay.const(1)) == detect_feature(mod) | {Feature.fConstant}
+    assert (
+        detect_feature(relay.const(1), mod)
+        == detect_feature(mod, relay.const(1))
+        == detect_feature(mod) | {Feature.fConstant}
+    )
     x = Var("x")
     assert detect_feature(Function((x,), relay.exp(x), attrs={"Primitive": 1})) == {Feature.fFunction}
 
@@ -294,13 +305,15 @@ def test_transposed_weights() -> None:
 
 # ---------------------------------------------------------------- call graph
 def test_call_graph() -> None:
-    graph = CallGraph(parse("""
+    graph = CallGraph(
+        parse("""
     def @main(%x: int32) -> int32 { @even(@id(@id(%x))) }
     def @id(%x: int32) -> int32 { %x }
     def @even(%x: int32) -> int32 { @odd(%x) }
     def @odd(%x: int32) -> int32 { @even(%x) }
     def @self(%x: int32) -> int32 { @self(%x) }
-    """))
+    """)
+    )
     assert graph.callees("main") == {"even": 1, "id": 2}
     assert graph.callers(GlobalVar("even")) == {"main": 1, "odd": 1}
     assert [graph.is_recursive(n) for n in ("main", "id", "even", "odd", "self")] == [False, False, True, True, True]

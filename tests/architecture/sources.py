@@ -59,8 +59,11 @@ def parse(text: str, path: str = "passlab/sample.py") -> Source:
 def scripts() -> tuple[Path, ...]:
     """The hand-written JavaScript and TypeScript of the widgets and of the JupyterLab extension."""
     folders = [ROOT / "passlab", ROOT / "extension" / "src", ROOT / "extension" / "style"]
-    return tuple(sorted(path for folder in folders for suffix in ("*.js", "*.mjs", "*.ts", "*.tsx")
-                        for path in folder.rglob(suffix)))
+    return tuple(
+        sorted(
+            path for folder in folders for suffix in ("*.js", "*.mjs", "*.ts", "*.tsx") for path in folder.rglob(suffix)
+        )
+    )
 
 
 def functions(source: Source) -> Iterator[FunctionNode]:

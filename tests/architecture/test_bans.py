@@ -21,8 +21,19 @@ BANNED_IN_SCRIPTS = {
     r"https?://(?!www\.w3\.org/)": "nothing is fetched from outside; assets ship in the wheel",
 }
 # Loaded on first use, so that `import passlab` costs little more than `import numpy`.
-LOADED_LATE = {"pandas", "scipy", "graphviz", "pygraphviz", "IPython", "ipywidgets", "anywidget", "onnx", "onnxruntime",
-               "torch", "numba"}
+LOADED_LATE = {
+    "pandas",
+    "scipy",
+    "graphviz",
+    "pygraphviz",
+    "IPython",
+    "ipywidgets",
+    "anywidget",
+    "onnx",
+    "onnxruntime",
+    "torch",
+    "numba",
+}
 
 
 def imported_modules(node: ast.AST) -> list[str]:
@@ -45,8 +56,12 @@ def banned_code(source: Source) -> list[str]:
         names = {name.split(".")[0] for name in imported_modules(node)} & BANNED_MODULES
         if isinstance(node, ast.Call):
             names |= {called_name(node)} & BANNED_CALLS
-            names |= {"allow_pickle" for keyword in node.keywords if keyword.arg == "allow_pickle"
-                      and not (isinstance(keyword.value, ast.Constant) and keyword.value.value is False)}
+            names |= {
+                "allow_pickle"
+                for keyword in node.keywords
+                if keyword.arg == "allow_pickle"
+                and not (isinstance(keyword.value, ast.Constant) and keyword.value.value is False)
+            }
         if source.path in MAY_EXEC:
             names.discard("exec")
         found += [f"{source.at(node)} {name}" for name in sorted(names)]
@@ -55,10 +70,15 @@ def banned_code(source: Source) -> list[str]:
 
 def swallowed_errors(source: Source) -> list[str]:
     """`except` clauses that catch every error, or every error of passlab, and do nothing with it."""
-    return [source.at(node) for node in source.all(ast.ExceptHandler)
-            if {name.id for name in ast.walk(node.type or ast.Name("Exception")) if isinstance(name, ast.Name)} & BLIND
-            and all(isinstance(line, ast.Pass) or (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
-                    for line in node.body)]
+    return [
+        source.at(node)
+        for node in source.all(ast.ExceptHandler)
+        if {name.id for name in ast.walk(node.type or ast.Name("Exception")) if isinstance(name, ast.Name)} & BLIND
+        and all(
+            isinstance(line, ast.Pass) or (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
+            for line in node.body
+        )
+    ]
 
 
 def early_imports(source: Source) -> list[str]:
@@ -68,8 +88,12 @@ def early_imports(source: Source) -> list[str]:
         if isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test):
             continue
         nested = ast.walk(statement) if isinstance(statement, (ast.Try, ast.If)) else [statement]
-        found += [f"{source.at(node)} {name}" for node in nested for name in imported_modules(node)
-                  if name.split(".")[0] in LOADED_LATE]
+        found += [
+            f"{source.at(node)} {name}"
+            for node in nested
+            for name in imported_modules(node)
+            if name.split(".")[0] in LOADED_LATE
+        ]
     return found
 
 
@@ -79,8 +103,12 @@ def test_no_text_is_run_as_code_and_nothing_is_unpickled():
 
 
 def test_every_permission_to_exec_is_used():
-    users = {source.path for source in python_sources("passlab") for node in source.all(ast.Call)
-             if called_name(node) == "exec"}
+    users = {
+        source.path
+        for source in python_sources("passlab")
+        for node in source.all(ast.Call)
+        if called_name(node) == "exec"
+    }
     assert set(MAY_EXEC) <= users, "remove the entries of MAY_EXEC that are no longer needed"
 
 
@@ -90,28 +118,49 @@ def test_no_error_is_swallowed():
 
 
 def test_heavy_packages_are_loaded_on_first_use():
-    found = [line for source in python_sources("passlab") if not source.path.startswith("passlab/notebook/")
-             for line in early_imports(source)]
+    found = [
+        line
+        for source in python_sources("passlab")
+        if not source.path.startswith("passlab/notebook/")
+        for line in early_imports(source)
+    ]
     assert not found, "import inside the function that needs it"
 
 
 def test_markup_is_escaped_in_display_only():
-    found = [source.at(node) for source in python_sources("passlab") if not source.path.startswith("passlab/display/")
-             for node in source.all(ast.Import, ast.ImportFrom) if "html" in imported_modules(node)]
+    found = [
+        source.at(node)
+        for source in python_sources("passlab")
+        if not source.path.startswith("passlab/display/")
+        for node in source.all(ast.Import, ast.ImportFrom)
+        if "html" in imported_modules(node)
+    ]
     assert not found, "hostile text is escaped in one place: passlab/display"
 
 
 @pytest.mark.parametrize("pattern", BANNED_IN_SCRIPTS, ids=["markup", "code", "network"])
 def test_scripts_never_turn_text_into(pattern):
-    found = [f"{path.relative_to(ROOT)}:{number}" for path in scripts()
-             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if re.search(pattern, line)]
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in scripts()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if re.search(pattern, line)
+    ]
     assert not found, BANNED_IN_SCRIPTS[pattern]
 
 
-@pytest.mark.parametrize("text", [
-    "import pickle", "from marshal import loads", "eval('1')", "exec(code)", "import sys; sys.setrecursionlimit(9)",
-    "np.load(file, allow_pickle=True)", "__import__(name)",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import pickle",
+        "from marshal import loads",
+        "eval('1')",
+        "exec(code)",
+        "import sys; sys.setrecursionlimit(9)",
+        "np.load(file, allow_pickle=True)",
+        "__import__(name)",
+    ],
+)
 def test_the_rule_finds(text):
     assert banned_code(parse(text))
 

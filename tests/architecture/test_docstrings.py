@@ -9,10 +9,14 @@ from tests.architecture.sources import FunctionNode, Source, parse, python_sourc
 
 def undocumented(source: Source) -> list[str]:
     """The public names of a module that have no docstring. Overloads are documented once, by their implementation."""
-    return [f"{source.at(node)} {node.name}" for node in source.tree.body
-            if isinstance(node, (ast.ClassDef, FunctionNode)) and not node.name.startswith("_")
-            and not any("overload" in ast.unparse(decorator) for decorator in node.decorator_list)
-            and not ast.get_docstring(node)]
+    return [
+        f"{source.at(node)} {node.name}"
+        for node in source.tree.body
+        if isinstance(node, (ast.ClassDef, FunctionNode))
+        and not node.name.startswith("_")
+        and not any("overload" in ast.unparse(decorator) for decorator in node.decorator_list)
+        and not ast.get_docstring(node)
+    ]
 
 
 def test_every_module_has_a_docstring():

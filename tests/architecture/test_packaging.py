@@ -19,13 +19,22 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("path", "section", "entry"), [
-    ("passlab/cli.py", PROJECT["project"].get("scripts", {}), "passlab.cli:main"),
-    ("passlab/display/lexer.py", PROJECT["project"].get("entry-points", {}).get("pygments.lexers", {}),
-     "passlab.display.lexer:RelayLexer"),
-    ("extension/dist", PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"].get("shared-data", {}),
-     "share/jupyter/labextensions/passlab"),
-])
+@pytest.mark.parametrize(
+    ("path", "section", "entry"),
+    [
+        ("passlab/cli.py", PROJECT["project"].get("scripts", {}), "passlab.cli:main"),
+        (
+            "passlab/display/lexer.py",
+            PROJECT["project"].get("entry-points", {}).get("pygments.lexers", {}),
+            "passlab.display.lexer:RelayLexer",
+        ),
+        (
+            "extension/dist",
+            PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"].get("shared-data", {}),
+            "share/jupyter/labextensions/passlab",
+        ),
+    ],
+)
 def test_the_project_file_names_it_if_it_exists(path, section, entry):
     assert (ROOT / path).exists() == (entry in section.values())
 

@@ -20,7 +20,7 @@ from tests.architecture.sources import FunctionNode, Source, parse, python_sourc
 
 # The comment that permits one, on its first line or the line above: `# recurses: at most limits.pipeline_nesting levels`.
 PERMIT = re.compile(r"# recurses: \S+")
-PERMITS = 20    # in all of passlab; more would mean that recursion has become a habit
+PERMITS = 20  # in all of passlab; more would mean that recursion has become a habit
 
 
 Scope = ast.Module | ast.ClassDef | FunctionNode
@@ -67,7 +67,7 @@ def routines(tree: ast.Module) -> dict[str, Routine]:
     while stack:
         scope, prefix, owner, visible = stack.pop()
         inner = definitions(scope)
-        if not isinstance(scope, ast.ClassDef):     # names in a class body are not seen by its methods
+        if not isinstance(scope, ast.ClassDef):  # names in a class body are not seen by its methods
             visible = visible | {node.name: prefix + node.name for node in inner if isinstance(node, FunctionNode)}
         if isinstance(scope, FunctionNode):
             found[prefix.removesuffix(".")].visible = visible
@@ -105,7 +105,7 @@ def recursions(source: Source, allowed: set[str] = frozenset()) -> list[str]:
         try:
             graphlib.TopologicalSorter(graph).prepare()
         except graphlib.CycleError as error:
-            cycle = error.args[1][::-1]     # graphlib reads edges as "depends on"
+            cycle = error.args[1][::-1]  # graphlib reads edges as "depends on"
             found.append(f"{source.path}: {' calls '.join(cycle)}")
             graph[cycle[0]] = graph[cycle[0]] - {cycle[1]}
         else:
@@ -117,8 +117,11 @@ def permitted(source: Source) -> set[str]:
     if not PERMIT.search(source.text):
         return set()
     lines = ["", *source.text.splitlines()]
-    return {routine.name for routine in routines(source.tree).values()
-            if any(PERMIT.search(line) for line in lines[routine.node.lineno - 1:routine.node.lineno + 1])}
+    return {
+        routine.name
+        for routine in routines(source.tree).values()
+        if any(PERMIT.search(line) for line in lines[routine.node.lineno - 1 : routine.node.lineno + 1])
+    }
 
 
 def test_no_function_calls_itself():
@@ -128,8 +131,9 @@ def test_no_function_calls_itself():
 
 def test_permissions_to_recurse_are_few_and_used():
     permits = [(source, name) for source in python_sources("passlab") for name in permitted(source)]
-    unused = [f"{source.path}: {name}" for source, name in permits
-              if not recursions(source, permitted(source) - {name})]
+    unused = [
+        f"{source.path}: {name}" for source, name in permits if not recursions(source, permitted(source) - {name})
+    ]
     assert not unused, "remove the comments `# recurses:` that are no longer needed"
     assert len(permits) <= PERMITS
 
@@ -141,30 +145,36 @@ def test_a_permission_names_its_bound():
     assert not permitted(parse(f"# recurses:\n{code}"))
 
 
-@pytest.mark.parametrize(("text", "cycle"), [
-    ("def f(x):\n    return f(x - 1)", "f calls f"),
-    ("def f(x): return g(x)\ndef g(x): return h(x)\ndef h(x): return f(x)", "f calls g calls h calls f"),
-    ("class A:\n    def visit(self, x):\n        self.visit(x.body)", "A.visit calls A.visit"),
-    ("class A:\n    def f(self): self.g()\n    def g(self): [self.f() for _ in x]", "A.f calls A.g calls A.f"),
-    ("def f(x):\n    def step(y):\n        return step(y.next)\n    return step(x)", "f.step calls f.step"),
-    ("def f(x):\n    yield from f(x.body)", "f calls f"),
-    ("def f(x):\n    return lambda: f(x)", "f calls f"),
-    ("if x:\n    def f(x):\n        return f(x)", "f calls f"),
-])
+@pytest.mark.parametrize(
+    ("text", "cycle"),
+    [
+        ("def f(x):\n    return f(x - 1)", "f calls f"),
+        ("def f(x): return g(x)\ndef g(x): return h(x)\ndef h(x): return f(x)", "f calls g calls h calls f"),
+        ("class A:\n    def visit(self, x):\n        self.visit(x.body)", "A.visit calls A.visit"),
+        ("class A:\n    def f(self): self.g()\n    def g(self): [self.f() for _ in x]", "A.f calls A.g calls A.f"),
+        ("def f(x):\n    def step(y):\n        return step(y.next)\n    return step(x)", "f.step calls f.step"),
+        ("def f(x):\n    yield from f(x.body)", "f calls f"),
+        ("def f(x):\n    return lambda: f(x)", "f calls f"),
+        ("if x:\n    def f(x):\n        return f(x)", "f calls f"),
+    ],
+)
 def test_the_rule_finds(text, cycle):
     (found,) = recursions(parse(text))
     names = set(cycle.split(" calls "))
     assert set(found.split(": ")[1].split(" calls ")) == names
 
 
-@pytest.mark.parametrize("text", [
-    "def f(x): return g(x)\ndef g(x): return x",
-    "def f(x): return x.f()",
-    "class A:\n    def append(self, x): self.items.append(x)",
-    "class A:\n    def f(self): return super().f()",
-    "class A:\n    def sorted(self): return sorted(self.items)",
-    "def f(x):\n    y = yield f(x.body)\n    return y",
-    "class A:\n    def f(self): return self.g()\nclass B:\n    def g(self): return self.f()",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(x): return g(x)\ndef g(x): return x",
+        "def f(x): return x.f()",
+        "class A:\n    def append(self, x): self.items.append(x)",
+        "class A:\n    def f(self): return super().f()",
+        "class A:\n    def sorted(self): return sorted(self.items)",
+        "def f(x):\n    y = yield f(x.body)\n    return y",
+        "class A:\n    def f(self): return self.g()\nclass B:\n    def g(self): return self.f()",
+    ],
+)
 def test_the_rule_lets_pass(text):
     assert not recursions(parse(text))

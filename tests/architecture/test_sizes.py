@@ -23,12 +23,17 @@ def function_lines(function: FunctionNode) -> int:
 
 
 def long_functions(source: Source) -> list[str]:
-    return [f"{source.at(function)} {function.name}: {lines} lines"
-            for function in functions(source) if (lines := function_lines(function)) > FUNCTION_LINES]
+    return [
+        f"{source.at(function)} {function.name}: {lines} lines"
+        for function in functions(source)
+        if (lines := function_lines(function)) > FUNCTION_LINES
+    ]
 
 
 def test_no_file_is_longer_than_500_lines():
-    texts = {source.path: source.text for folder in ("passlab", "tests", "benchmarks") for source in python_sources(folder)}
+    texts = {
+        source.path: source.text for folder in ("passlab", "tests", "benchmarks") for source in python_sources(folder)
+    }
     texts |= {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in scripts()}
     long = [f"{path}: {lines} lines" for path, text in texts.items() if (lines := len(text.splitlines())) > FILE_LINES]
     assert not long, "split these files by what they hold"

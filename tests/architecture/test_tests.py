@@ -16,8 +16,12 @@ def unreached_assertions(source: Source) -> list[str]:
     found = []
     for node in source.all(ast.With):
         if any(is_raises(item) for item in node.items):
-            found += [source.at(inner) for statement in node.body[1:] for inner in ast.walk(statement)
-                      if isinstance(inner, ast.Assert)]
+            found += [
+                source.at(inner)
+                for statement in node.body[1:]
+                for inner in ast.walk(statement)
+                if isinstance(inner, ast.Assert)
+            ]
     return found
 
 

@@ -46,7 +46,9 @@ _CODE = """() => window.jupyterapp.shell.currentWidget.content.widgets
     outputs: cell.model.outputs.toJSON(),
     tags: cell.model.getMetadata("tags") || [],
   }))"""
-_SOURCES = """() => window.jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model.sharedModel.getSource())"""
+_SOURCES = (
+    """() => window.jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model.sharedModel.getSource())"""
+)
 _SHOW = """number => window.jupyterapp.shell.currentWidget.content.scrollToItem(number, "start")"""
 
 
@@ -74,7 +76,9 @@ class LabPage:
             tab.close()
 
     def _note_request(self, request: Any) -> None:
-        if not request.url.startswith((f"http://127.0.0.1:{self.server.port}/", f"ws://127.0.0.1:{self.server.port}/", "data:", "blob:")):
+        if not request.url.startswith(
+            (f"http://127.0.0.1:{self.server.port}/", f"ws://127.0.0.1:{self.server.port}/", "data:", "blob:")
+        ):
             self.asked_elsewhere.append(request.url)
 
     def open(self, name: str) -> None:

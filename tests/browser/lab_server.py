@@ -41,7 +41,9 @@ class LabServer:
             file.write_text(json.dumps(values), encoding="utf-8")
         self._log_path = home / "server.log"
         self._log = self._log_path.open("wb")
-        self._process = subprocess.Popen(self._command(), env=_environment(home), stdout=self._log, stderr=subprocess.STDOUT)
+        self._process = subprocess.Popen(
+            self._command(), env=_environment(home), stdout=self._log, stderr=subprocess.STDOUT
+        )
 
     def _command(self) -> list[str]:
         root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
@@ -64,7 +66,9 @@ class LabServer:
                     return
             except (urllib.error.URLError, ConnectionError, TimeoutError):
                 time.sleep(0.1)
-        raise AssertionError(f"JupyterLab did not start:\n{self._log_path.read_text(encoding='utf-8', errors='replace')}")
+        raise AssertionError(
+            f"JupyterLab did not start:\n{self._log_path.read_text(encoding='utf-8', errors='replace')}"
+        )
 
     def __enter__(self) -> LabServer:
         self.wait_until_ready()

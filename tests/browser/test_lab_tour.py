@@ -101,7 +101,11 @@ def test_a_stored_notebook_shows_its_views_before_anything_is_run(lab: tuple[Lab
     server, chrome = lab
     shutil.copy(TOUR, server.folder / "stored.ipynb")
     with LabPage.opened(server, chrome, "stored.ipynb") as page:
-        for start, shown in (("%%relay tiny", "nn.bias_add"), ("%%passes", "EliminateCommonSubexpr"), ("%graph", "boxes")):
+        for start, shown in (
+            ("%%relay tiny", "nn.bias_add"),
+            ("%%passes", "EliminateCommonSubexpr"),
+            ("%graph", "boxes"),
+        ):
             expect(page.cell(page.number_of(start)).locator(".jp-OutputArea")).to_contain_text(shown)
         keep_pictures(page, "stored")
         assert page.page_errors == []
@@ -113,7 +117,9 @@ def test_no_script_of_the_page_fails_and_nothing_is_fetched_from_elsewhere(tour:
     assert tour.asked_elsewhere == []
 
 
-@pytest.mark.skipif("PASSLAB_SCREENSHOTS" not in os.environ, reason="set PASSLAB_SCREENSHOTS to a folder to keep pictures")
+@pytest.mark.skipif(
+    "PASSLAB_SCREENSHOTS" not in os.environ, reason="set PASSLAB_SCREENSHOTS to a folder to keep pictures"
+)
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
 def test_pictures_of_every_cell_are_kept(tour: LabPage, theme: str) -> None:
     tour.theme(f"JupyterLab {theme}")

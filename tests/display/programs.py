@@ -8,7 +8,7 @@ import passlab
 from passlab import relay
 from passlab.ir.module import IRModule
 
-HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)> \' & </td> \u202e\x00 javascript:alert(3)'
+HOSTILE = "\"><script>alert(1)</script><img src=x onerror=alert(2)> ' & </td> \u202e\x00 javascript:alert(3)"
 
 NETWORK = """
 def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32], %b: Tensor[(4), float32]) {

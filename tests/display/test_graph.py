@@ -25,8 +25,13 @@ def edges(program, fold=lambda graph: graph) -> list[str]:
 
 
 def test_values_flow_from_operator_to_operator_and_weights_are_inside_the_boxes():
-    assert edges(network()) == ["%x > nn.dense", "nn.bias_add > nn.relu", "nn.dense > nn.bias_add", "nn.relu > nn.softmax",
-                                "nn.softmax > output"]
+    assert edges(network()) == [
+        "%x > nn.dense",
+        "nn.bias_add > nn.relu",
+        "nn.dense > nn.bias_add",
+        "nn.relu > nn.softmax",
+        "nn.softmax > output",
+    ]
     weights = {box.name: [w.name_hint for w in box.weights] for box in dataflow(network()).boxes if box.weights}
     assert weights == {"nn.dense": ["w"], "nn.bias_add": ["b"]}
 
@@ -41,12 +46,16 @@ def test_lets_projections_and_functions_called_on_the_spot_are_looked_through():
 def test_fused_functions_and_branches_are_groups():
     fused = passlab.record(network(), "FuseOps(fuse_opt_level=2)", opt_level=2).last
     graph = dataflow(fused)
-    inside = {g.number: sorted(b.name for b in graph.boxes if b.group == g.number) for g in graph.groups if g.kind == "fused"}
+    inside = {
+        g.number: sorted(b.name for b in graph.boxes if b.group == g.number) for g in graph.groups if g.kind == "fused"
+    }
     assert sorted(inside.values()) == [["nn.bias_add", "nn.dense", "nn.relu"], ["nn.softmax"]]
     choice = passlab.parse("def @main(%c: bool, %x: int32) { if (%c) { abs(%x) } else { negative(%x) } }")
     groups = dataflow(choice)
     assert [(g.kind, g.name, [b.name for b in groups.members()[g.number]]) for g in groups.groups] == [
-        ("branch", "then", ["abs"]), ("branch", "else", ["negative"])]
+        ("branch", "then", ["abs"]),
+        ("branch", "else", ["negative"]),
+    ]
     assert [e for e in edges(choice) if e.endswith("> if")] == ["%c if > if", "abs then > if", "negative else > if"]
 
 
@@ -73,10 +82,15 @@ def test_boxes_come_after_what_they_take():
 
 def test_folding_keeps_every_operator_and_every_way():
     fused = passlab.record(network(), "FuseOps(fuse_opt_level=2)", opt_level=2).last
-    assert edges(fused, fold_groups) == ["%x > nn.dense · nn.bias_add · nn.relu", "nn.dense · nn.bias_add · nn.relu > nn.softmax",
-                                         "nn.softmax > output"]
-    assert edges(network(), fold_chains) == ["%x > nn.dense · nn.bias_add · nn.relu · nn.softmax",
-                                             "nn.dense · nn.bias_add · nn.relu · nn.softmax > output"]
+    assert edges(fused, fold_groups) == [
+        "%x > nn.dense · nn.bias_add · nn.relu",
+        "nn.dense · nn.bias_add · nn.relu > nn.softmax",
+        "nn.softmax > output",
+    ]
+    assert edges(network(), fold_chains) == [
+        "%x > nn.dense · nn.bias_add · nn.relu · nn.softmax",
+        "nn.dense · nn.bias_add · nn.relu · nn.softmax > output",
+    ]
     whole = dataflow(passlab.testing.resnet.get_workload(num_layers=18)[0])
     for fold in (fold_groups, fold_chains):
         assert sum(box.count for box in fold(whole).boxes) == len(whole.boxes)
@@ -156,21 +170,34 @@ def test_without_graphviz_the_graph_is_told_in_words(monkeypatch, tmp_path):
 
 
 def test_a_dot_on_the_path_serves_where_pygraphviz_is_missing(monkeypatch, tmp_path):
-    pretend(monkeypatch, tmp_path, """
+    pretend(
+        monkeypatch,
+        tmp_path,
+        """
         import json, sys
         assert sys.argv[1:] == ["-Tjson0"]
         sys.stdin.read()
         boxes = [{"name": f"n{i}", "_gvid": i, "pos": f"50,{600 - 100 * i}"} for i in range(6)]
         edges = [{"tail": i, "head": i + 1, "pos": "e,1,2 3,4 5,6 7,8 9,10"} for i in range(5)]
         print(json.dumps({"bb": "0,0,100,600", "objects": boxes, "edges": edges}))
-    """)
+    """,
+    )
     made = lay_out(dataflow(network()), SIZES)
     assert made.boxes[0] == (50, 0)
     assert made.arrows[0] == [3, 596, 5, 594, 7, 592, 9, 590, 9, 590, 1, 598, 1, 598]
 
 
-@pytest.mark.parametrize("answer", ["print('no json')", "print('[]')", "print('{}')", "raise SystemExit(3)",
-                                    "print('{\"bb\": \"0,0,nan,1\"}')", "print('{\"bb\": \"0,0,1,1\", \"objects\": [{}]}')"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "print('no json')",
+        "print('[]')",
+        "print('{}')",
+        "raise SystemExit(3)",
+        'print(\'{"bb": "0,0,nan,1"}\')',
+        'print(\'{"bb": "0,0,1,1", "objects": [{}]}\')',
+    ],
+)
 def test_an_answer_that_is_no_layout_ends_in_words(monkeypatch, tmp_path, answer):
     pretend(monkeypatch, tmp_path, answer)
     with pytest.raises(LayoutError, match="Graphviz"):

@@ -32,12 +32,25 @@ def test_odd_characters_become_visible():
     assert escape("a\u202eb\x00") == "a\\u202eb\\x00"
 
 
-@pytest.mark.parametrize(("name", "attributes"), [
-    ("script", {}), ("a", {}), ("iframe", {}), ("div", {"onclick": "f()"}), ("div", {"id": "x"}), ("div", {"class": "x"}),
-    ("div", {"style": 'color:red"'}), ("div", {"style": "background:url(x)"}), ("div", {"style": "a\nb<"}),
-    ("img", {"src": "javascript:alert(1)"}), ("img", {"src": "https://example.org/x.png"}), ("td", {"colspan": "4"}),
-    ("path", {"d": "M0 0<script>"}), ("rect", {"fill": "url(#x)"}),
-])
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        ("script", {}),
+        ("a", {}),
+        ("iframe", {}),
+        ("div", {"onclick": "f()"}),
+        ("div", {"id": "x"}),
+        ("div", {"class": "x"}),
+        ("div", {"style": 'color:red"'}),
+        ("div", {"style": "background:url(x)"}),
+        ("div", {"style": "a\nb<"}),
+        ("img", {"src": "javascript:alert(1)"}),
+        ("img", {"src": "https://example.org/x.png"}),
+        ("td", {"colspan": "4"}),
+        ("path", {"d": "M0 0<script>"}),
+        ("rect", {"fill": "url(#x)"}),
+    ],
+)
 def test_elements_and_attributes_that_could_do_harm_are_refused(name, attributes):
     with pytest.raises(ValueError, match="passlab writes no"):
         tag(name, **attributes)
@@ -57,8 +70,14 @@ def test_a_drawing_is_an_image_in_which_nothing_runs():
 def hostile_views():
     mod = hostile()
     rec = passlab.record(mod, "InferType, FoldConstant, FuseOps", name=HOSTILE)
-    return [module_view(mod), diff_view(passlab.diff(mod, rec.last)), recording_view(rec), timing_view(rec),
-            graph_view(mod), operators_view(mod)]
+    return [
+        module_view(mod),
+        diff_view(passlab.diff(mod, rec.last)),
+        recording_view(rec),
+        timing_view(rec),
+        graph_view(mod),
+        operators_view(mod),
+    ]
 
 
 @pytest.mark.parametrize("number", range(6), ids=["module", "diff", "recording", "timing", "graph", "operators"])

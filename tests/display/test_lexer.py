@@ -13,7 +13,9 @@ from tests.display.programs import hostile
 
 
 def tokens(text):
-    return [(kind, value) for kind, value in RelayLexer(stripnl=False, ensurenl=False).get_tokens(text) if value.strip()]
+    return [
+        (kind, value) for kind, value in RelayLexer(stripnl=False, ensurenl=False).get_tokens(text) if value.strip()
+    ]
 
 
 @given(st.text())
@@ -28,22 +30,25 @@ def test_a_whole_network_is_read_without_error():
     assert not [value for kind, value in tokens(hostile().astext()) if kind is Error]
 
 
-@pytest.mark.parametrize(("text", "value", "kind"), [
-    ("let %x = 1;", "let", Keyword),
-    ("match? (%x) {}", "match?", Keyword),
-    ("letter(%x)", "letter", Name.Builtin),
-    ('%"odd name"', '"odd name"', Name.Variable),
-    ("@main()", "main", Name.Function),
-    ("nn.conv2d(%x)", "nn.conv2d", Name.Builtin),
-    ("f(axis=1)", "axis", Name.Attribute),
-    ("1.5e-3f", "1.5e-3f", Number.Float),
-    ("2i64", "2i64", Number.Integer),
-    ("Tensor[(1), float32]", "float32", Keyword.Type),
-    ('"a\\"b"', '"a\\"b"', String.Double),
-    ("/* a /* b */ c */", "c", Comment.Multiline),
-    ("meta[relay.Constant][0]", "meta[relay.Constant][0]", Name.Constant),
-    ("True", "True", Keyword.Constant),
-])
+@pytest.mark.parametrize(
+    ("text", "value", "kind"),
+    [
+        ("let %x = 1;", "let", Keyword),
+        ("match? (%x) {}", "match?", Keyword),
+        ("letter(%x)", "letter", Name.Builtin),
+        ('%"odd name"', '"odd name"', Name.Variable),
+        ("@main()", "main", Name.Function),
+        ("nn.conv2d(%x)", "nn.conv2d", Name.Builtin),
+        ("f(axis=1)", "axis", Name.Attribute),
+        ("1.5e-3f", "1.5e-3f", Number.Float),
+        ("2i64", "2i64", Number.Integer),
+        ("Tensor[(1), float32]", "float32", Keyword.Type),
+        ('"a\\"b"', '"a\\"b"', String.Double),
+        ("/* a /* b */ c */", "c", Comment.Multiline),
+        ("meta[relay.Constant][0]", "meta[relay.Constant][0]", Name.Constant),
+        ("True", "True", Keyword.Constant),
+    ],
+)
 def test_colours(text, value, kind):
     assert [k for k, v in tokens(text) if v.strip() == value] == [kind]
 

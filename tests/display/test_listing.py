@@ -15,13 +15,17 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
-@pytest.mark.parametrize("make", [network, hostile, lambda: passlab.testing.resnet.get_workload(num_layers=18)[0]],
-                         ids=["network", "hostile", "resnet"])
+@pytest.mark.parametrize(
+    "make",
+    [network, hostile, lambda: passlab.testing.resnet.get_workload(num_layers=18)[0]],
+    ids=["network", "hostile", "resnet"],
+)
 def test_the_lines_say_what_the_printer_says(make):
     mod = make()
     lines = [line.text for line in listing(mod)]
-    assert words("\n".join(lines)) == words(render(mod, annotate=lambda e: "").text.replace("(%", "( %")) or \
-        "".join(words("\n".join(lines))) == "".join(words(render(mod, annotate=lambda e: "").text))
+    assert words("\n".join(lines)) == words(render(mod, annotate=lambda e: "").text.replace("(%", "( %")) or "".join(
+        words("\n".join(lines))
+    ) == "".join(words(render(mod, annotate=lambda e: "").text))
 
 
 @pytest.mark.parametrize("make", [network, hostile])
@@ -36,7 +40,11 @@ def test_marked_pieces_lie_inside_their_line_from_left_to_right(make):
 def test_each_line_knows_what_it_defines():
     lines = listing(network())
     assert [line.subject.op.name for line in lines if isinstance(line.subject, Call)] == [
-        "nn.dense", "nn.bias_add", "nn.relu", "nn.softmax"]
+        "nn.dense",
+        "nn.bias_add",
+        "nn.relu",
+        "nn.softmax",
+    ]
     assert isinstance(lines[0].subject, Function)
     assert lines[-1].subject is None
     assert str(lines[1].type) == "Tensor[(1, 4), float32]"
@@ -51,8 +59,17 @@ def test_an_operator_knows_its_call():
 def test_the_head_of_a_function_with_many_parameters_has_one_a_line():
     params = ", ".join(f"%parameter_{i}: Tensor[(1, 2), float32]" for i in range(8))
     lines = [line.text for line in listing(passlab.parse(f"def @main({params}) {{ %parameter_0 }}"))]
-    assert lines[:3] == ["def @main(", "    %parameter_0: Tensor[(1, 2), float32],", "    %parameter_1: Tensor[(1, 2), float32],"]
-    assert lines[8:] == ["    %parameter_7: Tensor[(1, 2), float32]", ") -> Tensor[(1, 2), float32] {", "  %parameter_0", "}"]
+    assert lines[:3] == [
+        "def @main(",
+        "    %parameter_0: Tensor[(1, 2), float32],",
+        "    %parameter_1: Tensor[(1, 2), float32],",
+    ]
+    assert lines[8:] == [
+        "    %parameter_7: Tensor[(1, 2), float32]",
+        ") -> Tensor[(1, 2), float32] {",
+        "  %parameter_0",
+        "}",
+    ]
 
 
 def test_a_short_head_stays_on_its_line():
@@ -66,13 +83,19 @@ def test_an_endless_line_is_cut_and_says_so():
     assert all(piece.end <= LINE_WIDTH for piece in line.pieces)
 
 
-@pytest.mark.parametrize(("text", "short"), [
-    ("Tensor[(1, 64), float32]", "(1, 64) float32"),
-    ("float32", "float32"),
-    ("(int32, bool)", "(int32; bool)"),
-    ("fn (int32) -> int32", ""),
-    ("(Tensor[(1, 64, 112, 112), float32], Tensor[(64), float32], Tensor[(64), float32])", "((1, 64, 112, 112) float32; 2 more)"),
-])
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("Tensor[(1, 64), float32]", "(1, 64) float32"),
+        ("float32", "float32"),
+        ("(int32, bool)", "(int32; bool)"),
+        ("fn (int32) -> int32", ""),
+        (
+            "(Tensor[(1, 64, 112, 112), float32], Tensor[(64), float32], Tensor[(64), float32])",
+            "((1, 64, 112, 112) float32; 2 more)",
+        ),
+    ],
+)
 def test_types_beside_lines_are_short(text, short):
     (param,) = passlab.parse(f"def @main(%x: {text}) {{ 0 }}")["main"].params
     assert short_type(param.checked_type) == short
@@ -90,8 +113,7 @@ def test_the_data_of_a_line_gives_back_its_pieces():
     table = LineTable()
     line = listing(network())[1]
     text, marks, type_number = table.lines[table.add(line)]
-    assert [text[marks[i]:marks[i + 1]] for i in range(0, len(marks), 4)] == [
-        "%0", "nn.dense", "%x", "%w", "units"]
+    assert [text[marks[i] : marks[i + 1]] for i in range(0, len(marks), 4)] == ["%0", "nn.dense", "%x", "%w", "units"]
     assert table.texts[type_number] == "(1, 4) float32"
     op_hover = table.texts[marks[4 * 1 + 3]]
     assert op_hover.split("\n")[0] == "Tensor[(1, 4), float32]"

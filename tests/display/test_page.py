@@ -19,7 +19,7 @@ WIDGETS = ["module", "diff", "graph", "pipeline"]
 
 def test_a_page_fetches_nothing():
     page = document(module_view(network()))
-    assert not re.findall(r'(?:src|href)\s*=|url\(|@import|https?://(?!www\.w3\.org/)', page)
+    assert not re.findall(r"(?:src|href)\s*=|url\(|@import|https?://(?!www\.w3\.org/)", page)
     assert "default-src 'none'" in page
 
 
@@ -44,7 +44,7 @@ def test_a_table_is_no_page():
 
 @pytest.mark.parametrize("view", [lambda: diff_view(passlab.diff(network(), network())), lambda: graph_view(network())])
 def test_every_widget_can_be_a_page(view):
-    assert "<div id=\"host\">" in document(view())
+    assert '<div id="host">' in document(view())
 
 
 @pytest.mark.parametrize("name", WIDGETS)

@@ -24,8 +24,14 @@ def recorded(**options):
 
 def views():
     rec = recorded()
-    return {"module": module_view(network()), "diff": diff_view(rec[3].diff()), "pipeline": recording_view(rec),
-            "timing": timing_view(rec), "graph": graph_view(network()), "operators": operators_view(network())}
+    return {
+        "module": module_view(network()),
+        "diff": diff_view(rec[3].diff()),
+        "pipeline": recording_view(rec),
+        "timing": timing_view(rec),
+        "graph": graph_view(network()),
+        "operators": operators_view(network()),
+    }
 
 
 VIEWS = ["module", "diff", "pipeline", "timing", "graph", "operators"]
@@ -66,13 +72,16 @@ def test_a_program_as_text_reads_back():
 
 
 def test_a_program_as_text():
-    assert module_view(network()).text() == """\
+    assert (
+        module_view(network()).text()
+        == """\
 def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32], %b: Tensor[(4), float32]) -> Tensor[(1, 4), float32] {
   %0 = nn.dense(%x, %w, units=4);  /* ty=Tensor[(1, 4), float32] */
   %1 = nn.bias_add(%0, %b);  /* ty=Tensor[(1, 4), float32] */
   %2 = nn.relu(%1);  /* ty=Tensor[(1, 4), float32] */
   nn.softmax(%2)  /* ty=Tensor[(1, 4), float32] */
 }"""
+    )
 
 
 def test_a_program_as_html_folds_long_lists_of_parameters():
@@ -84,7 +93,9 @@ def test_a_program_as_html_folds_long_lists_of_parameters():
 
 
 def test_a_diff_as_text():
-    assert diff_view(recorded()[3].diff()).text() == """\
+    assert (
+        diff_view(recorded()[3].diff()).text()
+        == """\
 Fused nn.dense, nn.bias_add and nn.relu into one function; put nn.softmax into its own function; nothing else changed.
 
   def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32], %b: Tensor[(4), float32]) -> Tensor[(1, 4), float32] {
@@ -101,6 +112,7 @@ Fused nn.dense, nn.bias_add and nn.relu into one function; put nn.softmax into i
   }
 
 ~ moved into or out of a function"""
+    )
 
 
 def test_a_diff_counts_the_operators_that_changed():
@@ -114,7 +126,9 @@ def test_a_diff_counts_the_operators_that_changed():
 def test_long_unchanged_stretches_are_folded():
     lines = "".join(f"%{i + 1} = abs(%{i});" for i in range(40))
     program = f"def @main(%x: Tensor[(2), float32]) {{ %0 = exp(%x); {lines} sqrt(%40) }}"
-    text = diff_view(passlab.diff(passlab.parse(program), passlab.parse(program.replace("sqrt(%40)", "tanh(%40)")))).text()
+    text = diff_view(
+        passlab.diff(passlab.parse(program), passlab.parse(program.replace("sqrt(%40)", "tanh(%40)")))
+    ).text()
     assert "... 39 unchanged lines" in text
     assert text.count("abs") == 3
 
@@ -124,7 +138,9 @@ def test_no_change_is_a_sentence():
 
 
 def test_a_recording_as_text():
-    assert recording_view(recorded(disabled_pass=["SimplifyInference"])).text() == """\
+    assert (
+        recording_view(recorded(disabled_pass=["SimplifyInference"])).text()
+        == """\
 Recording: 2 of 3 passes ran, 1 changed the program, 1 skipped.
 
 0 ▸ input
@@ -134,6 +150,7 @@ Recording: 2 of 3 passes ran, 1 changed the program, 1 skipped.
     Skipped: disabled.
 3 ● FuseOps(fuse_opt_level=2)
     Fused nn.dense, nn.bias_add and nn.relu into one function; put nn.softmax into its own function; nothing else changed."""
+    )
 
 
 def test_a_recording_that_failed_says_where_and_starts_there():
@@ -144,7 +161,7 @@ def test_a_recording_that_failed_says_where_and_starts_there():
     rec = passlab.record(network(), [passlab.transform.InferType(), broken])
     view = recording_view(rec)
     assert "2 ✕ broken" in view.text()
-    assert "PassError: error: no such thing" in view.text()
+    assert "PassError: no such thing" in view.text()
     assert view.events[view.start].name == "broken"
     assert view.data()["steps"][view.start]["error"] == "error: no such thing"
 

@@ -97,8 +97,12 @@ def normal(printed: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in printed.rstrip().expandtabs(4).split("\n"))
 
 
-CELLS = [(path, block) for path in PAGES for block in blocks(path.read_text(encoding="utf-8"))
-         if block.body.startswith("%%relay")]
+CELLS = [
+    (path, block)
+    for path in PAGES
+    for block in blocks(path.read_text(encoding="utf-8"))
+    if block.body.startswith("%%relay")
+]
 
 
 @pytest.mark.parametrize(("path", "block"), CELLS, ids=[f"{path.stem}:{block.line}" for path, block in CELLS])
@@ -108,7 +112,9 @@ def test_relay_cells_of_the_page_have_types(path: Path, block: Block) -> None:
 
 def test_every_page_is_reached_from_the_front_page() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    listed = set(re.findall(r"^([\w-]+)$", "".join(re.findall(r"```\{toctree\}\n(.*?)```", index, re.DOTALL)), re.MULTILINE))
+    listed = set(
+        re.findall(r"^([\w-]+)$", "".join(re.findall(r"```\{toctree\}\n(.*?)```", index, re.DOTALL)), re.MULTILINE)
+    )
     assert listed == {path.stem for path in PAGES if path.parent.name == "docs"} - {"index"}
 
 

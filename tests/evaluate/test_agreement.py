@@ -96,7 +96,9 @@ def test_empty_tensors_agree():
 
 
 def test_made_up_arguments_fit_and_are_the_same_for_the_same_seed():
-    text = "def @main(%x: Tensor[(2, 3), bfloat16], %p: (int32, Tensor[(4), bool]), %gamma: Tensor[(3), float32]) { %x }"
+    text = (
+        "def @main(%x: Tensor[(2, 3), bfloat16], %p: (int32, Tensor[(4), bool]), %gamma: Tensor[(3), float32]) { %x }"
+    )
     main = passlab.parse(text)["main"]
     x, (number, flags), gamma = random_arguments(main, 1)
     assert (x.shape, x.dtype.name, number.shape, flags.dtype.name) == ((2, 3), "bfloat16", (), "bool")

@@ -35,7 +35,10 @@ def test_a_known_size_wins_in_broadcasting(x, y, sum_):
 def test_an_unknown_size_wins_where_types_meet(x, y):
     params = f"%c: bool, %x: {tensor(x)}, %y: {tensor(y)}"
     assert result(f"def @main({params}) {{ if (%c) {{ %x }} else {{ %y }} }}") == tensor("?, 4")
-    assert result(f"def @main({params}) {{ if (%c) {{ (%x, %y) }} else {{ (%y, %y) }} }}") == f"({tensor('?, 4')}, {tensor(y)})"
+    assert (
+        result(f"def @main({params}) {{ if (%c) {{ (%x, %y) }} else {{ (%y, %y) }} }}")
+        == f"({tensor('?, 4')}, {tensor(y)})"
+    )
 
 
 def test_both_sides_may_be_weaker_than_the_other():
@@ -60,7 +63,9 @@ def test_a_closure_called_with_several_sizes_weakens_to_all_of_them():
       (%f(%x), %f(%y), %f(%z))
     }}"""
     assert result(text) == f"({tensor('?, ?')}, {tensor('?, ?')}, {tensor('?, ?')})"
-    assert "dimension 0 conflicts" in str(findings(f"def @main(%x: {tensor('3')}, %y: {tensor('4')}) {{ let %f = fn (%a) {{ %a }}; (%f(%x), %f(%y)) }}"))
+    assert "dimension 0 conflicts" in str(
+        findings(f"def @main(%x: {tensor('3')}, %y: {tensor('4')}) {{ let %f = fn (%a) {{ %a }}; (%f(%x), %f(%y)) }}")
+    )
 
 
 def test_weakening_reaches_what_was_concluded_before():
@@ -102,7 +107,10 @@ def test_a_symbolic_size_takes_the_number_it_meets():
 
 
 def test_a_function_type_is_weakened_as_a_whole():
-    f, g = Var("f", FuncType([TensorType((3,))], TensorType((3,)))), Var("g", FuncType([TensorType((ANY,))], TensorType((3,))))
+    f, g = (
+        Var("f", FuncType([TensorType((3,))], TensorType((3,)))),
+        Var("g", FuncType([TensorType((ANY,))], TensorType((3,)))),
+    )
     c, h = Var("c", TensorType((), "bool")), Function([p := Var("p")], p)
     both = infer_expr(If(c, f, g))
     assert both.checked_type is FuncType([TensorType((ANY,))], TensorType((3,)))

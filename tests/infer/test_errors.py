@@ -92,10 +92,16 @@ def test_a_fault_is_told_where_it_is(program):
 
 
 def test_the_dimension_in_conflict_is_named():
-    (finding,) = findings("def @main(%c: bool, %x: Tensor[(2, 3, 4), int32], %y: Tensor[(2, 5, 4), int32]) { if (%c) { %x } else { %y } }")
+    (finding,) = findings(
+        "def @main(%c: bool, %x: Tensor[(2, 3, 4), int32], %y: Tensor[(2, 5, 4), int32]) { if (%c) { %x } else { %y } }"
+    )
     assert "dimension 1 conflicts: 3 does not match 5." in [text for text, _ in finding.notes]
-    (finding,) = findings("def @main(%c: bool, %x: Tensor[(2), int32], %y: Tensor[(2, 5), int32]) { if (%c) { %x } else { %y } }")
-    assert "tensor type `Tensor[(2), int32]` has 1 dimensions, while `Tensor[(2, 5), int32]` has 2 dimensions" in str(finding.notes)
+    (finding,) = findings(
+        "def @main(%c: bool, %x: Tensor[(2), int32], %y: Tensor[(2, 5), int32]) { if (%c) { %x } else { %y } }"
+    )
+    assert "tensor type `Tensor[(2), int32]` has 1 dimensions, while `Tensor[(2, 5), int32]` has 2 dimensions" in str(
+        finding.notes
+    )
 
 
 def test_both_sides_tell_where_they_come_from():

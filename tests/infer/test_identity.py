@@ -27,7 +27,10 @@ def test_a_fully_annotated_module_is_typed_in_place():
 
 
 def test_a_typed_module_is_returned_as_it_is():
-    mod = typed(LIST + "def @f[A](%l: List[A]) { match (%l) { Cons(_, %t) => @f(%t), Nil => 0 } }\ndef @main() { @f(Cons(1, Nil)) }")
+    mod = typed(
+        LIST
+        + "def @f[A](%l: List[A]) { match (%l) { Cons(_, %t) => @f(%t), Nil => 0 } }\ndef @main() { @f(Cons(1, Nil)) }"
+    )
     assert infer_module(mod) is mod
     assert infer_module(mod.snapshot())["main"] is mod["main"]
 
@@ -168,10 +171,14 @@ def test_every_node_of_a_program_has_a_type():
 
 
 def test_a_typed_program_reads_back_typed_alike():
-    mod = typed(LIST + "def @main(%n: int32) { let %f = fn (%a) { if (less(%a, 1)) { Nil } else { Cons(%a, Nil) } }; %f(%n) }")
+    mod = typed(
+        LIST + "def @main(%n: int32) { let %f = fn (%a) { if (less(%a, 1)) { Nil } else { Cons(%a, Nil) } }; %f(%n) }"
+    )
     back = infer_module(parse(VERSION + str(mod)))
     assert back["main"].checked_type is not None
-    assert [str(n.checked_type) for n in post_order(back["main"])] == [str(n.checked_type) for n in post_order(mod["main"])]
+    assert [str(n.checked_type) for n in post_order(back["main"])] == [
+        str(n.checked_type) for n in post_order(mod["main"])
+    ]
 
 
 def test_a_fused_function_is_an_ordinary_one():

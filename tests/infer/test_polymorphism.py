@@ -45,7 +45,9 @@ def test_a_generic_function_is_an_argument():
 def test_two_generic_functions_match_by_their_type_parameters():
     text = ID + "def @main(%c: bool) { if (%c) { @id } else { fn [T](%y: T) -> T { %y } } }"
     assert "fn [A](A) -> A" in signature(text)
-    (finding,) = findings("def @main(%c: bool, %x: int32) { if (%c) { fn [T](%y: T) { %y } } else { fn [T](%y: T) { %x } } }")
+    (finding,) = findings(
+        "def @main(%c: bool, %x: int32) { if (%c) { fn [T](%y: T) { %y } } else { fn [T](%y: T) { %x } } }"
+    )
     assert "does not match" in finding.message
 
 
@@ -69,7 +71,10 @@ def test_type_arguments_are_filled_in_once():
 
 # ---------------------------------------------------------------- groups
 def test_a_function_may_be_called_before_it_is_defined_and_needs_no_annotation():
-    assert result("def @main(%x: int32) { @b(%x) }\ndef @b(%x: int32) { @c(%x) }\ndef @c(%x: int32) { (%x, 1f) }") == "(int32, float32)"
+    assert (
+        result("def @main(%x: int32) { @b(%x) }\ndef @b(%x: int32) { @c(%x) }\ndef @c(%x: int32) { (%x, 1f) }")
+        == "(int32, float32)"
+    )
 
 
 def test_functions_that_call_each_other_are_inferred_together():
@@ -105,7 +110,10 @@ def test_generic_functions_may_call_each_other():
 
 
 def test_annotated_generic_functions_may_call_themselves_at_another_type():
-    text = LIST + "def @deep[A](%x: A, %n: int32) -> int32 { if (less(%n, 1)) { 0 } else { @deep((%x, %x), subtract(%n, 1)) } }"
+    text = (
+        LIST
+        + "def @deep[A](%x: A, %n: int32) -> int32 { if (less(%n, 1)) { 0 } else { @deep((%x, %x), subtract(%n, 1)) } }"
+    )
     assert signature(text, "deep") == "fn [A](A, int32) -> int32"
 
 

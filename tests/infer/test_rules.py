@@ -98,7 +98,10 @@ def test_the_type_of(program, ty):
 def test_operators_are_values():
     text = "def @twice(%f: fn (float32) -> float32, %x: float32) { %f(%f(%x)) }\ndef @main(%x: float32) { @twice(exp, %x) }"
     assert result(text) == "float32"
-    assert result("def @main(%x: Tensor[(2), float32]) { let %f = add; (%f(%x, 1f), %f(2, 3)) }") == "(Tensor[(2), float32], int32)"
+    assert (
+        result("def @main(%x: Tensor[(2), float32]) { let %f = add; (%f(%x, 1f), %f(2, 3)) }")
+        == "(Tensor[(2), float32], int32)"
+    )
 
 
 def test_an_operator_that_left_out_its_attributes_gets_the_defaults():
@@ -134,4 +137,7 @@ def test_what_nothing_depends_on_is_the_empty_tuple():
 
 
 def test_an_annotation_may_leave_a_part_open():
-    assert signature(LIST + "def @main(%l: List[_]) -> int32 { match (%l) { Cons(%h, _) => %h, Nil => 0 } }") == "fn (List[int32]) -> int32"
+    assert (
+        signature(LIST + "def @main(%l: List[_]) -> int32 { match (%l) { Cons(%h, _) => %h, Nil => 0 } }")
+        == "fn (List[int32]) -> int32"
+    )

@@ -77,7 +77,17 @@ class Writer:
         if size <= 0:
             return self.simplest(ty, scope)
         size = size * 2 // 3
-        ways = [self.let, self.if_, self.project, self.call_closure, self.read, self.generic, self.match_tuple, self.match_list, self.loop]
+        ways = [
+            self.let,
+            self.if_,
+            self.project,
+            self.call_closure,
+            self.read,
+            self.generic,
+            self.match_tuple,
+            self.match_list,
+            self.loop,
+        ]
         if self.random.random() < 0.5:
             return self.made(ty, size, scope)
         return self.random.choice(ways)(ty, size, scope)
@@ -166,5 +176,8 @@ class Writer:
         whole = TypeCall(LIST_VAR, [item])
         head = self.var(item)
         some = PatternConstructor(CONS, [PatternVar(head), PatternWildcard()])
-        clauses = [Clause(some, self.expr(ty, size, {**scope, head: item})), Clause(PatternConstructor(NIL), self.expr(ty, size, scope))]
+        clauses = [
+            Clause(some, self.expr(ty, size, {**scope, head: item})),
+            Clause(PatternConstructor(NIL), self.expr(ty, size, scope)),
+        ]
         return Match(self.expr(whole, size, scope), clauses)

@@ -359,7 +359,9 @@ def test_type_mutator() -> None:
 
     a = TypeVar("A")
     ty = FuncType((TensorType((3,)), a), TupleType((TensorType(()), a)), (a,))
-    assert Half().visit(ty) is FuncType((TensorType((3,), "float16"), a), TupleType((TensorType((), "float16"), a)), (a,))
+    assert Half().visit(ty) is FuncType(
+        (TensorType((3,), "float16"), a), TupleType((TensorType((), "float16"), a)), (a,)
+    )
     assert TypeMutator().visit(ty) is ty
     with pytest.raises(NotImplementedError, match="visit_func_type"):
         TypeFunctor().visit(ty)

@@ -48,21 +48,25 @@ def test_fusing_moves_the_operators_into_a_new_function():
         after = transform.FuseOps()(before)
     found = diff(before, after)
     assert {n.what for n in found.nodes(Change.MOVED)} == {"nn.dense", "nn.bias_add", "nn.relu"}
-    added = [n for n in found.nodes(Change.ADDED)]
+    added = list(found.nodes(Change.ADDED))
     assert [isinstance(n.after, Function) for n in added] == [True]
     assert not list(found.nodes(Change.REMOVED, Change.CHANGED))
 
 
 def test_a_changed_attribute_is_that_one_field():
-    found = diff(passlab.parse("def @main(%x: Tensor[(2, 3), float32]) { nn.softmax(exp(%x), axis=0) }"),
-                 passlab.parse("def @main(%x: Tensor[(2, 3), float32]) { nn.softmax(exp(%x), axis=1) }"))
+    found = diff(
+        passlab.parse("def @main(%x: Tensor[(2, 3), float32]) { nn.softmax(exp(%x), axis=0) }"),
+        passlab.parse("def @main(%x: Tensor[(2, 3), float32]) { nn.softmax(exp(%x), axis=1) }"),
+    )
     (node,) = list(found.nodes())
     assert node.change is Change.CHANGED
     assert [str(f) for f in node.fields] == ["axis: 0 -> 1"]
 
 
 def test_added_and_removed_operators_are_counted():
-    found = diff(passlab.parse("def @main(%x: float32) { exp(%x) }"), passlab.parse("def @main(%x: float32) { exp(tanh(%x)) }"))
+    found = diff(
+        passlab.parse("def @main(%x: float32) { exp(%x) }"), passlab.parse("def @main(%x: float32) { exp(tanh(%x)) }")
+    )
     assert found.op_counts == {"exp": (1, 1), "tanh": (0, 1)}
     assert {(n.change, n.what) for n in found.nodes()} >= {(Change.ADDED, "tanh")}
 
@@ -76,8 +80,10 @@ def test_functions_that_come_and_go_are_told():
 
 
 def test_swapped_operands_are_a_change_of_those_operands():
-    found = diff(passlab.parse("def @main(%x: float32, %y: float32) { subtract(%x, %y) }"),
-                 passlab.parse("def @main(%x: float32, %y: float32) { subtract(%y, %x) }"))
+    found = diff(
+        passlab.parse("def @main(%x: float32, %y: float32) { subtract(%x, %y) }"),
+        passlab.parse("def @main(%x: float32, %y: float32) { subtract(%y, %x) }"),
+    )
     (node,) = list(found.nodes())
     assert {f.name for f in node.fields} == {"lhs", "rhs"}
 
@@ -88,7 +94,9 @@ def test_a_module_is_not_compared_with_an_expression():
         diff(mod, mod["main"])
 
 
-@pytest.mark.parametrize("name", ["SimplifyInference", "FoldConstant", "CanonicalizeOps", "FuseOps", "ToANormalForm", "ToGraphNormalForm"])
+@pytest.mark.parametrize(
+    "name", ["SimplifyInference", "FoldConstant", "CanonicalizeOps", "FuseOps", "ToANormalForm", "ToGraphNormalForm"]
+)
 def test_every_node_has_one_fate(name):
     before = passlab.parse(NET)
     with transform.PassContext(opt_level=4):

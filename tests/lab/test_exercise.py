@@ -8,8 +8,10 @@ import pytest
 import passlab
 from passlab.lab.exercise import Exercise, same
 
-POSITIVE = Exercise("A positive even number").requires("it is positive", lambda n: n > 0, hint="try 2").requires(
-    "it is even", lambda n: n % 2 == 0
+POSITIVE = (
+    Exercise("A positive even number")
+    .requires("it is positive", lambda n: n > 0, hint="try 2")
+    .requires("it is even", lambda n: n % 2 == 0)
 )
 
 

@@ -256,7 +256,9 @@ def test_rewrites_are_pairs_of_old_and_new_nodes_of_the_pass_that_made_them():
 
 
 def test_options_needed_to_run_a_pass_again():
-    rec = record(chain("exp"), "PrintIR(header='h')", opt_level=1, disabled_pass=["A"], config={"relay.FuseOps.max_depth": 4})
+    rec = record(
+        chain("exp"), "PrintIR(header='h')", opt_level=1, disabled_pass=["A"], config={"relay.FuseOps.max_depth": 4}
+    )
     (event,) = rec[1:]
     assert event.text == "PrintIR(header='h')"
     options = event.context

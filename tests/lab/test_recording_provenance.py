@@ -100,9 +100,7 @@ def test_biography_from_the_input_to_the_last_program():
     mod = passlab.parse('#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) { tanh(exp(%x)) }', "net.relay")
     rec = record(mod, [TO_LOG, idle("A"), TO_SQRT])
     life = rec.biography(calls(rec.last)["sqrt"])
-    assert str(life) == (
-        "  input: exp at net.relay:2:44\n  1 ToLog: log\n> 3 ToSqrt: sqrt\n  in the last program"
-    )
+    assert str(life) == ("  input: exp at net.relay:2:44\n  1 ToLog: log\n> 3 ToSqrt: sqrt\n  in the last program")
     same = rec.biography(calls(mod)["exp"])
     assert [c.node for c in same.chapters] == [c.node for c in life.chapters]
     assert (same.at, life.at) == (0, 2)

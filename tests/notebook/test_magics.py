@@ -23,7 +23,9 @@ def running_shell():
 
 @pytest.fixture
 def shell(running_shell):
-    running_shell.run_line_magic("reload_ext" if "passlab" in running_shell.extension_manager.loaded else "load_ext", "passlab")
+    running_shell.run_line_magic(
+        "reload_ext" if "passlab" in running_shell.extension_manager.loaded else "load_ext", "passlab"
+    )
     running_shell.user_ns["net"] = None
     running_shell.run_cell_magic("relay", "net --show none", NET)
     yield running_shell
@@ -134,7 +136,9 @@ def test_run_computes(shell):
     shell.user_ns.update(x=np.ones((1, 8), "float32"), w=np.full((4, 8), 0.5, "float32"))
     np.testing.assert_array_equal(shell.run_line_magic("run", "net --args x,w -o y"), np.full((1, 4), 4, "float32"))
     np.testing.assert_array_equal(shell.user_ns["y"], np.full((1, 4), 4, "float32"))
-    np.testing.assert_array_equal(shell.run_line_magic("run", "net --random 3"), shell.run_line_magic("run", "net --random 3"))
+    np.testing.assert_array_equal(
+        shell.run_line_magic("run", "net --random 3"), shell.run_line_magic("run", "net --random 3")
+    )
 
 
 def test_run_still_runs_scripts(shell, tmp_path):

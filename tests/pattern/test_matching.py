@@ -143,7 +143,9 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("pattern", "expr", "matches"), CASES, ids=[f"{p} {' '.join(str(e).split())}" for p, e, _ in CASES])
+@pytest.mark.parametrize(
+    ("pattern", "expr", "matches"), CASES, ids=[f"{p} {' '.join(str(e).split())}" for p, e, _ in CASES]
+)
 def test_match(pattern: DFPattern, expr: Expr, matches: bool) -> None:
     assert pattern.match(expr) == match(pattern, expr) == matches
     assert bool(explain(pattern, expr)) == matches or not matches
@@ -230,7 +232,9 @@ def test_misuse_is_explained() -> None:
 
 def test_patterns_print_as_they_are_written() -> None:
     p = is_op("nn.dense")(wildcard(), is_constant()).has_attr({"units": 4}) | is_var("x").has_dtype("int8")
-    assert str(p) == 'is_op("nn.dense")(*, is_constant()).has_attr({\'units\': 4}) | is_var("x").has_dtype("int8")'.join("()")
+    assert str(
+        p
+    ) == 'is_op("nn.dense")(*, is_constant()).has_attr({\'units\': 4}) | is_var("x").has_dtype("int8")'.join("()")
     rest = wildcard()
     rest.redirect_to(is_op("exp")(rest))
     assert str(rest) == 'is_op("exp")(...)'
@@ -238,7 +242,9 @@ def test_patterns_print_as_they_are_written() -> None:
 
 # ---------------------------------------------------------------- explanations
 def test_explanations_name_the_condition_that_failed() -> None:
-    pattern = is_op("nn.relu")(is_op("nn.bias_add")(is_op("nn.dense")(wildcard(), wildcard()).has_attr({"units": 8}), is_constant()))
+    pattern = is_op("nn.relu")(
+        is_op("nn.bias_add")(is_op("nn.dense")(wildcard(), wildcard()).has_attr({"units": 8}), is_constant())
+    )
     program = Function((x, w), relay.exp(relay.nn.relu(relay.nn.bias_add(relay.nn.dense(x, w, units=4), one))))
     found = explain(pattern, program)
     assert not found
@@ -250,7 +256,11 @@ def test_explanations_name_the_condition_that_failed() -> None:
 @pytest.mark.parametrize(
     ("pattern", "expr", "reason"),
     [
-        (is_op("exp")(is_op("log")(wildcard())), relay.exp(relay.tanh(x)), "expected the operator `log`, found the operator `tanh`"),
+        (
+            is_op("exp")(is_op("log")(wildcard())),
+            relay.exp(relay.tanh(x)),
+            "expected the operator `log`, found the operator `tanh`",
+        ),
         (is_op("exp")(is_constant()), relay.exp(x), "expected is_constant(), found the variable %x"),
         (is_op("exp")(is_var("y")), relay.exp(x), "expected a variable named `y`, found `x`"),
         (is_op("add")(wildcard()), x + y, "expected 1 arguments, found 2"),

@@ -244,7 +244,12 @@ def test_partition_of_every_kind() -> None:
         (is_tuple_get_item(is_tuple(None), 0), TupleGetItem(Tuple((x, y)), 0), "Tuple_TupleGetItem0_", (x, y)),
         (is_if(is_var(), is_var(), is_op("exp")(is_var())), relay.If(x, y, relay.exp(z)), "exp_If_", (x, y, z)),
         (is_let(is_var(), is_op("exp")(is_var("x")), wildcard()), Let(v, relay.exp(x), y), "exp_Let_", (x, y)),
-        (FunctionPattern(None, wildcard())(wildcard()), Call(Function((v,), relay.exp(v)), (x,)), "exp_FunctionCall_", (x,)),
+        (
+            FunctionPattern(None, wildcard())(wildcard()),
+            Call(Function((v,), relay.exp(v)), (x,)),
+            "exp_FunctionCall_",
+            (x,),
+        ),
         (is_op("concatenate")(None), relay.concatenate([x, y], 0), "concatenate_", (Tuple,)),
     ]:
         made = pattern.partition(program)
