@@ -9,9 +9,10 @@ import numpy as np
 from passlab.errors import Diagnostic, RunError
 from passlab.evaluate.values import ADTValue, Closure, RefValue, Value
 from passlab.ir.adt import Constructor
+from passlab.ir.dtypes import dtype_name
 from passlab.ir.expr import Constant, Var
 from passlab.ir.op import Op
-from passlab.ir.types import TensorType, TupleType, Type, dtype_name
+from passlab.ir.types import TensorType, TupleType, Type
 
 
 def check_argument(param: Var, argument: Any) -> Value:

@@ -14,9 +14,10 @@ import numpy as np
 
 from passlab.errors import Diagnostic, TypeInferenceError
 from passlab.ir.attrs import Attrs, DictAttrs
+from passlab.ir.dtypes import dtype_name
 from passlab.ir.late import PRINTER, VOCABULARY, late
 from passlab.ir.span import Span
-from passlab.ir.types import Immutable, TensorType, Type, TypeVar, dtype_name
+from passlab.ir.types import Immutable, TensorType, Type, TypeVar
 
 if TYPE_CHECKING:
     from passlab.ir.adt import Clause

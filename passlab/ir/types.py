@@ -6,16 +6,14 @@ parameters are different objects; `structural_equal` compares those. Nothing her
 
 from __future__ import annotations
 
-import re
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import Any as PyAny
 from typing import TypeVar as PyTypeVar
 
-import numpy as np
-
-from passlab.errors import Diagnostic, DiagnosticError, did_you_mean
+from passlab.errors import Diagnostic, DiagnosticError
+from passlab.ir.dtypes import dtype_name
 
 _set = object.__setattr__
 
@@ -47,45 +45,6 @@ class Immutable:
 
     def __deepcopy__(self, memo: object) -> PyAny:
         return self
-
-
-# ---------------------------------------------------------------- dtypes
-_DTYPE = re.compile(
-    r"(?:(?:int|uint)(?:1|4|8|16|32|64)|float(?:16|32|64)|bfloat16|float8_e4m3fn|float8_e5m2|bool|handle)(?:x[1-9]\d*)?\Z"
-)
-_DTYPE_ALIASES = {
-    "float": "float32",
-    "int": "int32",
-    "uint": "uint32",
-    "uint1": "bool",
-    "double": "float64",
-    "half": "float16",
-}
-_dtype_names: dict[PyAny, str] = {}
-
-
-def dtype_name(dtype: PyAny) -> str:
-    """Return Relay's name of a dtype given as a name, a NumPy dtype or a NumPy scalar type.
-
-    Raises `DiagnosticError` for a dtype that Relay does not have.
-    """
-    try:
-        return _dtype_names[dtype]
-    except (KeyError, TypeError):
-        pass
-    name = _DTYPE_ALIASES.get(dtype, dtype) if isinstance(dtype, str) else np.dtype(dtype).name
-    if name == "" and isinstance(dtype, str):
-        return ""
-    if not _DTYPE.match(name):
-        raise DiagnosticError(Diagnostic(f"unknown dtype `{name}`", hint=did_you_mean(name, DTYPES)))
-    _dtype_names[dtype] = name
-    return name
-
-
-DTYPES = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float16", "float32", "float64", "bfloat16",
-)  # fmt: skip
 
 
 # ---------------------------------------------------------------- dimensions

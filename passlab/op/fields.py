@@ -11,9 +11,10 @@ from typing import Any
 
 from passlab.errors import DiagnosticError
 from passlab.ir.attrs import REQUIRED, Attrs, Field, as_value, attrs_class
+from passlab.ir.dtypes import dtype_name
 from passlab.ir.expr import Expr
 from passlab.ir.types import Any as AnyDim
-from passlab.ir.types import SizeVar, dtype_name
+from passlab.ir.types import SizeVar
 
 
 def attrs(type_name: str, *fields: Field) -> type[Attrs]:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from passlab.errors import PassTypeError
 from passlab.ir.attrs import as_value
+from passlab.ir.dtypes import dtype_name
 from passlab.ir.expr import Expr
 from passlab.ir.op import Op
-from passlab.ir.types import Type, dtype_name
+from passlab.ir.types import Type
 
 if TYPE_CHECKING:
     from passlab.ir.module import IRModule

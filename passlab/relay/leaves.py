@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import PasslabError
+from passlab.ir.dtypes import dtype_name
 from passlab.ir.expr import Constant, Var
 from passlab.ir.span import Span
-from passlab.ir.types import IncompleteType, Kind, TensorType, Type, TypeVar, dtype_name, scalar_type
+from passlab.ir.types import IncompleteType, Kind, TensorType, Type, TypeVar, scalar_type
 from passlab.op.dtypes import array_dtype
 
 

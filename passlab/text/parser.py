@@ -13,9 +13,10 @@ from typing import Any
 
 from passlab.errors import Diagnostic, DiagnosticError, ParseError
 from passlab.ir.adt import Constructor, TypeData
+from passlab.ir.dtypes import DTYPES
 from passlab.ir.expr import Expr, Function, GlobalVar
 from passlab.ir.module import IRModule
-from passlab.ir.types import DTYPES, GlobalTypeVar
+from passlab.ir.types import GlobalTypeVar
 from passlab.ir.variables import free_vars
 from passlab.text.cursor import Parse, drive
 from passlab.text.expr_parser import ExprParser

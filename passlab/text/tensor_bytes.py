@@ -17,7 +17,7 @@ import numpy as np
 
 from passlab import limits
 from passlab.errors import RunError
-from passlab.ir.types import dtype_name
+from passlab.ir.dtypes import dtype_name
 from passlab.op.dtypes import array_dtype
 
 _MAGIC = 0xDD5E40F096B4A13F

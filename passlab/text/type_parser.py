@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from passlab.errors import DiagnosticError
+from passlab.ir.dtypes import DTYPES, dtype_name
 from passlab.ir.types import (
     ANY,
-    DTYPES,
     FuncType,
     GlobalTypeVar,
     IncompleteType,
@@ -20,7 +20,6 @@ from passlab.ir.types import (
     Type,
     TypeCall,
     TypeVar,
-    dtype_name,
 )  # fmt: skip
 from passlab.text.cursor import Cursor, Parse
 from passlab.text.lexer import Tokens

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from passlab.ir.dtypes import dtype_name
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op
-from passlab.ir.types import TensorType, dtype_name
+from passlab.ir.types import TensorType
 from passlab.op import make
 from passlab.op.nn.layouts import parse_layout
 
