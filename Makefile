@@ -55,7 +55,7 @@ docs: $(VENV)/.dev ## build the manual into site/
 bless: $(VENV)/.dev ## rewrite the expected outputs of tests and notebooks from what passlab does now; read the diff
 	$(BIN)/python -m pytest tests --bless $(ARGS)
 	$(if $(NOTEBOOKS),$(BIN)/jupyter nbconvert --to notebook --execute --inplace \
-	  --ExecutePreprocessor.store_widget_state=False $(NOTEBOOKS),@echo "no notebooks in notebooks/: none to run")
+	  --ExecutePreprocessor.store_widget_state=False --ExecutePreprocessor.record_timing=False $(NOTEBOOKS),@echo "no notebooks in notebooks/: none to run")
 
 lock: ## renew requirements.lock (needs uv)
 	@test -n "$(UV)" || { echo "make lock needs uv: https://docs.astral.sh/uv"; exit 1; }

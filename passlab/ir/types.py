@@ -6,6 +6,7 @@ parameters are different objects; `structural_equal` compares those. Nothing her
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
@@ -430,6 +431,9 @@ def type_text(root: Type, name: Callable[[Type], str | None] = lambda ty: None) 
     return "".join(out)
 
 
+_CUTS = re.compile(r"\.\.\.(?:, \.\.\.)+")
+
+
 def brief_type_text(root: Type, parts: int) -> str:
     """Return a type as text, `...` for what comes after so many parts: a type is a graph, its text may be endless."""
     left = parts
@@ -439,7 +443,7 @@ def brief_type_text(root: Type, parts: int) -> str:
         left -= isinstance(part, Type)
         return None if left >= 0 or not isinstance(part, Type) else "..."
 
-    return type_text(root, name)
+    return _CUTS.sub("...", type_text(root, name))
 
 
 def _tensor_text(ty: TensorType, name: Callable[[PyAny], str | None]) -> str:
