@@ -18,7 +18,11 @@ NET = """def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) {
 
 @pytest.fixture(scope="module")
 def running_shell():
-    return start_ipython()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(
+            "VIRTUAL_ENV", raising=False
+        )  # IPython warns where another environment is active than the one in use
+        return start_ipython()
 
 
 @pytest.fixture
