@@ -46,7 +46,7 @@ def type_of(expr: Expr, mod: IRModule | None = None) -> Type:
     stand_ins: dict[Expr, Expr] = {
         n: Var("typed", n._checked_type) for n in order if n._checked_type is not None and type(n) is not Op
     }
-    found = infer_expr(rewrite(expr, replace=stand_ins), mod).checked_type
+    found = infer_expr(rewrite(expr, replace=dict(stand_ins)), mod).checked_type
     if all(kid in stand_ins or type(kid) is Op for kid in children(expr)) and not _lacks_type_args(expr):
         set_checked_type(expr, found)
     return found

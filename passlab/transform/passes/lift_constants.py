@@ -60,7 +60,7 @@ class LiftConstants(FunctionPass):
         made = {c: _variable(f"const{first + i}", c) for i, c in enumerate(found)}
         for constant, var in made.items():
             note_rewrite(constant, var)
-        body = rewrite(rest, replace={**known, **made}, enter=_enter)
+        body = rewrite(rest, replace=dict[Expr, Expr]([*known.items(), *made.items()]), enter=_enter)
         bindings = [(let.var, let.value) for let in top] + [(var, c) for c, var in made.items()]
         return func.with_fields(body=make_lets(bindings, body))  # type: ignore[no-any-return]
 
