@@ -37,7 +37,9 @@ def recast(
         return expr.with_functions({"main": recast(expr["main"], dtype, out_dtype, ops, skip_layers)})
     if not isinstance(expr, Expr):
         found = type(expr).__name__
-        raise PassTypeError(Diagnostic("only programs can be recast", expected="an expression or a module", found=found))
+        raise PassTypeError(
+            Diagnostic("only programs can be recast", expected="an expression or a module", found=found)
+        )
     wanted = {Op.get(name) for name in (["nn.conv2d"] if ops is None else ops)}
     calls: list[Expr] = [n for n in post_order(expr, enter=_is_open) if type(n) is Call and n.op in wanted]
     left = {calls[i] for i in _numbers(skip_layers or (), len(calls))}

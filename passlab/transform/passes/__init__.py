@@ -49,8 +49,10 @@ PASSES: dict[str, str] = {
     "SplitArgs": "split_args:SplitArgs",
     "ToANormalForm": "to_a_normal_form:ToANormalForm",
     "ToBasicBlockNormalForm": "to_basic_block_normal_form:ToBasicBlockNormalForm",
+    "ToCPS": "to_cps:ToCPS",
     "ToGraphNormalForm": "to_graph_normal_form:ToGraphNormalForm",
     "ToMixedPrecision": "to_mixed_precision:ToMixedPrecision",
+    "UnCPS": "un_cps:UnCPS",
 }
 
 ALIASES: dict[str, str] = {
@@ -68,4 +70,6 @@ FUNCTIONS: dict[str, str] = {
     "dedup": "expressions:fresh_binders",
     "gradient": "derivatives:gradient",
     "recast": "recasting:recast",
+    "to_cps": "continuations:to_cps",
+    "un_cps": "continuations:un_cps",
 }

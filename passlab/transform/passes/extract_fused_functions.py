@@ -22,7 +22,7 @@ from passlab.transform.registry import get_pass
 
 @standard_pass(opt_level=1, promise=None)
 class ExtractFusedFunctions(ModulePass):
-    """Return the primitive functions that SimplifyInference and FuseOps(3) leave, named by their structural hash, as in Relay.
+    """Return the primitive functions that SimplifyInference and FuseOps(3) leave, named by their hash.
 
     Kernels that are fused already stay as they are. What is not a kernel is gone, `main` too; types stay defined. A
     module of nothing but kernels is returned as it is. `relay.analysis.extract_fused_functions` gives the functions.

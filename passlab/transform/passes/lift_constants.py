@@ -56,7 +56,8 @@ class LiftConstants(FunctionPass):
         found = [n for n in order if type(n) is Constant and n not in known]
         if not found and not any(n in known for n in order):
             return func
-        first = 1 + max((int(m[1]) for n in order if type(n) is Var and (m := _NUMBERED.match(n.name_hint))), default=-1)
+        names = (_NUMBERED.match(n.name_hint) for n in post_order(func) if type(n) is Var)
+        first = 1 + max((int(m[1]) for m in names if m), default=-1)
         made = {c: _variable(f"const{first + i}", c) for i, c in enumerate(found)}
         for constant, var in made.items():
             note_rewrite(constant, var)
