@@ -7,6 +7,7 @@ where it differs) to that one. `FUNCTIONS` maps names of plain functions beside 
 from __future__ import annotations
 
 PASSES: dict[str, str] = {
+    "AlterOpLayout": "alter_op_layout:AlterOpLayout",
     "AnnotateSpans": "annotate_spans:AnnotateSpans",
     "BackwardFoldScaleAxis": "backward_fold_scale_axis:BackwardFoldScaleAxis",
     "BatchingOps": "batching_ops:BatchingOps",
