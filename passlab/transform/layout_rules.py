@@ -417,8 +417,9 @@ CONVOLUTIONS = frozenset((
     "nn.deformable_conv2d", "qnn.conv2d", "qnn.conv2d_transpose",
 ))  # fmt: skip
 IN_LAYOUT = frozenset((
-    *SPLITS, *CHANNELS, "qnn.avg_pool2d", "vision.roi_align", "vision.roi_pool", "image.crop_and_resize", "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d",
+    *SPLITS, *CHANNELS, "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d",
     "nn.adaptive_max_pool1d", "nn.adaptive_max_pool2d", "nn.adaptive_max_pool3d", "nn.upsampling", "nn.upsampling3d",
+    "qnn.avg_pool2d",
 ))  # fmt: skip
 RULES: dict[str, Rule] = {
     **dict.fromkeys((

@@ -36,6 +36,7 @@ PASSES: dict[str, str] = {
     "InferType": "infer_type:InferType",
     "Inline": "inline:Inline",
     "LambdaLift": "lambda_lift:LambdaLift",
+    "LazyGradientInit": "lazy_gradient_init:LazyGradientInit",
     "Legalize": "legalize:Legalize",
     "LiftConstants": "lift_constants:LiftConstants",
     "LowerTE": "lower_te:LowerTE",
