@@ -22,18 +22,24 @@ from passlab.transform.layout_rules import (
     Result,
     in_layout,
     in_layouts,
+    in_place,
 )
+from passlab.transform.legalization import checked
+from passlab.transform.node_types import NodeTypes
 
 Convert = Callable[[Call], Any]
+Replace = Callable[[Call, list[Expr]], Any]
 
 
-def in_other_layouts(function: Function, convert: Convert) -> Function:
+def in_other_layouts(function: Function, convert: Convert, replace: Replace | None = None) -> Function:
     """Return a typed function with calls brought into other layouts; the same object when none is.
 
     `convert(call)` answers for calls of operators that name layouts: the attributes, with other layouts, that the call
-    is to have, or None.
+    is to have, or None. `replace(call, args)` is asked before, for any operator: an expression to stand for the call on
+    arguments that are as they were written, or None. If that is a call, and both name layouts, arguments that it takes
+    over are brought into those it names, and its result is in them. Raises `PassError` for one of another type.
     """
-    rewriting = _Rewriting(convert)
+    rewriting = _Rewriting(convert, replace)
     for node in post_order(function.body, enter=lambda e: type(e) is not Function or not e.is_primitive):
         rewriting.visit(node)
     return function.with_fields(body=rewriting.plain(function.body))  # type: ignore[no-any-return]
@@ -42,8 +48,10 @@ def in_other_layouts(function: Function, convert: Convert) -> Function:
 class _Rewriting:
     """The state of one run: what each node has become, and the layout that it is in now."""
 
-    def __init__(self, convert: Convert) -> None:
+    def __init__(self, convert: Convert, replace: Replace | None) -> None:
         self._convert = convert
+        self._replace = replace
+        self._types = NodeTypes()
         self._now: dict[Expr, Expr] = {}
         self._arrangement: dict[Expr, Arranged] = {}
         self._several: dict[Expr, list[Arrangement]] = {}
@@ -110,6 +118,8 @@ class _Rewriting:
     def _call(self, call: Call) -> Result | None:
         assert isinstance(call.op, Op)
         name = call.op.name
+        if self._replace is not None and (replaced := self._replaced(call)) is not None:
+            return replaced
         rule = RULES.get(name)
         if name in CONVOLUTIONS:
             return in_layouts(call, self, self._convert(call) or call.attrs)
@@ -119,6 +129,25 @@ class _Rewriting:
         if wanted is not None:
             return in_layout(call, self, wanted.layout)
         return rule(call, self) if self._is_moved(call) else None
+
+    def _replaced(self, call: Call) -> Result | None:
+        """Return what the caller puts in the place of a call, if anything; None also where a tensor does not fit."""
+        assert self._replace is not None
+        args = [self.plain(a) for a in call.args]
+        made = self._replace(call, args)
+        made = made.astuple() if hasattr(made, "astuple") else made
+        if made is None or (type(made) is Call and made.op is call.op and _alike(made, call, args)):
+            return None
+        result: Result | None = (made, None)
+        if type(made) is Call and _names_layouts(made) and _names_layouts(call):
+            origin = dict(zip(args, call.args, strict=True))
+            known = {i: origin[arg] for i, arg in enumerate(made.args) if arg in origin}
+            result = in_place(call, self, made, made.attrs, known)
+        if result is not None:
+            arrangement: Any = result[1]
+            plain = result[0] if arrangement is None else self._bring(result[0], arrangement.new, arrangement.old)
+            checked(plain, call, call.checked_type, self._types)
+        return result
 
     def _is_moved(self, call: Call) -> bool:
         """Whether any argument, or field of one, is in another layout than it was written in."""
@@ -135,6 +164,14 @@ class _Rewriting:
         if several is None:
             return None
         return node.with_fields(tuple_value=self.now(whole)), several[node.index]
+
+
+def _names_layouts(call: Call) -> bool:
+    return hasattr(call.attrs, "kernel_layout") or hasattr(call.attrs, "layout")
+
+
+def _alike(made: Call, call: Call, args: list[Expr]) -> bool:
+    return made.attrs == call.attrs and list(made.args) == args
 
 
 def _fits(expr: Expr, wanted: Arranged) -> bool:

@@ -110,12 +110,65 @@ def _broadcastable(expr: Expr, rank: int, wanted: Arranged, given: Arguments) ->
     own = _rank(expr)
     if own == 0:
         return given.plain(expr)
-    if own == rank:
-        return given.arranged(expr, wanted)
-    if own < 0 or not wanted.whole:
+    if own < 0 or given.arrangement(expr) is not None:
+        return given.arranged(expr, wanted) if own == rank else None
+    shape = (*[1] * (rank - own), *expr.checked_type.shape)  # type: ignore[attr-defined]
+    target = _split_as(shape, wanted)
+    if target is None:
         return None
+    if own == rank:
+        return given.arranged(expr, Arranged(wanted.old, target))
     wide = make("expand_dims", given.plain(expr), axis=0, num_newaxis=rank - own)
-    return make("layout_transform", wide, src_layout=wanted.old, dst_layout=wanted.new)
+    return make("layout_transform", wide, src_layout=wanted.old, dst_layout=target)
+
+
+def _split_as(shape: Sequence[Any], wanted: Arranged) -> str | None:
+    """Return the layout for a tensor to broadcast with one in `wanted.new`: axes of size 1 are split into parts of 1.
+
+    None where an axis cannot be split.
+    """
+    layout = parse_layout(wanted.new)
+    if layout is None or not wanted.old.isalpha():
+        return None
+    out = []
+    for letter, factor in layout.parts:
+        size = shape[wanted.old.index(letter)]
+        if factor and size != 1 and (not isinstance(size, int) or size % layout.factor(letter)):
+            return None
+        out.append(f"{1 if size == 1 else factor}{letter.lower()}" if factor else letter)
+    return "".join(out)
+
+
+def _rescaled(call: Call, given: Arguments) -> Result | None:
+    """A function of each element that is given scales: one for all elements, or it needs things as they were."""
+    return _elementwise(call, given) if all(_single(a) for a in call.args[1:]) else None
+
+
+def _single(expr: Expr) -> bool:
+    ty = expr.checked_type
+    return isinstance(ty, TensorType) and all(d == 1 for d in ty.shape)
+
+
+def _rescaled_pair(call: Call, given: Arguments) -> Result | None:
+    """As `_broadcast` for the first two arguments; scales that vary along an axis vary along its new place."""
+    ranks = {_rank(a) for a in call.args[:2]}
+    wanted = next((a for a in map(given.arrangement, call.args[:2]) if a is not None), None)
+    if wanted is None or len(ranks) != 1:
+        return None
+    moved = {}
+    for name, scales in (("lhs_axis", call.args[2:4]), ("rhs_axis", call.args[4:6])):
+        axis = getattr(call.attrs, name)
+        moved[name] = axis if all(map(_single, scales)) else _one_place(wanted, axis, _rank(call))
+    args = [given.arranged(a, wanted) for a in call.args[:2]]
+    if None in moved.values() or any(a is None for a in args):
+        return None
+    whole = (*(a for a in args if a is not None), *map(given.plain, call.args[2:]))
+    return _again(call, whole, call.attrs.with_fields(**moved)), wanted  # type: ignore[union-attr]
+
+
+def _dropped(call: Call, given: Arguments) -> Result | None:
+    arrangement = given.arrangement(call.args[0])
+    return _with(call, given), [arrangement, arrangement]
 
 
 # ---------------------------------------------------------------- operators that name axes
@@ -142,6 +195,12 @@ def _one_place(arrangement: Arranged, axis: Any, rank: int) -> int | None:
     """Return where an axis is now, None for one that is split or not told."""
     places = arrangement.places(axis % rank) if isinstance(axis, int) and -rank <= axis < rank else []
     return places[0] if len(places) == 1 else None
+
+
+def _batch_first(call: Call, given: Arguments) -> Result | None:
+    """Normalization over all axes but the first and the one that is named."""
+    arrangement = given.arrangement(call.args[0])
+    return _axis()(call, given) if arrangement is not None and arrangement.places(0) == [0] else None
 
 
 def _normalized(call: Call, given: Arguments) -> Result | None:
@@ -202,6 +261,17 @@ def _transposed(call: Call, given: Arguments) -> Result | None:
     if now == tuple(range(rank)):
         return given.now(call.args[0]), None
     return _with(call, given, call.attrs.with_fields(axes=now)), None  # type: ignore[union-attr]
+
+
+def _laid_out(call: Call, given: Arguments) -> Result | None:
+    """The result of `layout_transform`, too, is made in one step from the data as it is now."""
+    arrangement, attrs = given.arrangement(call.args[0]), call.attrs
+    named = arrangement.named(attrs.src_layout) if arrangement is not None else None  # type: ignore[union-attr]
+    if named is None:
+        return None
+    if named.new == attrs.dst_layout:  # type: ignore[union-attr]
+        return given.now(call.args[0]), None
+    return _with(call, given, attrs.with_fields(src_layout=named.new)), None  # type: ignore[union-attr]
 
 
 def _joined(call: Call, given: Arguments) -> Result | None:
@@ -286,27 +356,62 @@ def in_layout(call: Call, given: Arguments, layout: str) -> Result | None:
 
 def in_layouts(call: Call, given: Arguments, new: Any) -> Result | None:
     """Return a convolution with attributes that name other layouts, with its data and weight brought there."""
-    old: Any = call.attrs
-    weight = 2 if call.op.name == "nn.deformable_conv2d" else 1  # type: ignore[attr-defined]
+    return in_place(call, given, call, new, dict(enumerate(call.args)))
+
+
+def in_place(call: Call, given: Arguments, made: Call, new: Any, known: dict[int, Expr]) -> Result | None:
+    """Return the call `made` with the attributes `new`, in the place of one that names layouts, too.
+
+    `known` gives those of its arguments, by number, that are arguments of `call`: they are brought into the layouts
+    that are named. The others stand as they are. None where a tensor cannot be brought there, or `made` names no
+    layouts.
+    """
+    layouts = _named_layouts(call, new)
+    if layouts is None:
+        return None
+    leading, result = layouts
     args: list[Expr] = []
-    for i, arg in enumerate(call.args):
-        wanted = None
-        if i < weight:
-            wanted = Arranged(old.data_layout, new.data_layout)
-        elif i == weight:
-            wanted = Arranged(old.kernel_layout, new.kernel_layout)
-        made = given.plain(arg) if wanted is None else given.arranged(arg, wanted)
-        if made is None:
+    for i, arg in enumerate(made.args):
+        wanted = leading[i] if i < len(leading) else None
+        now: Expr | None = arg
+        if i in known:
+            now = given.plain(known[i]) if wanted is None else given.arranged(known[i], wanted)
+        if now is None:
             return None
-        args.append(made)
-    result = Arranged(old.out_layout or old.data_layout, new.out_layout or new.data_layout)
-    return _again(call, tuple(args), new), settled(result)
+        args.append(now)
+    return _again(made, tuple(args), new), settled(result)
+
+
+def _named_layouts(call: Call, new: Any) -> tuple[list[Arranged], Arranged] | None:
+    """Return how the arguments that come first, and the result, are laid out in `call` and with attributes `new`."""
+    old: Any = call.attrs
+    if hasattr(old, "kernel_layout") and hasattr(new, "kernel_layout"):
+        data = Arranged(old.data_layout, new.data_layout)
+        weights = 2 if call.op.name == "nn.deformable_conv2d" else 1  # type: ignore[attr-defined]
+        leading = [*[data] * weights, Arranged(old.kernel_layout, new.kernel_layout)]
+    elif hasattr(old, "layout") and hasattr(new, "layout"):
+        data = Arranged(old.layout, new.layout)
+        leading = [data]
+    else:
+        return None
+    return leading, Arranged(getattr(old, "out_layout", "") or data.old, getattr(new, "out_layout", "") or data.new)
 
 
 SPLITS = frozenset(
     f"nn.{kind}{rank}d" for kind in ("max_pool", "avg_pool", "global_max_pool", "global_avg_pool") for rank in (1, 2, 3)
 )
-CHANNELS = frozenset({"nn.depth_to_space", "nn.space_to_depth", "image.resize1d", "image.resize2d", "image.resize3d"})
+CHANNELS = frozenset(
+    {
+        "nn.depth_to_space",
+        "nn.space_to_depth",
+        "image.resize1d",
+        "image.resize2d",
+        "image.resize3d",
+        "vision.roi_align",
+        "vision.roi_pool",
+        "image.crop_and_resize",
+    }
+)
 CONVOLUTIONS = frozenset((
     "nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose",
     "nn.deformable_conv2d", "qnn.conv2d", "qnn.conv2d_transpose",
@@ -314,14 +419,23 @@ CONVOLUTIONS = frozenset((
 IN_LAYOUT = frozenset((
     *SPLITS, *CHANNELS, "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d",
     "nn.adaptive_max_pool1d", "nn.adaptive_max_pool2d", "nn.adaptive_max_pool3d", "nn.upsampling", "nn.upsampling3d",
+    "qnn.avg_pool2d",
 ))  # fmt: skip
 RULES: dict[str, Rule] = {
     **dict.fromkeys((
         "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_not", "cast", "ceil", "clip", "copy", "cos",
         "cosh", "erf", "exp", "fast_erf", "fast_exp", "fast_tanh", "fixed_point_multiply", "floor", "isfinite", "isinf",
         "isnan", "log", "log10", "log2", "logical_not", "negative", "nn.leaky_relu", "nn.relu", "ones_like", "round",
-        "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "zeros_like",
+        "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "zeros_like", "annotation.cast_hint",
+        "annotation.checkpoint", "annotation.stop_fusion", "cast_like", "device_copy", "full_like", "on_device",
+        "reinterpret",
     ), _elementwise),
+    **dict.fromkeys((
+        "qnn.abs", "qnn.erf", "qnn.exp", "qnn.hardswish", "qnn.leaky_relu", "qnn.log", "qnn.rsqrt", "qnn.sigmoid",
+        "qnn.sqrt", "qnn.tanh",
+    ), _rescaled),
+    **dict.fromkeys(("qnn.add", "qnn.mul", "qnn.subtract"), _rescaled_pair),
+    **dict.fromkeys(("nn.instance_norm", "nn.group_norm"), _batch_first),
     **dict.fromkeys((
         "add", "bitwise_and", "bitwise_or", "bitwise_xor", "divide", "equal", "floor_divide", "floor_mod", "greater",
         "greater_equal", "left_shift", "less", "less_equal", "logical_and", "logical_or", "logical_xor", "maximum",
@@ -330,11 +444,14 @@ RULES: dict[str, Rule] = {
     ), _broadcast),
     **dict.fromkeys((
         "nn.bias_add", "nn.fast_softmax", "nn.log_softmax", "nn.lrn", "nn.prelu", "nn.softmax", "qnn.dequantize",
-        "qnn.quantize", "qnn.requantize", "cumsum", "cumprod", "reverse",
+        "qnn.quantize", "qnn.requantize", "qnn.softmax", "cumsum", "cumprod", "reverse", "argsort", "nn.layer_norm",
+        "repeat", "sort",
     ), _axis()),
     **dict.fromkeys(("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum"), _reduced),
     **dict.fromkeys(IN_LAYOUT, _layout),
     "concatenate": _joined, "nn.batch_norm": _axis(results=3), "nn.l2_normalize": _normalized,
-    "nn.pad": _permuted(["pad_width"]), "qnn.concatenate": _joined, "split": _split, "squeeze": _squeezed,
+    "nn.pad": _permuted(["pad_width"]), "nn.mirror_pad": _permuted(["pad_width"]), "nn.dilate": _permuted(["strides"]),
+    "tile": _permuted(["reps"]), "broadcast_to": _permuted(["shape"]), "nn.dropout": _dropped,
+    "layout_transform": _laid_out, "qnn.concatenate": _joined, "split": _split, "squeeze": _squeezed,
     "strided_slice": _sliced, "transpose": _transposed,
 }  # fmt: skip

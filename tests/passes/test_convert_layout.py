@@ -30,6 +30,8 @@ ALONG = {
     "concatenation": "concatenate((%0, %y, %0), axis=1)",
     "concatenation along the last axis": "concatenate((%0, %y), axis=-1)",
     "parts": "{ %1 = split(%0, indices_or_sections=2, axis=1); add(%1.0, %1.1) }",
+    "a bias for each channel": "add(%0, reshape(%b, newshape=[8, 1, 1]))",
+    "a bias for each place": "add(mean(%y, axis=[1], keepdims=True), %0)",
     "padding": "nn.pad(%0, 0f, pad_width=[[0, 0], [1, 2], [0, 1], [0, 0]])",
     "a slice": "strided_slice(%0, begin=[0, 1, 2], end=[1, 7, 5], strides=[1, 2, 1])",
     "a slice of some axes": "strided_slice(%0, begin=[1], end=[5], strides=[1], axes=[1])",
@@ -48,6 +50,21 @@ ALONG = {
     "resizing": 'image.resize2d(%0, size=[8, 8], roi=[0f, 0f, 0f, 0f], layout="NCHW")',
     "upsampling": "nn.upsampling(%0, scale_h=2f, scale_w=2f)",
     "another convolution": "nn.conv2d(%0, %v, channels=2, kernel_size=[1, 1])",
+    "dropout": "{ %1 = nn.dropout(%0); add(%1.0, %1.1) }",
+    "a barrier": "annotation.stop_fusion(%0)",
+    "mirrored padding": 'nn.mirror_pad(%0, mode="REFLECT", pad_width=[[0, 0], [0, 0], [1, 1], [1, 2]])',
+    "dilation": "nn.dilate(%0, strides=[1, 1, 2, 3])",
+    "tiling": "tile(%0, reps=[1, 2, 1, 3])",
+    "repetition": "repeat(%0, repeats=2, axis=1)",
+    "broadcasting": "broadcast_to(%0, shape=[3, 8, 4, 4])",
+    "sorting": "sort(%0, axis=1)",
+    "the order of channels": "argsort(%0, axis=1)",
+    "normalization of layers": "nn.layer_norm(%0, %b, %b, axis=1)",
+    "normalization of instances": "nn.instance_norm(%0, %b, %b)",
+    "a layout of the program": 'layout_transform(%0, src_layout="NCHW", dst_layout="NHWC")',
+    "filling": "full_like(%0, 2f)",
+    "regions": "vision.roi_align(%0, %r, pooled_size=[2, 2], spatial_scale=1f, sample_ratio=2)",
+    "crops": 'image.crop_and_resize(%0, %o, subtract(%i, %i), crop_size=[2, 2], layout="NCHW")',
     "a grouped convolution": "nn.conv2d(%0, %g, groups=8, channels=8, kernel_size=[1, 1])",
 }
 BACK = {
@@ -65,7 +82,8 @@ def program(use: str) -> IRModule:
         parse(f"""
         def @main(%x: Tensor[(1, 4, 4, 4), float32], %w: Tensor[(8, 4, 3, 3), float32], %y: Tensor[(1, 8, 4, 4), float32],
                   %b: Tensor[(8), float32], %c: Tensor[(4), float32], %v: Tensor[(2, 8, 1, 1), float32],
-                  %g: Tensor[(8, 1, 1, 1), float32], %t: bool) {{
+                  %g: Tensor[(8, 1, 1, 1), float32], %t: bool, %r: Tensor[(2, 5), float32],
+                  %o: Tensor[(2, 4), float32], %i: Tensor[(2), int32]) {{
           %0 = {CONV};
           {use.strip("{} ") if use.startswith("{") else use}
         }}""")

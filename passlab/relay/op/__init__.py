@@ -4,12 +4,14 @@ from passlab.faces import face
 from passlab.ir.op import Op, OpPattern
 from passlab.relay.operators import OperatorRoom, get
 from passlab.relay.operators import operator_table as list  # noqa: A004 - Relay's name for it
+from passlab.transform.registering import REGISTERS
 
 _room = OperatorRoom("", __name__)
 _NAMES = {
     **{room: f"passlab.relay.{room}" for room in ("nn", "image", "vision", "random", "annotation", "memory")},
     "TupleWrapper": "passlab.op.declare:TupleWrapper",
     "operator": "passlab.op.declare:operator",
+    **{name: f"passlab.transform.registering:{name}" for name in REGISTERS},
 }
 __all__ = ["Op", "OpPattern", "get", "list"]
 __getattr__, __dir__ = face(__name__, _NAMES, _room.find, _room.names)

@@ -7,6 +7,8 @@ where it differs) to that one. `FUNCTIONS` maps names of plain functions beside 
 from __future__ import annotations
 
 PASSES: dict[str, str] = {
+    "AlterOpLayout": "alter_op_layout:AlterOpLayout",
+    "AnnotateSpans": "annotate_spans:AnnotateSpans",
     "BackwardFoldScaleAxis": "backward_fold_scale_axis:BackwardFoldScaleAxis",
     "BatchingOps": "batching_ops:BatchingOps",
     "CanonicalizeCast": "canonicalize_cast:CanonicalizeCast",
@@ -21,6 +23,7 @@ PASSES: dict[str, str] = {
     "DynamicToStatic": "dynamic_to_static:DynamicToStatic",
     "EliminateCommonSubexpr": "eliminate_common_subexpr:EliminateCommonSubexpr",
     "EtaExpand": "eta_expand:EtaExpand",
+    "ExtractFusedFunctions": "extract_fused_functions:ExtractFusedFunctions",
     "FakeQuantizationToInteger": "fake_quantization_to_integer:FakeQuantizationToInteger",
     "FastMath": "fast_math:FastMath",
     "FirstOrderGradient": "first_order_gradient:FirstOrderGradient",
@@ -33,19 +36,25 @@ PASSES: dict[str, str] = {
     "InferType": "infer_type:InferType",
     "Inline": "inline:Inline",
     "LambdaLift": "lambda_lift:LambdaLift",
+    "LazyGradientInit": "lazy_gradient_init:LazyGradientInit",
+    "Legalize": "legalize:Legalize",
+    "LiftConstants": "lift_constants:LiftConstants",
     "LowerTE": "lower_te:LowerTE",
     "ManifestAlloc": "manifest_alloc:ManifestAlloc",
+    "ManifestLifetimes": "manifest_lifetimes:ManifestLifetimes",
     "MergeComposite": "merge_composite:MergeComposite",
     "PartialEvaluate": "partial_evaluate:PartialEvaluate",
-    "ManifestLifetimes": "manifest_lifetimes:ManifestLifetimes",
     "PrintIR": "print_ir:PrintIR",
     "RemoveUnusedFunctions": "remove_unused_functions:RemoveUnusedFunctions",
     "SimplifyExpr": "simplify_expr:SimplifyExpr",
     "SimplifyInference": "simplify_inference:SimplifyInference",
+    "SplitArgs": "split_args:SplitArgs",
     "ToANormalForm": "to_a_normal_form:ToANormalForm",
     "ToBasicBlockNormalForm": "to_basic_block_normal_form:ToBasicBlockNormalForm",
+    "ToCPS": "to_cps:ToCPS",
     "ToGraphNormalForm": "to_graph_normal_form:ToGraphNormalForm",
     "ToMixedPrecision": "to_mixed_precision:ToMixedPrecision",
+    "UnCPS": "un_cps:UnCPS",
 }
 
 ALIASES: dict[str, str] = {
@@ -60,5 +69,9 @@ FUNCTIONS: dict[str, str] = {
     "LayoutConfig": "layout_config:LayoutConfig",
     "InferTypeLocal": "expressions:type_of",
     "ToANormalFormExpr": "expressions:in_a_normal_form",
+    "dedup": "expressions:fresh_binders",
     "gradient": "derivatives:gradient",
+    "recast": "recasting:recast",
+    "to_cps": "continuations:to_cps",
+    "un_cps": "continuations:un_cps",
 }

@@ -40,14 +40,17 @@ keep: desired_layouts={"nn.conv2d": ["NCHW", "default"]}
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, PassValueError, did_you_mean
-from passlab.ir.expr import Call, Function
+from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
+from passlab.ir.op import Op, find_op
 from passlab.ir.types import TensorType
+from passlab.ir.walk import post_order
 from passlab.op.nn.layouts import parse_layout
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
@@ -56,6 +59,8 @@ from passlab.transform.layout_config import LayoutConfig
 from passlab.transform.layout_rewriting import in_other_layouts
 from passlab.transform.layout_rules import CONVOLUTIONS, IN_LAYOUT
 from passlab.transform.promise import Rounds
+
+_log = logging.getLogger("passlab.ConvertLayout")
 
 # The layout of the weight that goes with one of the data, where "default" is asked for.
 _KERNELS = {
@@ -69,6 +74,7 @@ _KERNELS = {
     ("qnn.conv2d", "NCHW"): "OIHW", ("qnn.conv2d", "NHWC"): "HWIO",
     ("qnn.conv2d_transpose", "NCHW"): "IOHW", ("qnn.conv2d_transpose", "NHWC"): "HWIO",
 }  # fmt: skip
+_HOOK = "FTVMConvertOpLayout"
 _PACKED = re.compile(r"NCHW(\d+)c\Z")
 
 
@@ -79,25 +85,45 @@ class ConvertLayout(FunctionPass):
     The layout of a weight may be "default", that which usually goes with the one of the data. Pooling and resizing
     take one layout. Operators in between go along, others get their data back in the layout they were written for,
     by `layout_transform`; fold those of weights away with FoldConstant. Sums may be added up in another order. Which
-    convolutions to leave out is said by `with LayoutConfig(skip_layers=[0]):`. Raises `PassValueError` for operators
-    and layouts that are none.
+    convolutions to leave out is said by `with LayoutConfig(skip_layers=[0]):`; convolutions that are not listed are
+    named by a warning in the log. What users register by `relay.op.register_convert_op_layout` for an operator comes
+    before what is known here. Raises `PassValueError` for operators and layouts that are none.
     """
 
     desired_layouts: Mapping[str, Sequence[str]]
 
     def __post_init__(self) -> None:
         for name, layouts in self.desired_layouts.items():
-            if name not in CONVOLUTIONS and name not in IN_LAYOUT:
+            if name not in CONVOLUTIONS and name not in IN_LAYOUT and not _has_hook(name):
                 hint = did_you_mean(name, (*CONVOLUTIONS, *IN_LAYOUT)) or "convolutions, pooling and resizing have"
                 raise PassValueError(Diagnostic(f"`{name}` has no layouts to convert", hint=hint))
-            for layout in layouts:
+            for layout in layouts if not _has_hook(name) else ():
                 if layout != "default" and parse_layout(layout) is None:
                     raise PassValueError(Diagnostic(f'"{layout}" is no layout', expected='such as "NHWC" or "NCHW4c"'))
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return in_other_layouts(func, self._wanted)
+        made = in_other_layouts(func, self._wanted, self._replaced)
+        calls = (n for n in post_order(func) if type(n) is Call and type(n.op) is Op)
+        names = {c.op.name for c in calls if c.op.name in CONVOLUTIONS} - set(self.desired_layouts)  # type: ignore[attr-defined]
+        if names:
+            _log.warning("no layouts are desired for %s: what they take is brought back", ", ".join(sorted(names)))
+        return made
+
+    def _hook(self, call: Call) -> Any:
+        """Return the function registered for an operator that is listed, if there is one."""
+        op: Any = call.op
+        return op.spec.extra.get(_HOOK) if op.name in self.desired_layouts else None
+
+    def _replaced(self, call: Call, args: list[Expr]) -> Any:
+        """Return what the function registered for an operator makes of a call."""
+        hook, name = self._hook(call), call.op.name  # type: ignore[attr-defined]
+        if hook is None or (name in CONVOLUTIONS and LayoutConfig.skips()):
+            return None
+        return hook(call.attrs, args, [a.checked_type for a in call.args], list(self.desired_layouts[name]))
 
     def _wanted(self, call: Call) -> Any:
+        if self._hook(call) is not None:
+            return None
         name, attrs = call.op.name, call.attrs  # type: ignore[attr-defined]
         desired = self.desired_layouts.get(name)
         skips = name in CONVOLUTIONS and LayoutConfig.skips()
@@ -109,6 +135,11 @@ class ConvertLayout(FunctionPass):
         return attrs.with_fields(
             data_layout=desired[0], kernel_layout=kernel, out_layout=desired[0] if attrs["out_layout"] else ""
         )
+
+
+def _has_hook(name: str) -> bool:
+    op = find_op(name)
+    return op is not None and _HOOK in op.spec.extra
 
 
 def _kernel(call: Call, data: str) -> str:

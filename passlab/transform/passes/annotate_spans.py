@@ -1,0 +1,49 @@
+"""Give every node a place in the text of the program as it is now.
+
+before:
+    def @main(%x: Tensor[(2), float32]) { exp(%x) }
+after:
+    def @main(%x: Tensor[(2), float32]) { exp(%x) }
+"""
+
+from __future__ import annotations
+
+from passlab.infer import infer_module
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import post_order
+from passlab.text.parser import parse
+from passlab.transform.base import ModulePass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+NAME = "GeneratedSource"
+
+
+@standard_pass(opt_level=0, promise=EXACT)
+class AnnotateSpans(ModulePass):
+    """Print the module and read it again as the source `GeneratedSource`.
+
+    Programs that were built or rewritten have no places, or those of an older text; after this, errors and debuggers
+    can point into the text of what there is. Attributes of the module stay. A module that was made from the very text
+    it prints is returned as it is. The result is typed if the module was.
+    """
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        text = mod.astext(show_meta_data=True)
+        if _is_annotated(mod, text):
+            return mod
+        made = parse(text, NAME)
+        made.attrs = mod.attrs
+        made._imports = mod._imports
+        typed = len(mod) > 0 and all(f.checked_type_ is not None for _, f in mod.items())
+        return infer_module(made) if typed else made
+
+
+def _is_annotated(mod: IRModule, text: str) -> bool:
+    """Whether the module is the one read from this text under our name, all nodes in place."""
+    source = mod.source
+    if source is None or source.name != NAME or source.text != text:
+        return False
+    nodes = (n for _, f in mod.items() for n in post_order(f) if type(n) is not Op)
+    return all(n.span is not None and n.span.source is source for n in nodes)

@@ -1,0 +1,91 @@
+"""Functions that users register for an operator, under the attributes that passes ask it for.
+
+    @relay.op.register_legalize("nn.dense")
+    def dense(attrs, args, types): ...
+
+Registered again, a function replaces the one before, so that a notebook cell may run twice; one of a lower `level` does
+not replace one of a higher. This module knows the names of attributes, not who asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from passlab.ir.op import Op
+
+_levels: dict[tuple[str, str], int] = {}
+
+
+def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
+    """Set an attribute of an operator; without a value, return a decorator that does, for a function.
+
+    Raises `OpNotFoundError` for an unknown operator.
+    """
+    op = Op.get(op_name)
+
+    def register(given: Any) -> Any:
+        if level >= _levels.get((op_name, attr_key), level):
+            _levels[op_name, attr_key] = level
+            op.spec.extra[attr_key] = given
+        return given
+
+    return register if value is None else register(value)
+
+
+def unregister_op_attr(op_name: str, attr_key: str) -> None:
+    """Take an attribute of an operator away again, whatever its level."""
+    _levels.pop((op_name, attr_key), None)
+    Op.get(op_name).spec.extra.pop(attr_key, None)
+
+
+def _registers(attr_key: str, name: str, doc: str) -> Callable[..., Any]:
+    def register(op_name: str, func: Any = None, level: int = 10) -> Any:
+        return register_op_attr(op_name, attr_key, func, level)
+
+    register.__name__ = register.__qualname__ = name
+    register.__doc__ = f"{doc}\n\nWithout `func`, return a decorator. Raises `OpNotFoundError` for an unknown operator."
+    return register
+
+
+register_legalize = _registers(
+    "FTVMLegalize",
+    "register_legalize",
+    "Register what Legalize puts in the place of calls: func(attrs, args, types) -> expression or None.",
+)
+register_qnn_legalize = _registers(
+    "FTVMQnnLegalize",
+    "register_qnn_legalize",
+    "Register what qnn Legalize puts in the place of calls: func(attrs, args, types) -> expression or None.",
+)
+register_qnn_canonicalize = _registers(
+    "FTVMQnnCanonicalize",
+    "register_qnn_canonicalize",
+    "Register what qnn CanonicalizeOps puts in the place of calls: func(attrs, args, types) -> expression or None.",
+)
+register_alter_op_layout = _registers(
+    "FTVMAlterOpLayout",
+    "register_alter_op_layout",
+    "Register what AlterOpLayout puts in the place of calls: func(attrs, args, types, out_type) -> call or None.",
+)
+register_convert_op_layout = _registers(
+    "FTVMConvertOpLayout",
+    "register_convert_op_layout",
+    "Register how ConvertLayout converts calls: func(attrs, args, types, desired_layouts) -> call or None.",
+)
+register_mixed_precision_conversion = _registers(
+    "FTVMMixedPrecisionConversionType",
+    "register_mixed_precision_conversion",
+    "Register what ToMixedPrecision does with calls: func(call, dtype) -> [category, accumulation, output dtype].",
+)
+register_fake_quantization_to_integer = _registers(
+    "FTVMFakeQuantizationToInteger",
+    "register_fake_quantization_to_integer",
+    "Register a rule of FakeQuantizationToInteger: func(call, region) -> [expression, its affine type].",
+)
+
+REGISTERS = (
+    "register_alter_op_layout", "register_convert_op_layout", "register_fake_quantization_to_integer",
+    "register_legalize", "register_mixed_precision_conversion", "register_op_attr", "register_qnn_canonicalize",
+    "register_qnn_legalize", "unregister_op_attr",
+)  # fmt: skip
