@@ -7,6 +7,7 @@ where it differs) to that one. `FUNCTIONS` maps names of plain functions beside 
 from __future__ import annotations
 
 PASSES: dict[str, str] = {
+    "AnnotateTarget": "annotate_target:AnnotateTarget",
     "BackwardFoldScaleAxis": "backward_fold_scale_axis:BackwardFoldScaleAxis",
     "BatchingOps": "batching_ops:BatchingOps",
     "CanonicalizeCast": "canonicalize_cast:CanonicalizeCast",
@@ -35,9 +36,11 @@ PASSES: dict[str, str] = {
     "LambdaLift": "lambda_lift:LambdaLift",
     "LowerTE": "lower_te:LowerTE",
     "ManifestAlloc": "manifest_alloc:ManifestAlloc",
+    "MergeCompilerRegions": "merge_compiler_regions:MergeCompilerRegions",
     "MergeComposite": "merge_composite:MergeComposite",
     "PartialEvaluate": "partial_evaluate:PartialEvaluate",
     "ManifestLifetimes": "manifest_lifetimes:ManifestLifetimes",
+    "PartitionGraph": "partition_graph:PartitionGraph",
     "PrintIR": "print_ir:PrintIR",
     "RemoveUnusedFunctions": "remove_unused_functions:RemoveUnusedFunctions",
     "SimplifyExpr": "simplify_expr:SimplifyExpr",
