@@ -41,6 +41,7 @@ PASSES: dict[str, str] = {
     "PartialEvaluate": "partial_evaluate:PartialEvaluate",
     "ManifestLifetimes": "manifest_lifetimes:ManifestLifetimes",
     "PartitionGraph": "partition_graph:PartitionGraph",
+    "PlanDevices": "plan_devices:PlanDevices",
     "PrintIR": "print_ir:PrintIR",
     "RemoveUnusedFunctions": "remove_unused_functions:RemoveUnusedFunctions",
     "SimplifyExpr": "simplify_expr:SimplifyExpr",
