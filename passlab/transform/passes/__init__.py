@@ -36,6 +36,7 @@ PASSES: dict[str, str] = {
     "LambdaLift": "lambda_lift:LambdaLift",
     "LowerTE": "lower_te:LowerTE",
     "ManifestAlloc": "manifest_alloc:ManifestAlloc",
+    "MemoryPlan": "memory_plan:MemoryPlan",
     "MergeCompilerRegions": "merge_compiler_regions:MergeCompilerRegions",
     "MergeComposite": "merge_composite:MergeComposite",
     "PartialEvaluate": "partial_evaluate:PartialEvaluate",
