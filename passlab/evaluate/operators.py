@@ -39,10 +39,10 @@ def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None 
 
 # recurses: the result of one kernel: an array, or a tuple of arrays
 def _arrays(value: Any) -> Value:
-    """Return a kernel's result with NumPy scalars as 0-d arrays."""
+    """Return a kernel's result with NumPy scalars as 0-d arrays. What is no number a mark has passed on as it was."""
     if isinstance(value, tuple):
         return tuple(_arrays(v) for v in value)
-    return value if isinstance(value, np.ndarray) else np.asarray(value)
+    return np.asarray(value) if isinstance(value, (np.generic, bool, int, float)) else value
 
 
 def describe(value: Value) -> str:

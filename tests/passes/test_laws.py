@@ -21,6 +21,7 @@ from passlab.transform.passes import PASSES
 from tests.passes.law_programs import PROGRAMS, arguments, module
 
 OPTIONS: dict[str, dict[str, Any]] = {
+    "AnnotateTarget": {"targets": ["toy"]},
     "ConvertLayout": {"desired_layouts": {"nn.conv2d": ["NHWC", "default"]}},
     "EtaExpand": {"expand_constructor": True},
     "ToMixedPrecision": {"missing_op_mode": 2},

@@ -9,6 +9,7 @@ from __future__ import annotations
 PASSES: dict[str, str] = {
     "AlterOpLayout": "alter_op_layout:AlterOpLayout",
     "AnnotateSpans": "annotate_spans:AnnotateSpans",
+    "AnnotateTarget": "annotate_target:AnnotateTarget",
     "BackwardFoldScaleAxis": "backward_fold_scale_axis:BackwardFoldScaleAxis",
     "BatchingOps": "batching_ops:BatchingOps",
     "CanonicalizeCast": "canonicalize_cast:CanonicalizeCast",
@@ -42,8 +43,12 @@ PASSES: dict[str, str] = {
     "LowerTE": "lower_te:LowerTE",
     "ManifestAlloc": "manifest_alloc:ManifestAlloc",
     "ManifestLifetimes": "manifest_lifetimes:ManifestLifetimes",
+    "MemoryPlan": "memory_plan:MemoryPlan",
+    "MergeCompilerRegions": "merge_compiler_regions:MergeCompilerRegions",
     "MergeComposite": "merge_composite:MergeComposite",
     "PartialEvaluate": "partial_evaluate:PartialEvaluate",
+    "PartitionGraph": "partition_graph:PartitionGraph",
+    "PlanDevices": "plan_devices:PlanDevices",
     "PrintIR": "print_ir:PrintIR",
     "RemoveUnusedFunctions": "remove_unused_functions:RemoveUnusedFunctions",
     "SimplifyExpr": "simplify_expr:SimplifyExpr",
@@ -58,16 +63,16 @@ PASSES: dict[str, str] = {
 }
 
 ALIASES: dict[str, str] = {
-    "PartialEval": "PartialEvaluate",
     " FoldExplicitPadding": "FoldExplicitPadding",
-    "InlineGlobals": "Inline",
     "CombineParallelConv2d": "CombineParallelConv2D",
+    "InlineGlobals": "Inline",
+    "PartialEval": "PartialEvaluate",
 }
 
 FUNCTIONS: dict[str, str] = {
     "FoldConstantExpr": "expressions:fold_constants",
-    "LayoutConfig": "layout_config:LayoutConfig",
     "InferTypeLocal": "expressions:type_of",
+    "LayoutConfig": "layout_config:LayoutConfig",
     "ToANormalFormExpr": "expressions:in_a_normal_form",
     "dedup": "expressions:fresh_binders",
     "gradient": "derivatives:gradient",

@@ -1,0 +1,185 @@
+"""Regions: the parts of a program that other compilers take, as `compiler_begin` and `compiler_end` mark them.
+
+The marks stand on edges: a value goes in through a begin and comes out through an end, and what lies between is one
+region. This module reads the marks; it knows no pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeGuard
+
+from passlab.errors import Diagnostic, PassError
+from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
+from passlab.ir.op import Op
+from passlab.ir.walk import CHILDREN, post_order
+
+BEGIN, END = "annotation.compiler_begin", "annotation.compiler_end"
+DEFAULT = "default"  # the compiler of what no other takes
+
+
+def is_begin(expr: Expr) -> TypeGuard[Call]:
+    """Whether an expression marks where a value enters a region."""
+    return type(expr) is Call and type(expr.op) is Op and expr.op.name == BEGIN
+
+
+def is_end(expr: Expr) -> TypeGuard[Call]:
+    """Whether an expression marks where a value leaves a region."""
+    return type(expr) is Call and type(expr.op) is Op and expr.op.name == END
+
+
+def compiler_of(mark: Call) -> str:
+    """Return the compiler that a mark names."""
+    return str(mark.attrs["compiler"]) if mark.attrs is not None else DEFAULT
+
+
+def is_closed(expr: Expr) -> bool:
+    """Whether an expression is a function that is one operator to all who see it: a composite, a kernel."""
+    return type(expr) is Function and ("Composite" in expr.attrs or expr.is_primitive or "Compiler" in expr.attrs)
+
+
+def enter(expr: Expr) -> bool:
+    """Whether regions may lie inside an expression; for `post_order`."""
+    return not is_closed(expr)
+
+
+class Region:
+    """One region: its compiler, its nodes in post-order with the begins among them, and its ends."""
+
+    __slots__ = ("compiler", "nodes", "ends")
+
+    def __init__(self, compiler: str) -> None:
+        self.compiler = compiler
+        self.nodes: list[Expr] = []
+        self.ends: list[Call] = []
+
+    @property
+    def begins(self) -> list[Call]:
+        """The begin marks, in order of evaluation."""
+        return [n for n in self.nodes if is_begin(n)]
+
+
+class Regions:
+    """The regions of a function: `of[node]` is the region of a node, begins and ends included; `order` all its nodes.
+
+    Raises `PassError` where marks of different compilers meet in one region.
+    """
+
+    def __init__(self, root: Expr) -> None:
+        self.order = post_order(root, enter=enter)
+        self._number = {node: i for i, node in enumerate(self.order)}
+        self.of: dict[Expr, Region] = {}
+        for node in self.order:
+            if is_end(node):
+                self._leave(node)
+            elif type(node) in (Call, Tuple, TupleGetItem) and not is_begin(node):
+                self._gather(node)
+        # A region that was merged into another is gone: only those that own a node are left.
+        self.all = list(dict.fromkeys(self.of[n] for n in self.order if n in self.of))
+
+    def _gather(self, node: Expr) -> None:
+        """Put a node into the region of its arguments, if any of them is in one."""
+        region: Region | None = None
+        for child in CHILDREN[type(node)](node):
+            if is_begin(child) and child not in self.of:
+                self._add(child, Region(compiler_of(child)))
+            if child not in self.of or is_end(child):
+                continue
+            region = self.of[child] if region is None else self._joined(region, self.of[child], node)
+        if region is not None:
+            self._add(node, region)
+
+    def _leave(self, mark: Call) -> None:
+        inner = mark.args[0]
+        if inner not in self.of and type(inner) in (Call, Tuple, TupleGetItem):  # an operator without arguments
+            self._add(inner, Region(compiler_of(mark)))
+        region = self.of.get(inner)
+        if region is None:
+            what = f"a value that is in no region leaves one for `{compiler_of(mark)}`"
+            raise PassError(Diagnostic(what, mark.span or inner.span, hint="mark the arguments with compiler_begin"))
+        if region.compiler != compiler_of(mark):
+            raise _mixed(region.compiler, compiler_of(mark), mark)
+        self.of[mark] = region
+        region.ends.append(mark)
+
+    def _add(self, node: Expr, region: Region) -> None:
+        self.of[node] = region
+        region.nodes.append(node)
+
+    def _joined(self, a: Region, b: Region, at: Expr) -> Region:
+        """Make one region of two; the smaller is moved into the larger."""
+        if a is b:
+            return a
+        if a.compiler != b.compiler:
+            raise _mixed(a.compiler, b.compiler, at)
+        large, small = (a, b) if len(a.nodes) >= len(b.nodes) else (b, a)
+        for node in (*small.nodes, *small.ends):
+            self.of[node] = large
+        large.nodes += small.nodes
+        large.ends += small.ends
+        return large
+
+    def ordered(self, root: Expr) -> list[Expr | Region]:
+        """Return what the function is computed of, parts first, each region taken as one thing.
+
+        Nodes of regions are left out, but for their ends. Raises `PassError` for a region that needs its own result,
+        and where a value leaves a region without a mark.
+        """
+        order: list[Expr | Region] = []
+        open_: set[Expr | Region] = set()
+        done: set[Expr | Region] = set()
+        stack: list[Expr | Region] = [root]
+        while stack:
+            item = stack[-1]
+            if item in done:
+                stack.pop()
+            elif item in open_:
+                stack.pop()
+                done.add(item)
+                order.append(item)
+            else:
+                open_.add(item)
+                for part in self.parts(item):
+                    if part in open_ and part not in done:
+                        raise _circular(part)
+                    if part not in done:
+                        stack.append(part)
+        return order
+
+    def parts(self, item: Expr | Region) -> Sequence[Expr | Region]:
+        """Return what an item is computed of, last first."""
+        if isinstance(item, Region):
+            return [*self.inputs(item)][::-1]
+        region = self.of.get(item)
+        if region is not None:
+            if is_end(item):
+                return [region]
+            what = f"a value leaves a region for `{region.compiler}` without a mark"
+            raise PassError(Diagnostic(what, item.span, hint="mark it with compiler_end"))
+        return [] if is_closed(item) else [*CHILDREN[type(item)](item)[::-1]]
+
+    def inputs(self, region: Region) -> Iterator[Expr]:
+        """Return the expressions that a region computes with and that are not its own, each once, in order."""
+        met: set[Expr] = set()
+        for node in sorted(region.nodes, key=self._number.__getitem__):
+            parts = node.args if is_begin(node) else CHILDREN[type(node)](node)
+            for part in parts:
+                outside = self.of.get(part) is not region or is_end(part)
+                if outside and part not in met and type(part) is not Op and not is_closed(part):
+                    met.add(part)
+                    yield part
+
+
+def _mixed(a: str, b: str, at: Expr) -> PassError:
+    what = f"regions for `{a}` and `{b}` meet"
+    return PassError(Diagnostic(what, at.span, hint="end the one with compiler_end where the other begins"))
+
+
+def _circular(part: Expr | Region) -> PassError:
+    compiler = part.compiler if isinstance(part, Region) else "?"
+    where = part.nodes[0].span if isinstance(part, Region) else part.span
+    what = f"a region for `{compiler}` needs its own result"
+    return PassError(Diagnostic(what, where, hint="make two regions of it"))
+
+
+__all__ = ["BEGIN", "DEFAULT", "END", "Region", "Regions", "compiler_of", "enter", "is_begin", "is_closed", "is_end"]

@@ -1,0 +1,32 @@
+"""What other compilers take: tables of the patterns each of them computes as one operator.
+
+A compiler also says which single operators it takes: `ir.register_op_attr("nn.relu", "target.toy", predicate)`. The
+passes MergeComposite, AnnotateTarget, MergeCompilerRegions and PartitionGraph read both. No compiler is built in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Table = Sequence[tuple[Any, ...]]
+_tables: dict[str, Callable[[], Table]] = {}
+
+
+def register_pattern_table(compiler: str, table: Callable[[], Table] | None = None) -> Any:
+    """State the patterns of a compiler: a function that returns entries `(name, pattern)` or `(name, pattern, check)`.
+
+    Without `table` this is a decorator of that function. A second statement replaces the first.
+    """
+
+    def register(function: Callable[[], Table]) -> Callable[[], Table]:
+        _tables[compiler] = function
+        return function
+
+    return register if table is None else register(table)
+
+
+def get_pattern_table(compiler: str) -> Table | None:
+    """Return the patterns of a compiler, to be given to MergeComposite; None where it has stated none."""
+    function = _tables.get(compiler)
+    return None if function is None else function()

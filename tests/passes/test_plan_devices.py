@@ -1,0 +1,174 @@
+"""PlanDevices: which device each value gets, where copies stand, what cannot be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from passlab import transform
+from passlab.analysis.well_formed import well_formed
+from passlab.devices import Device, VirtualDevice, cuda
+from passlab.errors import PassError, PassTypeError
+from passlab.evaluate import Evaluator
+from passlab.infer import infer_module
+from passlab.ir import IRModule
+from passlab.ir.equal import assert_structural_equal
+from passlab.text.parser import parse
+from tests.passes.law_programs import PROGRAMS, arguments, module
+from tests.passes.test_laws import flat
+
+CPU, GPU = VirtualDevice(Device("cpu")), VirtualDevice(Device("cuda"))
+SHORT = {
+    "[CPU": "[virtual_device=meta[VirtualDevice][0]", "[GPU": "[virtual_device=meta[VirtualDevice][1]",
+    "CPU->GPU": "src_virtual_device=meta[VirtualDevice][0], dst_virtual_device=meta[VirtualDevice][1]",
+    "GPU->CPU": "src_virtual_device=meta[VirtualDevice][1], dst_virtual_device=meta[VirtualDevice][0]",
+    "CPU": "virtual_device=meta[VirtualDevice][0]", "GPU": "virtual_device=meta[VirtualDevice][1]",
+    "PINNED": "constrain_result=True", "T": "Tensor[(2), float32]",
+}  # fmt: skip
+
+
+def program(text: str) -> IRModule:
+    """Read a program in which devices, pins and the one tensor type have short names."""
+    for short, long in SHORT.items():
+        text = text.replace(short, long) if short != "T" else text.replace(": T", f": {long}")
+    return infer_module(parse(text, init_meta_table={"VirtualDevice": [CPU, GPU]}))
+
+
+CASES = {
+    "everything goes to the default": (
+        "def @main(%a: T, %b: T) { subtract(add(%a, %b), 1f) }",
+        "def @main(%a {GPU}: T, %b {GPU}: T, GPU) { subtract(add(%a, %b), 1f) }",
+    ),
+    "inputs go where they are used": (
+        "def @main(%a: T, %b: T) { subtract(on_device(negative(%a), CPU), negative(%b)) }",
+        """def @main(%a {CPU}: T, %b {GPU}: T, GPU) {
+          %0 = device_copy(on_device(negative(%a), CPU, PINNED), CPU->GPU);
+          subtract(%0, negative(%b)) }""",
+    ),
+    "a copy says where both its ends are": (
+        "def @main(%a: T, %b: T) { subtract(device_copy(negative(%a), CPU->GPU), %b) }",
+        """def @main(%a {CPU}: T, %b {GPU}: T, GPU) {
+          subtract(device_copy(on_device(negative(%a), CPU, PINNED), CPU->GPU), %b) }""",
+    ),
+    "one copy serves all uses": (
+        "def @main(%a: T) { %0 = on_device(negative(%a), CPU); subtract(%0, exp(%0)) }",
+        """def @main(%a {CPU}: T, GPU) {
+          %0 = device_copy(on_device(negative(%a), CPU, PINNED), CPU->GPU);
+          subtract(%0, exp(%0)) }""",
+    ),
+    "a copy to the same device is none": (
+        "def @main(%a: T) { on_device(exp(on_device(negative(%a), CPU)), CPU) }",
+        "def @main(%a {CPU}: T, CPU) { exp(negative(%a)) }",
+    ),
+    "what let binds is pinned": (
+        "def @main(%a: T, %b: T) { let %l = exp(%a); let %r = exp(%b); subtract(on_device(%l, CPU), %r) }",
+        """def @main(%a {CPU}: T, %b {GPU}: T, GPU) {
+          let %l = on_device(exp(%a), CPU, PINNED);
+          let %r = on_device(exp(%b), GPU, PINNED);
+          subtract(device_copy(%l, CPU->GPU), %r) }""",
+    ),
+    "a variable bound on a device is copied where it is used": (
+        "def @main(%a: T) { let %l = on_device(exp(%a), CPU); (negative(%l), exp(on_device(%l, CPU))).0 }",
+        """def @main(%a {CPU}: T, GPU) {
+          let %l = on_device(exp(%a), CPU, PINNED);
+          (negative(device_copy(%l, CPU->GPU)), exp(device_copy(%l, CPU->GPU))).0 }""",
+    ),
+    "a projection is copied, not the tuple": (
+        "def @main(%a: T) { %0 = on_device(split(%a, indices_or_sections=2), CPU); %1 = %0.0; add(%1, exp(%1)) }",
+        """def @main(%a {CPU}: T, GPU) {
+          %1 = split(%a, indices_or_sections=2);
+          %2 = %1.0;
+          %3 = device_copy(on_device(%2, CPU, PINNED), CPU->GPU);
+          add(%3, exp(%3)) }""",
+    ),
+    "parameters tell callers": (
+        """def @main(%a: T, %b: T) {
+          let %f = fn (%x: T) { exp(on_device(%x, CPU)) };
+          subtract(%f(%a), %b) }""",
+        """def @main(%a {CPU}: T, %b {GPU}: T, GPU) {
+          let %f = fn (%x {CPU}: T, GPU) { exp(device_copy(%x, CPU->GPU)) };
+          subtract(%f(%a), %b) }""",
+    ),
+    "callers tell parameters": (
+        """def @main(%a: T, %b: T) {
+          let %f = fn (%x: T) { exp(%x) };
+          subtract(on_device(%f(%a), CPU), %b) }""",
+        """def @main(%a {CPU}: T, %b {GPU}: T, GPU) {
+          let %f = fn (%x {CPU}: T, CPU) { exp(%x) };
+          subtract(device_copy(on_device(%f(%a), CPU, PINNED), CPU->GPU), %b) }""",
+    ),
+    "global functions too": (
+        """def @f(%a: T, %b: T) { add(%a, on_device(%b, CPU)) }
+        def @main(%x: T, %y: T) { @f(%y, %x) }""",
+        """def @f(%a {GPU}: T, %b {CPU}: T, GPU) { add(%a, device_copy(%b, CPU->GPU)) }
+        def @main(%x {CPU}: T, %y {GPU}: T, GPU) { @f(%y, %x) }""",
+    ),
+    "a function in a tuple is where the tuple is": (
+        """def @main(%x: T, %y: T) {
+          let %f = fn (%a: T) { exp(%a) };
+          let %t = (%f, on_device(%x, CPU, PINNED));
+          %0 = %t.0;
+          %0(%y) }""",
+        """def @main(%x {CPU}: T, %y {CPU}: T, CPU) {
+          let %f = fn (%a {CPU}: T, CPU) { exp(%a) };
+          let %t = on_device((%f, %x), CPU, PINNED);
+          %0 = %t.0;
+          %0(%y) }""",
+    ),
+    "shapes are asked for on the host": (
+        'def @main(%x: T) { vm.shape_of(on_device(%x, GPU, PINNED), dtype="int64") }',
+        'def @main(%x {GPU}: T, CPU) { vm.shape_of(%x, dtype="int64") }',
+    ),
+    "branches end where the choice is used": (
+        "def @main(%c: bool, %x: T) { if (%c) { on_device(exp(%x), CPU) } else { on_device(negative(%x), CPU) } }",
+        """def @main(%c {GPU}: bool, %x {CPU}: T, GPU) {
+          if (%c) { device_copy(on_device(exp(%x), CPU, PINNED), CPU->GPU) }
+          else { device_copy(on_device(negative(%x), CPU, PINNED), CPU->GPU) } }""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+class TestEachCase:
+    def test_the_plan_is_what_is_expected(self, name: str):
+        before, after = CASES[name]
+        assert_structural_equal(transform.PlanDevices(GPU)(program(before)), program(after))
+
+    def test_a_plan_stays_as_it_is(self, name: str):
+        made = transform.PlanDevices(GPU)(program(CASES[name][0]))
+        assert transform.PlanDevices(GPU)(made) is made
+
+
+@pytest.mark.parametrize("config", [GPU, cuda(), "cuda", "gpu"])
+def test_the_default_may_be_given_in_many_ways(config: object):
+    before, after = CASES["everything goes to the default"]
+    assert_structural_equal(transform.PlanDevices(config)(program(before)), program(after))
+
+
+def test_other_defaults_are_refused():
+    with pytest.raises(PassTypeError, match="bad default device"):
+        transform.PlanDevices(3)(program("def @main(%x: T) { %x }"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def @main(%x: T) { add(on_device(exp(%x), CPU, PINNED), on_device(exp(%x), GPU, PINNED)) }",
+        "def @main(%x {CPU}: T, GPU) { exp(%x) }",
+        "def @main(%x: T) { (on_device(%x, CPU), on_device(%x, GPU)) }",
+    ],
+)
+def test_nothing_is_on_two_devices(text: str):
+    with pytest.raises(PassError, match="at once") as caught:
+        transform.PlanDevices()(program(text))
+    assert caught.value.diagnostics[0].place is not None
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_devices_change_no_value(name: str):
+    mod = module(name)
+    made = infer_module(transform.PlanDevices("cuda")(mod))
+    assert well_formed(made)
+    args = arguments(mod)
+    for a, b in zip(flat(Evaluator(made).run("main", args)), flat(Evaluator(mod).run("main", args)), strict=True):
+        np.testing.assert_array_equal(a, b)
