@@ -319,6 +319,14 @@ def _bound(value: float, dtype: np.dtype[Any]) -> Any:
     "clip", ("data",),
     attrs=attrs("ClipAttrs", number("a_min", doc="the lower bound"), number("a_max", doc="the upper bound")),
     relation=identity, pattern=OpPattern.ELEMWISE, level=3, face=_clip_face, gradient=_clip_grad, warns=True,
+    shapes="S -> S",
+    source="np.clip",
+    edges=(
+        "clip(%x: (2, 3), a_min=-1f, a_max=2f)",
+        "clip(%x: (), a_min=0f, a_max=6f)",
+        "clip(%x: (0, 3), a_min=0f, a_max=6f)",
+        "clip(%x: (3), a_min=3f, a_max=1f)",
+    ),
     example="clip(%x, a_min=0f, a_max=6f)",
 )  # fmt: skip
 def clip(attrs: Any, data: Array, *, out: Array | None = None) -> Array:

@@ -24,6 +24,13 @@ from passlab.op.relations import identity, normal_axis, tensor
     level=1,
     warns=True,
     gradient=gradients.relu,
+    shapes="S -> S",
+    source="Nair and Hinton (2010)",
+    edges=(
+        "nn.relu(%x: (2, 3))",
+        "nn.relu(%x: ())",
+        "nn.relu(%x: (0, 3))",
+    ),
     example="nn.relu(%x)",
 )
 def relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -40,6 +47,13 @@ def relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
     level=3,
     warns=True,
     gradient=gradients.leaky_relu,
+    shapes="S -> S",
+    source="Maas et al. (2013)",
+    edges=(
+        "nn.leaky_relu(%x: (2, 3), alpha=0.1f)",
+        "nn.leaky_relu(%x: (), alpha=0.1f)",
+        "nn.leaky_relu(%x: (0, 3), alpha=0.1f)",
+    ),
     example="nn.leaky_relu(%x, alpha=0.1f)",
 )
 def leaky_relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -94,6 +108,13 @@ def along(vector: Any, axis: int, rank: int) -> Any:
     level=1,
     warns=True,
     gradient=gradients.bias_add,
+    shapes="data S, bias (S[axis]) -> S",
+    source="np.add",
+    edges=(
+        "nn.bias_add(%x: (2, 3, 2), %b: (3))",
+        "nn.bias_add(%x: (2, 3), %b: (3), axis=-1)",
+        "nn.bias_add(%x: (0, 3), %b: (3))",
+    ),
     example="nn.bias_add(%x, %b)",
 )
 def bias_add(attrs: Any, data: Any, bias: Any, *, out: Any = None) -> Any:
@@ -110,6 +131,13 @@ def bias_add(attrs: Any, data: Any, bias: Any, *, out: Any = None) -> Any:
     level=3,
     warns=True,
     gradient=gradients.prelu,
+    shapes="data S, alpha (S[axis]) -> S",
+    source="He et al., Delving deep into rectifiers (2015)",
+    edges=(
+        "nn.prelu(%x: (2, 3, 2), %a: (3))",
+        "nn.prelu(%x: (2, 3), %a: (3), axis=-1)",
+        "nn.prelu(%x: (0, 3), %a: (3))",
+    ),
     example="nn.prelu(%x, %a)",
 )
 def prelu(attrs: Any, data: Any, alpha: Any, *, out: Any = None) -> Any:
@@ -159,6 +187,14 @@ def finish(made: Any, dtype: Any, out: Any) -> Any:
     level=1,
     warns=True,
     gradient=gradients.softmax,
+    shapes="S -> S",
+    source="the maximum taken off first, so that exp does not overflow",
+    edges=(
+        "nn.softmax(%x: (2, 3), axis=-1)",
+        "nn.softmax(%x: (3, 2), axis=0)",
+        "nn.softmax(%x: (0, 3), axis=1)",
+        "nn.softmax(%x: (1), axis=0)",
+    ),
     example="nn.softmax(%x, axis=1)",
 )
 def softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -176,6 +212,14 @@ def softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
     level=1,
     warns=True,
     gradient=gradients.softmax,
+    shapes="S -> S",
+    source="the maximum taken off first, so that exp does not overflow",
+    edges=(
+        "nn.fast_softmax(%x: (2, 3), axis=-1)",
+        "nn.fast_softmax(%x: (3, 2), axis=0)",
+        "nn.fast_softmax(%x: (0, 3), axis=1)",
+        "nn.fast_softmax(%x: (1), axis=0)",
+    ),
     example="nn.fast_softmax(%x, axis=1)",
 )
 def fast_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -193,6 +237,14 @@ def fast_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
     level=1,
     warns=True,
     gradient=gradients.log_softmax,
+    shapes="S -> S",
+    source="the maximum taken off first, so that exp does not overflow",
+    edges=(
+        "nn.log_softmax(%x: (2, 3), axis=-1)",
+        "nn.log_softmax(%x: (3, 2), axis=0)",
+        "nn.log_softmax(%x: (0, 3), axis=1)",
+        "nn.log_softmax(%x: (1), axis=0)",
+    ),
     example="nn.log_softmax(%x, axis=1)",
 )
 def log_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -227,6 +279,13 @@ def dropout_face(data: Any, rate: float = 0.5) -> Any:
     results=2,
     out=False,
     gradient=gradients.dropout,
+    shapes="S -> S, mask S",
+    source="Srivastava et al. (2014), at inference",
+    edges=(
+        "nn.dropout(%x: (2, 3), rate=0.5f)",
+        "nn.dropout(%x: ())",
+        "nn.dropout(%x: (0, 3))",
+    ),
     example="nn.dropout(%x, rate=0.5f)",
 )
 def dropout(attrs: Any, data: Any) -> Any:

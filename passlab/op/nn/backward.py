@@ -130,6 +130,12 @@ def _declare_pool_grad(mean: bool) -> Op:
         level=2,
         warns=True,
         face=_pool_grad_face(name, mean),
+        shapes="gradient (N, C, windows), data (N, C, H, W) -> (N, C, H, W)",
+        source="the transpose of the pooling",
+        edges=(
+            f"{name}(%g: (1, 2, 2, 2), %x: (1, 2, 4, 5), pool_size=[2, 2], strides=[2, 2])",
+            f"{name}(%g: (1, 1, 3, 3), %x: (1, 1, 4, 4), pool_size=[2, 2], strides=[2, 2], padding=[1, 1])",
+        ),
         example=f"{name}(%grad, %x, pool_size=[2, 2], strides=[2, 2])",
         doc=doc,
     )(_avg_pool2d_grad if mean else _max_pool2d_grad)
@@ -229,6 +235,18 @@ def conv2d_backward_weight_face(
     level=2,
     warns=True,
     face=conv2d_backward_weight_face,
+    shapes="grad (N, O, OH, OW), data (N, C, H, W) -> (O, C / groups, KH, KW)",
+    source="the product of the gradient and the patches of the data",
+    edges=(
+        (
+            "nn.conv2d_backward_weight(%g: (2, 3, 2, 3), %x: (2, 2, 4, 5), kernel_size=[3, 3], "
+            'kernel_layout="NCHW", out_layout="OIHW")'
+        ),
+        (
+            "nn.conv2d_backward_weight(%g: (1, 2, 2, 2), %x: (1, 2, 4, 4), kernel_size=[3, 3], strides=[2, 2], "
+            'padding=[1, 1], kernel_layout="NCHW", out_layout="OIHW")'
+        ),
+    ),
     example='nn.conv2d_backward_weight(%grad, %x, kernel_size=[3, 3], kernel_layout="NCHW", out_layout="OIHW")',
 )
 def conv2d_backward_weight(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> Any:

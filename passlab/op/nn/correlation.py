@@ -88,6 +88,15 @@ def correlation_face(
     level=2,
     warns=True,
     face=correlation_face,
+    shapes="data1, data2 (N, C, H, W) -> (N, displacements², OH, OW)",
+    source="Dosovitskiy et al., FlowNet (2015)",
+    edges=(
+        "nn.correlation(%x: (1, 2, 4, 4), %y: (1, 2, 4, 4), max_displacement=1, padding=[1, 1])",
+        (
+            "nn.correlation(%x: (1, 2, 5, 5), %y: (1, 2, 5, 5), kernel_size=3, max_displacement=1, stride2=1, "
+            "padding=[2, 2], is_multiply=False)"
+        ),
+    ),
     example="nn.correlation(%x, %y, max_displacement=2, padding=[2, 2])",
 )
 def correlation(attrs: Any, data1: Any, data2: Any, *, out: Any = None) -> Any:

@@ -66,6 +66,12 @@ def _mean_product(a: Any, b: Any, out: Any) -> Any:
     level=10,
     warns=True,
     gradient=_entropy_grad,
+    shapes="x, y (batch, classes) -> ()",
+    source="Shannon's cross entropy",
+    edges=(
+        "nn.cross_entropy(%x: (2, 3), %y: (2, 3))",
+        "nn.cross_entropy(%x: (1, 1), %y: (1, 1))",
+    ),
     example="nn.cross_entropy(%p, %y)",
 )
 @in_float
@@ -82,6 +88,12 @@ def cross_entropy(attrs: Any, x: Any, y: Any, *, out: Any = None) -> Any:
     level=10,
     warns=True,
     gradient=_entropy_logits_grad,
+    shapes="x, y (batch, classes) -> ()",
+    source="Shannon's cross entropy",
+    edges=(
+        "nn.cross_entropy_with_logits(%x: (2, 3), %y: (2, 3))",
+        "nn.cross_entropy_with_logits(%x: (1, 1), %y: (1, 1))",
+    ),
     example="nn.cross_entropy_with_logits(%logp, %y)",
 )
 @in_float
@@ -166,6 +178,16 @@ def _number(value: float, like: Expr) -> Expr:
     warns=True,
     face=nll_loss_face,
     gradient=_nll_grad,
+    shapes="predictions (N, C, ...), targets (N, ...), weights (C) -> (), or (N, ...) unreduced",
+    source="PyTorch's nll_loss",
+    edges=(
+        "nn.nll_loss(%x: (3, 2), %t: (3) int32 = [0, 1, -100], %w: (2), ignore_index=-100)",
+        (
+            'nn.nll_loss(%x: (2, 2, 3), %t: (2, 3) int32 = [[0, 1, 1], [1, 0, 1]], %w: (2), reduction="sum", '
+            "ignore_index=-1)"
+        ),
+        'nn.nll_loss(%x: (2, 2), %t: (2) int32 = [0, 1], %w: (2), reduction="none", ignore_index=1)',
+    ),
     example='nn.nll_loss(%logp, %t, %w, reduction="sum", ignore_index=-100)',
 )
 def nll_loss(attrs: Any, predictions: Any, targets: Any, weights: Any, *, out: Any = None) -> Any:

@@ -117,6 +117,14 @@ sparse_dense = operator(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
     face=sparse_dense_face,
+    shapes="dense_data (m, k), a sparse matrix (n, k) -> (m, n)",
+    source="SciPy's compressed rows",
+    edges=(
+        "nn.sparse_dense(%x: (2, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3])",
+        "nn.sparse_dense(%x: (2, 4), %d: (2, 2, 2), %i: (2) int32 = [0, 1], %p: (2) int32 = [0, 2])",
+        "nn.sparse_dense(%x: (0, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3])",
+        "nn.sparse_dense(%x: (4, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3], sparse_lhs=True)",
+    ),
     example="nn.sparse_dense(%x, %data, %indices, %indptr)",
     doc="Multiply a dense matrix by a transposed sparse one; with `sparse_lhs` a sparse one by a transposed dense one.",
 )(_sparse_dense)
@@ -128,6 +136,11 @@ sparse_dense_padded = operator(
     relation=_dense_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
+    shapes="data (m, k), a sparse matrix (n, k) -> (m, n)",
+    source="SciPy's compressed rows",
+    edges=(
+        "nn.internal.sparse_dense_padded(%x: (2, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3])",
+    ),
     example="nn.internal.sparse_dense_padded(%x, %data, %indices, %indptr)",
     doc="`nn.sparse_dense` on a weight whose rows were padded to equal length for a GPU.",
 )(_sparse_dense)
@@ -161,6 +174,9 @@ def sparse_transpose_face(x: Any) -> TupleWrapper:
     face=sparse_transpose_face,
     results=3,
     out=False,
+    shapes="a sparse matrix (n, n) -> its transpose, as data, indices and indptr",
+    source="SciPy's compressed rows",
+    edges=("nn.sparse_transpose(%d: (3), %i: (3) int32 = [0, 2, 1], %p: (4) int32 = [0, 2, 2, 3])",),
     example="nn.sparse_transpose(%data, %indices, %indptr)",
 )
 def sparse_transpose(attrs: Any, data: Any, indices: Any, pointers: Any) -> Any:
@@ -195,6 +211,12 @@ def sparse_add_face(dense_mat: Any, sparse_mat: Any) -> Any:
     relation=_add_type,
     level=1,
     face=sparse_add_face,
+    shapes="dense_data (m, n), a sparse matrix (m, n) -> (m, n)",
+    source="SciPy's compressed rows",
+    edges=(
+        "nn.sparse_add(%x: (2, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3])",
+        "nn.sparse_add(%x: (2, 3), %d: (0), %i: (0) int32, %p: (3) int32 = [0, 0, 0])",
+    ),
     example="nn.sparse_add(%x, %data, %indices, %indptr)",
 )
 def sparse_add(attrs: Any, dense: Any, data: Any, indices: Any, pointers: Any, *, out: Any = None) -> Any:
@@ -240,6 +262,9 @@ def sparse_conv2d_face(dense_mat: Any, sparse_mat: Any, layout: str = "NHWC", ke
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
     face=sparse_conv2d_face,
+    shapes="dense_data (N, H, W, C), a sparse matrix (O, KH KW C) -> (N, H, W, O)",
+    source="a convolution by a sparse matrix product",
+    edges=("nn.sparse_conv2d(%x: (1, 2, 2, 2), %d: (2, 1, 1), %i: (2) int32 = [0, 1], %p: (3) int32 = [0, 1, 2])",),
     example="nn.sparse_conv2d(%x, %data, %indices, %indptr)",
 )
 def sparse_conv2d(attrs: Any, dense: Any, data: Any, indices: Any, pointers: Any, *, out: Any = None) -> Any:
