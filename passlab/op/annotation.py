@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr
 from passlab.ir.op import Op, OpPattern, Reporter
@@ -96,6 +97,58 @@ cast_hint = _mark(
     ),
     example='annotation.cast_hint(%x, dtype="int8")',
 )  # fmt: skip
+
+
+# ---------------------------------------------------------------- looking at values while they are computed
+LISTENERS: dict[str, Callable[[Any], object]] = {}
+
+
+def listen(function: Callable[[Any], object]) -> str:
+    """Keep a function for `debug` operators under a name of its own, which is returned."""
+    name = f"debugger_func{len(LISTENERS)}"
+    LISTENERS[name] = function
+    return name
+
+
+def _debug_face(expr: Any, debug_func: Callable[[Any], object] | None = None) -> Call:
+    """`expr`, whose value is shown to `debug_func` whenever it is computed."""
+    return call("debug", expr, debug_func="" if debug_func is None else listen(debug_func))
+
+
+@operator(
+    "debug", ("program",),
+    attrs=attrs("DebugAttrs", text("debug_func", "", doc="the name of the function that is shown the value")),
+    relation=same_type, pattern=OpPattern.OPAQUE, level=1, out=False, face=_debug_face, gradient=_pass_on,
+    shapes="any value -> the same", source="Relay", example="debug(%x)",
+)  # fmt: skip
+def debug(attrs: Any, program: Any) -> Any:
+    """The same value, shown to a Python function on its way. A name without a function of this process is passed by."""
+    if attrs.debug_func in LISTENERS:
+        LISTENERS[attrs.debug_func](program)
+    return program
+
+
+def _refuse_reference(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    refuse(
+        f"meta[{attrs.node_type_key}][{attrs.node_index}] still stands for an expression",
+        hint="parse the program with its metadata section, which puts the expression here",
+    )
+
+
+@operator(
+    "parser.MetaRef", (),
+    attrs=attrs(
+        "MetaRefAttrs",
+        text("node_type_key", doc="the kind of the node, such as relay.Constant"),
+        integer("node_index", doc="its number in the metadata section"),
+    ),
+    relation=_refuse_reference, pattern=OpPattern.OPAQUE, level=10, out=False, non_computational=True,
+    shapes="-> whatever it stands for", source="Relay's parser",
+    example='parser.MetaRef(node_type_key="relay.Constant", node_index=0)',
+)  # fmt: skip
+def meta_reference(attrs: Any) -> Any:
+    """A place for a node of the metadata section, until the parser puts the node there; programs hold none."""
+    raise RunError(Diagnostic("a reference into the metadata section has no value"))
 
 
 # ---------------------------------------------------------------- devices

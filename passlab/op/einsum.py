@@ -100,4 +100,6 @@ def _einsum_face(data: Any, equation: str) -> Call:
 )  # fmt: skip
 def einsum(attrs: Any, data: tuple[Array, ...]) -> Array:
     """Sums of products of tensors along named dimensions."""
-    return as_array(np.einsum(attrs.equation, *data)).astype(data[0].dtype, copy=False)
+    dtype = data[0].dtype
+    parts = [part.astype(np.float32) for part in data] if dtype.kind == "V" else data  # NumPy's takes no bfloat16
+    return as_array(np.einsum(attrs.equation, *parts)).astype(dtype, copy=False)

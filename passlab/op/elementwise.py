@@ -335,6 +335,26 @@ def clip(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
     return as_array(np.minimum(np.maximum(data, low, out=out), high, out=out))
 
 
+def _hardswish(data: Array, out: Array | None = None) -> Array:
+    made = np.minimum(np.maximum(data + data.dtype.type(3), data.dtype.type(0)), data.dtype.type(6))
+    made = as_array(np.multiply(np.divide(made, data.dtype.type(6)), data))
+    return made if out is None else deliver(made, out)
+
+
+def _hardswish_grad(x: Expr, y: Expr, grad: Expr) -> Expr:
+    """X * r(x) / 6 with r the ramp from -3 to 3, which rises by one where it is between its ends."""
+    shifted = x + constant_like(3, x)
+    ramp = call("clip", shifted, a_min=0.0, a_max=6.0)
+    rising = call("where", call("equal", ramp, shifted), x, _zero(x))
+    return grad * (ramp + rising) * constant_like(1 / 6, x)
+
+
+hardswish = calculus(
+    "hardswish", _hardswish, "x * min(max(x + 3, 0), 6) / 6 for each element.", level=10,
+    source="Howard et al., Searching for MobileNetV3 (2019)", gradient=_grad(_hardswish_grad),
+)  # fmt: skip
+
+
 # ---------------------------------------------------------------- functions that may be computed roughly
 fast_exp = calculus(
     "fast_exp", np.exp, "The exponential, where speed may cost digits (here it costs none).",

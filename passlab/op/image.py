@@ -15,6 +15,7 @@ from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import make_call, operator
+from passlab.op.dtypes import is_float
 from passlab.op.fields import attrs, boolean, dims, dtype, integer, integers, number, numbers, text
 from passlab.op.nn import sampling
 from passlab.op.nn.activation import finish
@@ -391,11 +392,12 @@ def affine_grid_face(data: Any, target_shape: Any = None) -> Any:
 def affine_grid(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """The places (x, y) in -1..1 to which affine matrices map the corners-aligned pixels of an image."""
     height, width = attrs.target_shape
-    y, x = (np.arange(n, dtype=data.dtype) * data.dtype.type(2) / data.dtype.type(n - 1) - 1 for n in (height, width))
+    kind = data.dtype if is_float(data.dtype) else np.dtype(np.float64)
+    y, x = (np.arange(n).astype(kind) * kind.type(2) / kind.type(n - 1) - 1 for n in (height, width))
     grid = np.stack(
         [np.broadcast_to(x, (height, width)), np.broadcast_to(y[:, None], (height, width)), np.ones((height, width))]
     )
-    made = data @ grid.reshape(3, -1).astype(data.dtype)
+    made = data.astype(kind, copy=False) @ grid.reshape(3, -1).astype(kind)
     return finish(made.reshape(len(data), 2, height, width), data.dtype, out)
 
 
@@ -454,9 +456,10 @@ def grid_sample_face(
     shapes="data (N, C, H, W), grid (N, 2, OH, OW) -> (N, C, OH, OW)",
     source="Jaderberg et al., Spatial transformer networks (2015)",
     edges=(
-        "image.grid_sample(%x: (1, 2, 3, 4), %g: (1, 2, 2, 3))",
+        "image.grid_sample(%x: (1, 2, 3, 4), %g: (1, 2, 2, 2) T = [[[[-1, 0.3], [0.9, 1]], [[0, 0.25], [-2, 1]]]])",
         (
-            'image.grid_sample(%x: (1, 2, 3, 4), %g: (1, 2, 2, 3), method="nearest", padding_mode="border", '
+            "image.grid_sample(%x: (1, 2, 3, 4), %g: (1, 2, 1, 2) T = [[[[-1, 0.3]], [[0.25, -2]]]], "
+            'method="nearest", padding_mode="border", '
             "align_corners=False)"
         ),
     ),

@@ -297,11 +297,14 @@ def _variance_grad(orig: Call, grad: Expr) -> list[Expr]:
 def variance(attrs: Any, data: Array, mean: Array) -> Array:
     """The mean square distances of elements from `mean`, which broadcasts against `data`."""
     axes = reduced_axes(data.ndim, attrs)
+    dtype = data.dtype
+    if dtype.kind == "b":  # the square of what sets two truths apart is that it does
+        data, mean = data.astype(np.int64), mean.astype(np.int64)
     off = data - mean
     count = _divisor(math.prod(data.shape[at] for at in axes), attrs)
     squares = np.add.reduce(off * off, axis=axes, keepdims=attrs.keepdims, dtype=data.dtype)
     if not is_float(data.dtype):
         if count == 0:
             raise RunError(Diagnostic("integer division by zero: the variance has no elements to divide by"))
-        return as_array(squares // count).astype(data.dtype)
+        return truncated_quotient(as_array(squares), np.asarray(count, squares.dtype)).astype(dtype)
     return as_array(np.true_divide(squares, data.dtype.type(count))).astype(data.dtype, copy=False)

@@ -122,7 +122,10 @@ def scatter_elements(attrs: Any, data: Array, indices: Array, updates: Array) ->
 
     Updates beyond the shape of `indices` have no index and are not used. Raises `RunError` when there are too few.
     """
-    axis = attrs.axis % data.ndim
+    return _scattered(data, indices, updates, attrs.axis % data.ndim, attrs.reduction)
+
+
+def _scattered(data: Array, indices: Array, updates: Array, axis: int, reduction: str) -> Array:
     if not _covers(updates.shape, indices.shape):
         raise RunError(
             Diagnostic(
@@ -131,8 +134,36 @@ def scatter_elements(attrs: Any, data: Array, indices: Array, updates: Array) ->
         )
     used = updates[tuple(slice(size) for size in indices.shape)]
     made = data.copy()
-    combine(made, axis_grid(indices, axis, data.shape[axis], "scatter_elements"), used, attrs.reduction)
+    combine(made, axis_grid(indices, axis, data.shape[axis], "scatter_elements"), used, reduction)
     return made
+
+
+def _scatter_face(data: Any, indices: Any, updates: Any, axis: int) -> Call:
+    """`data` with `updates` written where `indices` say along `axis`."""
+    return call("scatter", data, indices, updates, axis=axis)
+
+
+def _scatter_grad(orig: Call, grad: Expr) -> list[Expr]:
+    assert orig.attrs is not None
+    return _scatter_elements_grad(call("scatter_elements", *orig.args, axis=orig.attrs["axis"]), grad)
+
+
+@operator(
+    "scatter", ("data", "indices", "updates"),
+    attrs=attrs("ScatterAttrs", integer("axis", 0, doc="the dimension that indices index")),
+    relation=_scatter_elements_type, pattern=OpPattern.OPAQUE, level=10, out=False, face=_scatter_face,
+    gradient=_scatter_grad,
+    shapes="data S, indices and updates I -> S",
+    source="ONNX's ScatterElements",
+    edges=(
+        "scatter(%x: (2, 3), %i: (1, 3) int32 = [[1, 0, -1]], %u: (1, 3), axis=0)",
+        "scatter(%x: (2, 3), %i: (0, 3) int64, %u: (0, 3), axis=-1)",
+    ),
+    example="scatter(%x, %ii, %x, axis=0)",
+)  # fmt: skip
+def scatter(attrs: Any, data: Array, indices: Array, updates: Array) -> Array:
+    """Write each update where its index along `axis` says: the name `scatter_elements` had before TVM 0.9."""
+    return _scattered(data, indices, updates, attrs.axis % data.ndim, "update")
 
 
 # ---------------------------------------------------------------- scatter_nd

@@ -25,7 +25,9 @@ ARGSORT = attrs("ArgsortAttrs", _AXIS, _UPWARDS, dtype("dtype", "", doc="the dty
 
 
 def stable_order(data: Array, axis: int, upwards: bool) -> Array:
-    """Return the positions of the elements of `data` in sorted order along `axis`."""
+    """Return the positions of the elements of `data` in sorted order along `axis`, NaN after all numbers."""
+    if data.dtype.kind == "V":  # NumPy sorts bfloat16 by `<` alone, for which NaN lies anywhere
+        data = data.astype(np.float32)
     if upwards:
         return np.argsort(data, axis=axis, kind="stable")
     turned = np.flip(np.argsort(np.flip(data, axis), axis=axis, kind="stable"), axis)
@@ -60,9 +62,9 @@ def _sort_face(data: Any, axis: int = -1, is_ascend: bool = True) -> Call:
 )  # fmt: skip
 def sort(attrs: Any, data: Array) -> Array:
     """The elements in sorted order along one dimension."""
-    if attrs.is_ascend:
+    if attrs.is_ascend and data.dtype.kind != "V":
         return np.sort(data, axis=attrs.axis, kind="stable")
-    return np.take_along_axis(data, stable_order(data, attrs.axis, False), attrs.axis)
+    return np.take_along_axis(data, stable_order(data, attrs.axis, attrs.is_ascend), attrs.axis)
 
 
 def _argsort_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:

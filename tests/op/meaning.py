@@ -140,7 +140,9 @@ for _name in _WHOLE:
 # On bools arithmetic is that of truth: + is or, * is and, - is their difference (one and not the other way: xor).
 _TRUTH: dict[str, Any] = {"add": np.logical_or, "multiply": np.logical_and, "subtract": np.logical_xor}
 for _name, _function in _TRUTH.items():
-    MEANING[_name] = lambda attrs, a, b, t=_function, m=MEANING[_name]: t(a, b) if a.dtype.kind == "b" else m(attrs, a, b)
+    MEANING[_name] = lambda attrs, a, b, t=_function, m=MEANING[_name]: (
+        t(a, b) if a.dtype.kind == "b" else m(attrs, a, b)
+    )
 for _name, _ask in (
     ("equal", lambda a, b: a == b), ("not_equal", lambda a, b: a != b), ("less", lambda a, b: a < b),
     ("less_equal", lambda a, b: a <= b), ("greater", lambda a, b: a > b), ("greater_equal", lambda a, b: a >= b),
@@ -185,6 +187,20 @@ def _as(x: Any, dtype: str) -> Any:
 
 MEANING["cast"] = lambda attrs, x: _as(x, attrs.dtype)
 MEANING["cast_like"] = lambda attrs, x, like: _as(x, like.dtype.name)
+
+
+@means("reinterpret")
+def reinterpret(attrs: Any, x: Any) -> Any:
+    kind = array_dtype(attrs.dtype)
+    return np.frombuffer(x.astype(_STORED.get(kind.name, x.dtype)).tobytes(), kind).reshape(x.shape)
+
+
+_STORED = {"int32": "float32"}  # the edge cases that arrive widened
+
+
+@means("hardswish")
+def hardswish(attrs: Any, x: Any) -> Any:
+    return wide(x) * np.minimum(np.maximum(wide(x) + 3, 0), 6) / 6
 
 
 @means("fixed_point_multiply")
@@ -339,7 +355,9 @@ MEANING["collapse_sum_to"] = lambda attrs, x, shape: _collapse(x, [int(n) for n 
 @means("sliding_window")
 def sliding_window(attrs: Any, x: Any) -> Any:
     axis = attrs.axis % x.ndim
-    view = np.lib.stride_tricks.sliding_window_view(x, attrs.window_shape, tuple(range(axis, axis + len(attrs.window_shape))))
+    view = np.lib.stride_tricks.sliding_window_view(
+        x, attrs.window_shape, tuple(range(axis, axis + len(attrs.window_shape)))
+    )
     return view[tuple([slice(None)] * axis + [slice(None, None, s) for s in attrs.strides])]
 
 
@@ -555,7 +573,11 @@ def sparse_fill_empty_rows(attrs: Any, i: Any, v: Any, shape: Any, default: Any)
 
 # ---------------------------------------------------------------- sorting: NaN is the largest
 def _order(row: Any, ascending: bool) -> list[int]:
-    key = (lambda n: (row[n] != row[n], row[n])) if ascending else (lambda n: (row[n] == row[n], -wide(row[n]) if not is_int(row) else -int(row[n])))
+    key = (
+        (lambda n: (row[n] != row[n], row[n]))
+        if ascending
+        else (lambda n: (row[n] == row[n], -wide(row[n]) if not is_int(row) else -int(row[n])))
+    )
     return sorted(range(len(row)), key=lambda n: key(n) if row[n] == row[n] else (key(n)[0], 0))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tests.op.meaning import MEANING, Meaning, _quotient, each, is_int, means, wide
 from tests.op_nn.test_image import resized, sampled
+from tests.op_nn.test_loss_sparse import bilinear
 from tests.op_nn.test_vision import sample
 
 
@@ -34,7 +35,7 @@ def _number(x: Any) -> Any:
 
 # ---------------------------------------------------------------- convolutions
 def conv(x: Any, w: Any, attrs: Any) -> Any:
-    """x (N, C, *S), w (O, C / groups, *K), the padding made of zeros."""
+    """X (N, C, *S), w (O, C / groups, *K), the padding made of zeros."""
     rank = x.ndim - 2
     strides, dilation = _spread(attrs.strides, rank), _spread(attrs.dilation, rank)
     x, w = np.pad(_number(x), [(0, 0), (0, 0), *_sides(attrs.padding, rank)]), _number(w)
@@ -46,7 +47,7 @@ def conv(x: Any, w: Any, attrs: Any) -> Any:
         first = o // each_out * each_in
         spots = tuple(slice(a * s, a * s + r, d) for a, s, r, d in zip(at, strides, reach, dilation, strict=True))
         patch = x[(slice(None), slice(first, first + each_in), *spots)]
-        made[(slice(None), o, *at)] = (patch * w[o]).reshape(len(x), -1).sum(1)
+        made[(slice(None), o, *at)] = (patch * w[o]).sum(tuple(range(1, patch.ndim)))
     return made
 
 
@@ -55,7 +56,9 @@ _PLAIN = {1: ("NCW", "OIW"), 2: ("NCHW", "OIHW"), 3: ("NCDHW", "OIDHW")}
 
 def _conv(attrs: Any, x: Any, w: Any) -> Any:
     data, kernel = _PLAIN[x.ndim - 2]
-    return _to(conv(_to(x, attrs.data_layout, data), _to(w, attrs.kernel_layout, kernel), attrs), data, attrs.data_layout)
+    return _to(
+        conv(_to(x, attrs.data_layout, data), _to(w, attrs.kernel_layout, kernel), attrs), data, attrs.data_layout
+    )
 
 
 def _conv_transpose(attrs: Any, x: Any, w: Any) -> Any:
@@ -86,20 +89,11 @@ def conv2d_backward_weight(attrs: Any, g: Any, x: Any) -> Any:
     kh, kw = attrs.kernel_size
     (sh, sw), (dh, dw) = attrs.strides, attrs.dilation
     x = np.pad(x, [(0, 0), (0, 0), *_sides(attrs.padding, 2)])
-    made = np.zeros((g.shape[1], x.shape[1], kh, kw), np.result_type(g))
+    made = np.zeros((g.shape[1], x.shape[1], kh, kw), _number(g).dtype)
     for o, c, i, j in np.ndindex(*made.shape):
         taps = x[:, c, i * dh : i * dh + g.shape[2] * sh : sh, j * dw : j * dw + g.shape[3] * sw : sw]
         made[o, c, i, j] = (_number(g[:, o]) * _number(taps)[:, : g.shape[2], : g.shape[3]]).sum()
     return made
-
-
-def _between(image: Any, y: float, x: float) -> Any:
-    """The value of one channel between its pixels, zero outside."""
-    total = 0.0
-    for i, j in itertools.product((math.floor(y), math.floor(y) + 1), (math.floor(x), math.floor(x) + 1)):
-        if 0 <= i < image.shape[0] and 0 <= j < image.shape[1]:
-            total += image[i, j] * (1 - abs(y - i)) * (1 - abs(x - j))
-    return total
 
 
 @means("nn.deformable_conv2d")
@@ -113,10 +107,7 @@ def deformable_conv2d(attrs: Any, x: Any, offset: Any, w: Any) -> Any:
             tap = 2 * (channel // deep * kh * kw + a * kw + b)
             y = i * attrs.strides[0] - attrs.padding[0] + a * attrs.dilation[0] + wide(offset[n, tap, i, j])
             z = j * attrs.strides[1] - attrs.padding[1] + b * attrs.dilation[1] + wide(offset[n, tap + 1, i, j])
-            if math.isfinite(y) and math.isfinite(z):
-                made[n, o, i, j] += _between(wide(x[n, channel]), y, z) * w[o, c, a, b]
-            else:
-                made[n, o, i, j] = np.nan
+            made[n, o, i, j] += bilinear(wide(x[n, channel]), y, z) * w[o, c, a, b]
     return made
 
 
@@ -162,10 +153,23 @@ def _csr(data: Any, indices: Any, indptr: Any, columns: int) -> Any:
     return _number(made)
 
 
+def _sparse_product(data: Any, indices: Any, indptr: Any, x: Any) -> Any:
+    """A matrix in compressed rows times a matrix: what is not stored takes no part, whatever it would meet."""
+    block = data.shape[1:] if data.ndim == 3 else (1, 1)
+    data, x = _number(data.reshape(-1, *block)), _number(x)
+    made = np.zeros(((len(indptr) - 1) * block[0], x.shape[1]), np.result_type(x))
+    for row in range(len(indptr) - 1):
+        for at in range(int(indptr[row]), int(indptr[row + 1])):
+            first = int(indices[at]) * block[1]
+            for i, j in np.ndindex(*block):
+                made[row * block[0] + i] += data[at, i, j] * x[first + j]
+    return made
+
+
 @means("nn.sparse_dense", "nn.internal.sparse_dense_padded")
 def sparse_dense(attrs: Any, x: Any, data: Any, indices: Any, indptr: Any) -> Any:
-    matrix = _csr(data, indices, indptr, x.shape[1])
-    return matrix @ _number(x).T if attrs.sparse_lhs else _number(x) @ matrix.T
+    product = _sparse_product(data, indices, indptr, x.T)
+    return product if attrs.sparse_lhs else product.T
 
 
 @means("nn.sparse_add")
@@ -183,7 +187,8 @@ def sparse_transpose(attrs: Any, data: Any, indices: Any, indptr: Any) -> Any:
 
 @means("nn.sparse_conv2d")
 def sparse_conv2d(attrs: Any, x: Any, data: Any, indices: Any, indptr: Any) -> Any:
-    return _number(x) @ _csr(data, indices, indptr, x.shape[-1]).T
+    product = _sparse_product(data, indices, indptr, x.reshape(-1, x.shape[-1]).T)
+    return product.T.reshape(*x.shape[:-1], len(product))
 
 
 # ---------------------------------------------------------------- pooling
@@ -196,7 +201,7 @@ def _pool(attrs: Any, x: Any, mean: bool) -> Any:
     for d in range(rank):
         room = x.shape[2 + d] + sum(sides[d]) - (size[d] - 1) * dilation[d] - 1
         counts.append(-(-room // strides[d]) + 1 if attrs.ceil_mode else room // strides[d] + 1)
-    made = np.zeros((*x.shape[:2], *counts), np.int64 if is_int(x) else np.float64)
+    made = np.zeros((*x.shape[:2], *counts), object if is_int(x) else np.float64)
     for n, c, *at in np.ndindex(*made.shape):
         inside, area = [], 0
         for tap in itertools.product(*map(range, size)):
@@ -205,7 +210,8 @@ def _pool(attrs: Any, x: Any, mean: bool) -> Any:
             if all(0 <= v < x.shape[2 + d] for d, v in enumerate(spot)):
                 inside.append(x[(n, c, *spot)])
         if not mean:
-            made[(n, c, *at)] = np.max(np.array(inside)) if inside else np.iinfo(x.dtype).min if is_int(x) else -np.inf
+            most = np.max(np.array(inside)) if inside else np.iinfo(x.dtype).min if is_int(x) else -np.inf
+            made[(n, c, *at)] = int(most) if is_int(x) else most
             continue
         count = area if attrs.count_include_pad else max(len(inside), 1)
         total = sum((int(v) if is_int(x) else v for v in inside), 0 if is_int(x) else 0.0)
@@ -218,7 +224,7 @@ def _adaptive(attrs: Any, x: Any, mean: bool) -> Any:
     plain = _PLAIN[rank][0]
     x = _to(x, attrs.layout, plain)
     counts = attrs.output_size or x.shape[2:]
-    made = np.zeros((*x.shape[:2], *counts), np.int64 if is_int(x) else np.float64)
+    made = np.zeros((*x.shape[:2], *counts), object if is_int(x) else np.float64)
     for n, c, *at in np.ndindex(*made.shape):
         spots = tuple(
             slice(a * length // count, -(-(a + 1) * length // count))
@@ -228,7 +234,7 @@ def _adaptive(attrs: Any, x: Any, mean: bool) -> Any:
         if mean and is_int(x):
             made[(n, c, *at)] = _quotient(sum(int(v) for v in part.ravel()), part.size)
         else:
-            made[(n, c, *at)] = part.mean() if mean else part.max()
+            made[(n, c, *at)] = part.mean() if mean else int(part.max()) if is_int(x) else part.max()
     return _to(made, plain, attrs.layout)
 
 
@@ -256,7 +262,7 @@ MEANING["nn.global_avg_pool2d"], MEANING["nn.global_max_pool2d"] = _global(True)
 
 def _pool_grad(mean: bool) -> Meaning:
     def meaning(attrs: Any, g: Any, x: Any) -> Any:
-        made = np.zeros(x.shape, np.int64 if is_int(x) else np.float64)
+        made = np.zeros(x.shape, np.float64 if mean or not is_int(x) else x.dtype)
         (sh, sw), (kh, kw), sides = attrs.strides, attrs.pool_size, _sides(attrs.padding, 2)
         for n, c, i, j in np.ndindex(*g.shape):
             rows = [r for r in range(i * sh - sides[0][0], i * sh - sides[0][0] + kh) if 0 <= r < x.shape[2]]
@@ -375,14 +381,20 @@ def nll_loss(attrs: Any, x: Any, targets: Any, weights: Any) -> Any:
         if target != attrs.ignore_index:
             counted[(n, *at)] = weights[target]
             losses[(n, *at)] = -wide(x)[(n, target, *at)] * wide(weights)[target]
-    return {"none": losses, "sum": losses.sum(), "mean": losses.sum() / counted.sum() if counted.sum() != 0 else losses.sum() / counted.sum()}[attrs.reduction]
+    return {
+        "none": losses,
+        "sum": losses.sum(),
+        "mean": losses.sum() / counted.sum(),
+    }[attrs.reduction]
 
 
 # ---------------------------------------------------------------- borders and blocks
 def _padded(x: Any, widths: Any, value: Any, mode: str) -> Any:
     inner = x[tuple(slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(widths, x.shape, strict=True))]
     widths = [(max(int(a), 0), max(int(b), 0)) for a, b in widths]
-    return np.pad(inner, widths, "constant", constant_values=value) if mode == "constant" else np.pad(inner, widths, mode)
+    return (
+        np.pad(inner, widths, "constant", constant_values=value) if mode == "constant" else np.pad(inner, widths, mode)
+    )
 
 
 MEANING["nn.pad"] = lambda attrs, x, v: _padded(x, attrs.pad_width, np.asarray(v).astype(x.dtype), attrs.pad_mode)
@@ -392,7 +404,10 @@ MEANING["nn.mirror_pad"] = lambda attrs, x: np.pad(x, attrs.pad_width, attrs.mod
 
 @means("nn.dilate")
 def dilate(attrs: Any, x: Any) -> Any:
-    made = np.full([(n - 1) * s + 1 for n, s in zip(x.shape, attrs.strides, strict=True)], np.asarray(attrs.dilation_value).astype(x.dtype))
+    made = np.full(
+        [(n - 1) * s + 1 for n, s in zip(x.shape, attrs.strides, strict=True)],
+        np.asarray(attrs.dilation_value).astype(x.dtype),
+    )
     made[tuple(slice(None, None, s) for s in attrs.strides)] = x
     return made
 
@@ -428,8 +443,14 @@ def space_to_depth(attrs: Any, x: Any) -> Any:
 @means("nn.space_to_batch_nd")
 def space_to_batch_nd(attrs: Any, x: Any) -> Any:
     blocks, rank = attrs.block_shape, len(attrs.block_shape)
-    x = np.pad(x, [(0, 0), *attrs.paddings, *[(0, 0)] * (x.ndim - rank - 1)], constant_values=np.asarray(attrs.pad_value).astype(x.dtype))
-    parts = [x[(slice(None), *(slice(s, None, b) for s, b in zip(at, blocks, strict=True)))] for at in np.ndindex(*blocks)]
+    x = np.pad(
+        x,
+        [(0, 0), *attrs.paddings, *[(0, 0)] * (x.ndim - rank - 1)],
+        constant_values=np.asarray(attrs.pad_value).astype(x.dtype),
+    )
+    parts = [
+        x[(slice(None), *(slice(s, None, b) for s, b in zip(at, blocks, strict=True)))] for at in np.ndindex(*blocks)
+    ]
     return np.concatenate(parts)
 
 
@@ -439,7 +460,9 @@ def batch_to_space_nd(attrs: Any, x: Any) -> Any:
     count = len(x) // math.prod(blocks)
     made = np.zeros((count, *(n * b for n, b in zip(x.shape[1:], blocks, strict=False)), *x.shape[rank + 1 :]), x.dtype)
     for number, at in enumerate(np.ndindex(*blocks)):
-        made[(slice(None), *(slice(s, None, b) for s, b in zip(at, blocks, strict=True)))] = x[number * count : (number + 1) * count]
+        made[(slice(None), *(slice(s, None, b) for s, b in zip(at, blocks, strict=True)))] = x[
+            number * count : (number + 1) * count
+        ]
     return made[(slice(None), *(slice(a, made.shape[1 + d] - b) for d, (a, b) in enumerate(attrs.crops)))]
 
 
@@ -463,11 +486,13 @@ def _upsampled(attrs: Any, x: Any, scales: Any) -> Any:
     plain = _PLAIN[x.ndim - 2][0]
     x = wide(_to(x, attrs.layout, plain))
     nearest = attrs.method == "nearest_neighbor"
-    mode = getattr(attrs, "coordinate_transformation_mode", "align_corners" if getattr(attrs, "align_corners", False) else "half_pixel")
+    corners = "align_corners" if getattr(attrs, "align_corners", False) else "half_pixel"
+    mode = getattr(attrs, "coordinate_transformation_mode", corners)
+    near = getattr(attrs, "coordinate_transformation_mode", "asymmetric")
     for d, scale in enumerate(scales):
-        count = int(math.floor(x.shape[2 + d] * float(scale) + 0.5))
+        count = math.floor(x.shape[2 + d] * float(scale) + 0.5)
         rows = np.moveaxis(x, 2 + d, -1)
-        how = ("nearest_neighbor", "asymmetric") if nearest else ("linear", mode)
+        how = ("nearest_neighbor", near) if nearest else ("linear", mode)
         x = np.moveaxis(resized(rows, count, *how), -1, 2 + d)
     return _to(x, plain, attrs.layout)
 
@@ -502,13 +527,15 @@ def dilation2d(attrs: Any, x: Any, w: Any) -> Any:
     sides, (sh, sw), (dh, dw) = _sides(attrs.padding, 2), attrs.strides, attrs.dilations
     reach = [(k - 1) * d + 1 for k, d in zip(w.shape[1:], (dh, dw), strict=True)]
     counts = [(n + sum(p) - r) // s + 1 for n, p, r, s in zip(x.shape[2:], sides, reach, (sh, sw), strict=True)]
-    made = np.zeros((*x.shape[:2], *counts), np.int64 if is_int(x) else np.float64)
+    made = np.zeros((*x.shape[:2], *counts), x.dtype)
+    x = np.pad(x, [(0, 0), (0, 0), *sides])
     for n, c, i, j in np.ndindex(*made.shape):
         taps = []
         for a, b in np.ndindex(*w.shape[1:]):
-            y, z = i * sh - sides[0][0] + a * dh, j * sw - sides[1][0] + b * dw
-            if 0 <= y < x.shape[2] and 0 <= z < x.shape[3]:
-                taps.append(each(lambda u, v: u + v, x[n, c, y, z], w[c, a, b]) if is_int(x) else x[n, c, y, z] + w[c, a, b])
+            y, z = i * sh + a * dh, j * sw + b * dw
+            taps.append(
+                each(lambda u, v: u + v, x[n, c, y, z], w[c, a, b]) if is_int(x) else x[n, c, y, z] + w[c, a, b]
+            )
         made[n, c, i, j] = np.max(np.array(taps))
     return _to(made, "NCHW", attrs.data_layout)
 

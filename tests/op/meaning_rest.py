@@ -22,7 +22,7 @@ def _real(q: Any, scale: Any, zero: Any, axis: int = -1) -> Any:
 def _steps(x: Any, scale: Any, zero: Any, axis: int = -1) -> Any:
     """Numbers as integers that are not yet held in a range; NaN counts as infinity."""
     fit = (lambda v: _along(v, axis, x.ndim)) if np.ndim(scale) else wide
-    return np.rint(np.nan_to_num(wide(x), nan=np.inf, posinf=np.inf, neginf=-np.inf) / wide(fit(scale))) + (fit(zero) if np.ndim(zero) else wide(zero))
+    return np.rint(wide(x) / wide(fit(scale)) + (fit(zero) if np.ndim(zero) else wide(zero)))
 
 
 def _held(x: Any, dtype: Any) -> Any:
@@ -38,7 +38,9 @@ _FUNCTIONS: dict[str, Any] = {
     "softmax": lambda x, a: np.exp(x - x.max(a.axis, keepdims=True)) / np.exp(x - x.max(a.axis, keepdims=True)).sum(a.axis, keepdims=True) if x.size else x,
 }  # fmt: skip
 for _name, _function in _FUNCTIONS.items():
-    MEANING[f"qnn.{_name}"] = lambda attrs, q, s, z, os, oz, f=_function: _held(_steps(f(_real(q, s, z), attrs), os, oz), q.dtype)
+    MEANING[f"qnn.{_name}"] = lambda attrs, q, s, z, os, oz, f=_function: _held(
+        _steps(f(_real(q, s, z), attrs), os, oz), q.dtype
+    )
 for _name, _combine in (("add", np.add), ("subtract", np.subtract), ("mul", np.multiply)):
     MEANING[f"qnn.{_name}"] = lambda attrs, a, b, sa, za, sb, zb, so, zo, f=_combine: _held(
         _steps(f(_real(a, sa, za), _real(b, sb, zb)), so, zo), a.dtype
@@ -56,7 +58,8 @@ _CODES = {1: "uint8", 2: "int8", 3: "int32"}
 
 @means("qnn.simulated_quantize")
 def simulated_quantize(attrs: Any, x: Any, code: Any, s: Any, z: Any) -> Any:
-    return x if int(code) == 0 else _held(_steps(x, s, z, attrs.axis), _CODES[int(code)])
+    info = np.iinfo(_CODES.get(int(code), "int8"))
+    return x if int(code) == 0 else np.clip(_steps(x, s, z, attrs.axis), info.min, info.max)
 
 
 @means("qnn.simulated_dequantize")
@@ -74,9 +77,15 @@ def _centred(name: str) -> Any:
         data, weight = q.astype(np.int64) - int(zq), w.astype(np.int64) - int(zw)
         if name == "nn.conv2d":
             spots = [attrs.data_layout.index(axis) for axis in "HW"]
-            sides = dict(zip(spots, zip(_spread(attrs.padding, 4)[:2], _spread(attrs.padding, 4)[2:], strict=True), strict=True))
+            sides = dict(
+                zip(spots, zip(_spread(attrs.padding, 4)[:2], _spread(attrs.padding, 4)[2:], strict=True), strict=True)
+            )
             data = _padded(data, [sides.get(d, (0, 0)) for d in range(data.ndim)], 0, "constant")
-            attrs = SimpleNamespace(**{f: getattr(attrs, f) for f in attrs.field_names} | {"padding": (0, 0, 0, 0)}) if hasattr(attrs, "field_names") else attrs
+            attrs = (
+                SimpleNamespace(**{f: getattr(attrs, f) for f in attrs.field_names} | {"padding": (0, 0, 0, 0)})
+                if hasattr(attrs, "field_names")
+                else attrs
+            )
         return MEANING[name](attrs, data, weight)
 
     return meaning
@@ -96,7 +105,11 @@ def conv2d(attrs: Any, q: Any, w: Any, zq: Any, zw: Any, sq: Any, sw: Any) -> An
 def get_valid_counts(attrs: Any, x: Any, threshold: Any) -> Any:
     made, places, counts = np.full(x.shape, -1.0), np.full(x.shape[:2], -1), np.zeros(len(x), int)
     for n in range(len(x)):
-        good = [i for i in range(x.shape[1]) if x[n, i, attrs.score_index] > threshold and (attrs.id_index < 0 or x[n, i, attrs.id_index] >= 0)]
+        good = [
+            i
+            for i in range(x.shape[1])
+            if x[n, i, attrs.score_index] > threshold and (attrs.id_index < 0 or x[n, i, attrs.id_index] >= 0)
+        ]
         counts[n] = len(good)
         made[n, : len(good)], places[n, : len(good)] = x[n, good], good
     return counts, made, places
@@ -106,7 +119,9 @@ def get_valid_counts(attrs: Any, x: Any, threshold: Any) -> Any:
 def non_max_suppression(attrs: Any, x: Any, counts: Any, indices: Any, limit: Any, threshold: Any) -> Any:
     made, places, totals = np.full(x.shape, -1.0), np.full(x.shape[:2], -1), np.zeros((len(x), 1), int)
     for n in range(len(x)):
-        kept = survivors(wide(x[n, : counts[n]]).tolist(), int(limit), float(threshold), attrs.force_suppress, attrs.top_k)
+        kept = survivors(
+            wide(x[n, : counts[n]]).tolist(), int(limit), float(threshold), attrs.force_suppress, attrs.top_k
+        )
         made[n, : len(kept)], totals[n] = x[n, kept], len(kept)
         places[n, : len(kept)] = [indices[n, k] for k in kept]
     return (places, totals) if attrs.return_indices else made
@@ -127,14 +142,21 @@ def all_class(attrs: Any, boxes: Any, scores: Any, limit: Any, threshold: Any, l
 @means("vision.regular_non_max_suppression")
 def regular(attrs: Any, boxes: Any, scores: Any) -> Any:
     count = attrs.max_detections
-    made = np.zeros((len(boxes), count, 4)), np.zeros((len(boxes), count)), np.zeros((len(boxes), count)), np.zeros(len(boxes))
+    made = (
+        np.zeros((len(boxes), count, 4)),
+        np.zeros((len(boxes), count)),
+        np.zeros((len(boxes), count)),
+        np.zeros(len(boxes)),
+    )
     for n in range(len(boxes)):
         best = []
         for c in range(attrs.num_classes):
             row = scores[n, :, c + scores.shape[2] - attrs.num_classes]
             kept: list[int] = []
             for i in sorted((i for i in range(len(row)) if row[i] >= attrs.score_threshold), key=lambda i: -row[i]):
-                if len(kept) < attrs.max_detections_per_class and all(iou(boxes[n, k], boxes[n, i]) <= attrs.iou_threshold for k in kept):
+                if len(kept) < attrs.max_detections_per_class and all(
+                    iou(boxes[n, k], boxes[n, i]) <= attrs.iou_threshold for k in kept
+                ):
                     kept.append(i)
             best += [(row[i], c, i) for i in kept]
         best = sorted(best, key=lambda item: -item[0])[:count]
@@ -217,7 +239,11 @@ def roi_align(attrs: Any, x: Any, rois: Any) -> Any:
         left, top, right, bottom = rois[n, 1:] * attrs.spatial_scale
         tall, broad = max(bottom - top, 1.0) / ph, max(right - left, 1.0) / pw
         ny, nx = (attrs.sample_ratio,) * 2 if attrs.sample_ratio > 0 else (math.ceil(tall), math.ceil(broad))
-        spots = [(top + (i + (a + 0.5) / ny) * tall, left + (j + (b + 0.5) / nx) * broad) for a in range(ny) for b in range(nx)]
+        spots = [
+            (top + (i + (a + 0.5) / ny) * tall, left + (j + (b + 0.5) / nx) * broad)
+            for a in range(ny)
+            for b in range(nx)
+        ]
         found = [sample(wide(x[int(rois[n, 0])]), *spot) for spot in spots]
         made[n, :, i, j] = np.max(found, axis=0) if attrs.mode == "max" else np.mean(found, axis=0)
     return made
@@ -231,8 +257,12 @@ def roi_pool(attrs: Any, x: Any, rois: Any) -> Any:
         left, top, right, bottom = (math.floor(v * attrs.spatial_scale + 0.5) for v in rois[n, 1:])
         tall, broad = max(bottom - top + 1, 1) / ph, max(right - left + 1, 1) / pw
         height, width = x.shape[2:]
-        rows = slice(min(max(top + math.floor(i * tall), 0), height), min(max(top + math.ceil((i + 1) * tall), 0), height))
-        columns = slice(min(max(left + math.floor(j * broad), 0), width), min(max(left + math.ceil((j + 1) * broad), 0), width))
+        rows = slice(
+            min(max(top + math.floor(i * tall), 0), height), min(max(top + math.ceil((i + 1) * tall), 0), height)
+        )
+        columns = slice(
+            min(max(left + math.floor(j * broad), 0), width), min(max(left + math.ceil((j + 1) * broad), 0), width)
+        )
         part = x[int(rois[n, 0]), :, rows, columns]
         made[n, :, i, j] = part.max(axis=(1, 2)) if part.size else 0
     return made

@@ -10,7 +10,7 @@ import numpy as np
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op.declare import TupleWrapper, make_call, operator
-from passlab.op.dtypes import is_float
+from passlab.op.dtypes import as_array, is_float
 from passlab.op.fields import attrs, integer, number
 from passlab.op.nn import gradients
 from passlab.op.relations import identity, normal_axis, tensor
@@ -35,7 +35,7 @@ from passlab.op.relations import identity, normal_axis, tensor
 )
 def relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Replace negative elements by zero."""
-    return np.maximum(data, data.dtype.type(0), out=out)
+    return as_array(np.maximum(data, data.dtype.type(0), out=out))
 
 
 @operator(
@@ -62,7 +62,7 @@ def leaky_relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
 
 
 def _scaled_below_zero(data: Any, slope: Any, out: Any) -> Any:
-    made = np.multiply(data, slope, out=out if out is not data else None)
+    made = as_array(np.multiply(data, slope, out=out if out is not data else None))
     np.copyto(made, data, where=data > 0)
     if out is data:
         out[...] = made
@@ -155,8 +155,15 @@ def _softmax_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     return data
 
 
+def _work(data: Any) -> Any:
+    """The data in the dtype that sums of exponentials are computed in: integers, which would wrap, in float64."""
+    if not is_float(data.dtype):
+        return data.astype(np.float64)
+    return data if data.dtype.itemsize >= 4 else data.astype(np.float32)
+
+
 def _softmax(attrs: Any, data: Any, out: Any) -> Any:
-    work = data if data.dtype.itemsize >= 4 or not is_float(data.dtype) else data.astype(np.float32)
+    work = _work(data)
     if not data.size:
         return data.copy() if out is None else out
     shifted = np.subtract(
@@ -249,7 +256,7 @@ def fast_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
 )
 def log_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """X - log(sum(exp(x))) along one axis, computed from x less its maximum."""
-    work = data if data.dtype.itemsize >= 4 or not is_float(data.dtype) else data.astype(np.float32)
+    work = _work(data)
     if not data.size:
         return data.copy() if out is None else out
     shifted = work - work.max(axis=attrs.axis, keepdims=True)

@@ -11,6 +11,7 @@ from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op.declare import call, make_call, operator
+from passlab.op.dtypes import is_float_name
 from passlab.op.fields import attrs, integer, text
 from passlab.op.nn.activation import finish
 from passlab.op.nn.arithmetic import in_float
@@ -27,7 +28,13 @@ def _entropy_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     if any(a != b for a, b in zip(x.shape, y.shape, strict=True) if isinstance(a, int) and isinstance(b, int)):
         refuse("cross entropy compares tensors of one shape", 1, expected=x, found=y)
     same_dtype(x, y)
+    _check_float("cross entropy", x)
     return TensorType((), x.dtype)
+
+
+def _check_float(what: str, ty: TensorType) -> None:
+    if not is_float_name(ty.dtype):
+        refuse(f"{what} is a real number", 0, expected="a floating-point dtype", found=ty)
 
 
 def _batch(x: Expr) -> Expr:
@@ -122,6 +129,7 @@ def _nll_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     if count is None or (isinstance(count, int) and isinstance(classes, int) and count != classes):
         refuse("nn.nll_loss: weights must have one number for each class", 2, expected=f"({classes},)", found=weights)
     same_dtype(predictions, weights, 2)
+    _check_float("nn.nll_loss", predictions)
     return TensorType(targets.shape if attrs.reduction == "none" else (), predictions.dtype)
 
 

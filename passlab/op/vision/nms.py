@@ -44,6 +44,8 @@ def _counts_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     if data is None:
         return None
     batch, boxes, width = data.shape
+    if data.dtype.startswith("u") or data.dtype == "bool":
+        refuse("vision.get_valid_counts: data must hold -1", 0, expected="floats or signed integers", found=data)
     _check_columns("vision.get_valid_counts", width, attrs.score_index, attrs.score_index, attrs.id_index)
     return TupleType((TensorType((batch,), "int32"), data, TensorType((batch, boxes), "int32")))
 
@@ -69,6 +71,7 @@ def get_valid_counts_face(data: Any, score_threshold: Any, id_index: int = 0, sc
     face=get_valid_counts_face,
     results=3,
     out=False,
+    warns=True,
     shapes="data (N, n, fields), score_threshold () -> (N), (N, n, fields), (N, n)",
     source="MXNet's box_nms",
     edges=(

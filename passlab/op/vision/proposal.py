@@ -142,7 +142,8 @@ def _kept(boxes: Any, threshold: float) -> list[int]:
     edges=(
         (
             "vision.proposal(%p: (1, 2, 2, 2) float32 = [[[[0, 0], [0, 0]], [[0.9, 0.3], [0.5, 0.7]]]], %m: (1, 4, "
-            "2, 2) float32, %i: (1, 3) float32 = [[64, 64, 1]], scales=[1f], ratios=[1f], rpn_pre_nms_top_n=4, "
+            "2, 2) float32 = [[[[0, 0.1], [0, -0.1]], [[0, 0], [0.1, 0]], [[0, 0.2], [0, 0]], [[0, 0], [-0.2, 0]]]], "
+            "%i: (1, 3) float32 = [[64, 64, 1]], scales=[1f], ratios=[1f], rpn_pre_nms_top_n=4, "
             "rpn_post_nms_top_n=3, rpn_min_size=1)"
         ),
     ),
