@@ -64,6 +64,9 @@ class OpSpec:
     `raw` is the kernel without its guard against NumPy's warnings, for an executor that has switched them off itself
     (`np.errstate(all="ignore")`) for a whole run. `shape_function(attrs, *arrays)` gives the result type of an operator
     whose result shape depends on data.
+
+    For people and tests: `doc` says what is computed, `shapes` from which shapes to which, `source` by which algorithm;
+    `example` is a call in Relay text, and `edges` are calls at the edges of what is legal (`passlab.op.edges`).
     """
 
     name: str
@@ -82,10 +85,10 @@ class OpSpec:
     layout: Callable[..., Any] | None = None
     face: Callable[..., Expr] | None = None
     doc: str = ""
-    input_docs: tuple[str, ...] = ()
-    example: str = ""
+    shapes: str = ""
     source: str = ""
-    edges: tuple[Any, ...] = ()
+    example: str = ""
+    edges: tuple[str, ...] = ()
     level: int = 10
     extra: dict[str, Any] = field(default_factory=dict)
 

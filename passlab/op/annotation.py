@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import IncompleteType, Type
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
+from passlab.op.edges import on_one
 from passlab.op.fields import anything, attrs, boolean, dtype, integer, text
 from passlab.op.relations import identity, refuse, tensor
 
@@ -32,6 +34,9 @@ def _unchanged(attrs: Any, data: Any) -> Any:
 
 def _mark(name: str, doc: str, record: type[Attrs] | None = None, **facts: Any) -> Op:
     facts.setdefault("example", f"{name}(%x)")
+    facts.setdefault("edges", on_one(name))
+    facts.setdefault("shapes", "any value -> the same")
+    facts.setdefault("source", "Relay")
     facts.setdefault("inputs", ("data",))
     return operator(
         name, facts.pop("inputs"), attrs=record, relation=same_type, pattern=OpPattern.OPAQUE, out=False,
@@ -46,10 +51,24 @@ COMPILER = attrs(
 
 compiler_begin = _mark(
     "annotation.compiler_begin", "A value enters a region for another compiler.", COMPILER,
+    shapes="any value -> the same",
+    source="Relay",
+    edges=(
+        'annotation.compiler_begin(%x: (2, 3), compiler="c")',
+        'annotation.compiler_begin(%x: (), compiler="c")',
+        'annotation.compiler_begin(%x: (0, 3), compiler="c")',
+    ),
     example='annotation.compiler_begin(%x, compiler="dnnl")',
 )  # fmt: skip
 compiler_end = _mark(
     "annotation.compiler_end", "A value leaves a region for another compiler.", COMPILER,
+    shapes="any value -> the same",
+    source="Relay",
+    edges=(
+        'annotation.compiler_end(%x: (2, 3), compiler="c")',
+        'annotation.compiler_end(%x: (), compiler="c")',
+        'annotation.compiler_end(%x: (0, 3), compiler="c")',
+    ),
     example='annotation.compiler_end(%x, compiler="dnnl")',
 )  # fmt: skip
 stop_fusion = _mark("annotation.stop_fusion", "A barrier: operators before and after it are not fused together.")
@@ -62,13 +81,74 @@ with_funcid = _mark(
     "annotation.with_funcid",
     "A function that carries its identity for custom planning.",
     inputs=("func",),
+    shapes="a function -> the same",
+    source="Relay",
     example="annotation.with_funcid(%f)",
 )
 cast_hint = _mark(
     "annotation.cast_hint", "A hint that a tensor may be kept in a smaller dtype; its values do not change.",
     attrs("CastHintAttrs", dtype("dtype", doc="the dtype that would do")),
+    shapes="S -> S",
+    source="Relay",
+    edges=(
+        'annotation.cast_hint(%x: (2, 3), dtype="int8")',
+        'annotation.cast_hint(%x: (), dtype="int8")',
+        'annotation.cast_hint(%x: (0, 3), dtype="int8")',
+    ),
     example='annotation.cast_hint(%x, dtype="int8")',
 )  # fmt: skip
+
+
+# ---------------------------------------------------------------- looking at values while they are computed
+LISTENERS: dict[str, Callable[[Any], object]] = {}
+
+
+def listen(function: Callable[[Any], object]) -> str:
+    """Keep a function for `debug` operators under a name of its own, which is returned."""
+    name = f"debugger_func{len(LISTENERS)}"
+    LISTENERS[name] = function
+    return name
+
+
+def _debug_face(expr: Any, debug_func: Callable[[Any], object] | None = None) -> Call:
+    """`expr`, whose value is shown to `debug_func` whenever it is computed."""
+    return call("debug", expr, debug_func="" if debug_func is None else listen(debug_func))
+
+
+@operator(
+    "debug", ("program",),
+    attrs=attrs("DebugAttrs", text("debug_func", "", doc="the name of the function that is shown the value")),
+    relation=same_type, pattern=OpPattern.OPAQUE, level=1, out=False, face=_debug_face, gradient=_pass_on,
+    shapes="any value -> the same", source="Relay", example="debug(%x)",
+)  # fmt: skip
+def debug(attrs: Any, program: Any) -> Any:
+    """The same value, shown to a Python function on its way. A name without a function of this process is passed by."""
+    if attrs.debug_func in LISTENERS:
+        LISTENERS[attrs.debug_func](program)
+    return program
+
+
+def _refuse_reference(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    refuse(
+        f"meta[{attrs.node_type_key}][{attrs.node_index}] still stands for an expression",
+        hint="parse the program with its metadata section, which puts the expression here",
+    )
+
+
+@operator(
+    "parser.MetaRef", (),
+    attrs=attrs(
+        "MetaRefAttrs",
+        text("node_type_key", doc="the kind of the node, such as relay.Constant"),
+        integer("node_index", doc="its number in the metadata section"),
+    ),
+    relation=_refuse_reference, pattern=OpPattern.OPAQUE, level=10, out=False, non_computational=True,
+    shapes="-> whatever it stands for", source="Relay's parser",
+    example='parser.MetaRef(node_type_key="relay.Constant", node_index=0)',
+)  # fmt: skip
+def meta_reference(attrs: Any) -> Any:
+    """A place for a node of the metadata section, until the parser puts the node there; programs hold none."""
+    raise RunError(Diagnostic("a reference into the metadata section has no value"))
 
 
 # ---------------------------------------------------------------- devices
@@ -93,7 +173,14 @@ on_device = _mark(
         boolean("constrain_result", False, doc="whether the result lies there"),
         boolean("constrain_body", True, doc="whether the body is computed there"),
     ),
-    inputs=("body",), face=_on_device_face, non_computational=True, example="on_device(%x, constrain_result=True)",
+    inputs=("body",), face=_on_device_face, non_computational=True,
+    shapes="any value -> the same",
+    source="Relay",
+    edges=(
+        "on_device(%x: (2, 3))",
+        "on_device(%x: (0, 3), constrain_result=True)",
+    ),
+    example="on_device(%x, constrain_result=True)",
 )  # fmt: skip
 
 
@@ -105,6 +192,13 @@ on_device = _mark(
         anything("dst_virtual_device", doc="the device it goes to", optional=True),
     ),
     relation=identity, pattern=OpPattern.OPAQUE, level=10, out=False, gradient=_pass_on,
+    shapes="S -> S",
+    source="Relay",
+    edges=(
+        "device_copy(%x: (2, 3), src_virtual_device=None, dst_virtual_device=None)",
+        "device_copy(%x: (), src_virtual_device=None, dst_virtual_device=None)",
+        "device_copy(%x: (0, 3), src_virtual_device=None, dst_virtual_device=None)",
+    ),
     example="device_copy(%x, src_virtual_device=None, dst_virtual_device=None)",
 )  # fmt: skip
 def device_copy(attrs: Any, data: Array) -> Array:
@@ -133,6 +227,13 @@ def _simulated_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
 @operator(
     "relay.op.annotation.simulated_quantize", ("data", "dom_scale", "clip_min", "clip_max"), attrs=SIMULATED,
     relation=_simulated_type, pattern=OpPattern.ELEMWISE, level=11, out=False, warns=True,
+    shapes="data S, dom_scale, clip_min, clip_max () -> S",
+    source="Relay's quantization: round, clip, scale",
+    edges=(
+        "relay.op.annotation.simulated_quantize(%x: (2, 3), 0.5f, -4f, 3f, kind=1)",
+        "relay.op.annotation.simulated_quantize(%x: (), 0.5f, -4f, 3f, kind=2)",
+        "relay.op.annotation.simulated_quantize(%x: (0, 3), 0.5f, -4f, 3f, kind=1)",
+    ),
     example="relay.op.annotation.simulated_quantize(%x, %v, %v, %v, kind=1)",
 )  # fmt: skip
 def simulated_quantize(attrs: Any, data: Array, dom_scale: Array, clip_min: Array, clip_max: Array) -> Array:

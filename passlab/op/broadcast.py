@@ -17,6 +17,7 @@ from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import Type
 from passlab.op.declare import call, deliver, operator
 from passlab.op.dtypes import Array, as_array
+from passlab.op.edges import on_two
 from passlab.op.elementwise import constant_like
 from passlab.op.relations import broadcast, refuse, tensor
 
@@ -206,8 +207,20 @@ def broadcast_bits(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
     return broadcast(types, attrs, reporter)
 
 
+_TWO = "two tensors, which broadcast to S -> S"
+
+
 def _bits(name: str, ufunc: Callable[..., Any], doc: str, on_bool: Callable[..., Any] | None = None) -> Op:
-    return binary(name, binary_kernel(ufunc, on_bool), doc, level=4, relation=broadcast_bits, warns=False)
+    return binary(
+        name,
+        binary_kernel(ufunc, on_bool),
+        doc,
+        level=4,
+        relation=broadcast_bits,
+        warns=False,
+        shapes=_TWO,
+        edges=on_two(name),
+    )
 
 
 def _shift_bool_left(lhs: Array, rhs: Array, out: Array | None = None) -> Array:

@@ -27,7 +27,16 @@ def _cast_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 @operator(
     "cast", ("data",), attrs=CAST, relation=_cast_type, pattern=OpPattern.ELEMWISE, level=3, out=False, warns=True,
-    gradient=_cast_grad, example='cast(%x, dtype="int32")',
+    gradient=_cast_grad,
+    shapes="S -> S",
+    source="NumPy's casts; integers wrap",
+    edges=(
+        'cast(%x: (2, 3), dtype="int32")',
+        'cast(%x: (), dtype="float64")',
+        'cast(%x: (0, 3), dtype="bool")',
+        'cast(%x: (7), dtype="uint8")',
+    ),
+    example='cast(%x, dtype="int32")',
 )  # fmt: skip
 def cast(attrs: Any, data: Array) -> Array:
     """Convert each element to another dtype: floats are cut towards zero, integers wrap, bool asks for not zero."""
@@ -47,7 +56,15 @@ def _cast_like_grad(orig: Call, grad: Expr) -> list[Expr]:
 @operator(
     "cast_like", ("data", "dtype_like"), relation=_cast_like_type, pattern=OpPattern.ELEMWISE, level=3, out=False,
     warns=True,
-    gradient=_cast_like_grad, example="cast_like(%x, %y)",
+    gradient=_cast_like_grad,
+    shapes="data S, dtype_like any shape -> S",
+    source="NumPy's casts; integers wrap",
+    edges=(
+        "cast_like(%x: (2, 3), %y: () int64)",
+        "cast_like(%x: (), %y: (2) float32)",
+        "cast_like(%x: (0, 3), %y: (0) bool)",
+    ),
+    example="cast_like(%x, %y)",
 )  # fmt: skip
 def cast_like(attrs: Any, data: Array, dtype_like: Array) -> Array:
     """Convert each element of `data` to the dtype of `dtype_like`."""
@@ -71,6 +88,13 @@ def _reinterpret_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
 
 @operator(
     "reinterpret", ("data",), attrs=CAST, relation=_reinterpret_type, pattern=OpPattern.ELEMWISE, level=3, out=False,
+    shapes="S -> S",
+    source="ndarray.view",
+    edges=(
+        'reinterpret(%x: (2, 3) float32, dtype="int32")',
+        'reinterpret(%x: () int64, dtype="float64")',
+        'reinterpret(%x: (0, 3) int8, dtype="uint8")',
+    ),
     example='reinterpret(%x, dtype="int32")',
 )  # fmt: skip
 def reinterpret(attrs: Any, data: Array) -> Array:

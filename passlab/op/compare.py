@@ -56,7 +56,16 @@ def _where_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 @operator(
     "where", ("condition", "x", "y"), relation=_where_type, pattern=OpPattern.BROADCAST, level=4, gradient=_where_grad,
-    out=False, example="where(%c, %x, %y)",
+    out=False,
+    shapes="condition, x, y, which broadcast to S -> S",
+    source="np.where",
+    edges=(
+        "where(%c: (2, 1) bool, %x: (2, 3), %y: (3))",
+        "where(%c: () bool, %x: (), %y: (2))",
+        "where(%c: (0, 3) bool, %x: (0, 3), %y: (1, 3))",
+        "where(%c: (2, 3) float32, %x: (2, 3), %y: ())",
+    ),
+    example="where(%c, %x, %y)",
 )  # fmt: skip
 def where(attrs: Any, condition: Array, x: Array, y: Array) -> Array:
     """The element of `x` where `condition` is true (not zero), else that of `y`; all three broadcast."""

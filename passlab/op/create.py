@@ -58,7 +58,9 @@ def _init(name: str, value: int, doc: str) -> Op:
 
     return operator(
         name, (), attrs=INIT, relation=_init_type, pattern=OpPattern.ELEMWISE, level=3, out=False, face=face, doc=doc,
-        gradient=_no_gradient, example=f'{name}(shape=[2, 3], dtype="float32")',
+        gradient=_no_gradient, shapes="-> shape", source=f"np.{name}",
+        edges=tuple(f'{name}(shape={shape}, dtype="T")' for shape in ([2, 3], [], [0, 3])),
+        example=f'{name}(shape=[2, 3], dtype="float32")',
     )(kernel)  # fmt: skip
 
 
@@ -116,7 +118,15 @@ def _full_grad(orig: Call, grad: Expr) -> list[Expr]:
 @operator(
     "full", ("fill_value",), attrs=INIT, relation=_full_type, pattern=OpPattern.ELEMWISE, level=3, out=False,
     warns=True,
-    face=_full_face, gradient=_full_grad, example='full(%v, shape=[2, 3], dtype="float32")',
+    face=_full_face, gradient=_full_grad,
+    shapes="fill_value () -> shape",
+    source="np.full",
+    edges=(
+        "full(%v: (), shape=[2, 3])",
+        'full(%v: (), shape=[], dtype="int32")',
+        "full(%v: (), shape=[0, 3])",
+    ),
+    example='full(%v, shape=[2, 3], dtype="float32")',
 )  # fmt: skip
 def full(attrs: Any, fill_value: Array) -> Array:
     """A tensor of the given shape filled with one value."""
@@ -137,7 +147,15 @@ def _full_like_grad(orig: Call, grad: Expr) -> list[Expr]:
 @operator(
     "full_like", ("data", "fill_value"), relation=_full_like_type, pattern=OpPattern.ELEMWISE, level=3, out=False,
     warns=True,
-    gradient=_full_like_grad, example="full_like(%x, %v)",
+    gradient=_full_like_grad,
+    shapes="data S, fill_value () -> S",
+    source="np.full_like",
+    edges=(
+        "full_like(%x: (2, 3), %v: ())",
+        "full_like(%x: (), %v: () float32)",
+        "full_like(%x: (0, 3), %v: ())",
+    ),
+    example="full_like(%x, %v)",
 )  # fmt: skip
 def full_like(attrs: Any, data: Array, fill_value: Array) -> Array:
     """A tensor in the shape and dtype of `data` filled with one value."""

@@ -25,6 +25,7 @@ from passlab.errors import AttrsError, Diagnostic
 from passlab.ir.attrs import REQUIRED, Attrs
 from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem
 from passlab.ir.op import Op, OpPattern, OpSpec, Precision, Relation, declare_op
+from passlab.op.edges import family
 
 _set = object.__setattr__
 
@@ -50,6 +51,10 @@ def operator(
 
     def declared(kernel: Callable[..., Any]) -> Op:
         raw = kernel if out else with_out(kernel)
+        shapes, edges = family(name, inputs, relation)
+        facts.setdefault("shapes", shapes)
+        facts.setdefault("edges", edges)
+        facts.setdefault("source", "NumPy")
         doc = facts.pop("doc", None) or kernel.__doc__ or ""
         spec = OpSpec(
             name=name, inputs=tuple(inputs), relation=relation, attrs=attrs, pattern=pattern,

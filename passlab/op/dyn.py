@@ -69,7 +69,13 @@ def _init(name: str, value: int, doc: str) -> Op:
     return operator(
         name, ("shape",), attrs=INIT, relation=_shape_only_type, shape_function=shape_function,
         pattern=OpPattern.ELEMWISE,
-        level=3, out=False, doc=doc, gradient=_flat, example=f'{name}(%shape, shape=None, dtype="float32")',
+        level=3, out=False, doc=doc, gradient=_flat,
+        shapes="shape (rank) -> shape", source="np.full",
+        edges=(
+            f'{name}(%s: (2) int64 = [2, 3], shape=None, dtype="T")', f'{name}(%s: (0) int64, shape=None, dtype="T")',
+            f'{name}(%s: (2) int32 = [0, 3], shape=None, dtype="T")',
+        ),
+        example=f'{name}(%shape, shape=None, dtype="float32")',
     )(kernel)  # fmt: skip
 
 
@@ -93,7 +99,15 @@ def _full_shape(attrs: Any, fill_value: Array, shape: Array) -> Type:
 @operator(
     "dyn.full", ("fill_value", "shape"), attrs=INIT, relation=_full_type, shape_function=_full_shape,
     pattern=OpPattern.ELEMWISE,
-    level=3, out=False, warns=True, example='dyn.full(%v, %shape, shape=None, dtype="float32")',
+    level=3, out=False, warns=True,
+    shapes="fill_value (), shape (rank) -> shape",
+    source="np.full",
+    edges=(
+        'dyn.full(%v: (), %s: (2) int64 = [2, 3], shape=None, dtype="T")',
+        'dyn.full(%v: (), %s: (2) int32 = [0, 3], shape=None, dtype="T")',
+        'dyn.full(%v: (), %s: (0) int64, shape=None, dtype="T")',
+    ),
+    example='dyn.full(%v, %shape, shape=None, dtype="float32")',
 )  # fmt: skip
 def full(attrs: Any, fill_value: Array, shape: Array) -> Array:
     """A tensor filled with one value, of the shape that a vector holds."""
@@ -148,13 +162,27 @@ reshape = _data_and_vector(
     _reshaped,
     lambda rank, length, attrs: length, "The elements in the shape that a vector holds, with the codes of `reshape`.",
     pattern=OpPattern.INJECTIVE, level=3, gradient=_with_zero(reshape_back),
+    shapes="data (...), newshape (rank) -> newshape",
+    source="np.reshape, with Relay's codes",
+    edges=(
+        "dyn.reshape(%x: (2, 3), %s: (2) int64 = [3, -1], newshape=[])",
+        "dyn.reshape(%x: (1), %s: (0) int32, newshape=[])",
+        "dyn.reshape(%x: (0, 3), %s: (2) int64 = [0, 3], newshape=[])",
+    ),
     example="dyn.reshape(%x, %shape, newshape=[])",
 )  # fmt: skip
 
 squeeze = _data_and_vector(
     "dyn.squeeze", "axes", SQUEEZE, lambda shape, values, attrs: squeezed(shape, values), _reshaped,
     lambda rank, length, attrs: rank - length, "Drop the dimensions of size 1 that a vector names.",
-    pattern=OpPattern.INJECTIVE, level=3, gradient=_with_zero(reshape_back), example="dyn.squeeze(%b, %axes, axis=[])",
+    pattern=OpPattern.INJECTIVE, level=3, gradient=_with_zero(reshape_back),
+    shapes="data (..., 1, ...), axes (k) -> (..., ...)",
+    source="np.squeeze",
+    edges=(
+        "dyn.squeeze(%x: (1, 3, 1), %a: (1) int64 = [-1], axis=[])",
+        "dyn.squeeze(%x: (1, 0), %a: (1) int32 = [0], axis=[])",
+    ),
+    example="dyn.squeeze(%b, %axes, axis=[])",
 )  # fmt: skip
 
 
@@ -168,6 +196,12 @@ broadcast_to = _data_and_vector(
     shape: np.array(np.broadcast_to(data, shape)),
     lambda rank, length, attrs: length, "Say the elements again up to the shape that a vector holds.",
     pattern=OpPattern.BROADCAST, level=4, gradient=_with_zero(sum_back),
+    shapes="data (...), shape (rank) -> shape",
+    source="np.broadcast_to",
+    edges=(
+        "dyn.broadcast_to(%x: (3, 1), %s: (3) int64 = [2, 3, 4], shape=None)",
+        "dyn.broadcast_to(%x: (1, 3), %s: (2) int32 = [0, 3], shape=None)",
+    ),
     example="dyn.broadcast_to(%x, %shape3, shape=None)",
 )  # fmt: skip
 
@@ -184,7 +218,15 @@ expand_dims = _data_and_vector(
     attrs("DynExpandDimsAttrs", integer("num_newaxis", 1, doc="how many dimensions to put in")),
     _expanded, _reshaped, lambda rank, length, attrs: rank + attrs.num_newaxis,
     "Put dimensions of size 1 in at a place that a scalar holds.", pattern=OpPattern.INJECTIVE, level=3,
-    gradient=_with_zero(reshape_back), example="dyn.expand_dims(%x, %axis)",
+    gradient=_with_zero(reshape_back),
+    shapes="data (...), axis () -> (..., 1, ...)",
+    source="np.expand_dims",
+    edges=(
+        "dyn.expand_dims(%x: (2, 3), %a: () int64 = -1)",
+        "dyn.expand_dims(%x: (), %a: () int64 = 0, num_newaxis=2)",
+        "dyn.expand_dims(%x: (0, 3), %a: () int64 = 1)",
+    ),
+    example="dyn.expand_dims(%x, %axis)",
 )  # fmt: skip
 
 
@@ -196,7 +238,14 @@ def _tile(attrs: Any, data: Array, shape: tuple[int, ...]) -> Array:
 tile = _data_and_vector(
     "dyn.tile", "reps", TILE, lambda shape, values, attrs: tiled(shape, values), _tile,
     lambda rank, length, attrs: max(rank, length), "Repeat a tensor as a whole, as often as a vector says.",
-    pattern=OpPattern.INJECTIVE, level=3, example="dyn.tile(%x, %reps, reps=[])",
+    pattern=OpPattern.INJECTIVE, level=3,
+    shapes="data (d0, ...), reps (rank) -> (d0 * reps[0], ...)",
+    source="np.tile",
+    edges=(
+        "dyn.tile(%x: (2, 3), %r: (2) int64 = [2, 1], reps=[])",
+        "dyn.tile(%x: (2, 3), %r: (3) int32 = [2, 0, 1], reps=[])",
+    ),
+    example="dyn.tile(%x, %reps, reps=[])",
 )  # fmt: skip
 
 
@@ -229,6 +278,14 @@ def _slice_shape(attrs: Any, data: Array, *bounds: Array) -> Type:
     "dyn.strided_slice", ("data", "begin", "end", "strides"), attrs=SLICE, relation=_slice_type,
     shape_function=_slice_shape,
     pattern=OpPattern.INJECTIVE, level=4, out=False,
+    shapes="data (d0, ...), begin, end, strides (rank) -> (ceil((end - begin) / strides), ...)",
+    source="NumPy's basic slicing",
+    edges=(
+        ("dyn.strided_slice(%x: (4, 5), %b: (2) int64 = [-1, 1], %e: (2) int64 = [-5, 99], %s: (2) int64 = [-2, "
+        "2], begin=None, end=None, strides=None, axes=None)"),
+        ("dyn.strided_slice(%x: (3), %b: (1) int32 = [1], %e: (1) int32 = [1], %s: (1) int32 = [1], begin=None, "
+        'end=None, strides=None, slice_mode="size", axes=None)'),
+    ),
     example="dyn.strided_slice(%x, %begin, %end, %strides, begin=None, end=None, strides=None, axes=None)",
 )  # fmt: skip
 def strided_slice(attrs: Any, data: Array, begin: Array, end: Array, strides: Array) -> Array:
@@ -252,6 +309,13 @@ def _topk_shape(attrs: Any, data: Array, k: Array) -> Type:
     "dyn.topk", ("data", "k"), attrs=TOPK, relation=_topk_type, shape_function=_topk_shape, pattern=OpPattern.OPAQUE,
     level=6,
     out=False, results=lambda attrs: 2 if attrs.ret_type == "both" else 1,
+    shapes="(..., n, ...), k () -> (..., k, ...), values and positions",
+    source="np.argsort, stable",
+    edges=(
+        'dyn.topk(%x: (2, 4), %k: () int32 = 2, k=None, dtype="int32")',
+        'dyn.topk(%x: (3, 2), %k: () int64 = 1, k=None, axis=0, is_ascend=True, ret_type="values")',
+        'dyn.topk(%x: (0, 3), %k: () int32 = 2, k=None, axis=1, dtype="int32")',
+    ),
     example='dyn.topk(%x, %k, k=None, dtype="int32")',
 )  # fmt: skip
 def topk(attrs: Any, data: Array, k: Array) -> Any:
@@ -275,6 +339,12 @@ def _one_hot_result(attrs: Any, indices: Array, on_value: Array, off_value: Arra
 @operator(
     "dyn.one_hot", ("indices", "on_value", "off_value", "depth"), attrs=ONE_HOT, relation=_one_hot_type,
     shape_function=_one_hot_result, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, level=10, out=False, warns=True,
+    shapes="indices S, on_value, off_value, depth () -> S with depth put in at axis",
+    source="a row of the identity matrix for each index",
+    edges=(
+        'dyn.one_hot(%i: (2, 2) int32 = [[0, 1], [5, -1]], %v: (), %w: (), %d: () int32 = 3, depth=0, dtype="T")',
+        'dyn.one_hot(%i: (0) int32, %v: (), %w: (), %d: () int32 = 2, depth=0, axis=0, dtype="T")',
+    ),
     example='dyn.one_hot(%i, %v, %v, %k, depth=0, dtype="float32")',
 )  # fmt: skip
 def one_hot(attrs: Any, indices: Array, on_value: Array, off_value: Array, depth: Array) -> Array:
@@ -299,6 +369,15 @@ def _dense_shape(attrs: Any, indices: Array, values: Array, default: Array, outp
 @operator(
     "dyn.sparse_to_dense", ("sparse_indices", "sparse_values", "default_value", "output_shape"), relation=_dense_type,
     shape_function=_dense_shape, pattern=OpPattern.OPAQUE, level=3, out=False,
+    shapes=(
+        "sparse_indices (n, r) or (n) or (), sparse_values (n) or (), default_value (), "
+        "output_shape (r) -> output_shape"
+    ),
+    source="TensorFlow's sparse_to_dense",
+    edges=(
+        "dyn.sparse_to_dense(%i: (2, 2) int32 = [[0, 1], [1, 0]], %v: (2), %d: (), %s: (2) int64 = [2, 3])",
+        "dyn.sparse_to_dense(%i: (2) int64 = [0, 3], %v: (2), %d: (), %s: (1) int32 = [4])",
+    ),
     example="dyn.sparse_to_dense(%i, %v3, %v, %n1)",
 )  # fmt: skip
 def sparse_to_dense(

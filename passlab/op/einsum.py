@@ -87,8 +87,19 @@ def _einsum_face(data: Any, equation: str) -> Call:
 @operator(
     "einsum", ("data",), attrs=attrs("EinsumAttrs", text("equation", doc='subscripts, such as "ij,jk->ik"')),
     relation=_einsum_type, pattern=OpPattern.INJECTIVE, level=11, out=False, warns=True, face=_einsum_face,
+    shapes="tensors by the left of the equation -> its right",
+    source="np.einsum",
+    edges=(
+        'einsum((%x: (2, 3), %y: (3, 2)), equation="ij,jk->ik")',
+        'einsum((%x: (2, 3),), equation="ij->ji")',
+        'einsum((%x: (2, 2, 3), %y: (3, 1)), equation="...ij,jk->...ik")',
+        'einsum((%x: (0, 3), %y: (3, 2)), equation="ij,jk->ik")',
+        'einsum((%x: (3, 3),), equation="ii->i")',
+    ),
     example='einsum((%x, %t), equation="ij,jk->ik")',
 )  # fmt: skip
 def einsum(attrs: Any, data: tuple[Array, ...]) -> Array:
     """Sums of products of tensors along named dimensions."""
-    return as_array(np.einsum(attrs.equation, *data)).astype(data[0].dtype, copy=False)
+    dtype = data[0].dtype
+    parts = [part.astype(np.float32) for part in data] if dtype.kind == "V" else data  # NumPy's takes no bfloat16
+    return as_array(np.einsum(attrs.equation, *parts)).astype(dtype, copy=False)

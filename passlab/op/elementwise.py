@@ -319,12 +319,40 @@ def _bound(value: float, dtype: np.dtype[Any]) -> Any:
     "clip", ("data",),
     attrs=attrs("ClipAttrs", number("a_min", doc="the lower bound"), number("a_max", doc="the upper bound")),
     relation=identity, pattern=OpPattern.ELEMWISE, level=3, face=_clip_face, gradient=_clip_grad, warns=True,
+    shapes="S -> S",
+    source="np.clip",
+    edges=(
+        "clip(%x: (2, 3), a_min=-1f, a_max=2f)",
+        "clip(%x: (), a_min=0f, a_max=6f)",
+        "clip(%x: (0, 3), a_min=0f, a_max=6f)",
+        "clip(%x: (3), a_min=3f, a_max=1f)",
+    ),
     example="clip(%x, a_min=0f, a_max=6f)",
 )  # fmt: skip
 def clip(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
     """Limit each element to [a_min, a_max]; NaN stays NaN, and where the bounds cross, a_max wins."""
     low, high = _bound(attrs.a_min, data.dtype), _bound(attrs.a_max, data.dtype)
     return as_array(np.minimum(np.maximum(data, low, out=out), high, out=out))
+
+
+def _hardswish(data: Array, out: Array | None = None) -> Array:
+    made = np.minimum(np.maximum(data + data.dtype.type(3), data.dtype.type(0)), data.dtype.type(6))
+    made = as_array(np.multiply(np.divide(made, data.dtype.type(6)), data))
+    return made if out is None else deliver(made, out)
+
+
+def _hardswish_grad(x: Expr, y: Expr, grad: Expr) -> Expr:
+    """X * r(x) / 6 with r the ramp from -3 to 3, which rises by one where it is between its ends."""
+    shifted = x + constant_like(3, x)
+    ramp = call("clip", shifted, a_min=0.0, a_max=6.0)
+    rising = call("where", call("equal", ramp, shifted), x, _zero(x))
+    return grad * (ramp + rising) * constant_like(1 / 6, x)
+
+
+hardswish = calculus(
+    "hardswish", _hardswish, "x * min(max(x + 3, 0), 6) / 6 for each element.", level=10,
+    source="Howard et al., Searching for MobileNetV3 (2019)", gradient=_grad(_hardswish_grad),
+)  # fmt: skip
 
 
 # ---------------------------------------------------------------- functions that may be computed roughly

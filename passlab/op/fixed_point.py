@@ -52,6 +52,13 @@ def _multiply_face(data: Any, multiplier: int, shift: int) -> Call:
     attrs=attrs("FixedPointMultiplyAttrs", integer("multiplier", doc="in units of 2^-31"),
     integer("shift", doc="the power of two")),
     relation=_multiply_type, pattern=OpPattern.ELEMWISE, level=10, out=False, face=_multiply_face,
+    shapes="S -> S",
+    source="gemmlowp's fixed-point multiplication, halves rounded up",
+    edges=(
+        "fixed_point_multiply(%x: (2, 3) int32, multiplier=1073741824, shift=1)",
+        "fixed_point_multiply(%x: () int32, multiplier=1395864371, shift=-2)",
+        "fixed_point_multiply(%x: (0, 3) int32, multiplier=1, shift=0)",
+    ),
     example="fixed_point_multiply(%i, multiplier=1073741824, shift=1)",
 )  # fmt: skip
 def fixed_point_multiply(attrs: Any, data: Array) -> Array:
@@ -82,6 +89,15 @@ def _per_axis_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
         integers("axes", doc="the dimensions of data along which multiplier and shifts vary"),
     ),
     relation=_per_axis_type, pattern=OpPattern.BROADCAST, level=10, out=False,
+    shapes="data S, vectors of S[axes] -> S",
+    source="gemmlowp's fixed-point multiplication, halves rounded up",
+    edges=(
+        ("fixed_point_multiply_per_axis(%x: (2, 3) int32, %m: (2) int32 = [1073741824, 1395864371], "
+        "%l: (2) int32 = [0, 1], %r: (2) int32 = [2, 0], is_lshift_required=True, is_rshift_required=True, "
+        "axes=[0])"),
+        ("fixed_point_multiply_per_axis(%x: (0, 2) int32, %m: (2) int32 = [1, 2], %l: (2) int32 = [0, 1], "
+        "%r: (2) int32 = [2, 0], axes=[1])"),
+    ),
     example="fixed_point_multiply_per_axis(%ii, %m, %s, %s, is_rshift_required=True, axes=[0])",
 )  # fmt: skip
 def fixed_point_multiply_per_axis(

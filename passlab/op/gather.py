@@ -116,6 +116,15 @@ def _from_front(rank: int, axis: int) -> list[int]:
         choices=("clip", "wrap", "fast")),
     ),
     relation=_take_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_take_face, gradient=_take_grad,
+    shapes="data (..., n, ...), indices I -> (..., I, ...)",
+    source="np.take",
+    edges=(
+        "take(%x: (2, 3), %i: (2, 2) int32 = [[0, 1], [1, 7]], axis=-1)",
+        'take(%x: (2, 3), %i: (2) int64 = [-4, 3], axis=0, mode="wrap")',
+        "take(%x: (2, 3), %i: () int32 = 4)",
+        "take(%x: (2, 3), %i: (0) int32, axis=0)",
+        "take(%x: (2, 3, 2), %i: (2, 1) int32 = [[0], [2]], axis=1, batch_dims=1)",
+    ),
     example="take(%x, %i, axis=0)",
 )  # fmt: skip
 def take(attrs: Any, data: Array, indices: Array) -> Array:
@@ -179,6 +188,13 @@ def axis_grid(indices: Array, axis: int, extent: int, what: str) -> tuple[Array,
     "gather", ("data", "indices"),
     attrs=attrs("GatherAttrs", integer("axis", None, doc="the dimension that indices index")),
     relation=_gather_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_gather_face, gradient=_gather_grad,
+    shapes="data, indices I of the same rank -> I",
+    source="PyTorch's gather",
+    edges=(
+        "gather(%x: (2, 3), %i: (2, 1) int32 = [[0], [2]], axis=-1)",
+        "gather(%x: (2, 3), %i: (1, 3) int64 = [[1, -1, 0]], axis=0)",
+        "gather(%x: (2, 3), %i: (0, 3) int32, axis=0)",
+    ),
     example="gather(%x, %i, axis=0)",
 )  # fmt: skip
 def gather(attrs: Any, data: Array, indices: Array) -> Array:
@@ -226,6 +242,13 @@ def _gather_nd_grad(orig: Call, grad: Expr) -> list[Expr]:
         integer("index_rank", None, doc="the first dimension of indices, where it is not known"),
     ),
     relation=_gather_nd_type, pattern=OpPattern.INJECTIVE, level=3, out=False, gradient=_gather_nd_grad,
+    shapes="data (d0, ...), indices (m, I) -> (I, d[m], ...)",
+    source="TensorFlow's gather_nd, its index dimension first",
+    edges=(
+        "gather_nd(%x: (2, 3, 2), %i: (2, 2) int32 = [[0, 1], [2, 0]])",
+        "gather_nd(%x: (2, 3), %i: (1, 0) int64)",
+        "gather_nd(%x: (2, 3), %i: (1, 2) int32 = [[1, 2]], batch_dims=1)",
+    ),
     example="gather_nd(%x, %n)",
 )  # fmt: skip
 def gather_nd(attrs: Any, data: Array, indices: Array) -> Array:
@@ -261,6 +284,12 @@ def _adv_index_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
 
 @operator(
     "adv_index", ("inputs",), relation=_adv_index_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
+    shapes="data (d0, ...), n index tensors, which broadcast to I -> (I, d[n], ...)",
+    source="NumPy's advanced indexing",
+    edges=(
+        "adv_index((%x: (2, 3), %i: (2) int32 = [0, 1], %j: (2, 1) int64 = [[2], [-1]]))",
+        "adv_index((%x: (2, 3), %i: (0) int32))",
+    ),
     example="adv_index((%x, %i, %i))",
 )  # fmt: skip
 def adv_index(attrs: Any, inputs: tuple[Array, ...]) -> Array:
@@ -330,6 +359,13 @@ def _one_hot_grad(orig: Call, grad: Expr) -> list[Expr]:
     "one_hot", ("indices", "on_value", "off_value"), attrs=ONE_HOT, relation=_one_hot_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE, level=10, out=False, warns=True, face=_one_hot_face,
     gradient=_one_hot_grad,
+    shapes="indices S, on_value, off_value () -> S with depth put in at axis",
+    source="a row of the identity matrix for each index",
+    edges=(
+        'one_hot(%i: (2, 2) int32 = [[0, 1], [5, -1]], %v: (), %w: (), depth=3, dtype="T")',
+        'one_hot(%i: () int64 = 1, %v: (), %w: (), depth=2, axis=0, dtype="T")',
+        'one_hot(%i: (0) int32, %v: (), %w: (), depth=2, dtype="T")',
+    ),
     example='one_hot(%i, %v, %v, depth=3, dtype="float32")',
 )  # fmt: skip
 def one_hot(attrs: Any, indices: Array, on_value: Array, off_value: Array) -> Array:
@@ -351,7 +387,15 @@ def _argwhere_shape(attrs: Any, condition: Array) -> Type:
 @operator(
     "argwhere", ("condition",), relation=_argwhere_type, shape_function=_argwhere_shape, pattern=OpPattern.OPAQUE,
     level=10,
-    out=False, precision=Precision.FOLLOW, example="argwhere(%c)",
+    out=False, precision=Precision.FOLLOW,
+    shapes="S of rank r -> (count, r)",
+    source="np.argwhere",
+    edges=(
+        "argwhere(%c: (2, 3))",
+        "argwhere(%c: ())",
+        "argwhere(%c: (0, 3))",
+    ),
+    example="argwhere(%c)",
 )  # fmt: skip
 def argwhere(attrs: Any, condition: Array) -> Array:
     """The indices of the elements that are not zero, one row for each, in order."""
@@ -372,6 +416,13 @@ def _unravel_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
 
 @operator(
     "unravel_index", ("data", "shape"), relation=_unravel_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
+    shapes="indices I, shape (r) -> (r, I)",
+    source="np.unravel_index",
+    edges=(
+        "unravel_index(%i: (3) int32 = [0, 3, 5], %s: (2) int32 = [2, 3])",
+        "unravel_index(%i: () int64 = 4, %s: (2) int64 = [2, 3])",
+        "unravel_index(%i: (0) int32, %s: (2) int32 = [2, 3])",
+    ),
     example="unravel_index(%i, %shape)",
 )  # fmt: skip
 def unravel_index(attrs: Any, data: Array, shape: Array) -> Array:

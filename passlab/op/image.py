@@ -15,6 +15,7 @@ from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import make_call, operator
+from passlab.op.dtypes import is_float
 from passlab.op.fields import attrs, boolean, dims, dtype, integer, integers, number, numbers, text
 from passlab.op.nn import sampling
 from passlab.op.nn.activation import finish
@@ -128,8 +129,20 @@ def _resize_face(rank: int) -> Callable[..., Any]:
     return face
 
 
+def _resize_edges(name: str, rank: int) -> tuple[str, ...]:
+    dims, up, down = ", ".join("345"[:rank]), [6, 7, 4][:rank], [2] * rank
+    nearest = 'method="nearest_neighbor", coordinate_transformation_mode="asymmetric", rounding_method="floor"'
+    channels_last = f'layout="{"NCDHW"[0] + "DHW"[3 - rank :] + "C"}", coordinate_transformation_mode="align_corners"'
+    cubic = (f'{name}(%x: (1, 1, {dims}), size={up}, roi=None, method="cubic")',) if rank < 3 else ()
+    return (
+        f"{name}(%x: (1, 2, {dims}), size={up}, roi=None)", f"{name}(%x: (0, 2, {dims}), size={up}, roi=None)",
+        f"{name}(%x: (1, 2, {dims}), size={down}, roi=None, {nearest})",
+        f"{name}(%x: (1, {dims}, 2), size={up}, roi=None, {channels_last})", *cubic,
+    )  # fmt: skip
+
+
 def _declare_resize(rank: int) -> Op:
-    name = f"image.resize{rank}d"
+    name, spatial = f"image.resize{rank}d", ", ".join("DHW"[3 - rank :])
     return operator(
         name,
         ("data",),
@@ -139,6 +152,9 @@ def _declare_resize(rank: int) -> Op:
         level=5,
         warns=True,
         face=_resize_face(rank),
+        shapes=f"(N, C, {spatial}) -> (N, C, size)",
+        source="ONNX's Resize; Keys (1981) for cubic",
+        edges=_resize_edges(name, rank),
         example=f"{name}(%x, size={[8] * rank})",
         doc=f"Resize along {rank} spatial ax{'e' if rank > 1 else 'i'}s, by the coordinates of ONNX's Resize.",
     )(partial(_resize_kernel, rank))
@@ -197,6 +213,18 @@ def crop_and_resize_face(
     level=5,
     warns=True,
     face=crop_and_resize_face,
+    shapes="data (N, C, H, W), boxes (n, 4), box_indices (n) -> (n, C, crop_size)",
+    source="TensorFlow's crop_and_resize",
+    edges=(
+        (
+            "image.crop_and_resize(%x: (2, 1, 3, 4), %b: (2, 4) float32 = [[0, 0, 1, 1], [0.2, 0.1, 0.7, 1.5]], "
+            "%i: (2) int32 = [1, 0], crop_size=[2, 3])"
+        ),
+        (
+            "image.crop_and_resize(%x: (1, 3, 4, 2), %b: (1, 4) float32 = [[0, 0, 1, 1]], %i: (1) int32 = [0], "
+            'crop_size=[2, 2], layout="NHWC", method="nearest_neighbor")'
+        ),
+    ),
     example="image.crop_and_resize(%x, %boxes, %indices, crop_size=[8, 8])",
 )
 def crop_and_resize(attrs: Any, data: Any, boxes: Any, box_indices: Any, *, out: Any = None) -> Any:
@@ -298,6 +326,15 @@ def dilation2d_face(
     level=2,
     warns=True,
     face=dilation2d_face,
+    shapes="data (N, C, H, W), weight (C, KH, KW) -> (N, C, OH, OW)",
+    source="TensorFlow's dilation2d",
+    edges=(
+        "image.dilation2d(%x: (1, 2, 4, 4), %w: (2, 2, 2))",
+        (
+            'image.dilation2d(%x: (1, 4, 4, 2), %w: (2, 2, 2), strides=[2, 1], padding=[1, 1], data_layout="NHWC", '
+            'kernel_layout="HWI")'
+        ),
+    ),
     example="image.dilation2d(%x, %w)",
 )
 def dilation2d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
@@ -344,16 +381,23 @@ def affine_grid_face(data: Any, target_shape: Any = None) -> Any:
     level=5,
     warns=True,
     face=affine_grid_face,
+    shapes="(N, 2, 3) -> (N, 2, H, W)",
+    source="Jaderberg et al., Spatial transformer networks (2015)",
+    edges=(
+        "image.affine_grid(%x: (2, 2, 3), target_shape=[2, 3])",
+        "image.affine_grid(%x: (0, 2, 3), target_shape=[2, 3])",
+    ),
     example="image.affine_grid(%theta, target_shape=[8, 8])",
 )
 def affine_grid(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """The places (x, y) in -1..1 to which affine matrices map the corners-aligned pixels of an image."""
     height, width = attrs.target_shape
-    y, x = (np.arange(n, dtype=data.dtype) * data.dtype.type(2) / data.dtype.type(n - 1) - 1 for n in (height, width))
+    kind = data.dtype if is_float(data.dtype) else np.dtype(np.float64)
+    y, x = (np.arange(n).astype(kind) * kind.type(2) / kind.type(n - 1) - 1 for n in (height, width))
     grid = np.stack(
         [np.broadcast_to(x, (height, width)), np.broadcast_to(y[:, None], (height, width)), np.ones((height, width))]
     )
-    made = data @ grid.reshape(3, -1).astype(data.dtype)
+    made = data.astype(kind, copy=False) @ grid.reshape(3, -1).astype(kind)
     return finish(made.reshape(len(data), 2, height, width), data.dtype, out)
 
 
@@ -409,6 +453,16 @@ def grid_sample_face(
     level=5,
     warns=True,
     face=grid_sample_face,
+    shapes="data (N, C, H, W), grid (N, 2, OH, OW) -> (N, C, OH, OW)",
+    source="Jaderberg et al., Spatial transformer networks (2015)",
+    edges=(
+        "image.grid_sample(%x: (1, 2, 3, 4), %g: (1, 2, 2, 2) T = [[[[-1, 0.3], [0.9, 1]], [[0, 0.25], [-2, 1]]]])",
+        (
+            "image.grid_sample(%x: (1, 2, 3, 4), %g: (1, 2, 1, 2) T = [[[[-1, 0.3]], [[0.25, -2]]]], "
+            'method="nearest", padding_mode="border", '
+            "align_corners=False)"
+        ),
+    ),
     example="image.grid_sample(%x, %grid)",
 )
 def grid_sample(attrs: Any, data: Any, grid: Any, *, out: Any = None) -> Any:

@@ -98,7 +98,15 @@ def _concatenate_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 @operator(
     "concatenate", ("data",), attrs=CONCATENATE, relation=concatenate_type, pattern=OpPattern.INJECTIVE, level=1,
-    face=_concatenate_face, gradient=_concatenate_grad, example="concatenate((%x, %x), axis=1)",
+    face=_concatenate_face, gradient=_concatenate_grad,
+    shapes="((..., a, ...), (..., b, ...)) -> (..., a + b, ...)",
+    source="np.concatenate",
+    edges=(
+        "concatenate((%x: (2, 3), %y: (2, 1)), axis=-1)",
+        "concatenate((%x: (0, 3), %y: (2, 3)))",
+        "concatenate((%x: (3),))",
+    ),
+    example="concatenate((%x, %x), axis=1)",
 )  # fmt: skip
 def concatenate(attrs: Any, data: tuple[Array, ...], *, out: Array | None = None) -> Array:
     """Join the tensors of a tuple along one dimension; all others must agree."""
@@ -130,7 +138,15 @@ def _stack_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 @operator(
     "stack", ("data",), attrs=attrs("StackAttrs", integer("axis", 0, doc="the new dimension")), relation=_stack_type,
-    pattern=OpPattern.INJECTIVE, level=3, face=_stack_face, gradient=_stack_grad, example="stack((%x, %x), axis=0)",
+    pattern=OpPattern.INJECTIVE, level=3, face=_stack_face, gradient=_stack_grad,
+    shapes="n tensors S -> S with n put in at axis",
+    source="np.stack",
+    edges=(
+        "stack((%x: (2, 3), %y: (2, 3)), axis=-1)",
+        "stack((%x: (), %y: ()), axis=0)",
+        "stack((%x: (0, 3),), axis=1)",
+    ),
+    example="stack((%x, %x), axis=0)",
 )  # fmt: skip
 def stack(attrs: Any, data: tuple[Array, ...], *, out: Array | None = None) -> Array:
     """Put tensors of one shape side by side along a new dimension."""
@@ -185,6 +201,13 @@ def _split_grad(orig: Call, grad: Expr) -> list[Expr]:
         integer("axis", 0, doc="the dimension to part"),
     ),
     relation=_split_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_split_face, gradient=_split_grad,
+    shapes="(..., n, ...) -> a tuple of (..., part, ...)",
+    source="np.split",
+    edges=(
+        "split(%x: (2, 6), indices_or_sections=3, axis=-1)",
+        "split(%x: (5), indices_or_sections=[0, 2, 2])",
+        "split(%x: (0, 4), indices_or_sections=2, axis=1)",
+    ),
     example="split(%x, indices_or_sections=2)",
 )  # fmt: skip
 def split(attrs: Any, data: Array) -> tuple[Array, ...]:
@@ -223,6 +246,14 @@ def _meshgrid_face(data: Any, indexing: str = "ij") -> TupleWrapper:
     attrs=attrs("MeshgridAttrs",
     text("indexing", "ij", doc="the order of the dimensions: matrix or Cartesian", choices=("ij", "xy"))),
     relation=_meshgrid_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_meshgrid_face,
+    shapes="vectors (a), (b), ... -> as many tensors (a, b, ...)",
+    source="np.meshgrid",
+    edges=(
+        'meshgrid((%x: (2), %y: (3)), indexing="ij")',
+        'meshgrid((%x: (2), %y: (3)), indexing="xy")',
+        "meshgrid((%x: (), %y: (2)))",
+        "meshgrid((%x: (0), %y: (2)))",
+    ),
     example="meshgrid((%v, %v))",
 )  # fmt: skip
 def meshgrid(attrs: Any, data: tuple[Array, ...]) -> tuple[Array, ...]:

@@ -52,6 +52,13 @@ def _layout_grad(orig: Call, grad: Expr) -> list[Expr]:
         text("dst_layout", doc='the layout wanted; "4c" is a part of 4 split off axis C'),
     ),
     relation=_layout_type, pattern=OpPattern.INJECTIVE, level=5, out=False, face=_layout_face, gradient=_layout_grad,
+    shapes="src_layout -> dst_layout",
+    source="Relay's layouts: a capital for an axis, 4c for a part of 4 split off it",
+    edges=(
+        'layout_transform(%x: (1, 4, 2, 3), src_layout="NCHW", dst_layout="NHWC")',
+        'layout_transform(%x: (1, 4, 2, 3), src_layout="NCHW", dst_layout="NCHW2c")',
+        'layout_transform(%x: (0, 4, 2, 3), src_layout="NCHW", dst_layout="HWCN")',
+    ),
     example='layout_transform(%im, src_layout="NCHW", dst_layout="NHWC")',
 )  # fmt: skip
 def layout_transform(attrs: Any, data: Array) -> Array:

@@ -67,6 +67,8 @@ alloc_storage = operator(
     ),
     relation=_alloc_storage_type, pattern=OpPattern.OPAQUE, non_computational=True, level=10,
     doc="A piece of memory of `size` bytes.",
+    shapes="size (), alignment () -> a storage",
+    source="Relay's memory dialect",
     example="memory.alloc_storage(%size, %shape, %alignment, virtual_device=None)",
 )(_only_in_the_machine)  # fmt: skip
 
@@ -95,6 +97,8 @@ alloc_tensor = operator(
     ),
     relation=_alloc_tensor_type, pattern=OpPattern.OPAQUE, non_computational=True, level=10,
     doc="A tensor in a piece of memory, `offset` bytes from its start.",
+    shapes="a storage, offset (), shape (rank) -> shape",
+    source="Relay's memory dialect",
     example="memory.alloc_tensor(%storage, %offset, %shape, const_shape=None, assert_shape=[2, 3])",
 )(_only_in_the_machine)  # fmt: skip
 
@@ -107,7 +111,10 @@ def _gone(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
 kill = operator(
     "memory.kill", ("to_free",), relation=_gone, pattern=OpPattern.OPAQUE, stateful=True, non_computational=True,
     level=10,
-    doc="The end of a value's life: its memory may be used again.", example="memory.kill(%x)",
+    doc="The end of a value's life: its memory may be used again.",
+    shapes="any value -> ()",
+    source="Relay's memory dialect",
+    example="memory.kill(%x)",
 )(_only_in_the_machine)  # fmt: skip
 
 invoke_tvm_op = operator(
@@ -115,13 +122,23 @@ invoke_tvm_op = operator(
     attrs=DictAttrs,
     relation=_gone, pattern=OpPattern.OPAQUE, stateful=True, non_computational=True, level=10,
     doc="Call a primitive function on `ins`, which writes its results into `outs`.",
+    shapes="a function, a tuple of inputs, a tuple of outputs -> ()",
+    source="Relay's virtual machine dialect",
     example="vm.invoke_tvm_op(%f, (%x,), (%y,))",
 )(_only_in_the_machine)  # fmt: skip
 
 shape_of = operator(
     "vm.shape_of", ("tensor",), attrs=SHAPE_OF, relation=shape_of_type, pattern=OpPattern.OPAQUE,
     non_computational=True, level=10,
-    out=False, doc="The shape of a tensor as a vector, as an instruction.", example='vm.shape_of(%x, dtype="int64")',
+    out=False, doc="The shape of a tensor as a vector, as an instruction.",
+    shapes="(d0, ..., dn) -> (n + 1)",
+    source="ndarray.shape",
+    edges=(
+        'vm.shape_of(%x: (2, 3), dtype="int64")',
+        'vm.shape_of(%x: (), dtype="int64")',
+        'vm.shape_of(%x: (0, 3), dtype="int64")',
+    ),
+    example='vm.shape_of(%x, dtype="int64")',
 )(shape_of_array)  # fmt: skip
 
 
@@ -145,7 +162,14 @@ def _reshape_tensor_shape(attrs: Any, data: Array, shape: Array) -> Type:
     attrs=attrs("ReshapeTensorAttrs", dims("newshape", doc="the new shape as far as it is known")),
     relation=_reshape_tensor_type, shape_function=_reshape_tensor_shape, pattern=OpPattern.OPAQUE,
     non_computational=True, level=10,
-    out=False, example="vm.reshape_tensor(%x, %shape, newshape=[3, 2])",
+    out=False,
+    shapes="data (...), shape (rank) -> shape",
+    source="np.reshape",
+    edges=(
+        "vm.reshape_tensor(%x: (2, 3), %s: (2) int64 = [3, 2], newshape=[3, 2])",
+        "vm.reshape_tensor(%x: (0, 3), %s: (1) int64 = [0], newshape=[0])",
+    ),
+    example="vm.reshape_tensor(%x, %shape, newshape=[3, 2])",
 )  # fmt: skip
 def reshape_tensor(attrs: Any, data: Array, shape: Array) -> Array:
     """The same elements, in place, in the shape that a vector holds. Raises `RunError` when they do not fit."""
@@ -172,5 +196,8 @@ call_lowered = operator(
     "call_lowered", ("func", "call_args"),
     attrs=attrs("CallLoweredAttrs", anything("metadata", {}, doc="facts of the compiler")),
     relation=_lowered_type, pattern=OpPattern.OPAQUE, non_computational=True, level=10,
-    doc="Call a compiled function on a tuple of arguments.", example="call_lowered(%f, (%x,))",
+    doc="Call a compiled function on a tuple of arguments.",
+    shapes="a compiled function and a tuple of its arguments -> its result",
+    source="Relay",
+    example="call_lowered(%f, (%x,))",
 )(_only_in_the_machine)  # fmt: skip

@@ -48,6 +48,14 @@ def _transpose_grad(orig: Call, grad: Expr) -> list[Expr]:
     integers("axes", optional=True, doc="the new order of the dimensions, None to reverse them")),
     relation=_transpose_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_transpose_face,
     gradient=_transpose_grad,
+    shapes="(d0, ..., dn) -> (d[axes[0]], ..., d[axes[n]])",
+    source="np.transpose",
+    edges=(
+        "transpose(%x: (2, 3, 4), axes=[-1, 0, 1])",
+        "transpose(%x: (2, 3), axes=None)",
+        "transpose(%x: (), axes=None)",
+        "transpose(%x: (0, 3), axes=[1, 0])",
+    ),
     example="transpose(%x, axes=[1, 0])",
 )  # fmt: skip
 def transpose(attrs: Any, data: Array) -> Array:
@@ -75,6 +83,13 @@ def _reverse_grad(orig: Call, grad: Expr) -> list[Expr]:
     "reverse", ("data",),
     attrs=attrs("ReverseAttrs", integer("axis", None, doc="the dimension to turn round (0 when None)")),
     relation=_reverse_type, pattern=OpPattern.INJECTIVE, level=3, out=False, gradient=_reverse_grad,
+    shapes="S -> S",
+    source="np.flip",
+    edges=(
+        "reverse(%x: (2, 3), axis=-1)",
+        "reverse(%x: (3), axis=0)",
+        "reverse(%x: (0, 3), axis=0)",
+    ),
     example="reverse(%x, axis=0)",
 )  # fmt: skip
 def reverse(attrs: Any, data: Array) -> Array:
@@ -109,7 +124,15 @@ def _reverse_sequence_grad(orig: Call, grad: Expr) -> list[Expr]:
     attrs=attrs("ReverseSequenceAttrs", integer("seq_axis", 1, doc="the dimension to turn round"),
     integer("batch_axis", 0, doc="the dimension of batches")),
     relation=_reverse_sequence_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
-    gradient=_reverse_sequence_grad, example="reverse_sequence(%x, %lengths)",
+    gradient=_reverse_sequence_grad,
+    shapes="data S, seq_lengths (S[batch_axis]) -> S",
+    source="TensorFlow's reverse_sequence",
+    edges=(
+        "reverse_sequence(%x: (2, 4), %n: (2) int32 = [2, 9], seq_axis=1, batch_axis=0)",
+        "reverse_sequence(%x: (3, 2), %n: (2) int64 = [0, 3], seq_axis=0, batch_axis=-1)",
+        "reverse_sequence(%x: (0, 3), %n: (0) int32)",
+    ),
+    example="reverse_sequence(%x, %lengths)",
 )  # fmt: skip
 def reverse_sequence(attrs: Any, data: Array, seq_lengths: Array) -> Array:
     """Turn the first `seq_lengths[b]` elements of each batch b round along one dimension; longer lengths mean all."""
@@ -135,6 +158,13 @@ def _permutation_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
 
 @operator(
     "invert_permutation", ("data",), relation=_permutation_type, pattern=OpPattern.INJECTIVE, level=1, out=False,
+    shapes="(n) -> (n)",
+    source="the inverse of a permutation",
+    edges=(
+        "invert_permutation(%p: (4) int32 = [2, 0, 3, 1])",
+        "invert_permutation(%p: (0) int64)",
+        "invert_permutation(%p: (1) int64 = [0])",
+    ),
     example="invert_permutation(%p)",
 )  # fmt: skip
 def invert_permutation(attrs: Any, data: Array) -> Array:

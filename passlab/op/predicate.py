@@ -11,6 +11,7 @@ from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op.declare import deliver, operator
 from passlab.op.dtypes import Array, as_array, is_float
+from passlab.op.edges import on_one
 from passlab.op.elementwise import FLAT, elementwise
 from passlab.op.relations import refuse, tensor
 
@@ -38,6 +39,9 @@ def _test(name: str, function: Callable[..., Any], on_integers: bool, doc: str) 
         relation=_to_bool,
         pattern=OpPattern.ELEMWISE,
         level=3,
+        shapes="S -> S of bool",
+        source=f"np.{name}",
+        edges=on_one(name),
         example=f"{name}(%x)",
         doc=doc,
         gradient=FLAT,
@@ -73,7 +77,15 @@ logical_not = elementwise(
 
 
 @operator(
-    "bitwise_not", ("data",), relation=_whole_numbers, pattern=OpPattern.ELEMWISE, level=4, example="bitwise_not(%x)"
+    "bitwise_not",
+    ("data",),
+    relation=_whole_numbers,
+    pattern=OpPattern.ELEMWISE,
+    level=4,
+    shapes="S -> S",
+    source="np.invert",
+    edges=on_one("bitwise_not"),
+    example="bitwise_not(%x)",
 )
 def bitwise_not(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
     """Each bit of each integer inverted."""

@@ -169,11 +169,23 @@ def _no_slope(orig: Call, grad: Expr) -> list[Expr]:
 
 
 # ---------------------------------------------------------------- declarations
+_SHAPES = "(..., n, ...) -> (..., ...), or (..., 1, ...) with keepdims"
+_HAS_NONE = ("sum", "prod", "all", "any")  # reductions of no elements that have a value
+
+
+def _edges(name: str) -> tuple[str, ...]:
+    return (
+        f"{name}(%x: (2, 3), axis=[-1])", f"{name}(%x: (2, 3), axis=[0], keepdims=True)",
+        f"{name}(%x: (2, 3, 2), axis=[1], exclude=True)", f"{name}(%x: (2, 3))", f"{name}(%x: ())",
+        f"{name}(%x: (0, 3), axis=[{0 if name in _HAS_NONE else 1}])",
+    )  # fmt: skip
+
+
 def _reduction(name: str, function: Callable[..., Array], doc: str, **facts: Any) -> Op:
     return operator(
         name, ("data",), attrs=REDUCE, relation=_reduce_type, pattern=OpPattern.COMM_REDUCE, level=4, out=False,
         warns=True,
-        doc=doc, example=f"{name}(%x, axis=[1])", **facts,
+        doc=doc, shapes=_SHAPES, source=f"np.{name}", edges=_edges(name), example=f"{name}(%x, axis=[1])", **facts,
     )(_kernel(function))  # fmt: skip
 
 
@@ -217,7 +229,8 @@ def _position(name: str, find: Callable[..., Any], doc: str) -> Op:
     return operator(
         name, ("data",), attrs=ARG_REDUCE, relation=_arg_type, pattern=OpPattern.COMM_REDUCE, level=4, out=False,
         face=face,
-        doc=doc, gradient=_no_slope, example=f"{name}(%x, axis=[1])",
+        doc=doc, gradient=_no_slope, shapes=_SHAPES, source=f"np.{name}", edges=_edges(name),
+        example=f"{name}(%x, axis=[1])",
     )(_arg_kernel(find))  # fmt: skip
 
 
@@ -271,16 +284,27 @@ def _variance_grad(orig: Call, grad: Expr) -> list[Expr]:
     attrs=attrs("VarianceAttrs", _AXIS, _KEEPDIMS, _EXCLUDE,
     boolean("unbiased", False, doc="whether to divide by n - 1")),
     relation=_variance_type, pattern=OpPattern.COMM_REDUCE, precision=Precision.NEVER, level=4, out=False, warns=True,
-    face=_variance_face, gradient=_variance_grad, example="variance(%x, %m, axis=[1])",
+    face=_variance_face, gradient=_variance_grad,
+    shapes="data S, mean broadcastable to S -> S without axis",
+    source="np.var about a given mean",
+    edges=(
+        "variance(%x: (2, 3), %m: (2, 1), axis=[-1])",
+        "variance(%x: (2, 3), %m: (1, 1), unbiased=True)",
+        "variance(%x: (0, 3), %m: (0, 1), axis=[1], keepdims=True)",
+    ),
+    example="variance(%x, %m, axis=[1])",
 )  # fmt: skip
 def variance(attrs: Any, data: Array, mean: Array) -> Array:
     """The mean square distances of elements from `mean`, which broadcasts against `data`."""
     axes = reduced_axes(data.ndim, attrs)
+    dtype = data.dtype
+    if dtype.kind == "b":  # the square of what sets two truths apart is that it does
+        data, mean = data.astype(np.int64), mean.astype(np.int64)
     off = data - mean
     count = _divisor(math.prod(data.shape[at] for at in axes), attrs)
     squares = np.add.reduce(off * off, axis=axes, keepdims=attrs.keepdims, dtype=data.dtype)
     if not is_float(data.dtype):
         if count == 0:
             raise RunError(Diagnostic("integer division by zero: the variance has no elements to divide by"))
-        return as_array(squares // count).astype(data.dtype)
+        return truncated_quotient(as_array(squares), np.asarray(count, squares.dtype)).astype(dtype)
     return as_array(np.true_divide(squares, data.dtype.type(count))).astype(data.dtype, copy=False)

@@ -167,7 +167,18 @@ def reshape_back(orig: Call, grad: Expr) -> list[Expr]:
 
 @operator(
     "reshape", ("data",), attrs=RESHAPE, relation=_reshape_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
-    face=_reshape_face, gradient=reshape_back, example="reshape(%x, newshape=[0, -1])",
+    face=_reshape_face, gradient=reshape_back,
+    shapes="(...) -> newshape",
+    source="np.reshape, with Relay's codes",
+    edges=(
+        "reshape(%x: (2, 3), newshape=[-1])",
+        "reshape(%x: (), newshape=[1, 1])",
+        "reshape(%x: (1), newshape=[])",
+        "reshape(%x: (0, 3), newshape=[3, 0], allowzero=True)",
+        "reshape(%x: (2, 3, 4), newshape=[0, -3])",
+        "reshape(%x: (2, 3, 4), newshape=[-4, 1, -1, -2])",
+    ),
+    example="reshape(%x, newshape=[0, -1])",
 )  # fmt: skip
 def reshape(attrs: Any, data: Array) -> Array:
     """The elements in a new shape; see `newshape` for its codes."""
@@ -191,7 +202,15 @@ def _reverse_reshape_face(data: Any, newshape: Any) -> Call:
 @operator(
     "contrib_reverse_reshape", ("data",), attrs=RESHAPE, relation=_reverse_reshape_type, pattern=OpPattern.INJECTIVE,
     level=10, out=False,
-    face=_reverse_reshape_face, gradient=reshape_back, example="contrib_reverse_reshape(%x, newshape=[-1, 0])",
+    face=_reverse_reshape_face, gradient=reshape_back,
+    shapes="(...) -> newshape",
+    source="np.reshape, its codes read from the right",
+    edges=(
+        "contrib_reverse_reshape(%x: (2, 3, 4), newshape=[-1, 0])",
+        "contrib_reverse_reshape(%x: (0, 3), newshape=[-1, 0])",
+        "contrib_reverse_reshape(%x: (1), newshape=[1, 1])",
+    ),
+    example="contrib_reverse_reshape(%x, newshape=[-1, 0])",
 )  # fmt: skip
 def reverse_reshape(attrs: Any, data: Array) -> Array:
     """The elements in a new shape whose codes are read from the right."""
@@ -243,6 +262,14 @@ def _reshape_like_grad(orig: Call, grad: Expr) -> list[Expr]:
         integer("rhs_end", None, doc="dimension of `shape_like` to stop before"),
     ),
     relation=_reshape_like_type, pattern=OpPattern.INJECTIVE, level=3, out=False, gradient=_reshape_like_grad,
+    shapes="data (...), shape_like S -> S",
+    source="np.reshape",
+    edges=(
+        "reshape_like(%x: (2, 3), %y: (3, 2))",
+        "reshape_like(%x: (), %y: (1, 1))",
+        "reshape_like(%x: (0, 3), %y: (3, 0))",
+        "reshape_like(%x: (6, 4), %y: (2, 3), lhs_begin=0, lhs_end=-1)",
+    ),
     example="reshape_like(%x, %y)",
 )  # fmt: skip
 def reshape_like(attrs: Any, data: Array, shape_like: Array) -> Array:
@@ -286,6 +313,14 @@ def _expand_dims_face(data: Any, axis: Any, num_newaxis: int = 1) -> Call:
     ),
     relation=_expand_dims_type, pattern=OpPattern.BROADCAST, level=1, out=False, face=_expand_dims_face,
     gradient=reshape_back,
+    shapes="(...) -> (..., 1 * num_newaxis, ...)",
+    source="np.expand_dims",
+    edges=(
+        "expand_dims(%x: (2, 3), axis=-1)",
+        "expand_dims(%x: (), axis=0, num_newaxis=2)",
+        "expand_dims(%x: (0, 3), axis=1)",
+        "expand_dims(%x: (2, 3), axis=1, num_newaxis=0)",
+    ),
     example="expand_dims(%x, axis=0)",
 )  # fmt: skip
 def expand_dims(attrs: Any, data: Array) -> Array:
@@ -332,7 +367,16 @@ SQUEEZE = attrs(
 
 @operator(
     "squeeze", ("data",), attrs=SQUEEZE, relation=_squeeze_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
-    face=_squeeze_face, gradient=reshape_back, example="squeeze(%b, axis=[0])",
+    face=_squeeze_face, gradient=reshape_back,
+    shapes="(..., 1, ...) -> (..., ...)",
+    source="np.squeeze",
+    edges=(
+        "squeeze(%x: (1, 3, 1))",
+        "squeeze(%x: (1, 3, 1), axis=[-1])",
+        "squeeze(%x: (1, 0), axis=[0])",
+        "squeeze(%x: (1))",
+    ),
+    example="squeeze(%b, axis=[0])",
 )  # fmt: skip
 def squeeze(attrs: Any, data: Array) -> Array:
     """Drop dimensions of size 1."""

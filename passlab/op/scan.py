@@ -53,7 +53,13 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
     return operator(
         name, ("data",), attrs=SCAN, relation=_scan_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True,
         face=face,
-        doc=doc, gradient=gradient, example=f"{name}(%x, axis=1)",
+        doc=doc, gradient=gradient,
+        shapes="S -> S, or (size of S) without axis", source=f"np.{name}",
+        edges=(
+            f"{name}(%x: (2, 3), axis=-1)", f"{name}(%x: (2, 3))", f"{name}(%x: (2, 3), axis=0, exclusive=True)",
+            f"{name}(%x: (0, 3), axis=0)", f'{name}(%x: (3), axis=0, dtype="int64")',
+        ),
+        example=f"{name}(%x, axis=1)",
     )(kernel)  # fmt: skip
 
 

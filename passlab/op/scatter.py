@@ -106,14 +106,26 @@ def _scatter_elements_grad(orig: Call, grad: Expr) -> list[Expr]:
     ),
     relation=_scatter_elements_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True,
     face=_scatter_elements_face,
-    gradient=_scatter_elements_grad, example="scatter_elements(%x, %ii, %x, axis=0)",
+    gradient=_scatter_elements_grad,
+    shapes="data S, indices and updates I -> S",
+    source="ONNX's ScatterElements",
+    edges=(
+        "scatter_elements(%x: (2, 3), %i: (1, 3) int32 = [[1, 0, -1]], %u: (1, 3), axis=0)",
+        'scatter_elements(%x: (2, 3), %i: (2, 2) int64 = [[0, 0], [2, 1]], %u: (2, 2), axis=-1, reduction="add")',
+        'scatter_elements(%x: (3), %i: (2) int64 = [1, 1], %u: (2), axis=0, reduction="max")',
+        "scatter_elements(%x: (2, 3), %i: (0, 3) int32, %u: (0, 3), axis=0)",
+    ),
+    example="scatter_elements(%x, %ii, %x, axis=0)",
 )  # fmt: skip
 def scatter_elements(attrs: Any, data: Array, indices: Array, updates: Array) -> Array:
     """Write each update where its index along `axis` says; of two in one place the last wins, or they combine.
 
     Updates beyond the shape of `indices` have no index and are not used. Raises `RunError` when there are too few.
     """
-    axis = attrs.axis % data.ndim
+    return _scattered(data, indices, updates, attrs.axis % data.ndim, attrs.reduction)
+
+
+def _scattered(data: Array, indices: Array, updates: Array, axis: int, reduction: str) -> Array:
     if not _covers(updates.shape, indices.shape):
         raise RunError(
             Diagnostic(
@@ -122,8 +134,36 @@ def scatter_elements(attrs: Any, data: Array, indices: Array, updates: Array) ->
         )
     used = updates[tuple(slice(size) for size in indices.shape)]
     made = data.copy()
-    combine(made, axis_grid(indices, axis, data.shape[axis], "scatter_elements"), used, attrs.reduction)
+    combine(made, axis_grid(indices, axis, data.shape[axis], "scatter_elements"), used, reduction)
     return made
+
+
+def _scatter_face(data: Any, indices: Any, updates: Any, axis: int) -> Call:
+    """`data` with `updates` written where `indices` say along `axis`."""
+    return call("scatter", data, indices, updates, axis=axis)
+
+
+def _scatter_grad(orig: Call, grad: Expr) -> list[Expr]:
+    assert orig.attrs is not None
+    return _scatter_elements_grad(call("scatter_elements", *orig.args, axis=orig.attrs["axis"]), grad)
+
+
+@operator(
+    "scatter", ("data", "indices", "updates"),
+    attrs=attrs("ScatterAttrs", integer("axis", 0, doc="the dimension that indices index")),
+    relation=_scatter_elements_type, pattern=OpPattern.OPAQUE, level=10, out=False, face=_scatter_face,
+    gradient=_scatter_grad,
+    shapes="data S, indices and updates I -> S",
+    source="ONNX's ScatterElements",
+    edges=(
+        "scatter(%x: (2, 3), %i: (1, 3) int32 = [[1, 0, -1]], %u: (1, 3), axis=0)",
+        "scatter(%x: (2, 3), %i: (0, 3) int64, %u: (0, 3), axis=-1)",
+    ),
+    example="scatter(%x, %ii, %x, axis=0)",
+)  # fmt: skip
+def scatter(attrs: Any, data: Array, indices: Array, updates: Array) -> Array:
+    """Write each update where its index along `axis` says: the name `scatter_elements` had before TVM 0.9."""
+    return _scattered(data, indices, updates, attrs.axis % data.ndim, "update")
 
 
 # ---------------------------------------------------------------- scatter_nd
@@ -172,7 +212,15 @@ def _scatter_nd_grad(orig: Call, grad: Expr) -> list[Expr]:
     attrs=attrs("ScatterNDAttrs",
     text("mode", "update", doc="how an update meets what is there", choices=("update", "add", "mul", "min", "max"))),
     relation=_scatter_nd_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True, face=_scatter_nd_face,
-    gradient=_scatter_nd_grad, example="scatter_nd(%v, %ii, %r)",
+    gradient=_scatter_nd_grad,
+    shapes="data S, indices (m, I), updates (I, S[m:]) -> S",
+    source="ONNX's ScatterND, its index dimension first",
+    edges=(
+        "scatter_nd(%x: (2, 3), %i: (2, 2) int32 = [[0, 1], [2, 0]], %u: (2))",
+        'scatter_nd(%x: (3, 2), %i: (1, 3) int64 = [[0, 2, 0]], %u: (3, 2), mode="add")',
+        "scatter_nd(%x: (2, 3), %i: (1, 0) int32, %u: (0, 3))",
+    ),
+    example="scatter_nd(%v, %ii, %r)",
 )  # fmt: skip
 def scatter_nd(attrs: Any, data: Array, indices: Array, updates: Array) -> Array:
     """Write elements or slices at indices of several dimensions: `indices[:, ...]` is one index into `data`."""
@@ -239,6 +287,13 @@ def dense_of(indices: Array, values: Array, default: Array, shape: Sequence[int]
     "sparse_to_dense", ("sparse_indices", "sparse_values", "default_value"),
     attrs=attrs("SparseToDenseAttrs", dims("output_shape", doc="the shape of the result")),
     relation=_sparse_to_dense_type, pattern=OpPattern.OPAQUE, level=3, out=False, face=_sparse_to_dense_face,
+    shapes="sparse_indices (n, r) or (n) or (), sparse_values (n) or (), default_value () -> output_shape",
+    source="TensorFlow's sparse_to_dense",
+    edges=(
+        "sparse_to_dense(%i: (2, 2) int32 = [[0, 1], [1, 0]], %v: (2), %d: (), output_shape=[2, 3])",
+        "sparse_to_dense(%i: (2) int64 = [0, 3], %v: (), %d: (), output_shape=[4])",
+        "sparse_to_dense(%i: () int32 = 1, %v: (), %d: (), output_shape=[2])",
+    ),
     example="sparse_to_dense(%i, %v3, %v, output_shape=[5])",
 )  # fmt: skip
 def sparse_to_dense(attrs: Any, sparse_indices: Array, sparse_values: Array, default_value: Array) -> Array:
@@ -272,7 +327,15 @@ def _sequence_mask_grad(orig: Call, grad: Expr) -> list[Expr]:
     attrs=attrs("SequenceMaskAttrs", number("mask_value", 0.0, doc="what stands beyond the end"),
     integer("axis", 0, doc="the dimension of time")),
     relation=_sequence_mask_type, pattern=OpPattern.INJECTIVE, level=10, out=False,
-    gradient=_sequence_mask_grad, example="sequence_mask(%x, %lengths, axis=1)",
+    gradient=_sequence_mask_grad,
+    shapes="data S, valid_length (batch) -> S",
+    source="MXNet's SequenceMask",
+    edges=(
+        "sequence_mask(%x: (3, 2), %n: (2) int32 = [1, 9], mask_value=-1f)",
+        "sequence_mask(%x: (2, 3, 2), %n: (2) int64 = [0, 2], axis=1)",
+        "sequence_mask(%x: (0, 2), %n: (2) int32 = [1, 0])",
+    ),
+    example="sequence_mask(%x, %lengths, axis=1)",
 )  # fmt: skip
 def sequence_mask(attrs: Any, data: Array, valid_length: Array) -> Array:
     """Replace the elements of each sequence beyond its valid length by `mask_value`."""
@@ -326,6 +389,14 @@ def _set_diag_face(data: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEF
         boolean("sub_diag_right_align", False, doc="whether short diagonals below the main one stand at the right"),
     ),
     relation=_set_diag_type, pattern=OpPattern.INJECTIVE, level=10, out=False, face=_set_diag_face,
+    shapes="input (..., m, n), diagonal (..., [k2 - k1 + 1,] length) -> (..., m, n)",
+    source="TensorFlow's matrix_set_diag, version 3",
+    edges=(
+        "matrix_set_diag(%x: (2, 3, 4), %d: (2, 3))",
+        "matrix_set_diag(%x: (3, 4), %d: (2, 3), k1=0, k2=1)",
+        "matrix_set_diag(%x: (3, 3), %d: (2), k1=-1, k2=-1)",
+        "matrix_set_diag(%x: (0, 3, 4), %d: (0, 3))",
+    ),
     example="matrix_set_diag(%x, %d)",
 )  # fmt: skip
 def matrix_set_diag(attrs: Any, data: Array, diagonal: Array) -> Array:

@@ -44,7 +44,15 @@ def _shape_of_face(data: Any, dtype: str = "int32") -> Call:
 
 @operator(
     "shape_of", ("data",), attrs=SHAPE_OF, relation=shape_of_type, pattern=OpPattern.OPAQUE, level=10, out=False,
-    face=_shape_of_face, gradient=flat_gradient, example='shape_of(%x, dtype="int32")',
+    face=_shape_of_face, gradient=flat_gradient,
+    shapes="(d0, ..., dn) -> (n + 1)",
+    source="ndarray.shape",
+    edges=(
+        'shape_of(%x: (2, 3), dtype="int32")',
+        'shape_of(%x: (), dtype="int64")',
+        'shape_of(%x: (0, 3), dtype="int64")',
+    ),
+    example='shape_of(%x, dtype="int32")',
 )  # fmt: skip
 def shape_of(attrs: Any, data: Array) -> Array:
     """The shape of a tensor as a vector."""
@@ -64,6 +72,13 @@ def _size_face(data: Any, dtype: str = "int32") -> Call:
 @operator(
     "ndarray_size", ("data",), attrs=attrs("NdarraySizeAttrs", dtype("dtype", "", doc="the dtype of the result")),
     relation=_size_type, pattern=OpPattern.INJECTIVE, level=10, out=False, face=_size_face, gradient=flat_gradient,
+    shapes="S -> ()",
+    source="ndarray.size",
+    edges=(
+        'ndarray_size(%x: (2, 3), dtype="int32")',
+        'ndarray_size(%x: (), dtype="int64")',
+        'ndarray_size(%x: (0, 3), dtype="int32")',
+    ),
     example='ndarray_size(%x, dtype="int32")',
 )  # fmt: skip
 def ndarray_size(attrs: Any, data: Array) -> Array:
@@ -122,6 +137,13 @@ def _arange_face(start: Any, stop: Any = None, step: Any = None, dtype: str = "f
     relation=_arange_type, shape_function=_arange_shape, pattern=OpPattern.OPAQUE, precision=Precision.NEVER, level=3,
     out=False,
     face=_arange_face, gradient=flat_gradient,
+    shapes="start, stop, step () -> (ceil((stop - start) / step))",
+    source="np.arange",
+    edges=(
+        'arange(0f, 6f, 2f, start=None, stop=None, step=None, dtype="float32")',
+        'arange(5, -4, -2, start=None, stop=None, step=None, dtype="int32")',
+        'arange(3f, 1f, 1f, start=None, stop=None, step=None, dtype="float32")',
+    ),
     example='arange(0f, 6f, 2f, start=None, stop=None, step=None, dtype="float32")',
 )  # fmt: skip
 def arange(attrs: Any, start: Array, end: Array, step: Array) -> Array:

@@ -62,6 +62,13 @@ def _stft_face(
         boolean("onesided", True, doc="whether to leave the mirrored half away"),
     ),
     relation=_stft_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True, face=_stft_face,
+    shapes="data (batch, n) or (n), window (win_length) -> (batch, n_fft // 2 + 1, frames, 2)",
+    source="np.fft.rfft of windows; PyTorch's stft without centring",
+    edges=(
+        "stft(%x: (2, 8), %w: (4), n_fft=4, hop_length=2, win_length=4)",
+        "stft(%x: (1, 7), %w: (3), n_fft=3, hop_length=2, win_length=3, normalized=True, onesided=False)",
+        "stft(%x: (0, 8), %w: (4), n_fft=4, hop_length=2, win_length=4)",
+    ),
     example="stft(%x, %w, n_fft=3, hop_length=1, win_length=3)",
 )  # fmt: skip
 def stft(attrs: Any, data: Array, window: Array) -> Array:
@@ -101,6 +108,13 @@ def _dft_face(re_data: Any, im_data: Any, inverse: bool = False) -> TupleWrapper
 @operator(
     "dft", ("re_data", "im_data"), attrs=attrs("DFTAttrs", boolean("inverse", False, doc="whether to transform back")),
     relation=_dft_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True, face=_dft_face,
+    shapes="real and imaginary parts (..., n) -> (..., n), twice",
+    source="np.fft.fft, np.fft.ifft; Cooley and Tukey (1965)",
+    edges=(
+        "dft(%x: (2, 5), %y: (2, 5))",
+        "dft(%x: (4), %y: (4), inverse=True)",
+        "dft(%x: (0, 3), %y: (0, 3))",
+    ),
     example="dft(%x, %x)",
 )  # fmt: skip
 def dft(attrs: Any, re_data: Array, im_data: Array) -> tuple[Array, Array]:

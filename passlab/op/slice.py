@@ -144,6 +144,14 @@ def _slice_grad(orig: Call, grad: Expr) -> list[Expr]:
 @operator(
     "strided_slice", ("data",), attrs=SLICE, relation=_slice_type, pattern=OpPattern.INJECTIVE, level=4, out=False,
     face=_slice_face, gradient=_slice_grad,
+    shapes="(d0, ...) -> (ceil((end - begin) / strides), ...)",
+    source="NumPy's basic slicing",
+    edges=(
+        "strided_slice(%x: (4, 5), begin=[-1, 1], end=[-5, 99], strides=[-2, 2], axes=None)",
+        "strided_slice(%x: (3), begin=[2], end=[1], strides=[1], axes=None)",
+        "strided_slice(%x: (0, 3), begin=[0, 0], end=[9, 1], strides=[1], axes=None)",
+        'strided_slice(%x: (4, 5), begin=[1], end=[2], strides=[1], slice_mode="size", axes=[-1])',
+    ),
     example="strided_slice(%x, begin=[0, 1], end=[2, 3], strides=[1, 1], axes=None)",
 )  # fmt: skip
 def strided_slice(attrs: Any, data: Array) -> Array:
@@ -194,7 +202,15 @@ def _fills(shape: Sequence[int], box: Sequence[int]) -> bool:
 @operator(
     "strided_set", ("data", "v", "begin", "end", "strides"), relation=_strided_set_type, pattern=OpPattern.INJECTIVE,
     level=4, out=False,
-    face=_strided_set_face, gradient=_strided_set_grad, example="strided_set(%x, %v, %begin, %end, %strides)",
+    face=_strided_set_face, gradient=_strided_set_grad,
+    shapes="data S, v box, begin, end, strides (rank) -> S",
+    source="NumPy's basic slicing",
+    edges=(
+        ("strided_set(%x: (3, 4), %v: (1, 2), %b: (2) int64 = [1, 0], %e: (2) int64 = [2, 4], "
+        "%s: (2) int64 = [1, 2])"),
+        "strided_set(%x: (3), %v: (0), %b: (1) int32 = [2], %e: (1) int32 = [1], %s: (1) int32 = [1])",
+    ),
+    example="strided_set(%x, %v, %begin, %end, %strides)",
 )  # fmt: skip
 def strided_set(attrs: Any, data: Array, v: Array, begin: Array, end: Array, strides: Array) -> Array:
     """A copy of `data` with the box [begin, end), in steps of `strides`, replaced by `v`.
@@ -265,7 +281,15 @@ def _slice_like_grad(orig: Call, grad: Expr) -> list[Expr]:
     "slice_like", ("data", "shape_like"),
     attrs=attrs("SliceLikeAttrs", integers("axes", optional=True, doc="the dimensions to cut, None for all")),
     relation=_slice_like_type, pattern=OpPattern.INJECTIVE, level=10, out=False, face=_slice_like_face,
-    gradient=_slice_like_grad, example="slice_like(%x, %y, axes=None)",
+    gradient=_slice_like_grad,
+    shapes="data (d0, ...), shape_like (s0, ...) -> (s0, ...)",
+    source="NumPy's basic slicing",
+    edges=(
+        "slice_like(%x: (3, 4), %y: (2, 2), axes=None)",
+        "slice_like(%x: (3, 4), %y: (9, 2), axes=[-1])",
+        "slice_like(%x: (3), %y: (0), axes=None)",
+    ),
+    example="slice_like(%x, %y, axes=None)",
 )  # fmt: skip
 def slice_like(attrs: Any, data: Array, shape_like: Array) -> Array:
     """The beginning of `data` along each dimension, as long as `shape_like` is there."""

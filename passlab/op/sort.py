@@ -25,7 +25,9 @@ ARGSORT = attrs("ArgsortAttrs", _AXIS, _UPWARDS, dtype("dtype", "", doc="the dty
 
 
 def stable_order(data: Array, axis: int, upwards: bool) -> Array:
-    """Return the positions of the elements of `data` in sorted order along `axis`."""
+    """Return the positions of the elements of `data` in sorted order along `axis`, NaN after all numbers."""
+    if data.dtype.kind == "V":  # NumPy sorts bfloat16 by `<` alone, for which NaN lies anywhere
+        data = data.astype(np.float32)
     if upwards:
         return np.argsort(data, axis=axis, kind="stable")
     turned = np.flip(np.argsort(np.flip(data, axis), axis=axis, kind="stable"), axis)
@@ -48,13 +50,21 @@ def _sort_face(data: Any, axis: int = -1, is_ascend: bool = True) -> Call:
 @operator(
     "sort", ("data",), attrs=ARGSORT, relation=_sort_type, pattern=OpPattern.OPAQUE, level=6, out=False,
     face=_sort_face,
+    shapes="S -> S",
+    source="np.sort, stable",
+    edges=(
+        "sort(%x: (2, 4), axis=-1)",
+        "sort(%x: (3, 2), axis=0, is_ascend=False)",
+        "sort(%x: (0, 3), axis=0)",
+        "sort(%x: (1), axis=0)",
+    ),
     example="sort(%x, axis=1)",
 )  # fmt: skip
 def sort(attrs: Any, data: Array) -> Array:
     """The elements in sorted order along one dimension."""
-    if attrs.is_ascend:
+    if attrs.is_ascend and data.dtype.kind != "V":
         return np.sort(data, axis=attrs.axis, kind="stable")
-    return np.take_along_axis(data, stable_order(data, attrs.axis, False), attrs.axis)
+    return np.take_along_axis(data, stable_order(data, attrs.axis, attrs.is_ascend), attrs.axis)
 
 
 def _argsort_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
@@ -69,7 +79,15 @@ def _argsort_face(data: Any, axis: int = -1, is_ascend: bool = True, dtype: str 
 
 @operator(
     "argsort", ("data",), attrs=ARGSORT, relation=_argsort_type, pattern=OpPattern.OPAQUE, level=6, out=False,
-    face=_argsort_face, gradient=flat_gradient, example='argsort(%x, axis=1, dtype="int32")',
+    face=_argsort_face, gradient=flat_gradient,
+    shapes="S -> S",
+    source="np.argsort, stable",
+    edges=(
+        'argsort(%x: (2, 4), axis=-1, dtype="int32")',
+        'argsort(%x: (3, 2), axis=0, is_ascend=False, dtype="int64")',
+        'argsort(%x: (0, 3), axis=0, dtype="int32")',
+    ),
+    example='argsort(%x, axis=1, dtype="int32")',
 )  # fmt: skip
 def argsort(attrs: Any, data: Array) -> Array:
     """The positions of the elements in sorted order along one dimension."""
@@ -135,6 +153,14 @@ def _topk_face(
 
 @operator(
     "topk", ("data",), attrs=TOPK, relation=_topk_type, pattern=OpPattern.OPAQUE, level=6, out=False, face=_topk_face,
+    shapes="(..., n, ...) -> (..., k, ...), values and positions",
+    source="np.argsort, stable",
+    edges=(
+        'topk(%x: (2, 4), k=2, dtype="int32")',
+        'topk(%x: (3, 2), k=1, axis=0, is_ascend=True, ret_type="values")',
+        'topk(%x: (2, 3), k=0, axis=-1, ret_type="indices", dtype="int64")',
+        'topk(%x: (0, 3), k=2, axis=1, dtype="int32")',
+    ),
     example='topk(%x, k=2, dtype="int32")',
 )  # fmt: skip
 def topk(attrs: Any, data: Array) -> Any:
@@ -167,7 +193,16 @@ def _search_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
         boolean("right", False, doc="whether the place after equal elements is meant"),
         dtype("dtype", "int32", doc="the dtype of the result"),
     ),
-    relation=_search_type, pattern=OpPattern.OPAQUE, level=6, out=False, example="searchsorted(%x, %y)",
+    relation=_search_type, pattern=OpPattern.OPAQUE, level=6, out=False,
+    shapes="sorted_sequence (..., n), values (..., m) -> (..., m)",
+    source="np.searchsorted",
+    edges=(
+        "searchsorted(%s: (3) float32 = [1, 2, 2], %v: (2, 2) float32 = [[0, 2], [9, 1]])",
+        ("searchsorted(%s: (2, 3) int32 = [[1, 2, 2], [0, 5, 7]], %v: (2, 2) int32 = [[2, 3], [5, 9]], "
+        'right=True, dtype="int64")'),
+        "searchsorted(%s: (0) float32, %v: (2) float32)",
+    ),
+    example="searchsorted(%x, %y)",
 )  # fmt: skip
 def searchsorted(attrs: Any, sorted_sequence: Array, values: Array) -> Array:
     """The places where values would go into the sorted rows of the last dimension to keep them sorted."""
@@ -215,6 +250,14 @@ def _unique_face(data: Any, is_sorted: bool = True, return_counts: bool = False)
     ),
     relation=_unique_type, shape_function=_unique_shape, pattern=OpPattern.OPAQUE, level=3, out=False,
     face=_unique_face,
+    shapes="(n) -> (count), and positions",
+    source="np.unique",
+    edges=(
+        "unique(%x: (5) int32 = [3, 1, 3, 2, 1])",
+        "unique(%x: (4) int64 = [2, 2, 1, 2], return_counts=True)",
+        "unique(%x: (4) float32 = [2, 1, 2, 5], sorted=False)",
+        "unique(%x: (0) int32)",
+    ),
     example="unique(%i)",
 )  # fmt: skip
 def unique(attrs: Any, data: Array) -> tuple[Array, ...]:

@@ -44,7 +44,14 @@ def _reshape_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
 @operator(
     "sparse_reshape", ("sparse_indices", "prev_shape", "new_shape"), relation=_reshape_type,
     pattern=OpPattern.INJECTIVE, level=3,
-    out=False, results=2, example="sparse_reshape(%ii, %shape, %shape)",
+    out=False, results=2,
+    shapes="sparse_indices (n, r), prev_shape (r), new_shape (q) -> (n, q), (q)",
+    source="TensorFlow's sparse_reshape",
+    edges=(
+        "sparse_reshape(%i: (2, 2) int64 = [[0, 1], [1, 2]], %p: (2) int64 = [2, 3], %n: (2) int64 = [3, -1])",
+        "sparse_reshape(%i: (0, 2) int32, %p: (2) int32 = [2, 3], %n: (1) int32 = [6])",
+    ),
+    example="sparse_reshape(%ii, %shape, %shape)",
 )  # fmt: skip
 def sparse_reshape(attrs: Any, sparse_indices: Array, prev_shape: Array, new_shape: Array) -> tuple[Array, Array]:
     """The indices of a sparse tensor in another shape, and that shape with its -1 filled in."""
@@ -91,6 +98,12 @@ def _fill_shape(
 @operator(
     "sparse_fill_empty_rows", ("sparse_indices", "sparse_values", "dense_shape", "default_value"), relation=_fill_type,
     shape_function=_fill_shape, pattern=OpPattern.OPAQUE, level=3, out=False, results=3,
+    shapes="sparse_indices (n, 2), sparse_values (n), dense_shape (2), default_value (1) -> (m, 2), (m), (rows)",
+    source="TensorFlow's sparse_fill_empty_rows",
+    edges=(
+        "sparse_fill_empty_rows(%i: (2, 2) int64 = [[0, 1], [2, 0]], %v: (2), %s: (2) int64 = [4, 3], %d: (1))",
+        "sparse_fill_empty_rows(%i: (0, 2) int64, %v: (0), %s: (2) int64 = [2, 3], %d: (1))",
+    ),
     example="sparse_fill_empty_rows(%ii, %v3, %shape, %v1)",
 )  # fmt: skip
 def sparse_fill_empty_rows(

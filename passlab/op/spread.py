@@ -59,7 +59,15 @@ def sum_back(orig: Call, grad: Expr) -> list[Expr]:
 @operator(
     "broadcast_to", ("data",), attrs=INIT, relation=_broadcast_to_type, pattern=OpPattern.BROADCAST, level=4,
     out=False,
-    face=_broadcast_to_face, gradient=sum_back, example="broadcast_to(%x, shape=[3, 2, 3])",
+    face=_broadcast_to_face, gradient=sum_back,
+    shapes="(...) -> shape",
+    source="np.broadcast_to",
+    edges=(
+        "broadcast_to(%x: (3, 1), shape=[2, 3, 4])",
+        "broadcast_to(%x: (), shape=[2])",
+        "broadcast_to(%x: (1, 3), shape=[0, 3])",
+    ),
+    example="broadcast_to(%x, shape=[3, 2, 3])",
 )  # fmt: skip
 def broadcast_to(attrs: Any, data: Array) -> Array:
     """Say the elements again along dimensions of size 1, and new ones in front, up to the given shape."""
@@ -83,7 +91,15 @@ def _broadcast_like_grad(orig: Call, grad: Expr) -> list[Expr]:
 @operator(
     "broadcast_to_like", ("data", "broadcast_type"), relation=_broadcast_like_type, pattern=OpPattern.BROADCAST,
     level=10, out=False,
-    gradient=_broadcast_like_grad, example="broadcast_to_like(%x, %y)",
+    gradient=_broadcast_like_grad,
+    shapes="data (...), broadcast_type S -> S",
+    source="np.broadcast_to",
+    edges=(
+        "broadcast_to_like(%x: (3, 1), %y: (2, 3, 4))",
+        "broadcast_to_like(%x: (), %y: ())",
+        "broadcast_to_like(%x: (1, 3), %y: (0, 3))",
+    ),
+    example="broadcast_to_like(%x, %y)",
 )  # fmt: skip
 def broadcast_to_like(attrs: Any, data: Array, broadcast_type: Array) -> Array:
     """Say the elements of `data` again up to the shape of `broadcast_type`."""
@@ -119,7 +135,15 @@ def _collapse_like_grad(orig: Call, grad: Expr) -> list[Expr]:
 @operator(
     "collapse_sum_like", ("data", "collapse_type"), relation=_collapse_like_type, pattern=OpPattern.COMM_REDUCE,
     level=10, out=False,
-    warns=True, gradient=_collapse_like_grad, example="collapse_sum_like(%y, %x)",
+    warns=True, gradient=_collapse_like_grad,
+    shapes="data (...), collapse_type S -> S",
+    source="the transpose of np.broadcast_to",
+    edges=(
+        "collapse_sum_like(%x: (2, 3), %y: (1, 3))",
+        "collapse_sum_like(%x: (2, 3), %y: ())",
+        "collapse_sum_like(%x: (0, 3), %y: (1, 3))",
+    ),
+    example="collapse_sum_like(%y, %x)",
 )  # fmt: skip
 def collapse_sum_like(attrs: Any, data: Array, collapse_type: Array) -> Array:
     """Sum `data` down to the shape of `collapse_type`, which broadcasts to it."""
@@ -156,6 +180,13 @@ def _collapse_to_shape(attrs: Any, data: Array, shape: Array) -> Type:
     "collapse_sum_to", ("data", "shape"), relation=_collapse_to_type, pattern=OpPattern.COMM_REDUCE, level=4,
     out=False, warns=True,
     shape_function=_collapse_to_shape, gradient=_collapse_to_grad, face=_collapse_to_face,
+    shapes="data (...), shape (rank) -> shape",
+    source="the transpose of np.broadcast_to",
+    edges=(
+        "collapse_sum_to(%x: (2, 3), %s: (2) int64 = [1, 3])",
+        "collapse_sum_to(%x: (2, 3), %s: (1) int32 = [3])",
+        "collapse_sum_to(%x: (0, 3), %s: (2) int64 = [1, 1])",
+    ),
     example="collapse_sum_to(%x, %row)",
 )  # fmt: skip
 def collapse_sum_to(attrs: Any, data: Array, shape: Array) -> Array:
@@ -212,7 +243,15 @@ def _tile_grad(orig: Call, grad: Expr) -> list[Expr]:
 @operator(
     "tile", ("data",), attrs=TILE, relation=_tile_type, pattern=OpPattern.BROADCAST, level=3, out=False,
     face=_tile_face,
-    gradient=_tile_grad, example="tile(%x, reps=[2, 1])",
+    gradient=_tile_grad,
+    shapes="(d0, ...) -> (d0 * reps[0], ...)",
+    source="np.tile",
+    edges=(
+        "tile(%x: (2, 3), reps=[2])",
+        "tile(%x: (), reps=[2, 2])",
+        "tile(%x: (2, 3), reps=[0, 1])",
+    ),
+    example="tile(%x, reps=[2, 1])",
 )  # fmt: skip
 def tile(attrs: Any, data: Array) -> Array:
     """Repeat a tensor as a whole along its dimensions."""
@@ -255,6 +294,13 @@ def _repeat_grad(orig: Call, grad: Expr) -> list[Expr]:
     attrs=attrs("RepeatAttrs", integer("repeats", doc="how often"),
     integer("axis", None, doc="the dimension, None for all elements in order")),
     relation=_repeat_type, pattern=OpPattern.BROADCAST, level=3, out=False, face=_repeat_face, gradient=_repeat_grad,
+    shapes="(..., n, ...) -> (..., n * repeats, ...)",
+    source="np.repeat",
+    edges=(
+        "repeat(%x: (2, 3), repeats=2, axis=-1)",
+        "repeat(%x: (2, 3), repeats=0, axis=0)",
+        "repeat(%x: (0, 3), repeats=2, axis=1)",
+    ),
     example="repeat(%x, repeats=2, axis=1)",
 )  # fmt: skip
 def repeat(attrs: Any, data: Array) -> Array:

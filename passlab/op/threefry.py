@@ -136,6 +136,12 @@ def _concrete(attrs: Any, dtype: str, what: str) -> tuple[int, ...]:
     "random.threefry_generate", ("key",),
     attrs=attrs("ThreefryGenerateAttrs", dims("out_shape", doc="the shape of the numbers")),
     relation=_generate_type, pattern=OpPattern.OPAQUE, level=10, out=False, face=_generate_face,
+    shapes="key (10) -> key (10), out_shape",
+    source="Threefry-4x64-20: Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011)",
+    edges=(
+        "random.threefry_generate(%key: (10) uint64, out_shape=[2, 3])",
+        "random.threefry_generate(%key: (10) uint64, out_shape=[0])",
+    ),
     example="random.threefry_generate(%key, out_shape=[4])",
 )  # fmt: skip
 def threefry_generate(attrs: Any, key: Array) -> tuple[Array, Array]:
@@ -151,6 +157,11 @@ def _split_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
 
 @operator(
     "random.threefry_split", ("key",), relation=_split_type, pattern=OpPattern.OPAQUE, level=10, out=False, results=2,
+    shapes="key (10) -> two keys (10)",
+    source="Claessen and Palka, Splittable pseudorandom number generators (2013)",
+    edges=(
+        "random.threefry_split(%key: (10) uint64)",
+    ),
     example="random.threefry_split(%key)",
 )  # fmt: skip
 def threefry_split(attrs: Any, key: Array) -> tuple[Array, Array]:
@@ -201,6 +212,12 @@ def _draw(name: str, key: Any, shape: Any, dtype: str, *ends: Any) -> TupleWrapp
     dtype("out_dtype", "", doc="their dtype")),
     relation=_draw_type(("low", "high")), pattern=OpPattern.OPAQUE, level=10, out=False, warns=True,
     face=_uniform_face,
+    shapes="key (10), low, high broadcastable to out_shape -> key (10), out_shape",
+    source="the upper bits of threefry words as a mantissa",
+    edges=(
+        'random.uniform(%key: (10) uint64, %l: () = 0, %h: () = 1, out_shape=[2, 3], out_dtype="T")',
+        'random.uniform(%key: (10) uint64, %l: () = 0, %h: () = 1, out_shape=[0], out_dtype="T")',
+    ),
     example='random.uniform(%key, 0f, 1f, out_shape=[4], out_dtype="float32")',
 )  # fmt: skip
 def uniform(attrs: Any, key: Array, low: Array, high: Array) -> tuple[Array, Array]:
@@ -216,6 +233,12 @@ def uniform(attrs: Any, key: Array, low: Array, high: Array) -> tuple[Array, Arr
     dtype("out_dtype", "", doc="their dtype")),
     relation=_draw_type(("mean", "scale")), pattern=OpPattern.OPAQUE, level=10, out=False, warns=True,
     face=_normal_face,
+    shapes="key (10), mean, scale broadcastable to out_shape -> key (10), out_shape",
+    source="Box and Muller (1958)",
+    edges=(
+        'random.normal(%key: (10) uint64, %m: () = 0, %s: () = 1, out_shape=[2, 3], out_dtype="T")',
+        'random.normal(%key: (10) uint64, %m: () = 0, %s: () = 1, out_shape=[0], out_dtype="T")',
+    ),
     example='random.normal(%key, 0f, 1f, out_shape=[4], out_dtype="float32")',
 )  # fmt: skip
 def normal(attrs: Any, key: Array, mean: Array, scale: Array) -> tuple[Array, Array]:
@@ -248,6 +271,12 @@ def _multinomial_face(key: Any, probs: Any, num_samples: int = 1) -> TupleWrappe
     "random.multinomial", ("key", "probs"),
     attrs=attrs("MultinomialAttrs", integer("num_samples", 1, doc="how many to draw from each row")),
     relation=_multinomial_type, pattern=OpPattern.OPAQUE, level=10, out=False, warns=True, face=_multinomial_face,
+    shapes="key (10), probs (..., n) -> key (10), (..., num_samples)",
+    source="inversion of the cumulative sums",
+    edges=(
+        "random.multinomial(%key: (10) uint64, %p: (2, 3) float32 = [[0, 1, 0], [0.5, 0.5, 0]], num_samples=4)",
+        "random.multinomial(%key: (10) uint64, %p: (3) float32 = [1, 2, -1])",
+    ),
     example="random.multinomial(%key, %x, num_samples=2)",
 )  # fmt: skip
 def multinomial(attrs: Any, key: Array, probs: Array) -> tuple[Array, Array]:

@@ -49,6 +49,13 @@ def _window_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
         integers("strides", doc="how far apart windows start"),
     ),
     relation=_window_type, pattern=OpPattern.OPAQUE, level=10, out=False,
+    shapes="(..., S) -> (..., windows, window_shape)",
+    source="np.lib.stride_tricks.sliding_window_view",
+    edges=(
+        "sliding_window(%x: (2, 5), axis=-1, window_shape=[3], strides=[2])",
+        "sliding_window(%x: (3, 4), axis=0, window_shape=[2, 2], strides=[1, 1])",
+        "sliding_window(%x: (0, 4), axis=1, window_shape=[2], strides=[1])",
+    ),
     example="sliding_window(%x, axis=0, window_shape=[1, 2], strides=[1, 1])",
 )  # fmt: skip
 def sliding_window(attrs: Any, data: Array) -> Array:
@@ -83,6 +90,14 @@ def _trilu_grad(orig: Call, grad: Expr) -> list[Expr]:
     "trilu", ("data", "k"),
     attrs=attrs("TriluAttrs", boolean("upper", True, doc="whether the upper triangle is kept")),
     relation=_trilu_type, pattern=OpPattern.ELEMWISE, level=3, out=False, face=_trilu_face, gradient=_trilu_grad,
+    shapes="(..., m, n), k () -> (..., m, n)",
+    source="np.triu, np.tril",
+    edges=(
+        "trilu(%x: (2, 3, 4), %k: () int64 = 1)",
+        "trilu(%x: (3, 3), %k: () int32 = -1, upper=False)",
+        "trilu(%x: (0, 3), %k: () int64 = 0)",
+        "trilu(%x: (2, 2), %k: () int64 = 99)",
+    ),
     example="trilu(%x, 0)",
 )  # fmt: skip
 def trilu(attrs: Any, data: Array, k: Array) -> Array:

@@ -71,6 +71,7 @@ VALUES: dict[str, Any] = {
     "size": [2, 2], "n": [[1], [2]], "s": [0, 1], "m": [1 << 30, 1 << 29], "row": [1, 3],
 }  # fmt: skip
 MACHINE_ONLY = {
+    "parser.MetaRef",
     "memory.alloc_storage",
     "memory.alloc_tensor",
     "memory.kill",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 from passlab.errors import RelationError
-from passlab.ir.op import Op
+from passlab.ir.expr import Call
+from passlab.ir.op import Op, OpSpec
 from passlab.ir.types import IncompleteType, TensorType, TupleType, Type
 from passlab.op.dtypes import array_dtype
 
@@ -93,8 +95,18 @@ def same(got: Any, want: Any, message: str = "") -> None:
 def run(name: str, *inputs: Any, **attrs: Any) -> Any:
     """Run an operator on arrays: its type, its value and its `out` must agree; return the value."""
     spec = Op.get(name).spec
+    return _run(spec, spec.attrs(**attrs) if spec.attrs else None, inputs)
+
+
+def run_call(call: Call, inputs: Sequence[Any]) -> Any:
+    """Run the operator of a call on arrays, as `run` does."""
+    assert isinstance(call.op, Op)
+    return _run(call.op.spec, call.attrs, inputs)
+
+
+def _run(spec: OpSpec, record: Any, inputs: Sequence[Any]) -> Any:
+    name = spec.name
     assert spec.kernel is not None
-    record = spec.attrs(**attrs) if spec.attrs else None
     ty = spec.relation([types_of(x) for x in inputs], record, Refusal())
     assert ty is not None
     before = [x.copy() for x in inputs if isinstance(x, np.ndarray)]

@@ -10,7 +10,7 @@ import numpy as np
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op.declare import TupleWrapper, make_call, operator
-from passlab.op.dtypes import is_float
+from passlab.op.dtypes import as_array, is_float
 from passlab.op.fields import attrs, integer, number
 from passlab.op.nn import gradients
 from passlab.op.relations import identity, normal_axis, tensor
@@ -24,11 +24,18 @@ from passlab.op.relations import identity, normal_axis, tensor
     level=1,
     warns=True,
     gradient=gradients.relu,
+    shapes="S -> S",
+    source="Nair and Hinton (2010)",
+    edges=(
+        "nn.relu(%x: (2, 3))",
+        "nn.relu(%x: ())",
+        "nn.relu(%x: (0, 3))",
+    ),
     example="nn.relu(%x)",
 )
 def relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Replace negative elements by zero."""
-    return np.maximum(data, data.dtype.type(0), out=out)
+    return as_array(np.maximum(data, data.dtype.type(0), out=out))
 
 
 @operator(
@@ -40,6 +47,13 @@ def relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
     level=3,
     warns=True,
     gradient=gradients.leaky_relu,
+    shapes="S -> S",
+    source="Maas et al. (2013)",
+    edges=(
+        "nn.leaky_relu(%x: (2, 3), alpha=0.1f)",
+        "nn.leaky_relu(%x: (), alpha=0.1f)",
+        "nn.leaky_relu(%x: (0, 3), alpha=0.1f)",
+    ),
     example="nn.leaky_relu(%x, alpha=0.1f)",
 )
 def leaky_relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -48,7 +62,7 @@ def leaky_relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
 
 
 def _scaled_below_zero(data: Any, slope: Any, out: Any) -> Any:
-    made = np.multiply(data, slope, out=out if out is not data else None)
+    made = as_array(np.multiply(data, slope, out=out if out is not data else None))
     np.copyto(made, data, where=data > 0)
     if out is data:
         out[...] = made
@@ -94,6 +108,13 @@ def along(vector: Any, axis: int, rank: int) -> Any:
     level=1,
     warns=True,
     gradient=gradients.bias_add,
+    shapes="data S, bias (S[axis]) -> S",
+    source="np.add",
+    edges=(
+        "nn.bias_add(%x: (2, 3, 2), %b: (3))",
+        "nn.bias_add(%x: (2, 3), %b: (3), axis=-1)",
+        "nn.bias_add(%x: (0, 3), %b: (3))",
+    ),
     example="nn.bias_add(%x, %b)",
 )
 def bias_add(attrs: Any, data: Any, bias: Any, *, out: Any = None) -> Any:
@@ -110,6 +131,13 @@ def bias_add(attrs: Any, data: Any, bias: Any, *, out: Any = None) -> Any:
     level=3,
     warns=True,
     gradient=gradients.prelu,
+    shapes="data S, alpha (S[axis]) -> S",
+    source="He et al., Delving deep into rectifiers (2015)",
+    edges=(
+        "nn.prelu(%x: (2, 3, 2), %a: (3))",
+        "nn.prelu(%x: (2, 3), %a: (3), axis=-1)",
+        "nn.prelu(%x: (0, 3), %a: (3))",
+    ),
     example="nn.prelu(%x, %a)",
 )
 def prelu(attrs: Any, data: Any, alpha: Any, *, out: Any = None) -> Any:
@@ -127,8 +155,15 @@ def _softmax_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     return data
 
 
+def _work(data: Any) -> Any:
+    """The data in the dtype that sums of exponentials are computed in: integers, which would wrap, in float64."""
+    if not is_float(data.dtype):
+        return data.astype(np.float64)
+    return data if data.dtype.itemsize >= 4 else data.astype(np.float32)
+
+
 def _softmax(attrs: Any, data: Any, out: Any) -> Any:
-    work = data if data.dtype.itemsize >= 4 or not is_float(data.dtype) else data.astype(np.float32)
+    work = _work(data)
     if not data.size:
         return data.copy() if out is None else out
     shifted = np.subtract(
@@ -159,6 +194,14 @@ def finish(made: Any, dtype: Any, out: Any) -> Any:
     level=1,
     warns=True,
     gradient=gradients.softmax,
+    shapes="S -> S",
+    source="the maximum taken off first, so that exp does not overflow",
+    edges=(
+        "nn.softmax(%x: (2, 3), axis=-1)",
+        "nn.softmax(%x: (3, 2), axis=0)",
+        "nn.softmax(%x: (0, 3), axis=1)",
+        "nn.softmax(%x: (1), axis=0)",
+    ),
     example="nn.softmax(%x, axis=1)",
 )
 def softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -176,6 +219,14 @@ def softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
     level=1,
     warns=True,
     gradient=gradients.softmax,
+    shapes="S -> S",
+    source="the maximum taken off first, so that exp does not overflow",
+    edges=(
+        "nn.fast_softmax(%x: (2, 3), axis=-1)",
+        "nn.fast_softmax(%x: (3, 2), axis=0)",
+        "nn.fast_softmax(%x: (0, 3), axis=1)",
+        "nn.fast_softmax(%x: (1), axis=0)",
+    ),
     example="nn.fast_softmax(%x, axis=1)",
 )
 def fast_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -193,11 +244,19 @@ def fast_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
     level=1,
     warns=True,
     gradient=gradients.log_softmax,
+    shapes="S -> S",
+    source="the maximum taken off first, so that exp does not overflow",
+    edges=(
+        "nn.log_softmax(%x: (2, 3), axis=-1)",
+        "nn.log_softmax(%x: (3, 2), axis=0)",
+        "nn.log_softmax(%x: (0, 3), axis=1)",
+        "nn.log_softmax(%x: (1), axis=0)",
+    ),
     example="nn.log_softmax(%x, axis=1)",
 )
 def log_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """X - log(sum(exp(x))) along one axis, computed from x less its maximum."""
-    work = data if data.dtype.itemsize >= 4 or not is_float(data.dtype) else data.astype(np.float32)
+    work = _work(data)
     if not data.size:
         return data.copy() if out is None else out
     shifted = work - work.max(axis=attrs.axis, keepdims=True)
@@ -227,6 +286,13 @@ def dropout_face(data: Any, rate: float = 0.5) -> Any:
     results=2,
     out=False,
     gradient=gradients.dropout,
+    shapes="S -> S, mask S",
+    source="Srivastava et al. (2014), at inference",
+    edges=(
+        "nn.dropout(%x: (2, 3), rate=0.5f)",
+        "nn.dropout(%x: ())",
+        "nn.dropout(%x: (0, 3))",
+    ),
     example="nn.dropout(%x, rate=0.5f)",
 )
 def dropout(attrs: Any, data: Any) -> Any:

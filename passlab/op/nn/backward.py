@@ -14,6 +14,7 @@ from numpy.lib.stride_tricks import as_strided
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op.declare import make_call, operator
+from passlab.op.dtypes import is_float
 from passlab.op.nn import pooling
 from passlab.op.nn.activation import finish
 from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtype
@@ -68,10 +69,12 @@ def _max_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> An
     padded = pooling.pad_axes(data, plan.axes, plan.before, plan.after, pooling.lowest(data.dtype))
     best = pooling.sweep_windows(padded, plan.axes, plan.window, plan.strides, plan.dilation, plan.counts, np.maximum)
     whole = np.zeros(padded.shape, grad.dtype)
+    inside = pooling.pad_axes(np.ones(data.shape, np.bool_), plan.axes, plan.before, plan.after, False)
     open_windows = np.ones(best.shape, np.bool_)
     for place in _taps(plan):  # the first maximum of a window takes its gradient
         at = _at(plan, data.ndim, place)
-        chosen = (padded[at] == best) & open_windows
+        here = padded[at]
+        chosen = ((here == best) | (here != here)) & open_windows & inside[at]  # NaN is the maximum where there is one
         whole[at] += np.where(chosen, grad, grad.dtype.type(0))
         open_windows &= ~chosen
     return finish(_unpadded(whole, plan, data), data.dtype, out)
@@ -81,11 +84,12 @@ def _avg_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> An
     plan = plan_of(attrs, data.shape, 2, "nn.avg_pool2d_grad")
     include = attrs.count_include_pad
     count: Any = math.prod(plan.window) if include else plan.divisors(data.ndim)
-    share = grad / np.asarray(count).astype(grad.dtype)
+    wide = grad if is_float(grad.dtype) else grad.astype(np.float64)
+    share = wide / np.asarray(count).astype(wide.dtype)
     shape = list(data.shape)
     for axis, before, after in zip(plan.axes, plan.before, plan.after, strict=True):
         shape[axis] += before + after
-    whole = np.zeros(shape, grad.dtype)
+    whole = np.zeros(shape, wide.dtype)
     for place in _taps(plan):
         whole[_at(plan, data.ndim, place)] += share
     return finish(_unpadded(whole, plan, data), data.dtype, out)
@@ -130,6 +134,12 @@ def _declare_pool_grad(mean: bool) -> Op:
         level=2,
         warns=True,
         face=_pool_grad_face(name, mean),
+        shapes="gradient (N, C, windows), data (N, C, H, W) -> (N, C, H, W)",
+        source="the transpose of the pooling",
+        edges=(
+            f"{name}(%g: (1, 2, 2, 2), %x: (1, 2, 4, 5), pool_size=[2, 2], strides=[2, 2])",
+            f"{name}(%g: (1, 1, 3, 3), %x: (1, 1, 4, 4), pool_size=[2, 2], strides=[2, 2], padding=[1, 1])",
+        ),
         example=f"{name}(%grad, %x, pool_size=[2, 2], strides=[2, 2])",
         doc=doc,
     )(_avg_pool2d_grad if mean else _max_pool2d_grad)
@@ -229,6 +239,18 @@ def conv2d_backward_weight_face(
     level=2,
     warns=True,
     face=conv2d_backward_weight_face,
+    shapes="grad (N, O, OH, OW), data (N, C, H, W) -> (O, C / groups, KH, KW)",
+    source="the product of the gradient and the patches of the data",
+    edges=(
+        (
+            "nn.conv2d_backward_weight(%g: (2, 3, 2, 3), %x: (2, 2, 4, 5), kernel_size=[3, 3], "
+            'kernel_layout="NCHW", out_layout="OIHW")'
+        ),
+        (
+            "nn.conv2d_backward_weight(%g: (1, 2, 2, 2), %x: (1, 2, 4, 4), kernel_size=[3, 3], strides=[2, 2], "
+            'padding=[1, 1], kernel_layout="NCHW", out_layout="OIHW")'
+        ),
+    ),
     example='nn.conv2d_backward_weight(%grad, %x, kernel_size=[3, 3], kernel_layout="NCHW", out_layout="OIHW")',
 )
 def conv2d_backward_weight(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> Any:

@@ -289,6 +289,14 @@ def conv3d_face(
     level=2,
     warns=True,
     face=conv1d_face,
+    shapes="data (N, C, W), weight (O, C / groups, K) -> (N, O, (W + padding - dilation (K - 1) - 1) / strides + 1)",
+    source="im2col and a matrix product in BLAS, panel by panel",
+    edges=(
+        "nn.conv1d(%x: (2, 2, 5), %w: (3, 2, 3), padding=[1, 1])",
+        "nn.conv1d(%x: (1, 4, 6), %w: (4, 2, 2), strides=[2], dilation=[2], groups=2)",
+        'nn.conv1d(%x: (1, 5, 2), %w: (3, 2, 3), data_layout="NWC", kernel_layout="WIO")',
+        "nn.conv1d(%x: (0, 2, 5), %w: (3, 2, 3))",
+    ),
     example="nn.conv1d(%x, %w, padding=[1, 1], channels=8, kernel_size=[3])",
 )
 def conv1d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
@@ -307,6 +315,20 @@ def conv1d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     warns=True,
     face=conv2d_face,
     gradient=gradients.conv2d,
+    shapes=(
+        "data (N, C, H, W), weight (O, C / groups, KH, KW) -> (N, O, OH, OW), "
+        "OH = (H + padding - dilation (KH - 1) - 1) / strides + 1"
+    ),
+    source="im2col and a matrix product in BLAS, panel by panel",
+    edges=(
+        "nn.conv2d(%x: (2, 2, 4, 5), %w: (3, 2, 3, 2), padding=[1, 0, 1, 1])",
+        "nn.conv2d(%x: (1, 4, 5, 5), %w: (4, 2, 3, 3), strides=[2, 1], dilation=[1, 2], groups=2)",
+        "nn.conv2d(%x: (1, 3, 4, 4), %w: (3, 1, 3, 3), groups=3, padding=[1, 1])",
+        'nn.conv2d(%x: (1, 4, 4, 2), %w: (3, 3, 2, 3), data_layout="NHWC", kernel_layout="HWIO")',
+        'nn.conv2d(%x: (4, 4, 2, 1), %w: (1, 1, 2, 3), data_layout="HWCN", kernel_layout="HWIO")',
+        "nn.conv2d(%x: (0, 2, 4, 4), %w: (3, 2, 3, 3))",
+        'nn.conv2d(%x: (1, 2, 3, 3) int8, %w: (3, 2, 2, 2) int8, out_dtype="int32")',
+    ),
     example="nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3])",
 )
 def conv2d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
@@ -327,6 +349,14 @@ def conv2d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     level=2,
     warns=True,
     face=conv3d_face,
+    shapes="data (N, C, D, H, W), weight (O, C / groups, KD, KH, KW) -> (N, O, OD, OH, OW)",
+    source="im2col and a matrix product in BLAS, panel by panel",
+    edges=(
+        "nn.conv3d(%x: (1, 2, 3, 3, 4), %w: (2, 2, 2, 2, 3), padding=[1, 0, 1])",
+        "nn.conv3d(%x: (1, 2, 3, 3, 3), %w: (2, 1, 2, 2, 2), groups=2, strides=[1, 1, 2])",
+        'nn.conv3d(%x: (1, 3, 3, 3, 2), %w: (2, 2, 2, 2, 1), data_layout="NDHWC", kernel_layout="DHWIO")',
+        "nn.conv3d(%x: (0, 1, 2, 2, 2), %w: (1, 1, 1, 1, 1))",
+    ),
     example="nn.conv3d(%x, %w, padding=[1, 1, 1, 1, 1, 1], channels=8, kernel_size=[3, 3, 3])",
 )
 def conv3d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:

@@ -265,6 +265,16 @@ def conv3d_transpose_face(
     level=2,
     warns=True,
     face=conv1d_transpose_face,
+    shapes=(
+        "data (N, C, W), weight (C, O / groups, K) -> (N, O, "
+        "(W - 1) strides - padding + dilation (K - 1) + 1 + output_padding)"
+    ),
+    source="a matrix product in BLAS and col2im; Dumoulin and Visin (2016)",
+    edges=(
+        "nn.conv1d_transpose(%x: (2, 2, 3), %w: (2, 3, 3), strides=[2], padding=[1], output_padding=[1])",
+        "nn.conv1d_transpose(%x: (1, 2, 3), %w: (2, 1, 2), groups=2)",
+        "nn.conv1d_transpose(%x: (0, 2, 3), %w: (2, 3, 3))",
+    ),
     example="nn.conv1d_transpose(%x, %w, channels=8, kernel_size=[3], strides=[2])",
 )
 def conv1d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
@@ -282,6 +292,13 @@ def conv1d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> 
     level=2,
     warns=True,
     face=conv2d_transpose_face,
+    shapes="data (N, C, H, W), weight (C, O / groups, KH, KW) -> (N, O, OH, OW)",
+    source="a matrix product in BLAS and col2im; Dumoulin and Visin (2016)",
+    edges=(
+        "nn.conv2d_transpose(%x: (1, 2, 3, 2), %w: (2, 3, 2, 3), strides=[2, 1], padding=[1, 1])",
+        "nn.conv2d_transpose(%x: (1, 2, 2, 2), %w: (2, 1, 2, 2), groups=2, dilation=[2, 1])",
+        "nn.conv2d_transpose(%x: (0, 2, 2, 2), %w: (2, 1, 2, 2))",
+    ),
     example="nn.conv2d_transpose(%x, %w, channels=8, kernel_size=[4, 4], strides=[2, 2], padding=[1, 1, 1, 1])",
 )
 def conv2d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
@@ -299,6 +316,12 @@ def conv2d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> 
     level=2,
     warns=True,
     face=conv3d_transpose_face,
+    shapes="data (N, C, D, H, W), weight (C, O / groups, KD, KH, KW) -> (N, O, OD, OH, OW)",
+    source="a matrix product in BLAS and col2im; Dumoulin and Visin (2016)",
+    edges=(
+        "nn.conv3d_transpose(%x: (1, 2, 2, 2, 2), %w: (2, 1, 2, 2, 2), strides=[2, 1, 1])",
+        "nn.conv3d_transpose(%x: (0, 1, 2, 2, 2), %w: (1, 1, 2, 2, 2))",
+    ),
     example="nn.conv3d_transpose(%x, %w, channels=8, kernel_size=[2, 2, 2], strides=[2, 2, 2])",
 )
 def conv3d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:

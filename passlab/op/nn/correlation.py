@@ -10,6 +10,7 @@ import numpy as np
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import make_call, operator
+from passlab.op.dtypes import is_float
 from passlab.op.fields import attrs, boolean, integer, integers, text
 from passlab.op.nn.activation import finish
 from passlab.op.nn.pooling import divided, sum_dtype
@@ -88,13 +89,24 @@ def correlation_face(
     level=2,
     warns=True,
     face=correlation_face,
+    shapes="data1, data2 (N, C, H, W) -> (N, displacements², OH, OW)",
+    source="Dosovitskiy et al., FlowNet (2015)",
+    edges=(
+        "nn.correlation(%x: (1, 2, 4, 4), %y: (1, 2, 4, 4), max_displacement=1, padding=[1, 1])",
+        (
+            "nn.correlation(%x: (1, 2, 5, 5), %y: (1, 2, 5, 5), kernel_size=3, max_displacement=1, stride2=1, "
+            "padding=[2, 2], is_multiply=False)"
+        ),
+    ),
     example="nn.correlation(%x, %y, max_displacement=2, padding=[2, 2])",
 )
 def correlation(attrs: Any, data1: Any, data2: Any, *, out: Any = None) -> Any:
     """For each place of data1 and each displacement: the mean product (or distance) of two windows."""
     (top, left), (bottom, right) = split_padding(attrs.padding, 2)
     widths = ((0, 0), (0, 0), (top, bottom), (left, right))
-    a, b = np.pad(data1, widths), np.pad(data2, widths)
+    # Differences of integers would wrap before they are compared.
+    kind = data1.dtype if is_float(data1.dtype) else np.dtype(np.float64)
+    a, b = (np.pad(x.astype(kind, copy=False), widths) for x in (data1, data2))
     far, kernel, step = attrs.max_displacement, attrs.kernel_size, attrs.stride1
     border = far + (kernel - 1) // 2
     height, width = (-(-(n - 2 * border) // step) for n in a.shape[2:])
@@ -105,7 +117,7 @@ def correlation(attrs: Any, data1: Any, data2: Any, *, out: Any = None) -> Any:
 
     radius = far // attrs.stride2
     shifts = [i * attrs.stride2 for i in range(-radius, radius + 1)]
-    work = sum_dtype(data1.dtype)
+    work = sum_dtype(kind)
     made = np.zeros((a.shape[0], len(shifts) ** 2, height, width), work)
     for channel, (dy, dx) in enumerate((y, x) for y in shifts for x in shifts):
         for ky in range(kernel):
@@ -114,4 +126,4 @@ def correlation(attrs: Any, data1: Any, data2: Any, *, out: Any = None) -> Any:
                 each = first * second if attrs.is_multiply else np.abs(first - second)
                 made[:, channel] += each.sum(axis=1, dtype=work)
     count = kernel * kernel * max(1, a.shape[1])
-    return finish(divided(made, count, data1.dtype), data1.dtype, out)
+    return finish(divided(made, count, kind), data1.dtype, out)

@@ -151,6 +151,18 @@ def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Any, befor
     level=5,
     warns=True,
     face=deformable_conv2d_face,
+    shapes=(
+        "data (N, C, H, W), offset (N, 2 deformable_groups KH KW, OH, OW), weight (O, C / groups, KH, "
+        "KW) -> (N, O, OH, OW)"
+    ),
+    source="Dai et al., Deformable convolutional networks (2017)",
+    edges=(
+        "nn.deformable_conv2d(%x: (1, 2, 4, 4), %o: (1, 8, 3, 3), %w: (2, 2, 2, 2), kernel_size=[2, 2], channels=2)",
+        (
+            "nn.deformable_conv2d(%x: (1, 2, 3, 3), %o: (1, 16, 2, 2), %w: (2, 1, 2, 2), kernel_size=[2, 2], "
+            "channels=2, groups=2, deformable_groups=2)"
+        ),
+    ),
     example="nn.deformable_conv2d(%x, %offset, %w, channels=8, kernel_size=[3, 3])",
 )
 def deformable_conv2d(attrs: Any, data: Any, offset: Any, weight: Any, *, out: Any = None) -> Any:

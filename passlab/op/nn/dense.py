@@ -58,6 +58,15 @@ def dense_face(data: Any, weight: Any, units: int | None = None, out_dtype: str 
     warns=True,
     face=dense_face,
     gradient=gradients.dense,
+    shapes="data (..., k), weight (units, k) -> (..., units)",
+    source="a matrix product in BLAS",
+    edges=(
+        "nn.dense(%x: (2, 3), %w: (4, 3), units=None)",
+        "nn.dense(%x: (2, 2, 3), %w: (4, 3), units=4)",
+        "nn.dense(%x: (0, 3), %w: (4, 3), units=None)",
+        "nn.dense(%x: (2, 0), %w: (4, 0), units=None)",
+        'nn.dense(%x: (2, 3) int8, %w: (4, 3) int8, units=None, out_dtype="int32")',
+    ),
     example="nn.dense(%x, %w, units=16)",
 )
 def dense(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:

@@ -40,6 +40,12 @@ def _pad_shape(attrs: Any, data: Any, pad_width: Any, pad_val: Any) -> Type:
     shape_function=_pad_shape,
     pattern=OpPattern.INJECTIVE,
     level=2,
+    shapes="data (d0, ...), pad_width (rank, 2), pad_val () -> (before + d0 + after, ...)",
+    source="np.pad",
+    edges=(
+        "dyn.nn.pad(%x: (2, 3), %w: (2, 2) int64 = [[1, 0], [0, 2]], %v: (), pad_width=[])",
+        "dyn.nn.pad(%x: (0, 3), %w: (2, 2) int64 = [[1, 1], [0, 0]], %v: (), pad_width=[])",
+    ),
     example="dyn.nn.pad(%x, %widths, 0f, pad_width=[])",
 )
 def pad(attrs: Any, data: Any, pad_width: Any, pad_val: Any, *, out: Any = None) -> Any:
@@ -79,6 +85,9 @@ def _upsampling_shape(attrs: Any, data: Any, *scales: Any) -> Type:
     pattern=OpPattern.INJECTIVE,
     level=2,
     warns=True,
+    shapes="data (N, C, H, W), scale_h, scale_w () -> (N, C, H scale_h, W scale_w)",
+    source="image.resize2d",
+    edges=("dyn.nn.upsampling(%x: (1, 2, 2, 3), %h: () float32 = 2, %w: () float32 = 2, scale_h=0f, scale_w=0f)",),
     example="dyn.nn.upsampling(%x, %h, %w, scale_h=0f, scale_w=0f)",
 )
 def upsampling(attrs: Any, data: Any, scale_h: Any, scale_w: Any, *, out: Any = None) -> Any:
@@ -95,6 +104,14 @@ def upsampling(attrs: Any, data: Any, scale_h: Any, scale_w: Any, *, out: Any = 
     pattern=OpPattern.INJECTIVE,
     level=2,
     warns=True,
+    shapes="data (N, C, D, H, W), three scales () -> (N, C, D scale_d, H scale_h, W scale_w)",
+    source="image.resize3d",
+    edges=(
+        (
+            "dyn.nn.upsampling3d(%x: (1, 1, 2, 2, 2), %d: () float32 = 2, %h: () float32 = 1, %w: () float32 = 2, "
+            "scale_d=0f, scale_h=0f, scale_w=0f)"
+        ),
+    ),
     example="dyn.nn.upsampling3d(%x, %d, %h, %w, scale_d=0f, scale_h=0f, scale_w=0f)",
 )
 def upsampling3d(attrs: Any, data: Any, scale_d: Any, scale_h: Any, scale_w: Any, *, out: Any = None) -> Any:
@@ -134,6 +151,14 @@ def _resize_shape(attrs: Any, data: Any, size: Any, roi: Any) -> Type:
     pattern=OpPattern.INJECTIVE,
     level=5,
     warns=True,
+    shapes="data (N, C, H, W), size (2), roi (4) -> (N, C, size)",
+    source="ONNX's Resize; Keys (1981) for cubic",
+    edges=(
+        (
+            "dyn.image.resize2d(%x: (1, 2, 3, 4), %s: (2) int64 = [6, 7], %r: (4) float32 = [0, 0, 0, 0], "
+            "size=None, roi=None)"
+        ),
+    ),
     example="dyn.image.resize2d(%x, %size, %roi)",
 )
 def resize2d(attrs: Any, data: Any, size: Any, roi: Any, *, out: Any = None) -> Any:

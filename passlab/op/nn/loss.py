@@ -11,6 +11,7 @@ from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op.declare import call, make_call, operator
+from passlab.op.dtypes import is_float_name
 from passlab.op.fields import attrs, integer, text
 from passlab.op.nn.activation import finish
 from passlab.op.nn.arithmetic import in_float
@@ -27,7 +28,13 @@ def _entropy_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     if any(a != b for a, b in zip(x.shape, y.shape, strict=True) if isinstance(a, int) and isinstance(b, int)):
         refuse("cross entropy compares tensors of one shape", 1, expected=x, found=y)
     same_dtype(x, y)
+    _check_float("cross entropy", x)
     return TensorType((), x.dtype)
+
+
+def _check_float(what: str, ty: TensorType) -> None:
+    if not is_float_name(ty.dtype):
+        refuse(f"{what} is a real number", 0, expected="a floating-point dtype", found=ty)
 
 
 def _batch(x: Expr) -> Expr:
@@ -66,6 +73,12 @@ def _mean_product(a: Any, b: Any, out: Any) -> Any:
     level=10,
     warns=True,
     gradient=_entropy_grad,
+    shapes="x, y (batch, classes) -> ()",
+    source="Shannon's cross entropy",
+    edges=(
+        "nn.cross_entropy(%x: (2, 3), %y: (2, 3))",
+        "nn.cross_entropy(%x: (1, 1), %y: (1, 1))",
+    ),
     example="nn.cross_entropy(%p, %y)",
 )
 @in_float
@@ -82,6 +95,12 @@ def cross_entropy(attrs: Any, x: Any, y: Any, *, out: Any = None) -> Any:
     level=10,
     warns=True,
     gradient=_entropy_logits_grad,
+    shapes="x, y (batch, classes) -> ()",
+    source="Shannon's cross entropy",
+    edges=(
+        "nn.cross_entropy_with_logits(%x: (2, 3), %y: (2, 3))",
+        "nn.cross_entropy_with_logits(%x: (1, 1), %y: (1, 1))",
+    ),
     example="nn.cross_entropy_with_logits(%logp, %y)",
 )
 @in_float
@@ -110,6 +129,7 @@ def _nll_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     if count is None or (isinstance(count, int) and isinstance(classes, int) and count != classes):
         refuse("nn.nll_loss: weights must have one number for each class", 2, expected=f"({classes},)", found=weights)
     same_dtype(predictions, weights, 2)
+    _check_float("nn.nll_loss", predictions)
     return TensorType(targets.shape if attrs.reduction == "none" else (), predictions.dtype)
 
 
@@ -166,6 +186,16 @@ def _number(value: float, like: Expr) -> Expr:
     warns=True,
     face=nll_loss_face,
     gradient=_nll_grad,
+    shapes="predictions (N, C, ...), targets (N, ...), weights (C) -> (), or (N, ...) unreduced",
+    source="PyTorch's nll_loss",
+    edges=(
+        "nn.nll_loss(%x: (3, 2), %t: (3) int32 = [0, 1, -100], %w: (2), ignore_index=-100)",
+        (
+            'nn.nll_loss(%x: (2, 2, 3), %t: (2, 3) int32 = [[0, 1, 1], [1, 0, 1]], %w: (2), reduction="sum", '
+            "ignore_index=-1)"
+        ),
+        'nn.nll_loss(%x: (2, 2), %t: (2) int32 = [0, 1], %w: (2), reduction="none", ignore_index=1)',
+    ),
     example='nn.nll_loss(%logp, %t, %w, reduction="sum", ignore_index=-100)',
 )
 def nll_loss(attrs: Any, predictions: Any, targets: Any, weights: Any, *, out: Any = None) -> Any:

@@ -93,6 +93,13 @@ def _turned(array: Any, turn: bool) -> Any:
     warns=True,
     face=matmul_face,
     gradient=gradients.matmul,
+    shapes="(..., m, k), (k, n) -> (..., m, n)",
+    source="a matrix product in BLAS",
+    edges=(
+        "nn.matmul(%x: (2, 3), %w: (3, 4), units=None)",
+        "nn.matmul(%x: (3, 2), %w: (4, 3), units=None, transpose_a=True, transpose_b=True)",
+        "nn.matmul(%x: (0, 3), %w: (3, 4), units=None)",
+    ),
     example="nn.matmul(%x, %w, units=16)",
 )
 def matmul(attrs: Any, tensor_a: Any, tensor_b: Any, *, out: Any = None) -> Any:
@@ -149,6 +156,13 @@ def batch_matmul_face(
     warns=True,
     face=batch_matmul_face,
     gradient=gradients.batch_matmul,
+    shapes="(b, m, k), (b, k, n) -> (b, m, n); with transpose_b (b, n, k)",
+    source="a matrix product in BLAS for each sample",
+    edges=(
+        "nn.batch_matmul(%x: (2, 2, 3), %y: (2, 4, 3), transpose_b=True)",
+        "nn.batch_matmul(%x: (1, 3, 2), %y: (2, 3, 4), transpose_a=True)",
+        "nn.batch_matmul(%x: (0, 2, 3), %y: (0, 3, 4))",
+    ),
     example="nn.batch_matmul(%x, %y, transpose_b=True)",
 )
 def batch_matmul(attrs: Any, tensor_a: Any, tensor_b: Any, *, out: Any = None) -> Any:

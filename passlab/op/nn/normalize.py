@@ -68,6 +68,13 @@ def batch_norm_face(
     face=batch_norm_face,
     results=3,
     gradient=gradients.batch_norm,
+    shapes="data S, four vectors (S[axis]) -> S, and the two moving vectors",
+    source="Ioffe and Szegedy (2015), at inference",
+    edges=(
+        "nn.batch_norm(%x: (2, 3, 2), %g: (3), %b: (3), %m: (3), %v: (3) T = [0.5, 1, 2])",
+        "nn.batch_norm(%x: (2, 3), %g: (3), %b: (3), %m: (3), %v: (3) T = [1, 1, 1], axis=-1, scale=False)",
+        "nn.batch_norm(%x: (0, 2), %g: (2), %b: (2), %m: (2), %v: (2) T = [1, 1], center=False)",
+    ),
     example="nn.batch_norm(%x, %gamma, %beta, %mean, %var)",
 )
 @in_float
@@ -117,6 +124,13 @@ def _affine(made: Any, attrs: Any, gamma: Any, beta: Any, out: Any) -> Any:
     level=1,
     warns=True,
     gradient=gradients.layer_norm,
+    shapes="data S, gamma, beta (S[axis]) -> S",
+    source="Ba et al. (2016)",
+    edges=(
+        "nn.layer_norm(%x: (2, 3), %g: (3), %b: (3))",
+        "nn.layer_norm(%x: (3, 2), %g: (3), %b: (3), axis=0, scale=False)",
+        "nn.layer_norm(%x: (0, 3), %g: (3), %b: (3), center=False)",
+    ),
     example="nn.layer_norm(%x, %gamma, %beta)",
 )
 @in_float
@@ -142,6 +156,13 @@ def _instance_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -
     level=1,
     warns=True,
     gradient=gradients.instance_norm,
+    shapes="data (N, C, ...), gamma, beta (C) -> the same",
+    source="Ulyanov et al. (2016)",
+    edges=(
+        "nn.instance_norm(%x: (2, 3, 4), %g: (3), %b: (3))",
+        "nn.instance_norm(%x: (2, 4, 3), %g: (3), %b: (3), axis=-1, center=False)",
+        "nn.instance_norm(%x: (0, 3, 2), %g: (3), %b: (3))",
+    ),
     example="nn.instance_norm(%x, %gamma, %beta)",
 )
 @in_float
@@ -170,6 +191,13 @@ def _group_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     relation=_group_norm_type,
     level=1,
     warns=True,
+    shapes="data (N, C, ...), gamma, beta (C) -> the same",
+    source="Wu and He (2018)",
+    edges=(
+        "nn.group_norm(%x: (2, 4, 3), %g: (4), %b: (4), num_groups=2)",
+        "nn.group_norm(%x: (2, 4), %g: (4), %b: (4), num_groups=1, scale=False)",
+        "nn.group_norm(%x: (0, 4, 3), %g: (4), %b: (4), num_groups=2)",
+    ),
     example="nn.group_norm(%x, %gamma, %beta, num_groups=2)",
 )
 @in_float
@@ -206,6 +234,13 @@ def l2_normalize_face(data: Any, eps: float, axis: Any = None) -> Any:
     level=2,
     warns=True,
     face=l2_normalize_face,
+    shapes="S -> S",
+    source="x over its Euclidean norm",
+    edges=(
+        "nn.l2_normalize(%x: (2, 3), eps=0.001f, axis=[-1])",
+        "nn.l2_normalize(%x: (2, 3), eps=0.001f, axis=[0, 1])",
+        "nn.l2_normalize(%x: (0, 3), eps=0.001f, axis=[1])",
+    ),
     example="nn.l2_normalize(%x, eps=0.001f, axis=[1])",
 )
 @in_float
@@ -238,6 +273,13 @@ def _lrn_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     relation=_lrn_type,
     level=2,
     warns=True,
+    shapes="S -> S",
+    source="Krizhevsky et al. (2012)",
+    edges=(
+        "nn.lrn(%x: (1, 5, 2, 2), size=3)",
+        "nn.lrn(%x: (1, 2, 2, 5), size=5, axis=3, alpha=0.1f)",
+        "nn.lrn(%x: (0, 3, 2, 2), size=3)",
+    ),
     example="nn.lrn(%x, size=5)",
 )
 @in_float

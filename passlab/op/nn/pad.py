@@ -123,6 +123,15 @@ PadAttrs = attrs(
     warns=True,
     face=pad_face,
     gradient=gradients.pad,
+    shapes="(d0, ...), pad_val () -> (before + d0 + after, ...)",
+    source="np.pad",
+    edges=(
+        "nn.pad(%x: (2, 3), %v: (), pad_width=[[1, 0], [0, 2]])",
+        'nn.pad(%x: (2, 3), %v: (), pad_width=[[1, 1], [1, 2]], pad_mode="edge")',
+        'nn.pad(%x: (2, 3), %v: (), pad_width=[[1, 1], [2, 1]], pad_mode="reflect")',
+        "nn.pad(%x: (0, 3), %v: (), pad_width=[[1, 1], [0, 0]])",
+        "nn.pad(%x: (4, 3), %v: (), pad_width=[[-1, 0], [1, -1]])",
+    ),
     example="nn.pad(%x, 0f, pad_width=[[0, 0], [1, 1]])",
 )
 def pad(attrs: Any, data: Any, pad_val: Any, *, out: Any = None) -> Any:
@@ -172,6 +181,13 @@ def mirror_pad_face(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> Any:
     level=2,
     warns=True,
     face=mirror_pad_face,
+    shapes="(d0, ...) -> (before + d0 + after, ...)",
+    source="np.pad",
+    edges=(
+        "nn.mirror_pad(%x: (2, 3), pad_width=[[1, 0], [0, 2]])",
+        'nn.mirror_pad(%x: (2, 3), mode="REFLECT", pad_width=[[1, 1], [2, 0]])',
+        "nn.mirror_pad(%x: (0, 3), pad_width=[[0, 0], [1, 1]])",
+    ),
     example="nn.mirror_pad(%x, pad_width=[[0, 0], [1, 1]])",
 )
 def mirror_pad(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -199,6 +215,13 @@ def _flatten_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     level=2,
     warns=True,
     gradient=gradients.batch_flatten,
+    shapes="(n, ...) -> (n, size of the rest)",
+    source="np.reshape",
+    edges=(
+        "nn.batch_flatten(%x: (2, 3, 2))",
+        "nn.batch_flatten(%x: (0, 3, 2))",
+        "nn.batch_flatten(%x: (2, 1))",
+    ),
     example="nn.batch_flatten(%x)",
 )
 def batch_flatten(attrs: Any, data: Any, *, out: Any = None) -> Any:

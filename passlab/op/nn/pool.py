@@ -176,6 +176,25 @@ def _pool_face(name: str, rank: int, mean: bool) -> Callable[..., Any]:
     return avg_face if mean else max_face
 
 
+def pool_shapes(rank: int) -> str:
+    """What a pooling does to shapes, in words."""
+    spatial = ", ".join("DHW"[3 - rank :])
+    windows = "(length + padding - dilation (pool_size - 1) - 1) / strides + 1 along each"
+    return f"(N, C, {spatial}) -> (N, C, windows), {windows}"
+
+
+def _pool_edges(name: str, rank: int, mean: bool) -> tuple[str, ...]:
+    dims, ones, twos, threes = ", ".join("546"[:rank]), [1] * rank, [2] * rank, [3] * rank
+    last = "N" + "DHW"[3 - rank :] + "C"
+    counted = (f"{name}(%x: (1, 2, {dims}), pool_size={threes}, padding={ones}, count_include_pad=True)",)
+    return (
+        f"{name}(%x: (2, 2, {dims}), pool_size={twos}, strides={twos})",
+        f"{name}(%x: (1, 2, {dims}), pool_size={threes}, strides={twos}, padding={ones}, ceil_mode=True)",
+        f'{name}(%x: (1, {dims}, 2), pool_size={twos}, dilation={twos}, layout="{last}")',
+        f"{name}(%x: (0, 2, {dims}), pool_size={twos})", *(counted if mean else ()),
+    )  # fmt: skip
+
+
 def _declare_pool(rank: int, mean: bool) -> Op:
     name = f"nn.{'avg' if mean else 'max'}_pool{rank}d"
     kernel = partial(_avg_kernel if mean else _max_kernel, rank, name)
@@ -193,6 +212,9 @@ def _declare_pool(rank: int, mean: bool) -> Op:
         warns=True,
         face=_pool_face(name, rank, mean),
         gradient=gradients.pool2d(f"{name}_grad") if rank == 2 else None,
+        shapes=pool_shapes(rank),
+        source="the maximum or mean over shifted views",
+        edges=_pool_edges(name, rank, mean),
         example=f"{name}(%x, {lists})",
         doc=doc,
     )(kernel)
@@ -242,6 +264,8 @@ def _declare_global(name: str, kernel: Callable[..., Any], precision: Precision,
         precision=precision,
         level=2,
         warns=True,
+        shapes="(N, C, H, W) -> (N, C, 1, 1)",
+        edges=(f"{name}(%x: (2, 2, 3, 4))", f'{name}(%x: (1, 3, 4, 2), layout="NHWC")', f"{name}(%x: (0, 2, 3, 3))"),
         example=f"{name}(%x)",
     )(kernel)
 
@@ -307,6 +331,7 @@ def _declare_adaptive(rank: int, mean: bool) -> Op:
         "reaches from floor(i * length / count) to ceil((i + 1) * length / count)."
     )
     face.__doc__ = doc
+    dims = ", ".join("546"[:rank])
     record = attrs(
         f"AdaptivePool{rank}DAttrs",
         integers("output_size", (), "windows along each axis, none to keep the size", optional=True),
@@ -323,6 +348,12 @@ def _declare_adaptive(rank: int, mean: bool) -> Op:
         level=10,
         warns=True,
         face=face,
+        shapes=f"(N, C, {', '.join('DHW'[3 - rank :])}) -> (N, C, output_size)",
+        source="PyTorch's adaptive pooling",
+        edges=(
+            *(f"{name}(%x: ({n}, 2, {dims}), output_size={[size] * rank})" for n, size in ((2, 2), (1, 3), (0, 2))),
+            f'{name}(%x: (1, {dims}, 2), output_size={[1] * rank}, layout="N{"DHW"[3 - rank :]}C")',
+        ),
         example=f"{name}(%x, output_size={[2] * rank})",
         doc=doc,
     )(partial(_adaptive_avg if mean else _adaptive_max, rank, name))

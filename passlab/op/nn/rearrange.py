@@ -71,6 +71,13 @@ def space_to_batch_nd_face(data: Any, block_shape: Any, paddings: Any, pad_value
     level=5,
     warns=True,
     face=space_to_batch_nd_face,
+    shapes="(N, S, ...) -> (N * product of blocks, padded S / block, ...)",
+    source="TensorFlow's space_to_batch_nd",
+    edges=(
+        "nn.space_to_batch_nd(%x: (1, 3, 4, 2), block_shape=[2, 2], paddings=[[0, 1], [0, 0]])",
+        "nn.space_to_batch_nd(%x: (2, 4), block_shape=[2], paddings=[[0, 0]], pad_value=1f)",
+        "nn.space_to_batch_nd(%x: (0, 2, 2), block_shape=[2, 2], paddings=[[0, 0], [0, 0]])",
+    ),
     example="nn.space_to_batch_nd(%x, block_shape=[2, 2], paddings=[[0, 0], [0, 0]])",
 )
 def space_to_batch_nd(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -130,6 +137,13 @@ def batch_to_space_nd_face(data: Any, block_shape: Any, crops: Any) -> Any:
     level=5,
     warns=True,
     face=batch_to_space_nd_face,
+    shapes="(N, S, ...) -> (N / product of blocks, cropped S * block, ...)",
+    source="TensorFlow's batch_to_space_nd",
+    edges=(
+        "nn.batch_to_space_nd(%x: (4, 2, 2, 3), block_shape=[2, 2], crops=[[0, 1], [0, 0]])",
+        "nn.batch_to_space_nd(%x: (4, 3), block_shape=[2], crops=[[1, 0]])",
+        "nn.batch_to_space_nd(%x: (0, 2, 2), block_shape=[2, 2], crops=[[0, 0], [0, 0]])",
+    ),
     example="nn.batch_to_space_nd(%x, block_shape=[2, 2], crops=[[0, 0], [0, 0]])",
 )
 def batch_to_space_nd(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -193,6 +207,13 @@ def space_to_depth_face(data: Any, block_size: int, layout: str = "NCHW") -> Any
     level=5,
     warns=True,
     face=space_to_depth_face,
+    shapes="(N, C, H, W) -> (N, C b², H / b, W / b)",
+    source="ONNX's SpaceToDepth",
+    edges=(
+        "nn.space_to_depth(%x: (1, 2, 4, 6), block_size=2)",
+        'nn.space_to_depth(%x: (2, 4, 2, 3), block_size=2, layout="NHWC")',
+        "nn.space_to_depth(%x: (0, 1, 2, 4), block_size=2)",
+    ),
     example="nn.space_to_depth(%x, block_size=2)",
 )
 def space_to_depth(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -230,6 +251,13 @@ def depth_to_space_face(data: Any, block_size: int, layout: str = "NCHW", mode: 
     level=5,
     warns=True,
     face=depth_to_space_face,
+    shapes="(N, C, H, W) -> (N, C / b², H b, W b)",
+    source="ONNX's DepthToSpace",
+    edges=(
+        "nn.depth_to_space(%x: (1, 8, 2, 3), block_size=2)",
+        'nn.depth_to_space(%x: (2, 2, 3, 4), block_size=2, layout="NHWC", mode="CRD")',
+        "nn.depth_to_space(%x: (0, 4, 2, 3), block_size=2)",
+    ),
     example="nn.depth_to_space(%x, block_size=2)",
 )
 def depth_to_space(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -279,6 +307,13 @@ def dilate_face(data: Any, strides: Any, dilation_value: float = 0.0) -> Any:
     level=10,
     warns=True,
     face=dilate_face,
+    shapes="(d0, ...) -> ((d0 - 1) * strides[0] + 1, ...)",
+    source="np.full with every stride-th element set",
+    edges=(
+        "nn.dilate(%x: (2, 3), strides=[1, 2])",
+        "nn.dilate(%x: (2, 3), strides=[3, 2], dilation_value=1f)",
+        "nn.dilate(%x: (1), strides=[4])",
+    ),
     example="nn.dilate(%x, strides=[1, 2])",
 )
 def dilate(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -312,6 +347,13 @@ def _fifo_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     relation=_fifo_type,
     level=3,
     warns=True,
+    shapes="data (..., n, ...), buffer (..., length, ...) -> (..., length, ...)",
+    source="the last elements of buffer and data",
+    edges=(
+        "nn.fifo_buffer(%x: (2, 3), %b: (4, 3), axis=0)",
+        "nn.fifo_buffer(%x: (2, 1), %b: (2, 3), axis=-1)",
+        "nn.fifo_buffer(%x: (0, 3), %b: (2, 3), axis=0)",
+    ),
     example="nn.fifo_buffer(%x, %buffer, axis=0)",
 )
 def fifo_buffer(attrs: Any, data: Any, buffer: Any, *, out: Any = None) -> Any:

@@ -30,13 +30,18 @@ def _rows(name: str, data: TensorType, pointers: TensorType) -> Dim:
     return (count - 1) * block if isinstance(count, int) and isinstance(block, int) else ANY
 
 
+def _wide(data: Any) -> Any:
+    """Small floats as float32, the smallest that SciPy multiplies."""
+    return data.astype(np.float32) if data.dtype.itemsize < 4 and is_float(data.dtype) else data
+
+
 def sparse_matrix(data: Any, indices: Any, pointers: Any, columns: int) -> Any:
     """Return the parts of a sparse matrix as one, with `columns` columns. Raises `RunError` when they do not fit."""
     import scipy.sparse  # only programs with sparse matrices pay for it
 
     rows, width = data.shape[1:] if data.ndim == 3 else (1, 1)
     _check_parts(data, indices, pointers, columns, width)
-    wide = data.astype(np.float32) if data.dtype.itemsize < 4 and is_float(data.dtype) else data
+    wide = _wide(data)
     make = scipy.sparse.csr_matrix if data.ndim == 1 else scipy.sparse.bsr_matrix
     return make((wide, indices, pointers), shape=((len(pointers) - 1) * rows, columns))
 
@@ -104,7 +109,8 @@ def _matrix_parts(matrix: Any) -> tuple[Any, Any, Any]:
 
 def _sparse_dense(attrs: Any, dense: Any, data: Any, indices: Any, pointers: Any, *, out: Any = None) -> Any:
     matrix = sparse_matrix(data, indices, pointers, dense.shape[1])
-    product = np.asarray((matrix @ dense.T) if attrs.sparse_lhs else (matrix @ dense.T).T)
+    right = _wide(dense).T
+    product = np.asarray((matrix @ right) if attrs.sparse_lhs else (matrix @ right).T)
     return given(np.ascontiguousarray(product.astype(dense.dtype, copy=False)), out)
 
 
@@ -117,6 +123,15 @@ sparse_dense = operator(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
     face=sparse_dense_face,
+    warns=True,
+    shapes="dense_data (m, k), a sparse matrix (n, k) -> (m, n)",
+    source="SciPy's compressed rows",
+    edges=(
+        "nn.sparse_dense(%x: (2, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3])",
+        "nn.sparse_dense(%x: (2, 4), %d: (2, 2, 2), %i: (2) int32 = [0, 1], %p: (2) int32 = [0, 2])",
+        "nn.sparse_dense(%x: (0, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3])",
+        "nn.sparse_dense(%x: (4, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3], sparse_lhs=True)",
+    ),
     example="nn.sparse_dense(%x, %data, %indices, %indptr)",
     doc="Multiply a dense matrix by a transposed sparse one; with `sparse_lhs` a sparse one by a transposed dense one.",
 )(_sparse_dense)
@@ -128,6 +143,12 @@ sparse_dense_padded = operator(
     relation=_dense_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
+    warns=True,
+    shapes="data (m, k), a sparse matrix (n, k) -> (m, n)",
+    source="SciPy's compressed rows",
+    edges=(
+        "nn.internal.sparse_dense_padded(%x: (2, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3])",
+    ),
     example="nn.internal.sparse_dense_padded(%x, %data, %indices, %indptr)",
     doc="`nn.sparse_dense` on a weight whose rows were padded to equal length for a GPU.",
 )(_sparse_dense)
@@ -159,8 +180,12 @@ def sparse_transpose_face(x: Any) -> TupleWrapper:
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
     face=sparse_transpose_face,
+    warns=True,
     results=3,
     out=False,
+    shapes="a sparse matrix (n, n) -> its transpose, as data, indices and indptr",
+    source="SciPy's compressed rows",
+    edges=("nn.sparse_transpose(%d: (3), %i: (3) int32 = [0, 2, 1], %p: (4) int32 = [0, 2, 2, 3])",),
     example="nn.sparse_transpose(%data, %indices, %indptr)",
 )
 def sparse_transpose(attrs: Any, data: Any, indices: Any, pointers: Any) -> Any:
@@ -195,12 +220,19 @@ def sparse_add_face(dense_mat: Any, sparse_mat: Any) -> Any:
     relation=_add_type,
     level=1,
     face=sparse_add_face,
+    warns=True,
+    shapes="dense_data (m, n), a sparse matrix (m, n) -> (m, n)",
+    source="SciPy's compressed rows",
+    edges=(
+        "nn.sparse_add(%x: (2, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3])",
+        "nn.sparse_add(%x: (2, 3), %d: (0), %i: (0) int32, %p: (3) int32 = [0, 0, 0])",
+    ),
     example="nn.sparse_add(%x, %data, %indices, %indptr)",
 )
 def sparse_add(attrs: Any, dense: Any, data: Any, indices: Any, pointers: Any, *, out: Any = None) -> Any:
     """Add a matrix and one in compressed rows."""
     matrix = sparse_matrix(data.astype(dense.dtype, copy=False), indices, pointers, dense.shape[1])
-    return given(np.asarray(dense + matrix).astype(dense.dtype, copy=False), out)
+    return given(np.asarray(_wide(dense) + matrix).astype(dense.dtype, copy=False), out)
 
 
 # ---------------------------------------------------------------- sparse_conv2d
@@ -240,6 +272,10 @@ def sparse_conv2d_face(dense_mat: Any, sparse_mat: Any, layout: str = "NHWC", ke
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
     face=sparse_conv2d_face,
+    warns=True,
+    shapes="dense_data (N, H, W, C), a sparse matrix (O, KH KW C) -> (N, H, W, O)",
+    source="a convolution by a sparse matrix product",
+    edges=("nn.sparse_conv2d(%x: (1, 2, 2, 2), %d: (2, 1, 1), %i: (2) int32 = [0, 1], %p: (3) int32 = [0, 1, 2])",),
     example="nn.sparse_conv2d(%x, %data, %indices, %indptr)",
 )
 def sparse_conv2d(attrs: Any, dense: Any, data: Any, indices: Any, pointers: Any, *, out: Any = None) -> Any:
@@ -250,6 +286,6 @@ def sparse_conv2d(attrs: Any, dense: Any, data: Any, indices: Any, pointers: Any
         padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
         x = np.concatenate([padded[:, i : i + h, j : j + w] for i in range(3) for j in range(3)], axis=3)
     flat = x.reshape(n * h * w, x.shape[3])
-    made = np.asarray(sparse_matrix(data, indices, pointers, flat.shape[1]) @ flat.T)
+    made = np.asarray(sparse_matrix(data, indices, pointers, flat.shape[1]) @ _wide(flat).T)
     made = made.astype(dense.dtype, copy=False).reshape(made.shape[0], n, h, w)
     return given(np.ascontiguousarray(made.transpose((1, 2, 3, 0) if attrs.layout == "NHWC" else (1, 0, 2, 3))), out)

@@ -134,6 +134,13 @@ UpSampling3DAttrs = attrs(
     level=2,
     warns=True,
     face=upsampling_face,
+    shapes="(N, C, H, W) -> (N, C, H scale_h, W scale_w)",
+    source="image.resize2d",
+    edges=(
+        "nn.upsampling(%x: (1, 2, 2, 3), scale_h=2f, scale_w=2f)",
+        'nn.upsampling(%x: (1, 2, 3, 2), scale_h=2f, scale_w=1f, layout="NHWC", method="bilinear", align_corners=True)',
+        "nn.upsampling(%x: (0, 2, 2, 3), scale_h=2f, scale_w=2f)",
+    ),
     example="nn.upsampling(%x, scale_h=2f, scale_w=2f)",
 )
 def upsampling(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -150,6 +157,12 @@ def upsampling(attrs: Any, data: Any, *, out: Any = None) -> Any:
     level=2,
     warns=True,
     face=upsampling3d_face,
+    shapes="(N, C, D, H, W) -> (N, C, D scale_d, H scale_h, W scale_w)",
+    source="image.resize3d",
+    edges=(
+        "nn.upsampling3d(%x: (1, 1, 2, 2, 2), scale_d=2f, scale_h=1f, scale_w=2f)",
+        'nn.upsampling3d(%x: (1, 1, 2, 2, 2), scale_d=2f, scale_h=2f, scale_w=2f, method="trilinear")',
+    ),
     example="nn.upsampling3d(%x, scale_d=2f, scale_h=2f, scale_w=2f)",
 )
 def upsampling3d(attrs: Any, data: Any, *, out: Any = None) -> Any:

@@ -82,7 +82,15 @@ def _binary(name: str, combine: Combine, doc: str) -> Op:
     return operator(
         name, INPUTS, attrs=BROADCAST, relation=_binary_type, pattern=OpPattern.BROADCAST, non_computational=True,
         level=11,
-        out=False, face=face, doc=doc, example=f"{name}(%q, %q, 0.5f, 0, 0.5f, 0, 0.5f, 0)",
+        out=False, face=face, doc=doc,
+        shapes="lhs and rhs, which broadcast to S -> S; scales and zero points ()",
+        source="Jacob et al., Quantization and training of neural networks (2018)",
+        edges=(
+            f"{name}(%q: (2, 3) int8, %r: (2, 3) int8, 0.25f, 1, 0.125f, -2, 0.5f, 3)",
+            f"{name}(%q: (2, 1) uint8, %r: (3) uint8, 0.25f, 128, 0.125f, 7, 0.5f, 30)",
+            f"{name}(%q: (0, 3) int8, %r: (0, 3) int8, 0.25f, 1, 0.125f, -2, 0.5f, 3)",
+        ),
+        example=f"{name}(%q, %q, 0.5f, 0, 0.5f, 0, 0.5f, 0)",
     )(kernel)  # fmt: skip
 
 
@@ -116,7 +124,14 @@ def _concatenate_face(
     "qnn.concatenate", ("data", "input_scales", "input_zero_points", "output_scale", "output_zero_point"),
     attrs=CONCATENATE,
     relation=_concatenate_type, pattern=OpPattern.INJECTIVE, non_computational=True, level=11, out=False,
-    face=_concatenate_face, example="qnn.concatenate((%q, %q), (0.5f, 0.5f), (0, 0), 0.5f, 0)",
+    face=_concatenate_face,
+    shapes="quantized tensors, a tuple of scales, a tuple of zero points -> joined along axis",
+    source="Jacob et al., Quantization and training of neural networks (2018)",
+    edges=(
+        "qnn.concatenate((%q: (2, 3) int8, %r: (2, 1) int8), (0.5f, 0.25f), (1, 2), 0.25f, 3, axis=-1)",
+        "qnn.concatenate((%q: (0, 3) uint8, %r: (2, 3) uint8), (0.5f, 0.5f), (1, 1), 0.5f, 1)",
+    ),
+    example="qnn.concatenate((%q, %q), (0.5f, 0.5f), (0, 0), 0.5f, 0)",
 )  # fmt: skip
 def concatenate(
     attrs: Any, data: tuple[Array, ...], input_scales: tuple[Array, ...], input_zero_points: tuple[Array, ...],

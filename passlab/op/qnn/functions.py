@@ -52,7 +52,13 @@ def _pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpP
     return operator(
         name, _SHORT, relation=_same_type, pattern=pattern, non_computational=True, level=11, out=False, warns=True,
         face=face,
-        doc=doc, example=f"{name}(%q, 0.5f, 0, 0.5f, 0)",
+        doc=doc, shapes="S -> S; scales and zero points ()",
+        source="Jacob et al., Quantization and training of neural networks (2018)",
+        edges=(
+            *(f"{name}(%q: ({dims}) int8, 0.25f, 1, 0.125f, 3)" for dims in ("2, 3", "", "0, 3")),
+            f"{name}(%q: (2, 3) uint8, 0.25f, 128, 0.125f, 7)",
+        ),
+        example=f"{name}(%q, 0.5f, 0, 0.5f, 0)",
     )(_kernel(function))  # fmt: skip
 
 
@@ -108,6 +114,14 @@ leaky_relu = operator(
     "qnn.leaky_relu", _LONG, attrs=_record("nn.leaky_relu"), relation=_leaky_relu_type, pattern=OpPattern.OPAQUE,
     non_computational=True, level=11, out=False, warns=True, face=_leaky_relu_face,
     doc="Quantized numbers, those below zero times `alpha`, quantized again.",
+    shapes="S -> S, scales and zero points ()",
+    source="Jacob et al., Quantization and training of neural networks (2018)",
+    edges=(
+        "qnn.leaky_relu(%q: (2, 3) int8, 0.25f, 1, 0.125f, 3, alpha=0.1f)",
+        "qnn.leaky_relu(%q: (2, 3) uint8, 0.25f, 128, 0.125f, 7, alpha=0.1f)",
+        "qnn.leaky_relu(%q: () int8, 0.25f, 1, 0.125f, 3, alpha=0.1f)",
+        "qnn.leaky_relu(%q: (0, 3) int8, 0.25f, 1, 0.125f, 3, alpha=0.1f)",
+    ),
     example="qnn.leaky_relu(%q, 0.5f, 0, 0.5f, 0, alpha=0.1f)",
 )(_kernel(lambda data, attrs: np.where(data < 0, data * np.float32(attrs.alpha), data)))  # fmt: skip
 
@@ -131,6 +145,13 @@ softmax = operator(
     non_computational=True,
     level=11, out=False, warns=True, face=_softmax_face,
     doc="The softmax of quantized numbers along one dimension, quantized again.",
+    shapes="S -> S, scales and zero points ()",
+    source="Jacob et al., Quantization and training of neural networks (2018)",
+    edges=(
+        "qnn.softmax(%q: (2, 3) int8, 0.25f, 1, 0.125f, 3, axis=-1)",
+        "qnn.softmax(%q: (2, 3) uint8, 0.25f, 128, 0.125f, 7, axis=-1)",
+        "qnn.softmax(%q: (0, 3) int8, 0.25f, 1, 0.125f, 3, axis=-1)",
+    ),
     example="qnn.softmax(%q, 0.5f, 0, 0.01f, 0)",
 )(_kernel(_of("nn.softmax")))  # fmt: skip
 
@@ -161,7 +182,14 @@ def _pool_face(
 @operator(
     "qnn.avg_pool2d", _LONG, attrs=_record("nn.avg_pool2d"), relation=_pool_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE, level=11,
-    out=False, face=_pool_face, example="qnn.avg_pool2d(%q4, 0.5f, 0, 0.5f, 0, pool_size=[2, 2])",
+    out=False, face=_pool_face,
+    shapes="(N, C, H, W) -> (N, C, windows)",
+    source="Jacob et al., Quantization and training of neural networks (2018)",
+    edges=(
+        "qnn.avg_pool2d(%q: (1, 2, 4, 4) int8, 0.5f, 1, 0.5f, 1, pool_size=[2, 2], strides=[2, 2])",
+        "qnn.avg_pool2d(%q: (1, 2, 4, 4) uint8, 0.5f, 128, 0.25f, 3, pool_size=[2, 2])",
+    ),
+    example="qnn.avg_pool2d(%q4, 0.5f, 0, 0.5f, 0, pool_size=[2, 2])",
 )  # fmt: skip
 def avg_pool2d(
     attrs: Any, data: Array, input_scale: Array, input_zero_point: Array, output_scale: Array, output_zero_point: Array

@@ -97,6 +97,12 @@ dense = _product(
     "qnn.dense", "nn.dense", _record("nn.dense"),
     ("input_zero_point", "weight_zero_point", "input_scale", "weight_scale"),
     lambda attrs: 0, "Multiply quantized `data` by the transpose of quantized `weight`.", face=_dense_face,
+    shapes="data (m, k), weight (units, k) -> (m, units)",
+    source="Jacob et al., Quantization and training of neural networks (2018)",
+    edges=(
+        'qnn.dense(%q: (2, 3) int8, %w: (4, 3) int8, 1, -2, 0.5f, 0.5f, units=4, out_dtype="int32")',
+        'qnn.dense(%q: (0, 3) uint8, %w: (4, 3) int8, 128, 0, 0.5f, 0.5f, units=4, out_dtype="int32")',
+    ),
     example='qnn.dense(%q, %q, 0, 0, 0.5f, 0.5f, units=2, out_dtype="int32")',
 )  # fmt: skip
 
@@ -117,6 +123,14 @@ batch_matmul = operator(
     relation=_relation("nn.batch_matmul", _MATMUL, lambda attrs: -1), pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     non_computational=True, level=11, out=False, doc="Multiply quantized matrices, batch by batch.",
     face=_batch_matmul_face,
+    shapes="x (b, m, k), y (b, k, n); with transpose_b (b, n, k) -> (b, m, n)",
+    source="Jacob et al., Quantization and training of neural networks (2018)",
+    edges=(
+        ('qnn.batch_matmul(%x: (2, 2, 3) int8, %y: (2, 4, 3) int8, 1, -2, 0.5f, 0.5f, out_dtype="int32", '
+        "transpose_b=True)"),
+        ('qnn.batch_matmul(%x: (1, 3, 2) int8, %y: (1, 3, 4) int8, 1, -2, 0.5f, 0.5f, out_dtype="int32", '
+        "transpose_a=True)"),
+    ),
     example='qnn.batch_matmul(%q3, %q3, 0, 0, 0.5f, 0.5f, out_dtype="int32", transpose_b=True)',
 )(_kernel("nn.batch_matmul", lambda attrs: -1))  # fmt: skip
 
@@ -147,6 +161,14 @@ def _conv2d_face(
 conv2d = _product(
     "qnn.conv2d", "nn.conv2d", _record("nn.conv2d"), _WEIGHT_PARAMETERS, _output_channel,
     "Convolve quantized `data` with a quantized `weight`; the padding stands for zero.", face=_conv2d_face,
+    shapes="data (N, C, H, W), weight (O, C / groups, KH, KW) -> (N, O, OH, OW)",
+    source="Jacob et al., Quantization and training of neural networks (2018)",
+    edges=(
+        ("qnn.conv2d(%q: (1, 2, 4, 4) uint8, %w: (3, 2, 2, 2) int8, 128, -3, 0.5f, 0.5f, channels=3, "
+        'kernel_size=[2, 2], padding=[1, 1], out_dtype="int32")'),
+        ("qnn.conv2d(%q: (1, 4, 4, 2) int8, %w: (3, 3, 2, 1) int8, 3, 0, 0.5f, 0.5f, groups=2, channels=2, "
+        'kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWOI", out_dtype="int32")'),
+    ),
     example='qnn.conv2d(%q4, %qw, 0, 0, 0.5f, 0.5f, channels=2, kernel_size=[2, 2], out_dtype="int32")',
 )  # fmt: skip
 
@@ -170,5 +192,11 @@ def _conv2d_transpose_face(
 conv2d_transpose = _product(
     "qnn.conv2d_transpose", "nn.conv2d_transpose", _record("nn.conv2d_transpose"), _WEIGHT_PARAMETERS, _output_channel,
     "Convolve quantized `data` backwards with a quantized `weight`, enlarging it.", face=_conv2d_transpose_face,
+    shapes="data (N, C, H, W), weight (C, O / groups, KH, KW) -> (N, O, OH, OW)",
+    source="Jacob et al., Quantization and training of neural networks (2018)",
+    edges=(
+        ("qnn.conv2d_transpose(%q: (1, 2, 3, 3) uint8, %w: (2, 3, 2, 2) int8, 128, -3, 0.5f, 0.5f, channels=3, "
+        'kernel_size=[2, 2], strides=[2, 2], out_dtype="int32")'),
+    ),
     example='qnn.conv2d_transpose(%q4, %qw, 0, 0, 0.5f, 0.5f, channels=2, kernel_size=[2, 2], out_dtype="int32")',
 )  # fmt: skip

@@ -46,7 +46,17 @@ def _quantize_face(
     "qnn.quantize", ("data", "output_scale", "output_zero_point"),
     attrs=attrs("QuantizeAttrs", dtype("out_dtype", doc="the integer dtype of the result"), _AXIS),
     relation=_quantize_type, pattern=OpPattern.ELEMWISE, non_computational=True, level=11, out=False, warns=True,
-    face=_quantize_face, example='qnn.quantize(%x, 0.5f, 0, out_dtype="int8")',
+    face=_quantize_face,
+    shapes="data S, scale and zero point () or (S[axis]) -> S",
+    source="Jacob et al., Quantization and training of neural networks (2018)",
+    edges=(
+        'qnn.quantize(%x: (2, 3) float32, 0.5f, 1, out_dtype="int8")',
+        ("qnn.quantize(%x: (2, 3) float32, %s: (3) float32 = [0.5, 0.25, 2], %z: (3) int32 = [0, 1, 2], "
+        'out_dtype="uint8", axis=-1)'),
+        'qnn.quantize(%x: (0, 3) float32, 0.5f, 1, out_dtype="int32")',
+        'qnn.quantize(%x: () float32, 0.5f, 1, out_dtype="int16")',
+    ),
+    example='qnn.quantize(%x, 0.5f, 0, out_dtype="int8")',
 )  # fmt: skip
 def quantize(attrs: Any, data: Array, output_scale: Array, output_zero_point: Array) -> Array:
     """Numbers as integers: divided by the scale, moved by the zero point, rounded, and held in the dtype's range."""
@@ -78,7 +88,17 @@ def _dequantize_face(
     "qnn.dequantize", ("data", "input_scale", "input_zero_point"),
     attrs=attrs("DequantizeAttrs", dtype("out_dtype", doc="the dtype of the result"), _AXIS),
     relation=_dequantize_type, pattern=OpPattern.ELEMWISE, non_computational=True, level=11, out=False, warns=True,
-    face=_dequantize_face, example='qnn.dequantize(%q, 0.5f, 0, out_dtype="float32")',
+    face=_dequantize_face,
+    shapes="data S, scale and zero point () or (S[axis]) -> S",
+    source="Jacob et al., Quantization and training of neural networks (2018)",
+    edges=(
+        'qnn.dequantize(%q: (2, 3) int8, 0.5f, 1, out_dtype="float32")',
+        ("qnn.dequantize(%q: (2, 3) uint8, %s: (3) float32 = [0.5, 0.25, 2], %z: (3) int32 = [0, 1, 2], "
+        'out_dtype="float32", axis=-1)'),
+        'qnn.dequantize(%q: (0, 3) int32, 0.5f, 1, out_dtype="float32")',
+        'qnn.dequantize(%q: () int16, 0.5f, 1, out_dtype="float16")',
+    ),
+    example='qnn.dequantize(%q, 0.5f, 0, out_dtype="float32")',
 )  # fmt: skip
 def dequantize(attrs: Any, data: Array, input_scale: Array, input_zero_point: Array) -> Array:
     """The numbers that integers stand for: moved by the zero point, multiplied by the scale."""
@@ -120,7 +140,15 @@ def _requantize_face(
         dtype("out_dtype", "", doc="the dtype of the result, that of the data when left out"),
     ),
     relation=_requantize_type, pattern=OpPattern.ELEMWISE, non_computational=True, level=11, out=False, warns=True,
-    face=_requantize_face, example='qnn.requantize(%q, 0.5f, 0, 0.25f, 0, out_dtype="int8")',
+    face=_requantize_face,
+    shapes="data S, scales and zero points () or (S[axis]) -> S",
+    source="Jacob et al., Quantization and training of neural networks (2018)",
+    edges=(
+        'qnn.requantize(%q: (2, 3) int32, 0.5f, 1, 0.25f, 2, out_dtype="int8")',
+        'qnn.requantize(%q: (2, 3) int8, 0.5f, 1, 0.75f, 2, rounding="TONEAREST", out_dtype="uint8")',
+        'qnn.requantize(%q: (0, 3) int32, 0.5f, 1, 0.25f, 2, out_dtype="int8")',
+    ),
+    example='qnn.requantize(%q, 0.5f, 0, 0.25f, 0, out_dtype="int8")',
 )  # fmt: skip
 def requantize(
     attrs: Any, data: Array, input_scale: Array, input_zero_point: Array, output_scale: Array, output_zero_point: Array
@@ -171,6 +199,13 @@ def _simulated_quantize_face(
     attrs=attrs("SimulatedQuantizeAttrs", _AXIS),
     relation=_simulated_type(("out_dtype", "output_scale", "output_zero_point")),
     pattern=OpPattern.ELEMWISE, level=11, out=False, warns=True, face=_simulated_quantize_face,
+    shapes="data S, out_dtype (), scale and zero point () or (S[axis]) -> S",
+    source="Jacob et al., Quantization and training of neural networks (2018)",
+    edges=(
+        "qnn.simulated_quantize(%x: (2, 3) float32, 2, 0.5f, 1)",
+        "qnn.simulated_quantize(%x: () float32, 0, 0.5f, 1)",
+        "qnn.simulated_quantize(%x: (0, 3) float32, 1, 0.5f, 1)",
+    ),
     example="qnn.simulated_quantize(%x, 2, 0.5f, 0)",
 )  # fmt: skip
 def simulated_quantize(
@@ -197,6 +232,13 @@ def _simulated_dequantize_face(
     "qnn.simulated_dequantize", ("data", "in_dtype", "input_scale", "input_zero_point"),
     attrs=dequantize.spec.attrs, relation=_simulated_type(("in_dtype", "input_scale", "input_zero_point")),
     pattern=OpPattern.ELEMWISE, level=11, out=False, warns=True, face=_simulated_dequantize_face,
+    shapes="data S, in_dtype (), scale and zero point () or (S[axis]) -> S",
+    source="Jacob et al., Quantization and training of neural networks (2018)",
+    edges=(
+        'qnn.simulated_dequantize(%x: (2, 3) float32, 2, 0.5f, 1, out_dtype="float32")',
+        'qnn.simulated_dequantize(%x: () float32, 0, 0.5f, 1, out_dtype="float32")',
+        'qnn.simulated_dequantize(%x: (0, 3) float32, 1, 0.5f, 1, out_dtype="float32")',
+    ),
     example='qnn.simulated_dequantize(%x, 2, 0.5f, 0, out_dtype="float32")',
 )  # fmt: skip
 def simulated_dequantize(

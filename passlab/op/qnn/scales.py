@@ -103,8 +103,11 @@ def rescale(data: Array, ratio: Array, rounding: str = "UPWARD", compute: str = 
     pairs = [fixed_point(value) for value in ratio.reshape(-1).astype(np.float64).tolist()]
     multiplier = np.array([pair[0] for pair in pairs], np.int64).reshape(ratio.shape)
     shift = np.array([pair[1] for pair in pairs], np.int64).reshape(ratio.shape)
-    wide = np.left_shift(data.astype(np.int64), np.maximum(shift, 0)) * multiplier
-    total = FRACTION_BITS + np.maximum(-shift, 0)
+    # A shift to the left is taken off the one to the right, so that 33 bits times 31 stay within 64; what is shifted
+    # further leaves every dtype.
+    up = np.clip(shift, 0, FRACTION_BITS - 1)
+    wide = data.astype(np.int64) * multiplier
+    total = FRACTION_BITS - up + np.maximum(-shift, 0)
     half = np.left_shift(np.int64(1), total - 1)
     if rounding == "TONEAREST":
         half = half - (wide < 0)

@@ -61,6 +61,12 @@ def multibox_prior_face(
     level=5,
     warns=True,
     face=multibox_prior_face,
+    shapes="(N, C, H, W) -> (1, H W boxes, 4)",
+    source="Liu et al., SSD (2016)",
+    edges=(
+        "vision.multibox_prior(%x: (1, 2, 2, 3), sizes=[0.5f, 0.2f], ratios=[1f, 2f])",
+        "vision.multibox_prior(%x: (1, 1, 1, 1), clip=True)",
+    ),
     example="vision.multibox_prior(%x, sizes=[0.5f], ratios=[1f, 2f])",
 )
 def multibox_prior(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -146,6 +152,14 @@ _VARIANCES = tuple(float(_F32(v)) for v in (0.1, 0.1, 0.2, 0.2))  # Relay holds 
     face=multibox_transform_loc_face,
     results=2,
     out=False,
+    shapes="cls_prob (N, classes, n), loc_pred (N, 4 n), anchor (1, n, 4) -> (N, n, 6), (N)",
+    source="Liu et al., SSD (2016)",
+    edges=(
+        (
+            "vision.multibox_transform_loc(%p: (1, 2, 2) float32 = [[[0.1, 0.8], [0.9, 0.2]]], %l: (1, 8) float32, "
+            "%a: (1, 2, 4) float32 = [[[0.1, 0.1, 0.4, 0.5], [0.2, 0.2, 0.8, 0.9]]], threshold=0.1f)"
+        ),
+    ),
     example="vision.multibox_transform_loc(%p, %loc, %anchor)",
 )
 def multibox_transform_loc(attrs: Any, cls_prob: Any, loc_pred: Any, anchor: Any) -> Any:

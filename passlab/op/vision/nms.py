@@ -44,6 +44,8 @@ def _counts_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     if data is None:
         return None
     batch, boxes, width = data.shape
+    if data.dtype.startswith("u") or data.dtype == "bool":
+        refuse("vision.get_valid_counts: data must hold -1", 0, expected="floats or signed integers", found=data)
     _check_columns("vision.get_valid_counts", width, attrs.score_index, attrs.score_index, attrs.id_index)
     return TupleType((TensorType((batch,), "int32"), data, TensorType((batch, boxes), "int32")))
 
@@ -69,6 +71,13 @@ def get_valid_counts_face(data: Any, score_threshold: Any, id_index: int = 0, sc
     face=get_valid_counts_face,
     results=3,
     out=False,
+    warns=True,
+    shapes="data (N, n, fields), score_threshold () -> (N), (N, n, fields), (N, n)",
+    source="MXNet's box_nms",
+    edges=(
+        "vision.get_valid_counts(%x: (1, 3, 6), 0.1f)",
+        "vision.get_valid_counts(%x: (2, 0, 6), 0.1f)",
+    ),
     example="vision.get_valid_counts(%x, 0.5f)",
 )
 def get_valid_counts(attrs: Any, data: Any, score_threshold: Any) -> Any:
@@ -186,6 +195,18 @@ def _suppress(attrs: Any, data: Any, count: int, limit: int, threshold: float) -
     face=non_max_suppression_face,
     results=2,
     out=False,
+    shapes="data (N, n, fields), valid_count (N), indices (N, n) -> (N, n), (N, 1)",
+    source="greedy suppression, best score first: MXNet's box_nms",
+    edges=(
+        (
+            "vision.non_max_suppression(%x: (1, 3, 6) float32 = [[[0, 0.9, 0, 0, 2, 2], [0, 0.8, 0, 0, 2, 1.9], "
+            "[1, 0.7, 5, 5, 6, 6]]], %c: (1) int32 = [3], %i: (1, 3) int32 = [[0, 1, 2]], -1, 0.5f)"
+        ),
+        (
+            "vision.non_max_suppression(%x: (1, 2, 6) float32 = [[[0, 0.9, 0, 0, 2, 2], [1, 0.8, 0, 0, 2, 1.9]]], "
+            "%c: (1) int32 = [2], %i: (1, 2) int32 = [[0, 1]], -1, 0.5f, force_suppress=True, return_indices=False)"
+        ),
+    ),
     example="vision.non_max_suppression(%x, %count, %indices, -1, 0.5f)",
 )
 def non_max_suppression(
@@ -278,6 +299,14 @@ def _class_choice(boxes: Any, scores: Any, limit: int, iou: float, least: float)
     face=all_class_non_max_suppression_face,
     results=lambda attrs: 2 if attrs.output_format == "onnx" else 3,
     out=False,
+    shapes="boxes (N, n, 4), scores (N, classes, n) -> rows (N * classes * n, 3), their count (1)",
+    source="ONNX's NonMaxSuppression",
+    edges=(
+        (
+            "vision.all_class_non_max_suppression(%b: (1, 3, 4) float32 = [[[0, 0, 2, 2], [0, 0, 2, 1.9], [5, 5, "
+            "6, 6]]], %s: (1, 1, 3) float32 = [[[0.7, 0.9, 0.8]]], 3, 0.5f, 0f)"
+        ),
+    ),
     example="vision.all_class_non_max_suppression(%boxes, %scores, 2, 0.5f, 0.1f)",
 )
 def all_class_non_max_suppression(
@@ -372,6 +401,18 @@ def regular_non_max_suppression_face(
     face=regular_non_max_suppression_face,
     results=4,
     out=False,
+    shapes=(
+        "boxes (N, n, 4), scores (N, n, classes) -> (N, max_detections, 4), (N, max_detections), (N, "
+        "max_detections), (N)"
+    ),
+    source="TensorFlow Lite's detection postprocessing",
+    edges=(
+        (
+            "vision.regular_non_max_suppression(%b: (1, 3, 4) float32 = [[[0, 0, 2, 2], [0, 0, 2, 1.9], [5, 5, 6, "
+            "6]]], %s: (1, 3, 1) float32 = [[[0.7], [0.9], [0.8]]], max_detections_per_class=3, max_detections=2, "
+            "num_classes=1, iou_threshold=0.5f, score_threshold=0.1f)"
+        ),
+    ),
     example=(
         "vision.regular_non_max_suppression(%boxes, %scores, max_detections_per_class=2, max_detections=4, "
         "num_classes=3, iou_threshold=0.5f, score_threshold=0.1f)"

@@ -135,6 +135,18 @@ def _kept(boxes: Any, threshold: float) -> list[int]:
     level=5,
     warns=True,
     face=proposal_face,
+    shapes=(
+        "cls_prob (N, 2 anchors, H, W), bbox_pred (N, 4 anchors, H, W), im_info (N, 3) -> (N * rpn_post_nms_top_n, 5)"
+    ),
+    source="Ren et al., Faster R-CNN (2015)",
+    edges=(
+        (
+            "vision.proposal(%p: (1, 2, 2, 2) float32 = [[[[0, 0], [0, 0]], [[0.9, 0.3], [0.5, 0.7]]]], %m: (1, 4, "
+            "2, 2) float32 = [[[[0, 0.1], [0, -0.1]], [[0, 0], [0.1, 0]], [[0, 0.2], [0, 0]], [[0, 0], [-0.2, 0]]]], "
+            "%i: (1, 3) float32 = [[64, 64, 1]], scales=[1f], ratios=[1f], rpn_pre_nms_top_n=4, "
+            "rpn_post_nms_top_n=3, rpn_min_size=1)"
+        ),
+    ),
     example="vision.proposal(%p, %moves, %info, scales=[8f], ratios=[1f])",
 )
 def proposal(attrs: Any, cls_prob: Any, bbox_pred: Any, im_info: Any, *, out: Any = None) -> Any:

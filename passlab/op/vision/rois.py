@@ -107,6 +107,18 @@ def _align(attrs: Any, image: Any, roi: Any) -> Any:
     level=5,
     warns=True,
     face=roi_align_face,
+    shapes="data (N, C, H, W), rois (n, 5) -> (n, C, pooled_size)",
+    source="He et al., Mask R-CNN (2017)",
+    edges=(
+        (
+            "vision.roi_align(%x: (2, 2, 4, 5), %r: (2, 5) float32 = [[0, 0, 0, 3, 3], [1, 1, 1, 9, 2]], "
+            "pooled_size=[2, 2], spatial_scale=0.5f)"
+        ),
+        (
+            "vision.roi_align(%x: (1, 2, 4, 4), %r: (1, 5) float32 = [[0, 0.5, 0, 3, 3]], pooled_size=[2, 1], "
+            'spatial_scale=1f, sample_ratio=2, mode="max")'
+        ),
+    ),
     example="vision.roi_align(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)",
 )
 def roi_align(attrs: Any, data: Any, rois: Any, *, out: Any = None) -> Any:
@@ -154,6 +166,14 @@ def _maxima(attrs: Any, image: Any, roi: Any) -> Any:
     level=5,
     warns=True,
     face=roi_pool_face,
+    shapes="data (N, C, H, W), rois (n, 5) -> (n, C, pooled_size)",
+    source="Girshick, Fast R-CNN (2015)",
+    edges=(
+        (
+            "vision.roi_pool(%x: (2, 2, 4, 5), %r: (2, 5) float32 = [[0, 0, 0, 3, 3], [1, 2, 1, 9, 4]], "
+            "pooled_size=[2, 2], spatial_scale=0.5f)"
+        ),
+    ),
     example="vision.roi_pool(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)",
 )
 def roi_pool(attrs: Any, data: Any, rois: Any, *, out: Any = None) -> Any:

@@ -42,6 +42,12 @@ def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     relation=_type,
     pattern=OpPattern.INJECTIVE,
     level=5,
+    shapes="(N, C, H, W) -> (N, C stride², H / stride, W / stride)",
+    source="Darknet's reorg layer",
+    edges=(
+        "vision.yolo_reorg(%x: (1, 4, 2, 4), stride=2)",
+        "vision.yolo_reorg(%x: (2, 1, 2, 2), stride=1)",
+    ),
     example="vision.yolo_reorg(%x, stride=2)",
 )
 def yolo_reorg(attrs: Any, data: Any, *, out: Any = None) -> Any:

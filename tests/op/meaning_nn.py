@@ -1,0 +1,565 @@
+"""What the operators of neural networks, images and quantized tensors mean, for small arrays; see `meaning`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from tests.op.meaning import MEANING, Meaning, _quotient, each, is_int, means, wide
+from tests.op_nn.test_image import resized, sampled
+from tests.op_nn.test_loss_sparse import bilinear
+from tests.op_nn.test_vision import sample
+
+
+def _spread(values: Any, rank: int) -> tuple[int, ...]:
+    values = (values,) if isinstance(values, int) else tuple(values)
+    return values * (rank // len(values)) if len(values) < rank else values
+
+
+def _sides(padding: Any, rank: int) -> list[tuple[int, int]]:
+    values = tuple(padding)
+    values = values * (2 * rank // len(values))
+    return list(zip(values[:rank], values[rank:], strict=True))
+
+
+def _to(x: Any, layout: str, wanted: str) -> Any:
+    return x.transpose([layout.index(axis) for axis in wanted])
+
+
+def _number(x: Any) -> Any:
+    return x.astype(np.int64) if is_int(x) else x
+
+
+# ---------------------------------------------------------------- convolutions
+def conv(x: Any, w: Any, attrs: Any) -> Any:
+    """X (N, C, *S), w (O, C / groups, *K), the padding made of zeros."""
+    rank = x.ndim - 2
+    strides, dilation = _spread(attrs.strides, rank), _spread(attrs.dilation, rank)
+    x, w = np.pad(_number(x), [(0, 0), (0, 0), *_sides(attrs.padding, rank)]), _number(w)
+    reach = [(k - 1) * d + 1 for k, d in zip(w.shape[2:], dilation, strict=True)]
+    out = [(n - r) // s + 1 for n, r, s in zip(x.shape[2:], reach, strides, strict=True)]
+    each_in, each_out = w.shape[1], w.shape[0] // attrs.groups
+    made = np.zeros((x.shape[0], w.shape[0], *out), np.result_type(x, w))
+    for o, *at in np.ndindex(w.shape[0], *out):
+        first = o // each_out * each_in
+        spots = tuple(slice(a * s, a * s + r, d) for a, s, r, d in zip(at, strides, reach, dilation, strict=True))
+        patch = x[(slice(None), slice(first, first + each_in), *spots)]
+        made[(slice(None), o, *at)] = (patch * w[o]).sum(tuple(range(1, patch.ndim)))
+    return made
+
+
+_PLAIN = {1: ("NCW", "OIW"), 2: ("NCHW", "OIHW"), 3: ("NCDHW", "OIDHW")}
+
+
+def _conv(attrs: Any, x: Any, w: Any) -> Any:
+    data, kernel = _PLAIN[x.ndim - 2]
+    return _to(
+        conv(_to(x, attrs.data_layout, data), _to(w, attrs.kernel_layout, kernel), attrs), data, attrs.data_layout
+    )
+
+
+def _conv_transpose(attrs: Any, x: Any, w: Any) -> Any:
+    rank = x.ndim - 2
+    strides, dilation = _spread(attrs.strides, rank), _spread(attrs.dilation, rank)
+    extra, sides = _spread(attrs.output_padding, rank), _sides(attrs.padding, rank)
+    x, w = _number(x), _number(w)
+    reach = [(k - 1) * d + 1 for k, d in zip(w.shape[2:], dilation, strict=True)]
+    full = [(n - 1) * s + r + e for n, s, r, e in zip(x.shape[2:], strides, reach, extra, strict=True)]
+    each_in, each_out = x.shape[1] // attrs.groups, w.shape[1]
+    made = np.zeros((len(x), each_out * attrs.groups, *full), np.result_type(x, w))
+    for c, *at in np.ndindex(*x.shape[1:]):
+        spots = tuple(slice(a * s, a * s + r, d) for a, s, r, d in zip(at, strides, reach, dilation, strict=True))
+        first = c // each_in * each_out
+        part = x[(slice(None), c, *at)].reshape(-1, *[1] * (rank + 1)) * w[c]
+        made[(slice(None), slice(first, first + each_out), *spots)] += part
+    cut = tuple(slice(a, n - b) for (a, b), n in zip(sides, full, strict=True))
+    return made[(slice(None), slice(None), *cut)]
+
+
+for _rank in (1, 2, 3):
+    MEANING[f"nn.conv{_rank}d"] = _conv
+    MEANING[f"nn.conv{_rank}d_transpose"] = _conv_transpose
+
+
+@means("nn.conv2d_backward_weight")
+def conv2d_backward_weight(attrs: Any, g: Any, x: Any) -> Any:
+    kh, kw = attrs.kernel_size
+    (sh, sw), (dh, dw) = attrs.strides, attrs.dilation
+    x = np.pad(x, [(0, 0), (0, 0), *_sides(attrs.padding, 2)])
+    made = np.zeros((g.shape[1], x.shape[1], kh, kw), _number(g).dtype)
+    for o, c, i, j in np.ndindex(*made.shape):
+        taps = x[:, c, i * dh : i * dh + g.shape[2] * sh : sh, j * dw : j * dw + g.shape[3] * sw : sw]
+        made[o, c, i, j] = (_number(g[:, o]) * _number(taps)[:, : g.shape[2], : g.shape[3]]).sum()
+    return made
+
+
+@means("nn.deformable_conv2d")
+def deformable_conv2d(attrs: Any, x: Any, offset: Any, w: Any) -> Any:
+    (kh, kw), each_in = w.shape[2:], w.shape[1]
+    made = np.zeros((x.shape[0], w.shape[0], *offset.shape[2:]))
+    deep = x.shape[1] // attrs.deformable_groups
+    for n, o, i, j in np.ndindex(*made.shape):
+        for c, a, b in np.ndindex(*w.shape[1:]):
+            channel = o // (w.shape[0] // attrs.groups) * each_in + c
+            tap = 2 * (channel // deep * kh * kw + a * kw + b)
+            y = i * attrs.strides[0] - attrs.padding[0] + a * attrs.dilation[0] + wide(offset[n, tap, i, j])
+            z = j * attrs.strides[1] - attrs.padding[1] + b * attrs.dilation[1] + wide(offset[n, tap + 1, i, j])
+            made[n, o, i, j] += bilinear(wide(x[n, channel]), y, z) * w[o, c, a, b]
+    return made
+
+
+@means("nn.correlation")
+def correlation(attrs: Any, x: Any, y: Any) -> Any:
+    """FlowNet's: for each place and displacement the mean over a window and the channels."""
+    pad = attrs.padding[0]
+    x, y = (np.pad(wide(v), [(0, 0), (0, 0), (pad, pad), (pad, pad)]) for v in (x, y))
+    half, far, step = (attrs.kernel_size - 1) // 2, attrs.max_displacement, attrs.stride2
+    border, span = half + far, range(-(far // step) * step, far + 1, step)
+    places = [range(border, n - border, attrs.stride1) for n in x.shape[2:]]
+    made = np.zeros((len(x), len(span) ** 2, len(places[0]), len(places[1])))
+    for number, (dy, dx) in enumerate(itertools.product(span, span)):
+        for (a, i), (b, j) in itertools.product(enumerate(places[0]), enumerate(places[1])):
+            one = x[:, :, i - half : i + half + 1, j - half : j + half + 1]
+            two = y[:, :, i + dy - half : i + dy + half + 1, j + dx - half : j + dx + half + 1]
+            terms = one * two if attrs.is_multiply else np.abs(one - two)
+            made[:, number, a, b] = terms.sum((1, 2, 3)) / (attrs.kernel_size**2 * x.shape[1])
+    return made
+
+
+# ---------------------------------------------------------------- products
+@means("nn.dense")
+def dense(attrs: Any, x: Any, w: Any) -> Any:
+    return np.einsum("...k,uk->...u", _number(x), _number(w))
+
+
+@means("nn.matmul", "nn.batch_matmul")
+def matmul(attrs: Any, a: Any, b: Any) -> Any:
+    a, b = _number(a), _number(b)
+    a, b = (a.swapaxes(-1, -2) if attrs.transpose_a else a), (b.swapaxes(-1, -2) if attrs.transpose_b else b)
+    return np.einsum("...mk,...kn->...mn", a, b)
+
+
+def _csr(data: Any, indices: Any, indptr: Any, columns: int) -> Any:
+    """A matrix in compressed rows, of elements or of blocks, written out."""
+    block = data.shape[1:] if data.ndim == 3 else (1, 1)
+    made = np.zeros(((len(indptr) - 1) * block[0], columns), data.dtype)
+    for row in range(len(indptr) - 1):
+        for at in range(int(indptr[row]), int(indptr[row + 1])):
+            column = int(indices[at])
+            made[row * block[0] : (row + 1) * block[0], column * block[1] : (column + 1) * block[1]] += data[at]
+    return _number(made)
+
+
+def _sparse_product(data: Any, indices: Any, indptr: Any, x: Any) -> Any:
+    """A matrix in compressed rows times a matrix: what is not stored takes no part, whatever it would meet."""
+    block = data.shape[1:] if data.ndim == 3 else (1, 1)
+    data, x = _number(data.reshape(-1, *block)), _number(x)
+    made = np.zeros(((len(indptr) - 1) * block[0], x.shape[1]), np.result_type(x))
+    for row in range(len(indptr) - 1):
+        for at in range(int(indptr[row]), int(indptr[row + 1])):
+            first = int(indices[at]) * block[1]
+            for i, j in np.ndindex(*block):
+                made[row * block[0] + i] += data[at, i, j] * x[first + j]
+    return made
+
+
+@means("nn.sparse_dense", "nn.internal.sparse_dense_padded")
+def sparse_dense(attrs: Any, x: Any, data: Any, indices: Any, indptr: Any) -> Any:
+    product = _sparse_product(data, indices, indptr, x.T)
+    return product if attrs.sparse_lhs else product.T
+
+
+@means("nn.sparse_add")
+def sparse_add(attrs: Any, x: Any, data: Any, indices: Any, indptr: Any) -> Any:
+    return _number(x) + _csr(data, indices, indptr, x.shape[1])
+
+
+@means("nn.sparse_transpose")
+def sparse_transpose(attrs: Any, data: Any, indices: Any, indptr: Any) -> Any:
+    rows = [row for row in range(len(indptr) - 1) for _ in range(int(indptr[row]), int(indptr[row + 1]))]
+    entries = sorted((int(c), r, n) for n, (r, c) in enumerate(zip(rows, indices, strict=True)))
+    starts = [sum(c < row for c, _, _ in entries) for row in range(len(indptr))]
+    return np.array([data[n] for _, _, n in entries]), np.array([r for _, r, _ in entries]), np.array(starts)
+
+
+@means("nn.sparse_conv2d")
+def sparse_conv2d(attrs: Any, x: Any, data: Any, indices: Any, indptr: Any) -> Any:
+    product = _sparse_product(data, indices, indptr, x.reshape(-1, x.shape[-1]).T)
+    return product.T.reshape(*x.shape[:-1], len(product))
+
+
+# ---------------------------------------------------------------- pooling
+def _pool(attrs: Any, x: Any, mean: bool) -> Any:
+    rank = x.ndim - 2
+    plain = _PLAIN[rank][0]
+    x = _to(x, attrs.layout, plain)
+    size, strides, dilation = (_spread(v, rank) for v in (attrs.pool_size, attrs.strides, attrs.dilation))
+    sides, counts = _sides(attrs.padding, rank), []
+    for d in range(rank):
+        room = x.shape[2 + d] + sum(sides[d]) - (size[d] - 1) * dilation[d] - 1
+        counts.append(-(-room // strides[d]) + 1 if attrs.ceil_mode else room // strides[d] + 1)
+    made = np.zeros((*x.shape[:2], *counts), object if is_int(x) else np.float64)
+    for n, c, *at in np.ndindex(*made.shape):
+        inside, area = [], 0
+        for tap in itertools.product(*map(range, size)):
+            spot = [a * s - p[0] + t * f for a, s, p, t, f in zip(at, strides, sides, tap, dilation, strict=True)]
+            area += all(v < x.shape[2 + d] + sides[d][1] for d, v in enumerate(spot))
+            if all(0 <= v < x.shape[2 + d] for d, v in enumerate(spot)):
+                inside.append(x[(n, c, *spot)])
+        if not mean:
+            most = np.max(np.array(inside)) if inside else np.iinfo(x.dtype).min if is_int(x) else -np.inf
+            made[(n, c, *at)] = int(most) if is_int(x) else most
+            continue
+        count = area if attrs.count_include_pad else max(len(inside), 1)
+        total = sum((int(v) if is_int(x) else v for v in inside), 0 if is_int(x) else 0.0)
+        made[(n, c, *at)] = _quotient(total, count) if is_int(x) else total / count
+    return _to(made, plain, attrs.layout)
+
+
+def _adaptive(attrs: Any, x: Any, mean: bool) -> Any:
+    rank = x.ndim - 2
+    plain = _PLAIN[rank][0]
+    x = _to(x, attrs.layout, plain)
+    counts = attrs.output_size or x.shape[2:]
+    made = np.zeros((*x.shape[:2], *counts), object if is_int(x) else np.float64)
+    for n, c, *at in np.ndindex(*made.shape):
+        spots = tuple(
+            slice(a * length // count, -(-(a + 1) * length // count))
+            for a, length, count in zip(at, x.shape[2:], counts, strict=True)
+        )
+        part = x[(n, c, *spots)]
+        if mean and is_int(x):
+            made[(n, c, *at)] = _quotient(sum(int(v) for v in part.ravel()), part.size)
+        else:
+            made[(n, c, *at)] = part.mean() if mean else int(part.max()) if is_int(x) else part.max()
+    return _to(made, plain, attrs.layout)
+
+
+for _rank in (1, 2, 3):
+    for _mean, _name in ((True, "avg"), (False, "max")):
+        MEANING[f"nn.{_name}_pool{_rank}d"] = lambda attrs, x, m=_mean: _pool(attrs, x, m)
+        MEANING[f"nn.adaptive_{_name}_pool{_rank}d"] = lambda attrs, x, m=_mean: _adaptive(attrs, x, m)
+
+
+def _global(mean: bool) -> Meaning:
+    def meaning(attrs: Any, x: Any) -> Any:
+        axes = (2, 3) if attrs.layout == "NCHW" else (1, 2)
+        if not mean:
+            return np.max(x, axes, keepdims=True)
+        if not is_int(x):
+            return np.mean(x, axes, keepdims=True)
+        total, count = _number(x).sum(axes, keepdims=True), x.shape[axes[0]] * x.shape[axes[1]]
+        return np.vectorize(lambda v: _quotient(int(v), count), otypes=[np.int64])(total)
+
+    return meaning
+
+
+MEANING["nn.global_avg_pool2d"], MEANING["nn.global_max_pool2d"] = _global(True), _global(False)
+
+
+def _pool_grad(mean: bool) -> Meaning:
+    def meaning(attrs: Any, g: Any, x: Any) -> Any:
+        made = np.zeros(x.shape, np.float64 if mean or not is_int(x) else x.dtype)
+        (sh, sw), (kh, kw), sides = attrs.strides, attrs.pool_size, _sides(attrs.padding, 2)
+        for n, c, i, j in np.ndindex(*g.shape):
+            rows = [r for r in range(i * sh - sides[0][0], i * sh - sides[0][0] + kh) if 0 <= r < x.shape[2]]
+            columns = [r for r in range(j * sw - sides[1][0], j * sw - sides[1][0] + kw) if 0 <= r < x.shape[3]]
+            spots = list(itertools.product(rows, columns))
+            if mean:
+                for r, k in spots:
+                    made[n, c, r, k] += _number(g)[n, c, i, j] / len(spots)
+            else:
+                values = np.array([x[n, c, r, k] for r, k in spots])
+                made[(n, c, *spots[int(np.argmax(values))])] += g[n, c, i, j]
+        return made
+
+    return meaning
+
+
+MEANING["nn.avg_pool2d_grad"], MEANING["nn.max_pool2d_grad"] = _pool_grad(True), _pool_grad(False)
+
+
+# ---------------------------------------------------------------- activations and normalisations
+def _along(v: Any, axis: int, rank: int) -> Any:
+    return v.reshape([-1 if d == axis % rank else 1 for d in range(rank)])
+
+
+MEANING["nn.relu"] = lambda attrs, x: np.maximum(x, np.zeros((), x.dtype))
+MEANING["nn.bias_add"] = lambda attrs, x, b: x + _along(b, attrs.axis, x.ndim)
+MEANING["nn.dropout"] = lambda attrs, x: (x, np.ones(x.shape))
+
+
+@means("nn.leaky_relu")
+def leaky_relu(attrs: Any, x: Any) -> Any:
+    return np.where(x > 0, x, x * np.asarray(attrs.alpha).astype(x.dtype))
+
+
+@means("nn.prelu")
+def prelu(attrs: Any, x: Any, alpha: Any) -> Any:
+    return np.where(x > 0, x, x * _along(alpha, attrs.axis, x.ndim))
+
+
+@means("nn.softmax", "nn.fast_softmax")
+def softmax(attrs: Any, x: Any) -> Any:
+    x = wide(x)
+    e = np.exp(x - x.max(attrs.axis, keepdims=True)) if x.size else x
+    return e / e.sum(attrs.axis, keepdims=True)
+
+
+@means("nn.log_softmax")
+def log_softmax(attrs: Any, x: Any) -> Any:
+    x = wide(x)
+    moved = x - x.max(attrs.axis, keepdims=True) if x.size else x
+    return moved - np.log(np.exp(moved).sum(attrs.axis, keepdims=True))
+
+
+@means("nn.batch_norm")
+def batch_norm(attrs: Any, x: Any, gamma: Any, beta: Any, mean: Any, var: Any) -> Any:
+    g, b, m, v = (_along(wide(t), attrs.axis, x.ndim) for t in (gamma, beta, mean, var))
+    made = (wide(x) - m) / np.sqrt(v + attrs.epsilon)
+    return (made * g if attrs.scale else made) + (b if attrs.center else 0), mean, var
+
+
+def _normal(attrs: Any, x: Any, gamma: Any, beta: Any, axes: tuple[int, ...]) -> Any:
+    x = wide(x)
+    mean = x.mean(axes, keepdims=True)
+    made = (x - mean) / np.sqrt(((x - mean) ** 2).mean(axes, keepdims=True) + attrs.epsilon)
+    made = made * _along(wide(gamma), attrs.axis, x.ndim) if attrs.scale else made
+    return made + _along(wide(beta), attrs.axis, x.ndim) if attrs.center else made
+
+
+MEANING["nn.layer_norm"] = lambda attrs, x, g, b: _normal(attrs, x, g, b, (attrs.axis % x.ndim,))
+MEANING["nn.instance_norm"] = lambda attrs, x, g, b: _normal(
+    attrs, x, g, b, tuple(d for d in range(1, x.ndim) if d != attrs.axis % x.ndim)
+)
+
+
+@means("nn.group_norm")
+def group_norm(attrs: Any, x: Any, gamma: Any, beta: Any) -> Any:
+    x = wide(x)
+    parts = x.reshape(len(x), attrs.num_groups, math.prod(x.shape[1:]) // attrs.num_groups)
+    mean = parts.mean(2, keepdims=True)
+    made = ((parts - mean) / np.sqrt(((parts - mean) ** 2).mean(2, keepdims=True) + attrs.epsilon)).reshape(x.shape)
+    made = made * _along(wide(gamma), 1, x.ndim) if attrs.scale else made
+    return made + _along(wide(beta), 1, x.ndim) if attrs.center else made
+
+
+@means("nn.l2_normalize")
+def l2_normalize(attrs: Any, x: Any) -> Any:
+    return wide(x) / np.sqrt(np.maximum((wide(x) ** 2).sum(tuple(attrs.axis), keepdims=True), attrs.eps))
+
+
+@means("nn.lrn")
+def lrn(attrs: Any, x: Any) -> Any:
+    x = wide(x)
+    made, half = np.zeros(x.shape), attrs.size // 2
+    for at in np.ndindex(*x.shape):
+        near = list(at)
+        near[attrs.axis] = slice(max(at[attrs.axis] - half, 0), at[attrs.axis] + half + 1)
+        made[at] = x[at] / (attrs.bias + attrs.alpha / attrs.size * (x[tuple(near)] ** 2).sum()) ** attrs.beta
+    return made
+
+
+@means("nn.cross_entropy")
+def cross_entropy(attrs: Any, x: Any, y: Any) -> Any:
+    return -np.sum(wide(y) * np.log(wide(x))) / len(x)
+
+
+@means("nn.cross_entropy_with_logits")
+def cross_entropy_with_logits(attrs: Any, x: Any, y: Any) -> Any:
+    return -np.sum(wide(y) * wide(x)) / len(x)
+
+
+@means("nn.nll_loss")
+def nll_loss(attrs: Any, x: Any, targets: Any, weights: Any) -> Any:
+    losses, counted = np.zeros(targets.shape), np.zeros(targets.shape)
+    for n, *at in np.ndindex(*targets.shape):
+        target = int(targets[(n, *at)])
+        if target != attrs.ignore_index:
+            counted[(n, *at)] = weights[target]
+            losses[(n, *at)] = -wide(x)[(n, target, *at)] * wide(weights)[target]
+    return {
+        "none": losses,
+        "sum": losses.sum(),
+        "mean": losses.sum() / counted.sum(),
+    }[attrs.reduction]
+
+
+# ---------------------------------------------------------------- borders and blocks
+def _padded(x: Any, widths: Any, value: Any, mode: str) -> Any:
+    inner = x[tuple(slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(widths, x.shape, strict=True))]
+    widths = [(max(int(a), 0), max(int(b), 0)) for a, b in widths]
+    return (
+        np.pad(inner, widths, "constant", constant_values=value) if mode == "constant" else np.pad(inner, widths, mode)
+    )
+
+
+MEANING["nn.pad"] = lambda attrs, x, v: _padded(x, attrs.pad_width, np.asarray(v).astype(x.dtype), attrs.pad_mode)
+MEANING["dyn.nn.pad"] = lambda attrs, x, w, v: _padded(x, w, np.asarray(v).astype(x.dtype), attrs.pad_mode)
+MEANING["nn.mirror_pad"] = lambda attrs, x: np.pad(x, attrs.pad_width, attrs.mode.lower())
+
+
+@means("nn.dilate")
+def dilate(attrs: Any, x: Any) -> Any:
+    made = np.full(
+        [(n - 1) * s + 1 for n, s in zip(x.shape, attrs.strides, strict=True)],
+        np.asarray(attrs.dilation_value).astype(x.dtype),
+    )
+    made[tuple(slice(None, None, s) for s in attrs.strides)] = x
+    return made
+
+
+@means("nn.fifo_buffer")
+def fifo_buffer(attrs: Any, x: Any, buffer: Any) -> Any:
+    both = np.concatenate((buffer, x), attrs.axis)
+    length = both.shape[attrs.axis]
+    return np.take(both, range(length - buffer.shape[attrs.axis], length), attrs.axis)
+
+
+@means("nn.depth_to_space")
+def depth_to_space(attrs: Any, x: Any) -> Any:
+    b, x = attrs.block_size, _to(x, attrs.layout, "NCHW")
+    n, c, h, w = x.shape
+    made = np.zeros((n, c // b**2, h * b, w * b), x.dtype)
+    for k, i, j in np.ndindex(*made.shape[1:]):
+        place = i % b * b + j % b
+        source = place * (c // b**2) + k if attrs.mode == "DCR" else k * b * b + place
+        made[:, k, i, j] = x[:, source, i // b, j // b]
+    return _to(made, "NCHW", attrs.layout)
+
+
+@means("nn.space_to_depth")
+def space_to_depth(attrs: Any, x: Any) -> Any:
+    b, x = attrs.block_size, _to(x, attrs.layout, "NCHW")
+    made = np.zeros((x.shape[0], x.shape[1] * b**2, x.shape[2] // b, x.shape[3] // b), x.dtype)
+    for k, i, j in np.ndindex(*x.shape[1:]):
+        made[:, (i % b * b + j % b) * x.shape[1] + k, i // b, j // b] = x[:, k, i, j]
+    return _to(made, "NCHW", attrs.layout)
+
+
+@means("nn.space_to_batch_nd")
+def space_to_batch_nd(attrs: Any, x: Any) -> Any:
+    blocks, rank = attrs.block_shape, len(attrs.block_shape)
+    x = np.pad(
+        x,
+        [(0, 0), *attrs.paddings, *[(0, 0)] * (x.ndim - rank - 1)],
+        constant_values=np.asarray(attrs.pad_value).astype(x.dtype),
+    )
+    parts = [
+        x[(slice(None), *(slice(s, None, b) for s, b in zip(at, blocks, strict=True)))] for at in np.ndindex(*blocks)
+    ]
+    return np.concatenate(parts)
+
+
+@means("nn.batch_to_space_nd")
+def batch_to_space_nd(attrs: Any, x: Any) -> Any:
+    blocks, rank = attrs.block_shape, len(attrs.block_shape)
+    count = len(x) // math.prod(blocks)
+    made = np.zeros((count, *(n * b for n, b in zip(x.shape[1:], blocks, strict=False)), *x.shape[rank + 1 :]), x.dtype)
+    for number, at in enumerate(np.ndindex(*blocks)):
+        made[(slice(None), *(slice(s, None, b) for s, b in zip(at, blocks, strict=True)))] = x[
+            number * count : (number + 1) * count
+        ]
+    return made[(slice(None), *(slice(a, made.shape[1 + d] - b) for d, (a, b) in enumerate(attrs.crops)))]
+
+
+# ---------------------------------------------------------------- images
+def _resize(attrs: Any, x: Any, size: Any) -> Any:
+    plain = _PLAIN[x.ndim - 2][0]
+    x = wide(_to(x, attrs.layout, plain))
+    for d, count in enumerate(size):
+        rows = np.moveaxis(x, 2 + d, -1)
+        how = (attrs.method, attrs.coordinate_transformation_mode)
+        x = np.moveaxis(resized(rows, int(count), *how, rounding=attrs.rounding_method or "round"), -1, 2 + d)
+    return _to(x, plain, attrs.layout)
+
+
+for _rank in (1, 2, 3):
+    MEANING[f"image.resize{_rank}d"] = lambda attrs, x: _resize(attrs, x, attrs.size)
+MEANING["dyn.image.resize2d"] = lambda attrs, x, size, roi: _resize(attrs, x, size)
+
+
+def _upsampled(attrs: Any, x: Any, scales: Any) -> Any:
+    plain = _PLAIN[x.ndim - 2][0]
+    x = wide(_to(x, attrs.layout, plain))
+    nearest = attrs.method == "nearest_neighbor"
+    corners = "align_corners" if getattr(attrs, "align_corners", False) else "half_pixel"
+    mode = getattr(attrs, "coordinate_transformation_mode", corners)
+    near = getattr(attrs, "coordinate_transformation_mode", "asymmetric")
+    for d, scale in enumerate(scales):
+        count = math.floor(x.shape[2 + d] * float(scale) + 0.5)
+        rows = np.moveaxis(x, 2 + d, -1)
+        how = ("nearest_neighbor", near) if nearest else ("linear", mode)
+        x = np.moveaxis(resized(rows, count, *how), -1, 2 + d)
+    return _to(x, plain, attrs.layout)
+
+
+MEANING["nn.upsampling"] = lambda attrs, x: _upsampled(attrs, x, (attrs.scale_h, attrs.scale_w))
+MEANING["nn.upsampling3d"] = lambda attrs, x: _upsampled(attrs, x, (attrs.scale_d, attrs.scale_h, attrs.scale_w))
+MEANING["dyn.nn.upsampling"] = MEANING["dyn.nn.upsampling3d"] = lambda attrs, x, *scales: _upsampled(attrs, x, scales)
+
+
+@means("image.crop_and_resize")
+def crop_and_resize(attrs: Any, x: Any, boxes: Any, indices: Any) -> Any:
+    x = wide(_to(x, attrs.layout, "NCHW"))
+    (oh, ow), (height, width) = attrs.crop_size, x.shape[2:]
+    made = np.full((len(boxes), x.shape[1], oh, ow), attrs.extrapolation_value)
+    for k, i, j in np.ndindex(len(boxes), oh, ow):
+        y1, x1, y2, x2 = wide(boxes[k])
+        y = y1 * (height - 1) + i * (y2 - y1) * (height - 1) / (oh - 1) if oh > 1 else 0.5 * (y1 + y2) * (height - 1)
+        z = x1 * (width - 1) + j * (x2 - x1) * (width - 1) / (ow - 1) if ow > 1 else 0.5 * (x1 + x2) * (width - 1)
+        if not (0 <= y <= height - 1 and 0 <= z <= width - 1):
+            continue
+        image = x[int(indices[k])]
+        if attrs.method == "nearest_neighbor":
+            made[k, :, i, j] = image[:, math.floor(y + 0.5), math.floor(z + 0.5)]
+        else:
+            made[k, :, i, j] = sample(image, y, z)
+    return _to(made, "NCHW", attrs.layout)
+
+
+@means("image.dilation2d")
+def dilation2d(attrs: Any, x: Any, w: Any) -> Any:
+    x, w = _to(x, attrs.data_layout, "NCHW"), _to(w, attrs.kernel_layout, "IHW")
+    sides, (sh, sw), (dh, dw) = _sides(attrs.padding, 2), attrs.strides, attrs.dilations
+    reach = [(k - 1) * d + 1 for k, d in zip(w.shape[1:], (dh, dw), strict=True)]
+    counts = [(n + sum(p) - r) // s + 1 for n, p, r, s in zip(x.shape[2:], sides, reach, (sh, sw), strict=True)]
+    made = np.zeros((*x.shape[:2], *counts), x.dtype)
+    x = np.pad(x, [(0, 0), (0, 0), *sides])
+    for n, c, i, j in np.ndindex(*made.shape):
+        taps = []
+        for a, b in np.ndindex(*w.shape[1:]):
+            y, z = i * sh + a * dh, j * sw + b * dw
+            taps.append(
+                each(lambda u, v: u + v, x[n, c, y, z], w[c, a, b]) if is_int(x) else x[n, c, y, z] + w[c, a, b]
+            )
+        made[n, c, i, j] = np.max(np.array(taps))
+    return _to(made, "NCHW", attrs.data_layout)
+
+
+@means("image.affine_grid")
+def affine_grid(attrs: Any, theta: Any) -> Any:
+    rows, columns = attrs.target_shape
+    made = np.zeros((len(theta), 2, rows, columns))
+    for i, j in np.ndindex(rows, columns):
+        made[:, :, i, j] = wide(theta) @ np.array([-1 + 2 * j / (columns - 1), -1 + 2 * i / (rows - 1), 1])
+    return made
+
+
+@means("image.grid_sample")
+def grid_sample(attrs: Any, x: Any, grid: Any) -> Any:
+    made = np.zeros((*x.shape[:2], *grid.shape[2:]))
+    for n, i, j in np.ndindex(len(x), *grid.shape[2:]):
+        spot = []
+        for d in (1, 0):
+            g, length = float(wide(grid)[n, d, i, j]), x.shape[2:][1 - d]
+            spot.append((g + 1) / 2 * (length - 1) if attrs.align_corners else ((g + 1) * length - 1) / 2)
+        if not all(map(math.isfinite, spot)):
+            made[n, :, i, j] = np.nan
+            continue
+        method = {"nearest": "nearest", "bilinear": "bilinear"}[attrs.method]
+        made[n, :, i, j] = sampled(wide(x)[n], tuple(spot), method, attrs.padding_mode, attrs.align_corners)
+    return made

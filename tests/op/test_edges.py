@@ -1,0 +1,218 @@
+"""The law of values: every operator, on every dtype it accepts, at every edge it declares, is what it is said to mean.
+
+The edge cases are those of the declarations; each runs on ordinary values, on NaN, infinities, -0, on the ends of the
+dtype and on arrays that are not contiguous, and is held against the definition in `meaning`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passlab
+from passlab.errors import LimitError, PasslabError, RunError
+from passlab.ir.expr import Call, Constant, Tuple, Var
+from passlab.ir.op import Op, OpPattern
+from passlab.op.dtypes import array_dtype, is_float
+from passlab.op.edges import is_swept, program
+from tests.op import meaning_nn, meaning_rest
+from tests.op.meaning import MEANING, SHAPE_FROM_RELATION, Refused
+from tests.op_nn.running import run_call
+
+assert meaning_nn
+assert meaning_rest
+DTYPES = (
+    "float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+    "uint64", "bool",
+)  # fmt: skip
+NAMES = Op.list_op_names()
+# Operators without a NumPy meaning, and why.
+NO_VALUE = {
+    "annotation.with_funcid": "its argument is a function",
+    "call_lowered": "its argument is a function",
+    "vm.invoke_tvm_op": "its argument is a function",
+    "memory.alloc_storage": "a storage is no tensor: an instruction of the virtual machine",
+    "memory.alloc_tensor": "what is in new memory is not said: an instruction of the virtual machine",
+    "memory.kill": "has no result: an instruction of the virtual machine",
+    "parser.MetaRef": "stands for another expression until the metadata is read",
+    "debug": "calls a Python function: held by its own test",
+}
+# Random operators are held bit for bit by known answers of the generator in test_random.
+DRAWN = {name for name in NAMES if name.startswith("random.")}
+FILLS = ("ordinary", "not contiguous", "extreme")
+FLOAT_FILLS = (*FILLS, "nan", "infinite", "negative zero")
+TOLERANCE = {"float16": 4e-3, "bfloat16": 4e-2, "float32": 2e-5, "float64": 1e-9}
+
+
+def filled(shape: tuple[int, ...], dtype: str, fill: str, rng: np.random.Generator) -> np.ndarray:
+    """An array of one kind of values."""
+    kind = array_dtype(dtype)
+    count = int(np.prod(shape))
+    if kind.kind == "b":
+        return rng.integers(0, 2, shape).astype(bool)
+    if not is_float(kind):
+        info = np.iinfo(kind)
+        low, high = max(info.min, -4), min(info.max, 5)
+        values = rng.integers(low, high, count)
+        if fill == "extreme":
+            ends = [info.min, info.max, 0, 1, info.max // 2, max(info.min, -1), 7]
+            return np.resize(np.array(ends, kind), count).reshape(shape)
+        return values.astype(kind).reshape(shape)
+    special = {"nan": [np.nan], "infinite": [np.inf, -np.inf], "negative zero": [-0.0]}.get(fill, [])
+    flat = (rng.integers(-12, 13, count) / 8).astype("float64")
+    flat[: len(special)] = special[:count]
+    if fill == "extreme":
+        info = __import__("ml_dtypes").finfo(kind)
+        ends = [float(info.max), -float(info.max), float(info.tiny), 0.0, 1.0, float(info.eps), -1.0]
+        flat = np.resize(np.array(ends), count)
+    return np.array(flat, "float64").astype(kind).reshape(shape)
+
+
+def spaced(array: np.ndarray) -> np.ndarray:
+    """The same array with gaps between its elements."""
+    if not array.ndim:
+        return array
+    wide = np.zeros([2 * n for n in array.shape], array.dtype)
+    view = wide[tuple(slice(0, None, 2) for _ in array.shape)]
+    view[...] = array
+    return view
+
+
+def value_of(arg: Any, env: dict[str, Any]) -> Any:
+    if isinstance(arg, Tuple):
+        return tuple(value_of(field, env) for field in arg.fields)
+    if isinstance(arg, Constant):
+        return np.asarray(arg.data)
+    assert isinstance(arg, Var)
+    return env[arg.name_hint]
+
+
+def parsed(edge: str, dtype: str) -> tuple[Call, tuple[Any, ...]] | None:
+    """The typed call of an edge case and its variables; None when the dtype is not legal there."""
+    made = program(edge, dtype)
+    try:
+        body = passlab.parse(made.source)["main"].body
+    except PasslabError:
+        return None
+    assert isinstance(body, Call)
+    return body, made.variables
+
+
+def as_wide(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(as_wide(v) for v in value)
+    return value.astype("float64") if is_float(value.dtype) else value
+
+
+def rounded(value: Any, like: np.ndarray) -> np.ndarray:
+    array = np.asarray(value)
+    if like.dtype.kind in "iu" and array.dtype.kind in "iu":
+        return array.astype(like.dtype)
+    return array.astype(like.dtype)
+
+
+def _starts(name: str, *heads: str) -> bool:
+    return name.startswith(heads)
+
+
+def is_real(name: str) -> bool:
+    """Whether the operator means real numbers, which on integers are cut to whole ones: off by one, at the ends by all."""
+    return _starts(
+        name, "nn.softmax", "nn.fast_softmax", "nn.log_softmax", "nn.batch_norm", "nn.layer_norm", "nn.group_norm",
+        "nn.instance_norm", "nn.l2_norm", "nn.lrn", "nn.cross", "nn.nll", "nn.correlation", "nn.deformable", "nn.avg",
+        "nn.adaptive_avg", "nn.global_avg", "nn.upsampling", "dyn.nn.upsampling", "image.", "dyn.image", "vision.",
+        "stft",
+    )  # fmt: skip
+
+
+def hold(got: Any, want: Any, name: str, exact: bool, shaped: bool) -> None:
+    if isinstance(got, tuple):
+        assert len(got) == len(want)
+        for g, w in zip(got, want, strict=True):
+            hold(g, w, name, exact, shaped)
+        return
+    wanted = rounded(want, got)
+    wanted = wanted.reshape(got.shape) if shaped else wanted
+    assert got.shape == wanted.shape
+    if name.startswith("qnn.") and got.dtype.kind in "iu":
+        assert np.abs(got.astype("float64") - wanted.astype("float64")).max(initial=0) <= 1, (got, wanted)
+    elif is_real(name) and not is_float(got.dtype):
+        assert got.dtype == bool or np.abs(got.astype("float64") - wanted.astype("float64")).max(initial=0) <= 1
+    elif not is_float(got.dtype):
+        np.testing.assert_array_equal(got, wanted)
+    else:
+        tolerance = TOLERANCE[got.dtype.name]
+        if _starts(name, "image.", "dyn.", "nn.upsampling", "vision."):
+            tolerance = max(tolerance, 2e-5)  # places between pixels are computed in float32, as Relay does
+        np.testing.assert_allclose(as_wide(got), as_wide(wanted), rtol=tolerance, atol=tolerance)
+
+
+def overflows(name: str, fill: str, arrays: list[Any]) -> bool:
+    """Whether values run out of range on the way, so that only the type of the result is determined."""
+    pattern = Op.get(name).spec.pattern
+    floats = any(is_float(a.dtype) for v in arrays for a in (v if isinstance(v, tuple) else (v,)))
+    if fill == "infinite" and name in ("dft", "stft", "nn.batch_norm", "nn.correlation"):
+        return True  # sums of infinities are infinite or NaN by the order of the sum
+    if fill in ("nan", "infinite") and name == "nn.deformable_conv2d":
+        return True  # an offset that is no number points nowhere
+    if fill != "extreme":
+        return False
+    if is_real(name):
+        return True
+    return floats and pattern not in (OpPattern.ELEMWISE, OpPattern.BROADCAST, OpPattern.INJECTIVE)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_operator_has_edges_and_a_meaning(name: str) -> None:
+    if name in NO_VALUE:
+        assert name not in MEANING
+        return
+    spec = Op.get(name).spec
+    assert spec.edges
+    assert name in MEANING or name in DRAWN
+    assert all(edge.startswith(f"{name}(") for edge in spec.edges)
+    legal = [dtype for dtype in DTYPES for edge in spec.edges if is_swept(edge) and parsed(edge, dtype)]
+    assert legal or not any(map(is_swept, spec.edges))
+    assert all(parsed(edge, "float32") or any(parsed(edge, d) for d in DTYPES) for edge in spec.edges)
+
+
+def test_all_meanings_are_of_operators() -> None:
+    assert set(MEANING) <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n in MEANING])
+def test_every_operator_on_every_dtype_at_every_edge_is_what_it_means(name: str) -> None:
+    for edge in Op.get(name).spec.edges:
+        for dtype in DTYPES if is_swept(edge) else DTYPES[:1]:
+            case = parsed(edge, dtype)
+            fills = FLOAT_FILLS if case and any("float" in v.dtype for v in case[1]) else FILLS
+            for fill in fills if case else ():
+                check_case(name, case[0], case[1], fill, f"{edge} on {dtype}, {fill}")
+
+
+def check_case(name: str, call: Call, variables: Any, fill: str, where: str) -> None:
+    rng = np.random.default_rng(3)
+    env = {
+        v.name: filled(v.shape, v.dtype, fill, rng)
+        if v.value is None
+        else np.array(v.value).astype(array_dtype(v.dtype)).reshape(v.shape)
+        for v in variables
+    }
+    env = {key: spaced(value) for key, value in env.items()} if fill == "not contiguous" else env
+    arrays = [value_of(arg, env) for arg in call.args]
+    try:
+        with np.errstate(all="ignore"):
+            want = MEANING[name](call.attrs, *(as_wide(a) for a in arrays))
+    except Refused:
+        with pytest.raises(RunError):
+            run_call(call, arrays)
+        return
+    try:
+        got = run_call(call, arrays)
+        if not overflows(name, fill, arrays):
+            with np.errstate(all="ignore"):
+                hold(got, want, name, exact=False, shaped=name in SHAPE_FROM_RELATION)
+    except (AssertionError, LimitError, PasslabError, ValueError, TypeError, FloatingPointError) as error:
+        raise AssertionError(f"{where}\n{error}") from error
