@@ -135,7 +135,7 @@ class Recorder(PassInstrument):
 
     def _close(self, mod: IRModule | None, error: BaseException | None) -> None:
         run = current_run()
-        event = self._open.pop(run, None) if run is not None else None
+        event = self._open.get(run) if run is not None else None
         if run is None or event is None:
             return
         event.seconds = run.seconds
@@ -147,6 +147,7 @@ class Recorder(PassInstrument):
         event.status, event.error = ("ran", None) if error is None else ("failed", error)
         if run.diagnostics is not None:
             event.diagnostics = tuple(run.diagnostics.diagnostics)
+        self._open.pop(run)  # not before: what is open when its pass is over, an interrupt has left behind
 
     def _sweep(self) -> None:
         """Mark the passes whose end was never heard of, because an interrupt came in between, as failed."""
