@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from passlab.display.html import escape
+from passlab.display.html import Markup, escape
 from passlab.display.scripts import script, style
 from passlab.display.view import View
 from passlab.errors import Diagnostic, PasslabError
@@ -36,16 +36,17 @@ _PAGE = """<!doctype html>
 <title>{title}</title><style>{style}
 html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body {{ margin: 20px; }}
 .pl-pipeline {{ height: calc(100vh - 48px); }}</style></head>
-<body><div id="host"></div>
+<body><div id="host"></div><noscript>{fallback}</noscript>
 <script type="application/json" id="state">{state}</script>
 <script type="text/plain" id="widget">{script}</script>
 <script type="module">{host}</script></body></html>
 """
 
 
-def document(view: View, graphs: dict[str, Any] | None = None) -> str:
+def document(view: View, graphs: dict[str, Any] | None = None, fallback: Markup | None = None) -> str:
     """Return a view as a page. `graphs` are drawn graphs of a recording.
 
+    `fallback` stands there where no script may run; the static form of the view, unless given.
     Raises `PasslabError` for views without a widget.
     """
     if view.kind not in SCRIPTS:
@@ -55,7 +56,8 @@ def document(view: View, graphs: dict[str, Any] | None = None) -> str:
     code = script(view.kind)
     assert "</script" not in code.lower()
     return _PAGE.format(
-        title=escape(data["title"]), style=style(), state=state.replace("<", "\\u003c"), script=code, host=_HOST
+        title=escape(data["title"]), style=style(), state=state.replace("<", "\\u003c"), script=code, host=_HOST,
+        fallback=view.html() if fallback is None else fallback,
     )  # fmt: skip
 
 

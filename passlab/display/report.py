@@ -1,7 +1,8 @@
-"""`write_html`: a recording as one HTML file that needs nothing else: no kernel, no network, no script.
+"""`write_html`: a recording as one HTML file that needs nothing else: no kernel and no network.
 
-The body is the static form of `RecordingView`, and the program at the end below it. Everything a program can name is
-escaped by `html`; this module only puts a page around it.
+The file is the explorer of a notebook, with all it can show inside. Where no script may run, and in the static form,
+it is the static form of `RecordingView`, and the program at the end below it. Everything a program can name is escaped
+by `html`; this module only puts a page around it.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passlab.display.html import escape
+from passlab.display.html import Markup, escape, join, tag
 from passlab.display.module import module_view
+from passlab.display.page import document
 from passlab.display.recording import RecordingView
 from passlab.lab.recording import Recording
 
@@ -35,14 +37,26 @@ def report_html(recording: Recording) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>'
         f"<style>{_STYLE}</style>"
     )
-    last = "The program so far" if recording.error is not None else "The program at the end"
-    body = f"<h1>{title}</h1>\n{RecordingView(recording).html()}\n<h2>{last}</h2>\n{module_view(recording.last).html()}"
+    body = f"<h1>{title}</h1>\n{_static(recording)}"
     return f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{body}\n</body>\n</html>\n'
 
 
-def write_html(recording: Recording, path: str | os.PathLike[str]) -> None:
-    """Write a recording to an HTML file, in UTF-8. Raises `OSError`."""
-    Path(path).write_text(report_html(recording), encoding="utf-8")
+def _static(recording: Recording) -> Markup:
+    """Return what each pass did, and the program it ended with."""
+    last = "The program so far" if recording.error is not None else "The program at the end"
+    heading = tag("p", tag("strong", last))
+    return join([RecordingView(recording).html(), heading, module_view(recording.last).html()], "\n")
 
 
-__all__ = ["report_html", "write_html"]
+def explorer_html(recording: Recording) -> str:
+    """Return a recording as the explorer of a notebook, in one document: every step, difference and program inside."""
+    return document(RecordingView(recording), fallback=_static(recording))
+
+
+def write_html(recording: Recording, path: str | os.PathLike[str], static: bool = False) -> None:
+    """Write a recording to an HTML file, in UTF-8; with `static` one without any script. Raises `OSError`."""
+    made = report_html(recording) if static else explorer_html(recording)
+    Path(path).write_text(made, encoding="utf-8")
+
+
+__all__ = ["explorer_html", "report_html", "write_html"]

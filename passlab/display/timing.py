@@ -1,10 +1,11 @@
-"""The view of how long passes took: a table with bars, from a timing instrument or from a recording."""
+"""The view of how long passes took: a flame chart and a table with bars, of a timing instrument or a recording."""
 
 from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from passlab.display.flame import flame_chart
 from passlab.display.html import Markup, tag
 from passlab.display.palette import BOX, MUTED, PROSE, RULE, TABLE
 from passlab.display.view import View, capped
@@ -66,7 +67,8 @@ class TimingView(View):
         body = tag("tbody", *[self._html_row(row, longest) for row in self.rows])
         said = f"{len(self.rows)} passes, {self.whole * 1000:.1f} ms"
         table = tag("table", head, body, style=f"{TABLE};width:100%")
-        return tag("div", tag("div", said, style=f"{PROSE};color:{MUTED}"), tag("div", table, style=BOX))
+        chart = flame_chart((row.depth, row.name, row.total, row.note) for row in self.rows)
+        return tag("div", tag("div", said, style=f"{PROSE};color:{MUTED}"), chart, tag("div", table, style=BOX))
 
     def _html_row(self, row: TimeRow, longest: float) -> Markup:
         note = tag("span", f"  {row.note}", style=f"color:{MUTED}") if row.note else Markup("")

@@ -5,7 +5,6 @@ Everything here only builds `Diagnostic`s; when to report is decided by inferenc
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -59,10 +58,28 @@ def place_in(expr: Expr, parent: Expr) -> Place | None:
     if text is None:
         return span
     mark = "%" if isinstance(expr, Var) else "@"
-    uses = list(re.finditer(re.escape(mark + expr.name_hint) + r"(?!\w|\.[A-Za-z_])", text))
-    if len(uses) != 1:
-        return span
-    return Span(span.source, span.start + uses[0].start(), span.start + uses[0].end())
+    start, end = _only_use(text, mark + expr.name_hint)
+    return Span(span.source, span.start + start, span.start + end) if end else span
+
+
+def _only_use(text: str, name: str) -> tuple[int, int]:
+    """Return where a name stands in a text if that is one place; (0, 0) otherwise. Longer names are other names.
+
+    Asked of every `let %a = %b`, so it makes no pattern of the name.
+    """
+    found = (0, 0)
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        after = text[end : end + 2]
+        dotted = after[:1] == "." and (after[1:].isalpha() or after[1:] == "_")
+        longer = dotted or after[:1].isalnum() or after[:1] == "_"
+        if not longer:
+            if found[1]:
+                return (0, 0)
+            found = (at, end)
+        at = text.find(name, end)
+    return found
 
 
 def elsewhere(notes: Sequence[Note], place: Place | None) -> tuple[Note, ...]:

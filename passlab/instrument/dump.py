@@ -9,6 +9,7 @@ from typing import Any
 
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.change import is_changed
+from passlab.instrument.running import Running
 from passlab.ir.module import IRModule
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.table import Table
@@ -38,12 +39,13 @@ class DumpIR(PassInstrument):
         self.refresh = refresh
         self.only_changed = only_changed
         self.show_meta_data = show_meta_data
-        self._before: list[IRModule] = []
+        self._running: Running[IRModule] = Running()
         self._written: list[tuple[int, str, str]] = []
         self._next = 0
 
     def enter_pass_ctx(self) -> None:
-        self._before, self._written, self._next = [], [], 0
+        self._running.forget()
+        self._written, self._next = [], 0
         self.dump_dir.mkdir(parents=True, exist_ok=True)
         if self.refresh:
             for path in self.dump_dir.iterdir():
@@ -51,15 +53,15 @@ class DumpIR(PassInstrument):
                     path.unlink()
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        self._before.append(mod.snapshot())
+        self._running.begin(mod.snapshot())
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        before = self._before.pop()
-        if not self.only_changed or is_changed(before, mod):
+        before = self._running.end()
+        if not self.only_changed or before is None or is_changed(before, mod):
             self._write(info.name, ".relay", mod.astext(show_meta_data=self.show_meta_data))
 
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
-        self._before.pop()
+        self._running.end()
         self._write(info.name, ".failed.txt", f"{type(error).__name__}: {error}\n")
 
     def _write(self, name: str, ending: str, text: str) -> None:

@@ -1,13 +1,13 @@
-"""`PassLimit`: run only the first passes of a pipeline, to find the one that breaks a program."""
+"""`PassLimit`: run only the first passes, or make only the first rewrites, to find what breaks a program."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from passlab.instrument.base import PassInstrument
 from passlab.ir.module import IRModule
-from passlab.transform.base import current_run
+from passlab.transform.base import PassRun, current_run
 from passlab.transform.pass_info import PassInfo, as_names
 from passlab.transform.sequential import Sequential
 from passlab.transform.table import Table
@@ -18,16 +18,23 @@ class PassLimit(PassInstrument):
 
     Pipelines are not numbered, and neither are the passes in `always` (`InferType`, unless given), which every program
     needs. Asking is counting: with another instrument that skips a pass, its number is used up all the same.
+
+    `rewrites` does the same for rewrites by named rules, those of `SimplifyExpr` for example: the first so many are
+    made. Passes that change a program as a whole, as normal forms do, have no such rewrites.
     """
 
-    def __init__(self, limit: int | None = None, always: Iterable[str] = ("InferType",)) -> None:
+    def __init__(
+        self, limit: int | None = None, always: Iterable[str] = ("InferType",), *, rewrites: int | None = None
+    ) -> None:
         super().__init__()
         self.limit = limit
+        self.rewrites = rewrites
         self.always = frozenset(as_names(tuple(always), "always"))
         self._rows: list[tuple[int, str, bool]] = []
+        self._asked: list[tuple[int, str, str, bool]] = []
 
     def enter_pass_ctx(self) -> None:
-        self._rows = []
+        self._rows, self._asked = [], []
 
     def should_run(self, mod: IRModule, info: PassInfo) -> bool:
         run = current_run()
@@ -37,6 +44,17 @@ class PassLimit(PassInstrument):
         runs = self.limit is None or number <= self.limit
         self._rows.append((number, info.name, runs))
         return runs
+
+    def _rewrite_permit(self, run: PassRun) -> Callable[[str], bool]:
+        name = run.pass_.info.name
+
+        def permit(rule: str) -> bool:
+            number = len(self._asked) + 1
+            made = self.rewrites is None or number <= self.rewrites
+            self._asked.append((number, name, rule, made))
+            return made
+
+        return permit
 
     @property
     def ran(self) -> list[str]:
@@ -51,6 +69,10 @@ class PassLimit(PassInstrument):
     def table(self) -> Table:
         """Return the numbered passes and whether each ran."""
         return Table(("number", "pass", "ran"), self._rows)
+
+    def rewrite_table(self) -> Table:
+        """Return the numbered rewrites: the pass, the rule, and whether it was made."""
+        return Table(("number", "pass", "rule", "made"), self._asked)
 
     def frame(self) -> Any:
         """Return `table()` as a pandas data frame."""

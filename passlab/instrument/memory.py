@@ -10,13 +10,15 @@ import tracemalloc
 from typing import Any
 
 from passlab.instrument.base import PassInstrument
+from passlab.instrument.running import Running
 from passlab.ir.module import IRModule
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.table import Table
 
 
 class MemoryMeter:
-    """Peak and kept bytes of nested stretches of work: `begin`, work, `end`.
+    """Peak and kept bytes of nested stretches of work: `begin`, work, `end`. A stretch that was never ended is dropped
+    with the one around it.
 
     Tracing is started when it is off, and stopped again by `close`.
     """
@@ -25,29 +27,33 @@ class MemoryMeter:
         self._open: list[list[int]] = []  # [bytes at the start, highest so far]
         self._started = False
 
-    def begin(self) -> None:
-        """Start a stretch inside the current one."""
+    def begin(self) -> list[int]:
+        """Start a stretch inside the current one, and return it."""
         if not tracemalloc.is_tracing():
             tracemalloc.start()
             self._started = True
         now, peak = tracemalloc.get_traced_memory()
-        for stretch in self._open[-1:]:
-            stretch[1] = max(stretch[1], peak)
+        for around in self._open[-1:]:
+            around[1] = max(around[1], peak)
         tracemalloc.reset_peak()
-        self._open.append([now, now])
+        self._open.append(stretch := [now, now])
+        return stretch
 
-    def end(self) -> tuple[int, int]:
-        """End the innermost stretch; return (peak, kept): bytes above its start at most, and at its end."""
-        start, highest = self._open.pop()
+    def end(self, stretch: list[int]) -> tuple[int, int]:
+        """End a stretch; return (peak, kept): bytes above its start at most, and at its end."""
+        start, highest = stretch
+        while any(known is stretch for known in self._open):
+            highest = max(highest, self._open.pop()[1])
         now, peak = tracemalloc.get_traced_memory()
         highest = max(highest, peak)
-        for stretch in self._open[-1:]:
-            stretch[1] = max(stretch[1], highest)
+        for around in self._open[-1:]:
+            around[1] = max(around[1], highest)
         tracemalloc.reset_peak()
         return max(0, highest - start), now - start
 
     def close(self) -> None:
         """Stop the tracing that this meter started."""
+        self._open = []
         if self._started:
             tracemalloc.stop()
             self._started = False
@@ -60,29 +66,33 @@ class MemoryInstrument(PassInstrument):
         super().__init__()
         self._meter = MemoryMeter()
         self._rows: list[list[Any]] = []
-        self._running: list[list[Any]] = []
+        self._running: Running[tuple[list[Any], list[int]]] = Running()
 
     def enter_pass_ctx(self) -> None:
-        if not self._running:
+        self._running.forget()
+        if not self._running.inside:
             self._rows = []
 
     def exit_pass_ctx(self) -> None:
-        if not self._running:
+        if not self._running.inside:
             self._meter.close()
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        row = [len(self._running), info.name, None, None, False]
+        row = [len(self._running.enclosing()), info.name, None, None, False]
         self._rows.append(row)
-        self._running.append(row)
-        self._meter.begin()
+        self._running.begin((row, self._meter.begin()))
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        row = self._running.pop()
-        row[2], row[3] = self._meter.end()
+        self._end(failed=False)
 
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
-        self._running[-1][4] = True
-        self.run_after_pass(mod, info)
+        self._end(failed=True)
+
+    def _end(self, failed: bool) -> None:
+        known = self._running.end()
+        if known is not None:
+            row, stretch = known
+            row[2:] = [*self._meter.end(stretch), failed]
 
     def table(self) -> Table:
         """Return the passes in order of starting, with their bytes."""

@@ -14,6 +14,7 @@ from typing import Any
 from passlab.errors import did_you_mean, visible
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.change import changed_functions, is_changed, only_functions
+from passlab.instrument.running import Running
 from passlab.ir.late import late
 from passlab.ir.module import IRModule
 from passlab.transform.pass_info import PassInfo, as_names
@@ -112,28 +113,28 @@ class PrintIRAfter(_Printer):
         super().__init__(passes, functions, show_meta_data=show_meta_data, file=file)
         self.only_changed = only_changed
         self.diff = diff
-        self._before: list[IRModule] = []
+        self._running: Running[IRModule] = Running()
 
     def enter_pass_ctx(self) -> None:
         super().enter_pass_ctx()
-        self._before = []
+        self._running.forget()
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        self._before.append(mod.snapshot())
+        self._running.begin(mod.snapshot())
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        before = self._before.pop()
+        before = self._running.end()
         if not self._wanted(info):
             return
-        if (self.only_changed or self.diff) and not self._changed(before, mod):
+        if (self.only_changed or self.diff) and before is not None and not self._changed(before, mod):
             self._show(info, "", "no change")
-        elif self.diff:
+        elif self.diff and before is not None:
             self._show(info, self._diff_text(before, mod))
         else:
             self._show(info, self._module_text(mod))
 
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
-        self._before.pop()
+        self._running.end()
         if self._wanted(info):
             self._show(info, visible(str(error)), f"failed: {type(error).__name__}")
 

@@ -48,6 +48,7 @@ class Recorder(PassInstrument):
         self._meter = MemoryMeter() if memory else None
         self._rewrites = rewrites
         self._open: dict[PassRun, Event] = {}
+        self._stretches: dict[PassRun, list[int]] = {}  # of memory, by the run that takes it
         self._required: dict[PassRun, list[Event]] = {}  # by the pipeline's run: those whose pass has not begun
         self._snapshots: dict[int, tuple[IRModule, IRModule]] = {}  # by identity of a module: it and its snapshot
         self._contexts: dict[int, tuple[PassContext, ContextOptions]] = {}
@@ -56,6 +57,7 @@ class Recorder(PassInstrument):
     @property
     def recording(self) -> Any:
         """What was recorded so far as a `lab.Recording`, with everything that can be asked of it."""
+        self._sweep()
         return late(*_RECORDING)(self.roots, self.input)
 
     def frame(self) -> Any:
@@ -68,10 +70,12 @@ class Recorder(PassInstrument):
 
     # ------------------------------------------------------------ hooks
     def enter_pass_ctx(self) -> None:
+        self._sweep()
         logging.getLogger("passlab").addHandler(self._handler)
 
     def exit_pass_ctx(self) -> None:
         logging.getLogger("passlab").removeHandler(self._handler)
+        self._sweep()
         if self._meter is not None and not self._open:
             self._meter.close()
 
@@ -79,10 +83,11 @@ class Recorder(PassInstrument):
         run = current_run()
         if run is None:
             return
-        event = self._add(run, mod)
-        if self._meter is not None:
-            self._meter.begin()
+        event = self._event(run, mod)
         self._open[run] = event
+        self._place(run, event)
+        if self._meter is not None:
+            self._stretches[run] = self._meter.begin()
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         self._close(mod, None)
@@ -91,54 +96,68 @@ class Recorder(PassInstrument):
         self._close(None, error)
 
     def _pass_skipped(self, run: PassRun, reason: str) -> None:
-        event = self._add(run, run.module)
+        event = self._event(run, run.module)
         event.status, event.reason = "skipped", reason
+        self._place(run, event)
 
     def _rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr, str], None] | None:
         known = self._open.get(run)
         return known.rewrites.note if known is not None and self._rewrites else None
 
     # ------------------------------------------------------------ writing
-    def _add(self, run: PassRun, mod: IRModule) -> Event:
-        """Make the event of a run and put it into the tree: in its pipeline, or with the pass that requires it."""
+    def _event(self, run: PassRun, mod: IRModule) -> Event:
         pass_ = run.pass_
         before = self.snapshot(mod)
         if self.input is None:
             self.input = before
-        event = Event(
+        return Event(
             pass_.info.name, before, before, opt_level=pass_.info.opt_level, pass_=pass_, kind=_kind(type(pass_)),
             context=self._options(run.context),
         )  # fmt: skip
+
+    def _place(self, run: PassRun, event: Event) -> None:
+        """Put the event of a run into the tree: in its pipeline, or with the pass that requires it."""
         parent = self._open.get(run.parent) if run.parent is not None else None
         if parent is None or run.parent is None:
             self.roots.append(event)
-            return event
+            return
         event.parent, event.role = parent, "nested"
         if run.parent.requiring is not None:
             event.role = "required"
             self._required.setdefault(run.parent, []).append(event)
-            return event
+            return
         if isinstance(run.parent.pass_, Sequential):
             event.role = "step"
         for needed in self._required.pop(run.parent, ()):
             needed.parent = event
             event.children.append(needed)
         parent.children.append(event)
-        return event
 
     def _close(self, mod: IRModule | None, error: BaseException | None) -> None:
         run = current_run()
-        event = self._open.pop(run, None) if run is not None else None
+        event = self._open.get(run) if run is not None else None
         if run is None or event is None:
             return
         event.seconds = run.seconds
         if self._meter is not None:
-            event.peak_bytes = self._meter.end()[0]
+            stretch = self._stretches.pop(run, None)
+            event.peak_bytes = self._meter.end(stretch)[0] if stretch is not None else None
         event.children += self._required.pop(run, ())  # their pass never began
         event.after = self.snapshot(mod if mod is not None else run.partial)
         event.status, event.error = ("ran", None) if error is None else ("failed", error)
         if run.diagnostics is not None:
             event.diagnostics = tuple(run.diagnostics.diagnostics)
+        self._open.pop(run)  # not before: what is open when its pass is over, an interrupt has left behind
+
+    def _sweep(self) -> None:
+        """Mark the passes whose end was never heard of, because an interrupt came in between, as failed."""
+        for run, event in list(self._open.items()):
+            if run.over:
+                self._open.pop(run)
+                event.children += self._required.pop(run, ())
+                event.seconds, event.after = run.seconds, self.snapshot(run.partial)
+                event.status, event.error = "failed", event.error or KeyboardInterrupt("interrupted")
+                self._stretches.pop(run, None)
 
     def snapshot(self, mod: IRModule) -> IRModule:
         """Return a snapshot of a module; the same one as before while its contents are the same objects."""

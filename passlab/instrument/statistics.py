@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from passlab.analysis.cost import costs
 from passlab.instrument.base import PassInstrument
-from passlab.ir.expr import Call, Expr
+from passlab.instrument.running import Running
+from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.table import Table
 
+
+class Size(NamedTuple):
+    """How large a program is, and what one run of each of its operator calls costs.
+
+    `parameters` are the elements of its constants, `macs` multiply-accumulates, `bytes` those that operators read and
+    write. The last two leave out calls whose sizes are unknown.
+    """
+
+    functions: int = 0
+    nodes: int = 0
+    calls: int = 0
+    parameters: int = 0
+    macs: int = 0
+    bytes: int = 0
+
+
+_SIZES: WeakKeyDictionary[Expr, Size] = WeakKeyDictionary()
 _COUNTS: WeakKeyDictionary[Expr, tuple[int, Counter[str]]] = WeakKeyDictionary()
 
 
@@ -45,41 +64,95 @@ def shown_change(before: Counter[str], after: Counter[str]) -> str:
     return " ".join(gone + come)
 
 
+def function_size(function: Expr) -> Size:
+    """Return the size of one function; linear once, then remembered with it when its types are known."""
+    known = _SIZES.get(function)
+    if known is not None:
+        return known
+    nodes, calls = count_function(function)
+    elements = sum(node.data.size for node in post_order(function) if type(node) is Constant)
+    costly = costs(function)
+    size = Size(
+        1, nodes, sum(calls.values()), elements, sum(c.macs or 0 for c in costly),
+        sum((c.bytes_read or 0) + (c.bytes_written or 0) for c in costly),
+    )  # fmt: skip
+    if function.checked_type_ is not None:
+        _SIZES[function] = size
+    return size
+
+
+def module_size(mod: IRModule) -> Size:
+    """Return the size of a module, that of its functions together."""
+    sizes = [function_size(function) for function in mod.functions.values()]
+    return Size(*map(sum, zip(*sizes, strict=True))) if sizes else Size()
+
+
 class StatisticsInstrument(PassInstrument):
-    """Count functions, nodes and operator calls around every pass."""
+    """Count around every pass: functions, nodes, operator calls, parameters, multiply-accumulates and bytes.
+
+    `table()` has the counts after each pass and what changed in words, `frame()` those before as well.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._rows: list[list[Any]] = []
-        self._running: list[tuple[list[Any], IRModule]] = []
+        self._rows: list[_Row] = []
+        self._running: Running[tuple[_Row, IRModule]] = Running()
 
     def enter_pass_ctx(self) -> None:
-        if not self._running:
+        self._running.forget()
+        if not self._running.inside:
             self._rows = []
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        row: list[Any] = [len(self._running), info.name, len(mod), None, None, None, ""]
+        row = _Row(len(self._running.enclosing()), info.name, module_size(mod))
         self._rows.append(row)
-        self._running.append((row, mod.snapshot()))
+        self._running.begin((row, mod.snapshot()))
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        row, before = self._running.pop()
-        nodes, calls = count_module(before)
-        nodes_now, calls_now = count_module(mod)
-        row[2:] = [len(mod), nodes_now, nodes_now - nodes, sum(calls_now.values()), shown_change(calls, calls_now)]
+        known = self._running.end()
+        if known is not None:
+            row, before = known
+            row.after = module_size(mod)
+            row.note = shown_change(count_module(before)[1], count_module(mod)[1])
 
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
-        row, _ = self._running.pop()
-        row[6] = f"failed: {type(error).__name__}"
+        known = self._running.end()
+        if known is not None:
+            known[0].note = f"failed: {type(error).__name__}"
 
     def table(self) -> Table:
         """Return the passes in order of starting, with the counts after each and what changed."""
-        return Table(("depth", "pass", "functions", "nodes", "nodes_change", "calls", "operators"), self._rows)
+        counts = ("functions", "nodes", "nodes_change", "calls", "parameters", "macs", "bytes")
+        return Table(("depth", "pass", *counts, "operators"), (row.compact() for row in self._rows))
 
     def frame(self) -> Any:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
+        """Return a pandas data frame, a row for each pass: each count before (`nodes_before`) and after (`nodes`)."""
+        names = [name for field in Size._fields for name in (f"{field}_before", field)]
+        return Table(("depth", "pass", *names, "operators"), (row.full() for row in self._rows)).frame()
 
     def text(self) -> str:
         """Return `table()` as text."""
         return str(self.table())
+
+
+class _Row:
+    """One pass: how deep it is nested, its name, the program around it, and what changed or went wrong."""
+
+    def __init__(self, depth: int, name: str, before: Size) -> None:
+        self.depth = depth
+        self.name = name
+        self.before = before
+        self.after: Size | None = None
+        self.note = ""
+
+    def compact(self) -> tuple[Any, ...]:
+        size = self.after
+        if size is None:
+            return (self.depth, self.name, *[None] * 7, self.note)
+        change = size.nodes - self.before.nodes
+        return (self.depth, self.name, *size[:2], change, *size[2:], self.note)
+
+    def full(self) -> tuple[Any, ...]:
+        after: tuple[int | None, ...] = self.after if self.after is not None else (None,) * len(Size._fields)
+        pairs = [value for pair in zip(self.before, after, strict=True) for value in pair]
+        return (self.depth, self.name, *pairs, self.note)

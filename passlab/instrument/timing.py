@@ -10,6 +10,7 @@ from typing import Any
 
 from passlab.errors import Diagnostic, PassError
 from passlab.instrument.base import PassInstrument
+from passlab.instrument.running import Running
 from passlab.ir.module import IRModule
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.table import Table
@@ -63,27 +64,33 @@ class PassTimingInstrument(PassInstrument):
     def __init__(self) -> None:
         super().__init__()
         self.passes: list[PassTime] = []
-        self._running: list[PassTime] = []
+        self._running: Running[PassTime] = Running()
 
     def enter_pass_ctx(self) -> None:
         _latest.instrument = self
-        if not self._running:
+        self._running.forget()
+        if not self._running.inside:
             self.passes = []
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
         _latest.instrument = self
         node = PassTime(info.name)
-        (self._running[-1].children if self._running else self.passes).append(node)
-        self._running.append(node)
+        around = self._running.enclosing()
+        (around[-1].children if around else self.passes).append(node)
+        self._running.begin(node)
         node.started = perf_counter_ns()
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        node = self._running.pop()
-        node.nanoseconds = perf_counter_ns() - node.started
+        self._end(failed=False)
 
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
-        self.run_after_pass(mod, info)
-        _last_ended(self.passes, self._running).failed = True
+        self._end(failed=True)
+
+    def _end(self, failed: bool) -> None:
+        now = perf_counter_ns()
+        node = self._running.end()
+        if node is not None:
+            node.nanoseconds, node.failed = now - node.started, failed
 
     def walk(self) -> Iterator[tuple[int, PassTime, PassTime | None]]:
         """Yield (depth, pass, the pass around it) in order of starting."""
@@ -94,7 +101,7 @@ class PassTimingInstrument(PassInstrument):
             stack.extend((depth + 1, child, node) for child in reversed(node.children))
 
     def _rows(self) -> Iterator[tuple[int, str, float, float, float, float, bool]]:
-        if self._running:
+        if self._running.inside:
             raise PassError(Diagnostic("cannot print pass profile while still in a pass!"))
         everything = sum(node.total for node in self.passes)
         for depth, node, parent in self.walk():
@@ -142,6 +149,3 @@ class PassTimingInstrument(PassInstrument):
 def _percent(part: float, whole: float) -> float:
     return 100 * part / whole if whole else 0.0
 
-
-def _last_ended(passes: list[PassTime], running: list[PassTime]) -> PassTime:
-    return (running[-1].children if running else passes)[-1]

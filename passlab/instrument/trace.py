@@ -10,6 +10,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from passlab.instrument.base import PassInstrument
+from passlab.instrument.running import Running
 from passlab.ir.module import IRModule
 from passlab.transform.base import current_run
 from passlab.transform.pass_info import PassInfo
@@ -25,32 +26,35 @@ class TraceInstrument(PassInstrument):
     def __init__(self) -> None:
         super().__init__()
         self._events: list[dict[str, Any]] = []
-        self._running: dict[int, list[dict[str, Any]]] = {}
+        self._running: Running[dict[str, Any]] = Running()
         self._origin = perf_counter_ns()
 
     def enter_pass_ctx(self) -> None:
-        if not any(self._running.values()):
+        self._running.forget()
+        if not self._running.inside:
             self._events = []
             self._origin = perf_counter_ns()
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        thread = threading.get_ident()
         run = current_run()
         event = {
-            "name": info.name, "cat": "pass", "ph": "X", "pid": os.getpid(), "tid": thread, "dur": 0.0, "ts": 0.0,
-            "args": {"opt_level": info.opt_level, "path": run.path() if run is not None else info.name},
+            "name": info.name, "cat": "pass", "ph": "X", "pid": os.getpid(), "tid": threading.get_ident(), "dur": 0.0,
+            "ts": 0.0, "args": {"opt_level": info.opt_level, "path": run.path() if run is not None else info.name},
         }  # fmt: skip
         self._events.append(event)
-        self._running.setdefault(thread, []).append(event)
+        self._running.begin(event)
         event["ts"] = (perf_counter_ns() - self._origin) / 1000
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         now = (perf_counter_ns() - self._origin) / 1000
-        event = self._running[threading.get_ident()].pop()
-        event["dur"] = now - event["ts"]
+        event = self._running.end()
+        if event is not None:
+            event["dur"] = now - event["ts"]
 
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
-        self._running[threading.get_ident()][-1]["args"]["error"] = type(error).__name__
+        event = self._running.of(current_run())
+        if event is not None:
+            event["args"]["error"] = type(error).__name__
         self.run_after_pass(mod, info)
 
     def json(self) -> str:

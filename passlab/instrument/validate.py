@@ -14,6 +14,7 @@ from typing import Any
 from passlab.errors import ValidationError
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.events import Rewrites
+from passlab.instrument.running import Running
 from passlab.instrument.validation import UNDECLARED, Check, Inputs, Trial, examine, promise_of
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
@@ -46,20 +47,22 @@ class Validate(PassInstrument):
         self.failures: list[ValidationError] = []
         self._options: tuple[Inputs, str, int] = (inputs, entry, seed)
         self._trial = Trial(*self._options)
-        self._running: list[tuple[PassRun | None, IRModule, Rewrites]] = []
+        self._running: Running[tuple[IRModule, Rewrites]] = Running()
 
     def enter_pass_ctx(self) -> None:
-        if not self._running:
+        self._running.forget()
+        if not self._running.inside:
             self.checks, self.failures = [], []
             self._trial = Trial(*self._options)
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        self._running.append((current_run(), mod.snapshot(), Rewrites()))
+        self._running.begin((mod.snapshot(), Rewrites()))
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        run, before, rewrites = self._running.pop()
-        if run is None or isinstance(run.pass_, Sequential):
-            return  # its passes were checked one by one
+        run, known = current_run(), self._running.end()
+        if run is None or known is None or isinstance(run.pass_, Sequential):
+            return  # the passes of a pipeline were checked one by one
+        before, rewrites = known
         noted = ((old, new, rewrites.rule(i)) for i, (old, new) in enumerate(rewrites))
         check = examine(info.name, before, mod.snapshot(), promise_of(run.pass_, self.undeclared), self._trial, noted)
         self.checks.append(check)
@@ -69,11 +72,11 @@ class Validate(PassInstrument):
                 raise self.failures[-1]
 
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
-        if self._running and self._running[-1][0] is current_run():
-            self._running.pop()
+        self._running.end()
 
     def _rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr, str], None] | None:
-        return next((rewrites.note for known, _, rewrites in reversed(self._running) if known is run), None)
+        known = self._running.of(run)
+        return known[1].note if known is not None else None
 
     def table(self) -> Table:
         """Return the passes that ran, in order of ending: what each promised and whether it kept it."""

@@ -1,4 +1,4 @@
-"""`VerifyInstrument`: after each pass, is the program still well-formed and well-typed, and the input as it was?"""
+"""`VerifyInstrument`: after each pass, is the program well-formed and typed, the input as it was, the result sure?"""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from passlab.analysis.well_formed import findings
 from passlab.errors import Diagnostic, PasslabError, VerifyError
 from passlab.infer import infer_module
 from passlab.instrument.base import PassInstrument
+from passlab.instrument.change import is_changed
+from passlab.instrument.running import Running
 from passlab.ir.module import IRModule
-from passlab.transform.base import current_run
+from passlab.transform.base import PassRun, current_run
+from passlab.transform.context import PassContext
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.sequential import Sequential
 from passlab.transform.table import Table
@@ -20,36 +23,40 @@ class VerifyInstrument(PassInstrument):
 
     A pass that fails the check raises `VerifyError` with its name and all findings, or, with `stop=False`, is only
     listed in `failures`. Well-formedness costs about as much as one traversal, types only what inference has to do.
+    To see whether a pass is deterministic, one that changed the program runs a second time on the same input, without
+    instruments; `deterministic=False` saves that time.
     """
 
-    def __init__(self, stop: bool = True) -> None:
+    def __init__(self, stop: bool = True, deterministic: bool = True) -> None:
         super().__init__()
         self.stop = stop
+        self.deterministic = deterministic
         self.failures: list[VerifyError] = []
         self._rows: list[tuple[str, str, str]] = []
-        self._running: list[tuple[IRModule, IRModule]] = []  # the module given to a pass, and what it held then
+        self._running: Running[tuple[IRModule, IRModule]] = Running()  # the module given, and what it held then
 
     def enter_pass_ctx(self) -> None:
-        if not self._running:
+        self._running.forget()
+        if not self._running.inside:
             self.failures, self._rows = [], []
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        self._running.append((mod, mod.snapshot()))
+        self._running.begin((mod, mod.snapshot()))
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        given, before = self._running.pop()
-        run = current_run()
-        if run is not None and isinstance(run.pass_, Sequential):
-            return  # its passes were checked one by one
+        run, known = current_run(), self._running.end()
+        if known is None or (run is not None and isinstance(run.pass_, Sequential)):
+            return  # the passes of a pipeline were checked one by one
+        given, before = known
         found: list[tuple[str, list[Diagnostic]]] = []
         if not before.same_contents(given):
             found.append(("changed the module it was given", []))
         if not before.same_contents(mod):
-            found += self._program(mod)
+            found += self._program(mod) or self._again(run, before, mod)
         self._report(info.name, found)
 
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
-        self._running.pop()
+        self._running.end()
 
     def _program(self, mod: IRModule) -> list[tuple[str, list[Diagnostic]]]:
         """Return what is wrong with the program a pass left."""
@@ -60,6 +67,20 @@ class VerifyInstrument(PassInstrument):
             infer_module(mod)
         except PasslabError as error:
             return [("left a program without a type", list(error.diagnostics))]
+        return []
+
+    def _again(self, run: PassRun | None, before: IRModule, after: IRModule) -> list[tuple[str, list[Diagnostic]]]:
+        """Run the pass once more and return what is wrong with the second result."""
+        if run is None or not self.deterministic:
+            return []
+        context = run.context
+        try:
+            with PassContext(context.opt_level, context.required_pass, context.disabled_pass, (), context.config):
+                second = run.pass_(before.snapshot())
+        except PasslabError as error:
+            return [("raised when it ran a second time on the same input", list(error.diagnostics))]
+        if is_changed(after, second):
+            return [("gave another result when it ran a second time on the same input", [])]
         return []
 
     def _report(self, name: str, found: list[tuple[str, list[Diagnostic]]]) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any as PyAny
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.types import (
@@ -73,9 +74,58 @@ def type_form(ty: Type) -> TypeForm:
     for node in nodes:
         if _own_variables(node) or any(kid in loose for kid in type_children(node)):
             loose.add(node)
-    form = _variable_form(ty, nodes, loose) if ty in loose else TypeForm(ty._token, ty, ())
+    if ty not in loose:
+        form = TypeForm(ty._token, ty, ())
+    else:
+        closed: dict[Type, _Closed] = {}
+        for node in nodes:  # those inside others come first
+            if type(node) is FuncType and node.type_params and node is not ty:
+                _close(node, loose, closed)
+        form = _variable_form(ty, _open_nodes(ty, closed), loose, closed)
     _set(ty, "_form", form)
     return form
+
+
+class _Closed:
+    """What stands for all generic function types without free variables that differ in the names of theirs only."""
+
+    __slots__ = ("__weakref__",)
+
+
+_closed_types: WeakValueDictionary[PyAny, _Closed] = WeakValueDictionary()  # by skeleton
+
+
+def _close(ty: FuncType, loose: set[Type], closed: dict[Type, _Closed]) -> None:
+    """Note what stands for a generic function type, unless it has free variables.
+
+    Such a type is the same wherever it stands, so whether two places share one object must not matter.
+    """
+    nodes = _open_nodes(ty, closed, _LARGEST)
+    form = _variable_form(ty, nodes, loose, closed) if nodes else None
+    if form is not None and not form.free:
+        closed[ty] = _closed_types.setdefault(form.skeleton, _Closed())
+
+
+_LARGEST = 1000  # parts of a generic function type up to which it is looked for free variables: this keeps it linear
+
+
+def _open_nodes(ty: Type, closed: dict[Type, _Closed], most: float = math.inf) -> list[Type]:
+    """Return the parts of a type, those inside others first, without entering closed ones; none if more than `most`."""
+    order: list[Type] = []
+    seen: set[Type] = set()
+    stack: list[tuple[Type, bool]] = [(ty, False)]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            order.append(node)
+        elif node not in seen:
+            seen.add(node)
+            if len(seen) > most:
+                return []
+            stack.append((node, True))
+            if node not in closed:
+                stack += [(kid, False) for kid in reversed(type_children(node))]
+    return order
 
 
 def _own_variables(ty: Type) -> bool:
@@ -100,7 +150,7 @@ def _token(ty: Type) -> int:
     return hash((head, *(kid._token for kid in type_children(ty))))
 
 
-def _variable_form(ty: Type, nodes: list[Type], loose: set[Type]) -> TypeForm:
+def _variable_form(ty: Type, nodes: list[Type], loose: set[Type], closed: dict[Type, _Closed]) -> TypeForm:
     numbers: dict[PyAny, int] = {}
     places: dict[Type, PyAny] = {}
     bound: set[Type] = set()
@@ -108,6 +158,9 @@ def _variable_form(ty: Type, nodes: list[Type], loose: set[Type]) -> TypeForm:
     for node in nodes:
         if node not in loose:
             places[node] = node
+            continue
+        if node in closed:
+            places[node] = closed[node]
             continue
         kind = type(node)
         if kind in (TypeVar, IncompleteType):

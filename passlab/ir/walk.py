@@ -180,7 +180,9 @@ def rebuild(expr: Expr, new: Callable[[Expr], Expr]) -> Expr:
 
 Rule = Callable[[Expr, Expr], Expr]
 Observer = Callable[[Expr, Expr, str], None]
+Permit = Callable[[str], bool]
 _observer: ContextVar[Observer | None] = ContextVar("passlab_rewrite_observer", default=None)
+_permit: ContextVar[Permit | None] = ContextVar("passlab_rewrite_permit", default=None)
 
 
 @contextmanager
@@ -191,6 +193,22 @@ def observed(observer: Observer | None) -> Iterator[None]:
         yield
     finally:
         _observer.reset(token)
+
+
+@contextmanager
+def permitted(permit: Permit | None) -> Iterator[None]:
+    """Within the block, ask `permit(rule)` before each rewrite by a named rule: those refused are not made."""
+    token = _permit.set(permit)
+    try:
+        yield
+    finally:
+        _permit.reset(token)
+
+
+def may_rewrite(rule: str) -> bool:
+    """Whether a rewrite by a named rule may be made. Asked once for each, when all else speaks for it."""
+    permit = _permit.get()
+    return permit is None or permit(rule)
 
 
 def note_rewrite(old: Expr, new: Expr, rule: str = "") -> None:
@@ -215,7 +233,8 @@ def rewrite(
     `only` limits the rule to nodes of some classes. `replace` gives results in advance (it substitutes variables, say);
     nodes in it are not entered, and it is filled with every node that changed. `enter(node)` may answer False to keep
     a node as it is, children and all. New nodes without a place take that of the node they replace.
-    The observer hears `name` for nodes that the rule replaced.
+    The observer hears `name` for nodes that the rule replaced. A name also says that each of these rewrites is right
+    without the others, so that they may be limited in number.
     """
     changed: dict[Expr, Expr] = {} if replace is None else replace
     observer = _observer.get()
@@ -246,7 +265,7 @@ def rewrite(
             post = pre
         if rule is not None and (only is None or kind in only):
             result = rule(pre, post)
-            if result is not post:
+            if result is not post and (not name or may_rewrite(name)):
                 if result is not pre:
                     set_span(result, pre.span)
                     changed[pre] = result

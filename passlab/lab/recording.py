@@ -225,9 +225,12 @@ class Recording:
 
         save(self, directory)
 
-    def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the recording as one HTML page that needs no kernel and no network. Raises `OSError`."""
-        late(*_REPORT)(self, path)
+    def to_html(self, path: str | os.PathLike[str], static: bool = False) -> None:
+        """Write the recording as one HTML page that needs no kernel and no network: the explorer of a notebook.
+
+        With `static` it is a page without any script, to be read or printed. Raises `OSError`.
+        """
+        late(*_REPORT)(self, path, static)
 
     @staticmethod
     def load(directory: str | os.PathLike[str]) -> Recording:

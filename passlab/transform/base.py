@@ -7,6 +7,7 @@ Pipelines are in `sequential`, decorators in `decorators`, standard passes are d
 
 from __future__ import annotations
 
+from contextvars import copy_context
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from passlab.errors import Diagnostic, DiagnosticError, PassError, PassTypeError
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.ir.variables import free_vars
-from passlab.ir.walk import observed
+from passlab.ir.walk import observed, permitted
 from passlab.transform.context import PassContext, _current_run
 from passlab.transform.diagnostics import DiagnosticContext
 from passlab.transform.pass_info import PassInfo
@@ -26,9 +27,10 @@ class PassRun:
 
     `partial` is the module it had reached when it failed, `diagnostics` where it reports findings. While a pipeline
     runs the passes that one of its passes requires, `requiring` is that pass. `seconds` is the wall time of the work.
+    `over` says that it has ended, in whatever way.
     """
 
-    __slots__ = ("pass_", "context", "module", "parent", "partial", "diagnostics", "requiring", "seconds")
+    __slots__ = ("pass_", "context", "module", "parent", "partial", "diagnostics", "requiring", "seconds", "over")
 
     def __init__(self, pass_: Pass, context: PassContext, module: IRModule, parent: PassRun | None) -> None:
         self.pass_ = pass_
@@ -39,6 +41,7 @@ class PassRun:
         self.diagnostics: DiagnosticContext | None = None
         self.requiring: Pass | None = None
         self.seconds = 0.0
+        self.over = False
 
     def path(self) -> str:
         """Return the names of the passes around this one and its own, outermost first: `sequential > FuseOps`."""
@@ -81,27 +84,29 @@ class Pass:
                     hint=hint,
                 )
             )
-        context = PassContext.current()
-        run = PassRun(self, context, mod, _current_run.get())
-        token = _current_run.set(run)
+        run = PassRun(self, PassContext.current(), mod, _current_run.get())
         try:
-            return context._conduct(run, lambda: self._body(run))
+            # What is set in a copy of the context variables goes with it: an interrupt cannot leave a run current.
+            return copy_context().run(self._started, run)
         finally:
-            _current_run.reset(token)
+            run.over = True
+
+    def _started(self, run: PassRun) -> IRModule:
+        _current_run.set(run)
+        return run.context._conduct(run, lambda: self._body(run))
 
     def _body(self, run: PassRun) -> IRModule:
         """Do the work between the hooks: watched by recorders, and checked when `testing.immutable_module` is set."""
-        observers = run.context._rewrite_observers(run)
+        observers = run.context._of_instruments("_rewrite_observer", run)
+        permits = run.context._of_instruments("_rewrite_permit", run)
         watch = bool(run.context.config.get("testing.immutable_module"))
         before = run.module.snapshot() if watch else run.module
         started = perf_counter()
         try:
-            if not observers:
-                result = self._run(run)
+            if observers or permits:
+                result = copy_context().run(self._watched, run, observers, permits)
             else:
-                tell = observers[0] if len(observers) == 1 else _to_all(observers)
-                with observed(tell):
-                    result = self._run(run)
+                result = self._run(run)
         except Exception as error:
             _add_note(error, run)
             raise
@@ -110,6 +115,10 @@ class Pass:
         if watch and not before.same_contents(run.module):
             raise PassError(Diagnostic(f"Immutable module has been modified in pass: {self.info.name}"))
         return result
+
+    def _watched(self, run: PassRun, observers: list[Any], permits: list[Any]) -> IRModule:
+        with observed(_to_all(observers)), permitted(_by_all(permits)):
+            return self._run(run)
 
     def _run(self, run: PassRun) -> IRModule:
         raise NotImplementedError(f"{type(self).__name__} cannot run: derive from ModulePass or FunctionPass")
@@ -129,11 +138,20 @@ class Pass:
 
 
 def _to_all(observers: list[Any]) -> Any:
+    if len(observers) < 2:
+        return observers[0] if observers else None
+
     def tell(old: Any, new: Any, rule: str) -> None:
         for observer in observers:
             observer(old, new, rule)
 
     return tell
+
+
+def _by_all(permits: list[Any]) -> Any:
+    if len(permits) < 2:
+        return permits[0] if permits else None
+    return lambda rule: sum(not permit(rule) for permit in permits) == 0  # every one is asked, as with `should_run`
 
 
 def _add_note(error: BaseException, run: PassRun) -> None:

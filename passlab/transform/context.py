@@ -30,8 +30,9 @@ _log = logging.getLogger("passlab.transform")
 class Instrument(Protocol):
     """What the pass manager calls on an instrument. `passlab.instrument.PassInstrument` is the base class.
 
-    Two more methods are called where an instrument has them, for recorders: `_pass_skipped(run, reason)` when a pass
-    does not run, and `_rewrite_observer(run)`, whose result is told of each node that the pass rewrites.
+    Three more methods are called where an instrument has them: `_pass_skipped(run, reason)` when a pass does not run;
+    `_rewrite_observer(run)`, whose result is told of each node that the pass rewrites; `_rewrite_permit(run)`, whose
+    result is asked before each rewrite by a named rule.
     """
 
     def enter_pass_ctx(self) -> None: ...
@@ -80,8 +81,8 @@ class PassContext:
         return default
 
     def __enter__(self) -> PassContext:
-        self._enter_instruments()
-        _stack.set((*_stack.get(), self))
+        outer = _stack.get()
+        self._enter_instruments((*outer, self), outer)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -90,8 +91,11 @@ class PassContext:
             raise PassError(
                 Diagnostic("this PassContext is not the innermost one", hint="leave contexts innermost first")
             )
-        _stack.set(stack[:-1])
-        self._exit_instruments()
+        try:
+            _stack.set(stack[:-1])
+            self._exit_instruments()
+        finally:
+            _stack.set(stack[:-1])  # again, in case an interrupt came before the first time
 
     # ------------------------------------------------------------ options
     def get_config(self, key: str, default: Any = None) -> Any:
@@ -134,19 +138,21 @@ class PassContext:
         new = _checked_instruments(instruments)
         self._exit_instruments()
         self.instruments = new
-        self._enter_instruments()
+        self._enter_instruments(_stack.get(), _stack.get())
 
-    def _enter_instruments(self) -> None:
+    def _enter_instruments(self, inside: tuple[PassContext, ...], outside: tuple[PassContext, ...]) -> None:
+        """Enter all instruments, then make `inside` the stack; when one raises leave them, and the stack `outside`."""
         entered: list[Any] = []
         try:
             for instrument in self.instruments:
                 instrument.enter_pass_ctx()
                 entered.append(instrument)
+            _stack.set(inside)
         except BaseException:
-            _log.info("pass instrumentation enter failed: instrumentation is disabled")
+            _stack.set(outside)
             self.instruments = []
-            for instrument in reversed(entered):
-                _without_raising(instrument.exit_pass_ctx, "exit_pass_ctx")
+            _log.info("pass instrumentation enter failed: instrumentation is disabled")
+            _all_without_raising([(i.exit_pass_ctx, "exit_pass_ctx") for i in reversed(entered)])
             raise
 
     def _exit_instruments(self) -> None:
@@ -154,8 +160,8 @@ class PassContext:
             for instrument in self.instruments:
                 instrument.exit_pass_ctx()
         except BaseException:
-            _log.info("pass instrumentation exit failed: instrumentation is disabled")
             self.instruments = []
+            _log.info("pass instrumentation exit failed: instrumentation is disabled")
             raise
 
     def _allows(self, mod: IRModule, info: PassInfo) -> str | None:
@@ -198,8 +204,7 @@ class PassContext:
                     opened.remove(instrument)
                     instrument.run_after_pass(result, info)
         except BaseException as error:
-            for instrument in opened:
-                _without_raising(partial(instrument.pass_failed, mod, info, error), "pass_failed")
+            _all_without_raising([(partial(i.pass_failed, mod, info, error), "pass_failed") for i in opened])
             raise
         return result
 
@@ -210,9 +215,10 @@ class PassContext:
             if note is not None:
                 note(run, reason)
 
-    def _rewrite_observers(self, run: PassRun) -> list[Callable[[Any, Any, str], None]]:
-        makers = (getattr(instrument, "_rewrite_observer", None) for instrument in self.instruments)
-        return [observer for make in makers if make is not None and (observer := make(run)) is not None]
+    def _of_instruments(self, method: str, run: PassRun) -> list[Any]:
+        """Return what the instruments that have `method` answer for a run, None left out."""
+        makers = (getattr(instrument, method, None) for instrument in self.instruments)
+        return [made for make in makers if make is not None and (made := make(run)) is not None]
 
     def __str__(self) -> str:
         names = [_instrument_name(i) for i in self.instruments]
@@ -276,9 +282,18 @@ def _checked_instruments(instruments: Iterable[Any] | None) -> list[Any]:
     return made
 
 
-def _without_raising(hook: Callable[[], None], name: str) -> None:
-    """Call a hook while another error is on its way, which must not be lost to an error of the hook."""
-    try:
-        hook()
-    except Exception:  # noqa: BLE001 - the error on its way matters more than any of the hook's
-        _log.warning("an instrument's %s raised while another error was being handled", name, exc_info=True)
+def _all_without_raising(hooks: Iterable[tuple[Callable[[], None], str]]) -> None:
+    """Call hooks while an error is on its way, which must not be lost to an error of a hook.
+
+    An interrupt in one of them is raised in its place, but only when all have been called.
+    """
+    interrupt: BaseException | None = None
+    for hook, name in hooks:
+        try:
+            hook()
+        except Exception:  # noqa: BLE001 - the error on its way matters more than any of the hook's
+            _log.warning("an instrument's %s raised while another error was being handled", name, exc_info=True)
+        except BaseException as error:  # noqa: BLE001 - raised below
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt

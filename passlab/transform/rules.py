@@ -20,7 +20,7 @@ from passlab.analysis.purity import LocalPurity
 from passlab.ir.expr import Call, Constant, Expr, set_span
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType, Type
-from passlab.ir.walk import CHILDREN, note_rewrite, rebuild
+from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, rebuild
 from passlab.op import make
 from passlab.transform.constant_values import folded_call
 from passlab.transform.node_types import NodeTypes
@@ -235,5 +235,5 @@ class RuleSet:
             for rule in self._by_op.get(call.op.name, ()):
                 made = rule.apply(call, types, purity)
                 if made is not None and made is not call:
-                    return made, rule.name
+                    return (made, rule.name) if may_rewrite(rule.name) else None
         return None

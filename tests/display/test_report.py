@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from html.parser import HTMLParser
 
 import pytest
 
 import passlab
-from passlab.display.report import report_html, write_html
+from passlab.display.report import explorer_html, report_html, write_html
 from tests.display.hostile import MARKUP, hostile_recording
 
 VOID = {"meta", "img"}
@@ -68,7 +70,7 @@ def test_a_page_forbids_itself_scripts_and_requests(hostile):
 def test_a_report_tells_passes_differences_and_the_last_program(tmp_path):
     mod = passlab.parse("def @main(%x: Tensor[(2), float32]) { add(exp(%x), multiply(2f, 3f)) }")
     rec = passlab.record(mod, "InferType, FoldConstant", name="net")
-    rec.to_html(tmp_path / "report.html")
+    rec.to_html(tmp_path / "report.html", static=True)
     page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
     shown = "".join(page.texts)
     for part in ("Recording of net", "2 of 2 passes ran, 1 changed", "2 FoldConstant", "multiply", "add(%0, 6f"):
@@ -77,6 +79,18 @@ def test_a_report_tells_passes_differences_and_the_last_program(tmp_path):
 
 def test_a_failed_recording_ends_with_the_program_so_far(hostile):
     assert "The program so far" in "".join(hostile.texts)
+
+
+def test_the_explorer_holds_every_program_and_says_all_without_scripts_too():
+    mod = passlab.parse("def @main(%x: Tensor[(2), float32]) { add(exp(%x), multiply(2f, 3f)) }")
+    page = explorer_html(passlab.record(mod, "InferType, FoldConstant", name="net"))
+    state = json.loads(re.search(r'<script type="application/json" id="state">(.*?)</script>', page, re.DOTALL)[1])
+    assert not state["data"]["partial"]
+    assert all(program is not None for program in state["data"]["modules"])
+    fallback = re.search(r"<noscript>(.*)</noscript>", page, re.DOTALL)[1]
+    shown = "".join(Page(fallback).texts)
+    for part in ("2 of 2 passes ran, 1 changed", "2 FoldConstant", "The program at the end", "add(%0, 6f"):
+        assert part in shown, part
 
 
 def test_an_empty_recording_is_a_page_too():

@@ -10,6 +10,7 @@ import pytest
 import passlab
 from passlab import limits
 from passlab.display import View, diff_view, graph_view, module_view, operators_view, recording_view, timing_view
+from passlab.display.flame import bars, flame_chart
 from passlab.errors import PassError
 from passlab.instrument import PassTimingInstrument
 from passlab.transform import PassContext, module_pass
@@ -218,3 +219,13 @@ def test_expressions_types_and_modules_can_all_be_looked_at():
     for thing in (network(), function, function.body, function.checked_type, passlab.parse_expr("1 + 2")):
         assert module_view(thing).text()
         assert module_view(thing).data()["title"]
+
+
+def test_a_flame_chart_stands_what_runs_inside_below_and_side_by_side():
+    rows = [(0, "all", 4.0, ""), (1, "a", 1.0, ""), (2, "deep", 0.5, "failed"), (1, "b", 3.0, ""), (0, "next", 4.0, "")]
+    assert [(b.name, b.depth, b.left, b.width) for b in bars(rows)] == [
+        ("all", 0, 0, 50), ("a", 1, 0, 12.5), ("deep", 2, 0, 6.25), ("b", 1, 12.5, 37.5), ("next", 0, 50, 50),
+    ]  # fmt: skip
+    read = Reader(flame_chart(rows))
+    assert "deep (failed): 500.00 ms, 6.2%" in [value for name, value in read.attributes if name == "title"]
+    assert flame_chart([(0, "nothing", 0.0, "")]) == ""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+import time
 import tracemalloc
 
+import numpy as np
 import pytest
 
 import passlab
-from passlab import instrument
+from passlab import instrument, relay, transform
 from passlab.errors import VerifyError
+from passlab.infer import infer_module
 from passlab.instrument import (
     DumpIR,
     MemoryInstrument,
@@ -24,10 +27,12 @@ from passlab.instrument import (
     TraceInstrument,
     VerifyInstrument,
 )  # fmt: skip
-from passlab.ir import Function, IRModule, Let, TensorType, Var
+from passlab.ir import Constant, Function, IRModule, Let, TensorType, Var
+from passlab.text.parser import parse
 from passlab.transform import PassContext, Sequential, module_pass
 from tests.transform.programs import chain, idle, make, raising, replacing
 
+HEADER = '#[version = "0.0.5"]\n'
 TWO = """#[version = "0.0.5"]
 def @main(%x: Tensor[(2), float32]) { exp(%x) }
 def @other(%x: Tensor[(2), float32]) { tanh(%x) }
@@ -156,6 +161,22 @@ def test_statistics_of_each_pass():
     assert counts.text() == str(counts.table())
 
 
+def test_statistics_of_size_and_cost_before_and_after():
+    text = """
+    def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) {
+      add(nn.dense(%x, %w), meta[relay.Constant][0])
+    }
+    """
+    bias = Constant(np.zeros(4, "float32"))
+    mod = infer_module(parse(HEADER + text, init_meta_table={"relay.Constant": [bias]}))
+    counts = StatisticsInstrument()
+    run(module_pass(lambda m, ctx: IRModule(), opt_level=0, name="Empty"), counts, mod=mod)
+    row = counts.frame().iloc[0]
+    dense, add = 4 * (2 * 3 + 4 * 3 + 2 * 4), 4 * (2 * 4 + 4 + 2 * 4)
+    assert [row[f"{name}_before"] for name in ("functions", "calls", "parameters", "macs", "bytes")] == [1, 2, 4, 24, dense + add]
+    assert [row[name] for name in ("functions", "calls", "parameters", "macs", "bytes")] == [0, 0, 0, 0, 0]
+
+
 def test_statistics_of_a_failed_pass():
     counts = StatisticsInstrument()
     with pytest.raises(ZeroDivisionError):
@@ -195,6 +216,18 @@ def test_only_the_first_passes_run(limit, ran):
     assert ("log" in str(mod)) is (limit >= 2)
 
 
+@pytest.mark.parametrize("limit", range(4))
+def test_only_the_first_rewrites_are_made(limit):
+    text = "def @main(%x: int32) -> int32 { add(multiply(%x, 1), multiply(add(%x, 0), 1)) }"
+    limited, recorder = PassLimit(rewrites=limit), Recorder()
+    mod = run(transform.SimplifyExpr(), limited, recorder, mod=passlab.parse(HEADER + text))
+    table = limited.rewrite_table()
+    assert table.column("made")[:limit] == [True] * limit
+    assert not any(table.column("made")[limit:])
+    assert sum(recorder.recording[1].rewrites.rules.values()) == limit
+    assert relay.create_executor("debug", mod).evaluate()(5) == 10
+
+
 def test_numbering_without_a_limit():
     limited = PassLimit()
     run(PASSES, limited)
@@ -219,7 +252,7 @@ def test_the_trace_is_what_browsers_open(tmp_path):
 
 def test_progress_counts_the_passes_of_the_outermost_pipeline():
     file = io.StringIO()
-    progress = ProgressInstrument(file)
+    progress = ProgressInstrument(file, after=0)
     pipeline = Sequential([idle("A"), idle("Off", opt_level=9), idle("A"), Sequential([idle("B")]), TO_LOG])
     run(pipeline, progress)
     assert file.getvalue() == "[1/5] A\n[3/5] A\n[5/5] ToLog\n"
@@ -230,6 +263,34 @@ def test_progress_of_a_short_pipeline_stays_silent_when_asked():
     file = io.StringIO()
     run(idle("A"), progress := ProgressInstrument(file, after=60))
     assert (file.getvalue(), progress.text()) == ("", "[1/1] A")
+
+
+@pytest.mark.parametrize("shown", [True, None])
+def test_progress_is_a_bar_where_the_output_can_go_back(shown):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    file = Terminal() if shown is None else io.StringIO()
+    run(Sequential([idle("First"), idle("B")]), ProgressInstrument(file, after=0, bar=shown))
+    first, second, gone, end = file.getvalue().split("\r")[1:]
+    assert first == "░" * 24 + " [1/2] First"
+    assert second == ("█" * 12 + "░" * 12 + " [2/2] B").ljust(len(first))
+    assert (gone.strip(), len(gone), end) == ("", len(second.rstrip()), "")
+
+
+def test_progress_of_a_first_pass_that_takes_long_shows_while_it_runs():
+    file = io.StringIO()
+
+    def slow(mod, ctx):
+        for _ in range(500):
+            if file.getvalue():
+                break
+            time.sleep(0.01)
+        return mod
+
+    run(module_pass(slow, opt_level=0, name="Slow"), ProgressInstrument(file, after=0.01))
+    assert file.getvalue() == "[1/1] Slow\n"
 
 
 # ---------------------------------------------------------------- verifying
@@ -270,6 +331,15 @@ def test_a_pass_that_changes_the_module_it_was_given_is_refused():
     bad = module_pass(through_the_back_door, opt_level=0, name="Bad")
     with pytest.raises(VerifyError, match="the pass `Bad` changed the module it was given"):
         run(bad, VerifyInstrument(), mod=mod)
+
+
+def test_a_pass_that_gives_another_result_the_second_time_is_refused():
+    names = iter(["exp", "log", "exp"])
+    moody = module_pass(lambda mod, ctx: chain(next(names), "tanh"), opt_level=0, name="Moody")
+    with pytest.raises(VerifyError, match="the pass `Moody` gave another result when it ran a second time"):
+        run(moody, VerifyInstrument())
+    names = iter(["exp"])
+    run(moody, VerifyInstrument(deterministic=False))
 
 
 def test_without_stopping_all_failures_are_listed():

@@ -171,6 +171,20 @@ def test_generic_types_are_equal_up_to_their_parameters() -> None:
     assert equal(TupleType((a, F32)), TupleType((b, F32)), map_free_vars=True)
 
 
+def test_a_generic_type_used_twice_is_equal_to_two_of_its_kind() -> None:
+    a, b, c = TypeVar("A"), TypeVar("B"), TypeVar("C")
+    one, two, three = (FuncType((v,), v, (v,)) for v in (a, b, c))
+    assert equal(TupleType((one, one)), TupleType((two, three)))
+    assert equal(TupleType((one, one)), TupleType((two, two)))
+    assert structural_hash(TupleType((one, one))) == structural_hash(TupleType((two, three)))
+    assert equal(FuncType((one, one), a, (a,)), FuncType((two, three), c, (c,)))
+    other = FuncType((b, b), b, (b,))
+    assert not equal(TupleType((one, one)), TupleType((two, other)))
+    open_one, open_two = (FuncType((v, a), v, (v,)) for v in (b, c))
+    assert equal(TupleType((open_one, a)), TupleType((open_two, a)))
+    assert not equal(TupleType((open_one, a)), TupleType((open_two, b)))
+
+
 def test_type_parameters_of_functions_are_paired() -> None:
     a, b = TypeVar("A"), TypeVar("B")
     one, two = (Function((v := Var("x", t),), v, t, (t,)) for t in (a, b))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import passlab
 from passlab import transform
 from passlab.infer import infer_module
 from passlab.ir import IRModule
@@ -40,3 +41,11 @@ def test_every_pass_shows_what_it_does(factory: str):
 def test_options_are_read_as_in_a_call():
     assert parse_options("a=1, b='x', c=[1, 2]") == {"a": 1, "b": "x", "c": [1, 2]}
     assert parse_options("") == {}
+
+
+@pytest.mark.parametrize("factory", sorted(PASSES))
+def test_what_a_pass_rewrites_is_told_to_recorders(factory: str):
+    for case in cases_of(factory):
+        step = passlab.record(typed(case.before), transform.get_pass(case.factory, **case.options), opt_level=4)[1]
+        new = set(step.after.functions.values()) - set(step.before.functions.values())
+        assert not new or sum(len(event.rewrites) for event in step.walk()) > 0, str(case)

@@ -72,6 +72,7 @@ keep:
 from __future__ import annotations
 
 from passlab.ir.module import IRModule
+from passlab.ir.walk import note_rewrite
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -92,4 +93,8 @@ class PartialEvaluate(ModulePass):
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        return mod.with_functions(partially_evaluated(mod))
+        made = partially_evaluated(mod)
+        for name, function in made.items():
+            if function is not mod[name]:
+                note_rewrite(mod[name], function)
+        return mod.with_functions(made)
