@@ -16,7 +16,7 @@ from typing import Any
 from passlab.errors import Diagnostic, RunError, did_you_mean
 from passlab.evaluate import Closure, Evaluator
 from passlab.executor.aot import CompiledFunction, python_source
-from passlab.executor.building import build
+from passlab.executor.building import build_graph
 from passlab.executor.graph_module import GraphModule
 from passlab.infer import infer_expr, infer_module
 from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, Var
@@ -141,7 +141,7 @@ class GraphExecutor(Executor):
         function: Function = entry if isinstance(entry, Function) else self.mod[entry]
         if function not in self._graphs:
             mod = infer_module(self.mod.with_functions({"main": function}))
-            self._graphs[function] = build(mod).module(), mod["main"].ret_type
+            self._graphs[function] = build_graph(mod).module(), mod["main"].ret_type
         module, ty = self._graphs[function]
         for i, value in enumerate(args):
             module.set_input(i, value)

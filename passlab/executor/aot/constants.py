@@ -9,7 +9,6 @@ import numpy as np
 
 from passlab.errors import Diagnostic, VerifyError
 from passlab.executor.aot.names import Names
-from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 
 Array = np.ndarray[Any, Any]
@@ -63,10 +62,14 @@ class Constants:
         """Return the name of a record of attributes; None for a call that has none."""
         if attrs is None:
             return "None"
-        text = f"Attributes({', '.join(f'{k}={literal(v)}' for k, v in attrs.items())})"
+        text = f"Attributes({', '.join(f'{k}={self._value(v)}' for k, v in attrs.items())})"
         if text not in self.records:
             self.records[text] = self.names.make(f"{hint}_attrs")
         return self.records[text]
+
+    def _value(self, value: Any) -> str:
+        """Return an attribute; expressions also are inputs of their operator, and kernels read them there."""
+        return "None" if isinstance(value, Expr) else literal(value)
 
 
 _NUMBER = re.compile(r"-?\binf\b|\bnan\b")
@@ -80,16 +83,15 @@ def _spoken(text: str) -> str:
     return re.sub(r"[^0-9A-Za-z]+", "_", text.replace("-", "minus_").replace("+", "")).strip("_").removesuffix("_0")
 
 
-# recurses: attribute values nest a few levels, see `ir.attrs.VALUE_DEPTH`
 def literal(value: Any) -> str:
-    """Return an attribute's value as Python text. Raises `VerifyError` for expressions."""
-    if value is None or isinstance(value, (bool, int, str)):
-        return repr(value)
-    if isinstance(value, float):
-        return _number(repr(value))
-    if isinstance(value, (tuple, list)):
-        return f"({''.join(f'{literal(v)}, ' for v in value)})"
-    if isinstance(value, Attrs):
-        return f"Attributes({', '.join(f'{k}={literal(v)}' for k, v in value.items())})"
-    what = "an expression" if isinstance(value, Expr) else type(value).__name__
-    raise VerifyError(Diagnostic(f"an attribute that is {what} cannot be written in Python"))
+    """Return an attribute's value as Python text. Raises `VerifyError` for objects."""
+    stack, infinite = [value], False
+    while stack:
+        at = stack.pop()
+        if isinstance(at, (tuple, list)):
+            stack.extend(at)
+        elif isinstance(at, float):
+            infinite |= not np.isfinite(at)
+        elif not (at is None or isinstance(at, (bool, int, str))):
+            raise VerifyError(Diagnostic(f"an attribute that is a {type(at).__name__} cannot be written in Python"))
+    return _NUMBER.sub(lambda m: _number(m[0]), repr(value)) if infinite else repr(value)

@@ -53,9 +53,9 @@ class CompiledFunction:
         self.function = function
         self.module = imported(source)
         constructors = [c for data in mod.type_definitions.values() for c in data.constructors]
-        classes = [v for v in vars(self.module).values() if isinstance(v, type) and getattr(v, "__match_args__", None) is not None]
+        classes: list[Any] = [v for v in vars(self.module).values() if isinstance(v, type) and hasattr(v, "tag")]
         by_tag = {c.tag: c for c in constructors}
-        self.constructors = {k: by_tag[k.tag] for k in classes if getattr(k, "tag", 0) in by_tag}
+        self.constructors = {k: by_tag[k.tag] for k in classes if k.tag in by_tag}
         self.classes: dict[int, type] = {c.tag: k for k, c in self.constructors.items()}
         (self._entry,) = [getattr(self.module, name) for name in source.entries.values()]
 
@@ -91,16 +91,24 @@ class CompiledFunction:
         return tuple(reversed(notes[-6:]))
 
     def _converted(self, root: Any, inward: bool = False) -> Any:
-        """Return a value of the module as one of passlab, or the other way round; depth costs no Python stack."""
+        """Return a value of the module as one of passlab, or the other way round; cells may be cyclic."""
+        cells: dict[int, tuple[Any, RefValue]] = {}
+        result = self._tree(root, inward, cells)
+        filled = 0
+        while filled < len(cells):
+            cell, made = list(cells.values())[filled]
+            made.value = self._tree(cell.value, inward, cells)
+            filled += 1
+        return result
+
+    def _tree(self, root: Any, inward: bool, cells: dict[int, tuple[Any, RefValue]]) -> Any:
+        """Convert a value but for what its cells hold; depth costs no stack of Python."""
         made: list[Any] = []
         stack: list[tuple[Any, int]] = [(root, -1)]  # values, and marks that their parts are done
-        cells: dict[int, Any] = {}
         while stack:
             value, count = stack.pop()
             if count >= 0:
-                parts = made[len(made) - count :]
-                del made[len(made) - count :]
-                made.append(self._rebuilt(value, parts))
+                made[len(made) - count :] = [self._rebuilt(value, made[len(made) - count :])]
                 continue
             parts = self._parts(value, inward)
             if parts is None:
@@ -129,12 +137,9 @@ class CompiledFunction:
         constructor: Constructor = self.constructors[type(value)]
         return ADTValue(constructor, parts)
 
-    def _leaf(self, value: Any, cells: dict[int, Any]) -> Any:
+    def _leaf(self, value: Any, cells: dict[int, tuple[Any, RefValue]]) -> Any:
         if isinstance(value, np.generic):
             return np.asarray(value)
         if type(value).__name__ == "Ref" and type(value) is getattr(self.module, "Ref", None):
-            if id(value) not in cells:
-                cells[id(value)] = RefValue(None)
-                cells[id(value)].value = self._converted(value.value)
-            return cells[id(value)]
+            return cells.setdefault(id(value), (value, RefValue(None)))[1]
         return value

@@ -127,8 +127,9 @@ class _Module:
         signature = f"{self.public}({', '.join(p.name_hint for p in self.mod[self.entry].params)})"
         needs = "NumPy and ml_dtypes" if constants.foreign else "NumPy"
         beside = ", and the constants in the .npz file beside it" if constants.arrays else ""
-        return f'"""A Relay program as Python: call `{signature}`. It needs only {needs}{beside}.\n\n' \
-               f'Made by passlab.\n"""\n\n{future}\n\n' + "\n".join(sorted(rest, key=_import_order))  # fmt: skip
+        doc = f"A Relay program as Python: call `{signature}`. It needs only {needs}{beside}."
+        lines = "\n".join(sorted(rest, key=_import_order))
+        return f'"""{doc}\n\nMade by passlab.\n"""\n\n{future}\n\n{lines}'
 
     def _load(self) -> list[str]:
         if not self.program.constants.arrays:

@@ -17,13 +17,14 @@ class Names:
     def __init__(self, outer: Names | None = None) -> None:
         self.outer = outer
         self.taken: set[str] = set()
+        self.inside: set[str] = set()  # the names of inner scopes, which later names of this one must not be hidden by
         self.counts: dict[str, int] = {}
 
     def free(self, name: str) -> bool:
         """Whether nothing is called so yet."""
         scope: Names | None = self
         while scope is not None:
-            if name in scope.taken:
+            if name in scope.taken or name in self.inside:
                 return False
             scope = scope.outer
         return name not in RESERVED
@@ -36,6 +37,10 @@ class Names:
             self.counts[stem] = self.counts.get(stem, 0) + 1
             name = f"{stem.rstrip('_')}_{self.counts[stem]}"
         self.taken.add(name)
+        scope = self.outer
+        while scope is not None:
+            scope.inside.add(name)
+            scope = scope.outer
         return name
 
     def take(self, names: Iterable[str]) -> None:

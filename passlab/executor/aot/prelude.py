@@ -36,6 +36,24 @@ class Attributes:
     def __init__(self, **values: Any) -> None:
         self.__dict__.update(values)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self.__dict__
+
+    def __getitem__(self, name: str) -> Any:
+        return self.__dict__[name]
+
+    def with_fields(self, **changes: Any) -> Attributes:
+        """Return a copy with some changed."""
+        return Attributes(**{**self.__dict__, **changes})
+
+
+class TensorType:
+    """The shape and dtype of an array."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: str) -> None:
+        self.shape = shape
+        self.dtype = dtype
+
 
 class Call:
     """A call in tail position: the caller is done, so the driver makes the call in its place."""
@@ -113,6 +131,7 @@ class Tensor:
         return array
 
 
+# recurses: the type of an argument, as deep as its author nested tuples
 def fitted(name: str, kind: Any, value: Any) -> Any:
     """Return an argument as its kind asks: a `Tensor`, a tuple of kinds, or None for anything."""
     if isinstance(kind, Tensor):
@@ -124,6 +143,7 @@ def fitted(name: str, kind: Any, value: Any) -> Any:
     return tuple(fitted(f"{name}.{i}", k, v) for i, (k, v) in enumerate(zip(kind, value, strict=True)))
 
 
+# recurses: the type of a result, as deep as its author nested tuples
 def arrays(value: Any) -> Any:
     """Return a result with NumPy's scalars as arrays."""
     if isinstance(value, tuple):

@@ -57,7 +57,7 @@ class Program:
         self.kernels = Kernels(names, self.constants, library)
         self.functions = {name: f for name, f in mod.items() if not f.is_primitive}
         self.calls = CallGraph(self.functions, DEEPEST)
-        self.waiting: list[tuple[str, Function, str | None]] = []
+        self.waiting: list[tuple[str, Function, str | None, Counter[Expr]]] = []
         called = {n.name_hint for f in self.functions.values() for n in post_order(f) if isinstance(n, GlobalVar)}
         self.globals = {n: entry if n == entry and n not in called else names.make(n) for n in self.functions}
         self.constructors: dict[Constructor, str] = {}
@@ -65,10 +65,10 @@ class Program:
 
     def write(self) -> None:
         """Write all functions."""
-        self.waiting = [(self.globals[name], f, name) for name, f in reversed(self.functions.items())]
+        self.waiting = [(self.globals[n], f, n, _uses(f)) for n, f in reversed(self.functions.items())]
         while self.waiting:  # a function may need others for the blocks that stand too deep in it
-            name, function, own = self.waiting.pop()
-            text = FunctionText(self, Names(self.names), own, function)
+            name, function, own, uses = self.waiting.pop()
+            text = FunctionText(self, Names(self.names), own, uses)
             drive(text.function(name, function, 0))
             self.blocks.append("\n".join(text.lines) + "\n")
 
@@ -99,13 +99,13 @@ class Sink:
 class FunctionText:
     """The text of one function of the module, with the functions inside it."""
 
-    def __init__(self, program: Program, names: Names, own: str | None, root: Function) -> None:
+    def __init__(self, program: Program, names: Names, own: str | None, uses: Counter[Expr]) -> None:
         self.program = program
         self.names = names
         self.texts: dict[Var, str] = {}
         self.own = own
         self.lines: list[str] = []
-        self.uses = Counter(n for e in post_order(root) for n in _read(e) if isinstance(n, Var))
+        self.uses = uses
         self.pending: dict[Var, str] = {}
         self.loop: list[str] | None = None
 
@@ -146,7 +146,7 @@ class FunctionText:
         free = free_vars(expr)
         self._flush(depth)
         name = self.program.names.make("rest")
-        self.program.waiting.append((name, Function(free, expr), None))
+        self.program.waiting.append((name, Function(free, expr), None, self.uses))
         args = [self.texts[v] for v in free]
         if sink.variable is None:
             self._line(depth, f"return {self._driver('Call')}({', '.join([name, *args])})")
@@ -291,8 +291,7 @@ class FunctionText:
             return self._global(expr)
         if isinstance(expr, Constructor):
             return self.program.constructor(expr)
-        text, _ = self._expression(expr)
-        return text
+        raise VerifyError(Diagnostic(f"a {type(expr).__name__} stands where a variable should", expr.span))
 
     def _global(self, var: GlobalVar) -> str:
         name = self.program.globals.get(var.name_hint)
@@ -302,7 +301,6 @@ class FunctionText:
         params = [f"p{i}" for i in range(len(function.params))]
         return f"(lambda {', '.join(params)}: {self.program.kernels.call(var.name_hint, function, params).text})"
 
-    # recurses: expressions in A-normal form, whose parts are variables and constants
     def _expression(self, expr: Expr) -> tuple[str, bool]:
         """Return an expression as text, and whether it may be computed later than where it stands."""
         if isinstance(expr, (Var, Constant, GlobalVar, Constructor)):
@@ -337,6 +335,11 @@ class FunctionText:
         if op.name in ("device_copy", "on_device", "annotation.stop_fusion", "memory.copy"):
             return args[0]
         return self.program.kernels.operator(call, tuple(args)).text
+
+
+def _uses(function: Function) -> Counter[Expr]:
+    """How often each variable is read."""
+    return Counter(n for e in post_order(function) for n in _read(e) if isinstance(n, Var))
 
 
 def _read(node: Expr) -> Sequence[Expr]:

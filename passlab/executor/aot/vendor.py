@@ -13,7 +13,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
+from functools import cache, partial
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -23,7 +23,7 @@ from passlab.errors import Diagnostic, VerifyError
 from passlab.executor.aot import prelude
 from passlab.executor.aot.names import Names
 from passlab.ir.op import Op
-from passlab.ir.types import ANY
+from passlab.ir.types import ANY, TensorType
 from passlab.op.declare import quiet, with_out
 
 Definition = ast.FunctionDef | ast.ClassDef | ast.Lambda
@@ -39,7 +39,7 @@ class ModuleText:
         self.module = module
         self.lines = inspect.getsource(module).encode().splitlines()
         self.tree = ast.parse(b"\n".join(self.lines))
-        self.functions: dict[int, list[Definition]] = {}
+        self.functions: dict[int, list[ast.FunctionDef | ast.Lambda]] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, (ast.FunctionDef, ast.Lambda)):
                 first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
@@ -107,7 +107,7 @@ def _without(source: ModuleText, at: ast.AST, note: ast.expr) -> Iterator[Change
         yield note.lineno, start, note.end_col_offset + 3 * default, "=" * default
 
 
-@lru_cache(maxsize=None)
+@cache
 def module_text(name: str) -> ModuleText:
     """Return the source of a module by name."""
     return ModuleText(importlib.import_module(name))
@@ -222,7 +222,11 @@ class Library:
     def _factory(self, function: FunctionType, cells: list[str], text: str, name: str) -> str:
         """Return the name of a function that makes functions with this text from what they close over."""
         own = function.__name__
-        text = text.replace(f"def {name}(", f"def {own}(", 1) if own != "<lambda>" else f"return {text.partition(' = ')[2]}"
+        text = (
+            text.replace(f"def {name}(", f"def {own}(", 1)
+            if own != "<lambda>"
+            else f"return {text.partition(' = ')[2]}"
+        )
         key = (function.__code__, text)
         if key not in self.known:
             outer = function.__qualname__.split(".")[0]
@@ -247,9 +251,7 @@ class Library:
         self._resolve_all(source, node, cells | {getattr(node, "name", ""): None}, changes)
         return head + source.text(node, changes) + ("" if isinstance(node, ast.Lambda) else "\n")
 
-    def _resolve_all(
-        self, source: ModuleText, node: ast.AST, cells: dict[str, Any], changes: list[Change]
-    ) -> None:
+    def _resolve_all(self, source: ModuleText, node: ast.AST, cells: dict[str, Any], changes: list[Change]) -> None:
         """Resolve the global names under a node, and note where they are called otherwise in the copy."""
         known = source.reading(node)
         changes += known.notes
@@ -289,19 +291,18 @@ class Library:
     def _global(self, source: ModuleText, name: str) -> Any:
         return getattr(source.module, name, _BUILTIN)
 
-    # recurses: along imports of passlab's modules
+    # recurses: along what definitions need, as `value` does
     def _name_in(self, source: ModuleText, name: str) -> str:
         """Return what the copy calls a global name of a module."""
+        source, name = _home(source, name)
         value = getattr(source.module, name)
         if value is ANY:
             return "None"
+        if value is TensorType:
+            return self.value(prelude.TensorType, name)
+        if isinstance(value, ModuleType) and value.__name__ == "passlab.limits":
+            return self.value(prelude.limits, "limits")
         statement = source.bindings.get(name)
-        if isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("passlab"):
-            alias = next(a.name for a in statement.names if (a.asname or a.name) == name)
-            if not isinstance(value, ModuleType):
-                return self._name_in(module_text(str(statement.module)), alias)
-            if value.__name__ == "passlab.limits":
-                return self.value(prelude.limits, "limits")
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             return self._import(statement, name)
         if isinstance(statement, (ast.Assign, ast.AnnAssign)):
@@ -341,7 +342,19 @@ class Library:
 
 _BUILTIN = object()
 # What `declare` puts around kernels: a guard against warnings, and the copying into `out`. A module needs neither.
-_GUARDS = (quiet(len).__code__, with_out(len).__code__)  # type: ignore[attr-defined]
+_GUARDS = (quiet(len).__code__, with_out(len).__code__)
+
+
+def _home(source: ModuleText, name: str) -> tuple[ModuleText, str]:
+    """Follow the imports of passlab's modules to where a name was defined."""
+    statement = source.bindings.get(name)
+    while isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("passlab"):
+        if isinstance(getattr(source.module, name), ModuleType):
+            break
+        name = next(a.name for a in statement.names if (a.asname or a.name) == name)
+        source = module_text(str(statement.module))
+        statement = source.bindings.get(name)
+    return source, name
 
 
 def _node_of(source: ModuleText, value: Any, hint: str) -> Definition:
@@ -351,7 +364,7 @@ def _node_of(source: ModuleText, value: Any, hint: str) -> Definition:
         found = source.functions.get(value.__code__.co_firstlineno, [])
         if len(found) > 1:
             names = value.__code__.co_varnames[: value.__code__.co_argcount]
-            found = [n for n in found if tuple(a.arg for a in n.args.args) == names]
+            found = [n for n in found if tuple([a.arg for a in n.args.args]) == names]
     elif isinstance(source.bindings.get(value.__name__), ast.ClassDef):
         found = [source.bindings[value.__name__]]
     if len(found) != 1:
