@@ -258,19 +258,25 @@ class FunctionText:
             self._line(depth + 1, "case _:")
             self._line(depth + 2, f'raise {error}("no arm of the match fits")')
 
-    # recurses: one pattern, as deep as its author nested it
-    def _pattern(self, pattern: Pattern) -> str:
-        if isinstance(pattern, PatternVar):
-            if not self.uses[pattern.var]:
-                return "_"
-            self.texts[pattern.var] = name = self.names.make(pattern.var.name_hint)
-            return name
-        if isinstance(pattern, PatternConstructor):
-            inner = ", ".join(map(self._pattern, pattern.patterns))
-            return f"{self.program.constructor(pattern.constructor)}({inner})"
-        if isinstance(pattern, PatternTuple):
-            return f"({''.join(f'{self._pattern(p)}, ' for p in pattern.patterns)})"
-        return "_"
+    def _pattern(self, root: Pattern) -> str:
+        """Return a pattern as Python's; its variables get names."""
+        out: list[str] = []
+        stack: list[Pattern | str] = [root]
+        while stack:
+            at = stack.pop()
+            if isinstance(at, str):
+                out.append(at)
+            elif isinstance(at, PatternVar) and self.uses[at.var]:
+                self.texts[at.var] = name = self.names.make(at.var.name_hint)
+                out.append(name)
+            elif isinstance(at, (PatternConstructor, PatternTuple)):
+                head = self.program.constructor(at.constructor) if isinstance(at, PatternConstructor) else ""
+                end = ",)" if not head and len(at.patterns) == 1 else ")"
+                inner = [part for p in at.patterns for part in (", ", p)][1:]
+                stack.extend(reversed([f"{head}(", *inner, end]))
+            else:
+                out.append("_")
+        return "".join(out)
 
     def _flush(self, depth: int) -> None:
         """Write the values that wait to be written into another expression."""
