@@ -2,18 +2,22 @@
 
 graph_json, lib, params = relay.build(mod, params=params)
 module = relay.build(mod).module()          # or GraphModule of what was saved
+relay.build(mod, executor="aot").save("net.py")     # a Python module that needs only NumPy
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from passlab.errors import Diagnostic, VerifyError
+from passlab.errors import Diagnostic, RunError, VerifyError, did_you_mean
+from passlab.executor.aot import AotModule, CompiledFunction, python_source
 from passlab.executor.graph import Graph
 from passlab.executor.graph_codegen import GraphCode
 from passlab.executor.graph_module import GraphModule, GraphModuleDebug
+from passlab.infer import infer_module
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.transform import PassContext, Sequential, parse_pipeline
@@ -75,6 +79,31 @@ class GraphExecutorFactory:
         return iter((self.graph_json, self.lib, self.params))
 
 
+class AOTExecutorFactory:
+    """What `build` makes for the executor "aot": the program as a Python module."""
+
+    def __init__(self, mod: IRModule, params: Mapping[str, Any] | None, name: str) -> None:
+        self.ir_mod = infer_module(bind_params(mod, params))
+        self.source = python_source(self.ir_mod)
+        self.libmod_name = name
+
+    def get_lib(self) -> str:
+        """Return the text of the module."""
+        return self.source.text
+
+    def get_params(self) -> dict[str, Any]:
+        """Return the arrays of the file beside the module."""
+        return dict(self.source.constants)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the module, and its constants beside it."""
+        return self.source.save(path)
+
+    def module(self) -> AotModule:
+        """Return the module, imported, behind the interface of executors."""
+        return AotModule(CompiledFunction(self.source, self.ir_mod["main"], self.ir_mod))
+
+
 def build(
     ir_mod: IRModule | Function,
     target: Any = None,
@@ -85,14 +114,26 @@ def build(
     constant_memory_pools: Any = None,
     params: Mapping[str, Any] | None = None,
     mod_name: str = "default",
-) -> GraphExecutorFactory:
-    """Compile `main` for the graph executor, with `params` bound by name. Passes run under the current context.
+) -> GraphExecutorFactory | AOTExecutorFactory:
+    """Compile `main` for the graph executor, or for "aot", with `params` bound by name. Passes run under the context.
 
-    The arguments about targets, runtimes and pools are accepted and mean this CPU. Raises `VerifyError` for control
-    flow, data types, function values and tensors of unknown shape.
+    `executor` is "graph", "aot" or an object with such a `name`. The arguments about targets, runtimes and pools are
+    accepted and mean this CPU. Raises `VerifyError` for what the executor cannot run: a graph has no control flow, data
+    types, function values or tensors of unknown shape.
     """
     mod = ir_mod if isinstance(ir_mod, IRModule) else IRModule.from_expr(ir_mod)
     name = mod_name or "default"
+    kind = str(getattr(executor, "name", executor) or "graph")
+    if kind == "aot":
+        return AOTExecutorFactory(mod, params, name)
+    if kind != "graph":
+        hint = did_you_mean(kind, ("graph", "aot")) or 'there are "graph" and "aot"'
+        raise RunError(Diagnostic(f"nothing is built for the executor `{kind}`", hint=hint))
+    return build_graph(mod, params, name)
+
+
+def build_graph(mod: IRModule, params: Mapping[str, Any] | None = None, name: str = "default") -> GraphExecutorFactory:
+    """Compile `main` to a graph of kernels; see `build`."""
     context = PassContext.current()
     passes = Sequential(parse_pipeline(OPTIMISE + LOWER).passes, name="relay.build")
     with PassContext(

@@ -3,6 +3,7 @@
     relay.create_executor("debug", mod).evaluate()(x)        # main, by the reference evaluator
     relay.create_executor("vm", mod).evaluate(expr)          # an expression, through bytecode
     relay.create_executor("graph", mod).evaluate()(x)        # main without control flow, as a graph of kernels
+    relay.create_executor("aot", mod).evaluate()(x)          # main, compiled to a Python module
 
 Unlike Relay's, an executor never changes the module it was given.
 """
@@ -14,7 +15,8 @@ from typing import Any
 
 from passlab.errors import Diagnostic, RunError, did_you_mean
 from passlab.evaluate import Closure, Evaluator
-from passlab.executor.building import build
+from passlab.executor.aot import CompiledFunction, python_source
+from passlab.executor.building import build_graph
 from passlab.executor.graph_module import GraphModule
 from passlab.infer import infer_expr, infer_module
 from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, Var
@@ -139,13 +141,39 @@ class GraphExecutor(Executor):
         function: Function = entry if isinstance(entry, Function) else self.mod[entry]
         if function not in self._graphs:
             mod = infer_module(self.mod.with_functions({"main": function}))
-            self._graphs[function] = build(mod).module(), mod["main"].ret_type
+            self._graphs[function] = build_graph(mod).module(), mod["main"].ret_type
         module, ty = self._graphs[function]
         for i, value in enumerate(args):
             module.set_input(i, value)
         module.run()
         outputs = iter([module.get_output(i) for i in range(module.get_num_outputs())])
         return fold_tuple(ty, lambda _: next(outputs), tuple) if ty is not None else next(outputs)
+
+
+class AOTExecutor(Executor):
+    """Runs programs as Python modules that were compiled ahead of time."""
+
+    kind = "aot"
+
+    def __init__(self, mod: IRModule) -> None:
+        super().__init__(infer_module(mod))
+        self._compiled: dict[Function, CompiledFunction] = {}
+
+    def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
+        function: Function = entry if isinstance(entry, Function) else self.mod[entry]
+        if function not in self._compiled:
+            mod = infer_module(self.mod.with_functions({"main": function}))
+            self._compiled[function] = CompiledFunction(python_source(mod), mod["main"], mod)
+        compiled = self._compiled[function]
+        return self._out(compiled, compiled(*args))
+
+    def _out(self, compiled: CompiledFunction, value: Any) -> Any:
+        """A function leaves as a Python function."""
+        return FunctionValue(self, (compiled, value)) if callable(value) else value
+
+    def call_value(self, value: Any, args: list[Any]) -> Any:
+        compiled, function = value
+        return self._out(compiled, compiled.call_value(function, args))
 
 
 class FunctionValue:
@@ -192,6 +220,7 @@ EXECUTORS: dict[str, Callable[[IRModule], Executor]] = {
     "debug": DebugExecutor,
     "vm": VMExecutor,
     "graph": GraphExecutor,
+    "aot": AOTExecutor,
 }
 
 

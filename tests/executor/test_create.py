@@ -9,7 +9,7 @@ import passlab
 from passlab import relay
 from passlab.errors import RunError
 
-KINDS = ("debug", "vm", "graph")
+KINDS = ("debug", "vm", "graph", "aot")
 NET = "def @main(%x: Tensor[(2), float32], %w: Tensor[(2), float32]) { (%x + %w, %x) }"
 
 

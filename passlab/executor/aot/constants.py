@@ -1,0 +1,97 @@
+"""Constants and attributes of a program as Python text: small ones in the source, large ones in a file beside it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, VerifyError
+from passlab.executor.aot.names import Names
+from passlab.ir.expr import Expr
+
+Array = np.ndarray[Any, Any]
+WRITTEN = 16  # elements; constants with more stand in the file
+_STANDARD = "biufc"
+
+
+class Constants:
+    """The constants of one module. `lines` define them; `arrays` belong into the file."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.lines: list[str] = []
+        self.arrays: dict[str, Array] = {}
+        self.known: dict[Any, str] = {}
+        self.records: dict[str, str] = {}
+        self.foreign = False  # whether ml_dtypes is needed
+
+    def scalar(self, dtype: str, value: Any) -> str:
+        """Return the name of a number of a standard dtype."""
+        return self.array(np.asarray(value, dtype))
+
+    def array(self, value: Array) -> str:
+        """Return the name of an array. Equal arrays are one."""
+        key = (value.dtype.name, value.shape, value.tobytes() if value.size <= WRITTEN else id(value))
+        if key not in self.known:
+            self.known[key] = self._defined(value)
+        return self.known[key]
+
+    def _defined(self, value: Array) -> str:
+        standard = value.dtype.kind in _STANDARD
+        kind = value.dtype.type.__name__ if standard else f"ml_dtypes.{value.dtype.name}"
+        kind = f"np.{kind}" if standard else kind
+        self.foreign |= not standard
+        if value.ndim == 0:
+            text = repr(value.item() if standard else float(value))
+            name = self.names.make(f"{value.dtype.name}_{_spoken(text)}")
+            self.lines.append(f"{name} = {kind}({_number(text)})")
+        elif value.size <= WRITTEN and standard:
+            name = self.names.make(f"table_{len(self.known)}")
+            text = _NUMBER.sub(lambda m: _number(m[0]), repr(value.reshape(-1).tolist()))
+            shape = "" if value.ndim == 1 else f".reshape({', '.join(map(str, value.shape))})"
+            self.lines.append(f"{name} = np.array({text}, {kind}){shape}")
+        else:
+            name = self.names.make(f"p{len(self.arrays)}")
+            self.arrays[name] = value if standard else value.view(f"u{value.dtype.itemsize}")
+            self.lines.append(f'{name} = constants["{name}"]' + ("" if standard else f".view({kind})"))
+        return name
+
+    def record(self, attrs: Any, hint: str) -> str:
+        """Return the name of a record of attributes; None for a call that has none."""
+        if attrs is None:
+            return "None"
+        text = f"Attributes({', '.join(f'{k}={self._value(v)}' for k, v in attrs.items())})"
+        if text not in self.records:
+            self.records[text] = self.names.make(f"{hint}_attrs")
+        return self.records[text]
+
+    def _value(self, value: Any) -> str:
+        """Return an attribute; expressions also are inputs of their operator, and kernels read them there."""
+        return "None" if isinstance(value, Expr) else literal(value)
+
+
+_NUMBER = re.compile(r"-?\binf\b|\bnan\b")
+
+
+def _number(text: str) -> str:
+    return f'float("{text}")' if text in ("nan", "inf", "-inf") else text
+
+
+def _spoken(text: str) -> str:
+    return re.sub(r"[^0-9A-Za-z]+", "_", text.replace("-", "minus_").replace("+", "")).strip("_").removesuffix("_0")
+
+
+def literal(value: Any) -> str:
+    """Return an attribute's value as Python text. Raises `VerifyError` for objects."""
+    stack, infinite = [value], False
+    while stack:
+        at = stack.pop()
+        if isinstance(at, (tuple, list)):
+            stack.extend(at)
+        elif isinstance(at, float):
+            infinite |= not np.isfinite(at)
+        elif not (at is None or isinstance(at, (bool, int, str))):
+            raise VerifyError(Diagnostic(f"an attribute that is a {type(at).__name__} cannot be written in Python"))
+    return _NUMBER.sub(lambda m: _number(m[0]), repr(value)) if infinite else repr(value)

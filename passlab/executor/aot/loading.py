@@ -1,0 +1,145 @@
+"""Compiled modules in this process: imported from a folder of their own, called with passlab's values.
+
+Data values, cells and functions of a compiled module are its own Python objects; they are turned into those of passlab
+on the way out, and back on the way in.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, PasslabError, RunError
+from passlab.evaluate.arguments import check_argument
+from passlab.evaluate.values import ADTValue, RefValue
+from passlab.executor.aot.module_source import PythonSource
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import Function
+from passlab.ir.module import IRModule
+
+
+def imported(source: PythonSource) -> ModuleType:
+    """Import a compiled module. Its files live only as long as the import takes."""
+    with TemporaryDirectory(prefix="passlab-") as folder:
+        path = source.save(Path(folder) / "program.py")
+        spec = importlib.util.spec_from_file_location(f"passlab_program_{next(_numbers)}", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[module.__name__] = module  # data classes look their module up
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            del sys.modules[module.__name__]
+    return module
+
+
+_numbers = count()
+
+
+class CompiledFunction:
+    """The entry function of a compiled module: call it with arrays, tuples and data values in order."""
+
+    def __init__(self, source: PythonSource, function: Function, mod: IRModule) -> None:
+        self.source = source
+        self.function = function
+        self.module = imported(source)
+        constructors = [c for data in mod.type_definitions.values() for c in data.constructors]
+        classes: list[Any] = [v for v in vars(self.module).values() if isinstance(v, type) and hasattr(v, "tag")]
+        by_tag = {c.tag: c for c in constructors}
+        self.constructors = {k: by_tag[k.tag] for k in classes if k.tag in by_tag}
+        self.classes: dict[int, type] = {c.tag: k for k, c in self.constructors.items()}
+        (self._entry,) = [getattr(self.module, name) for name in source.entries.values()]
+
+    def __call__(self, *args: Any) -> Any:
+        given = [check_argument(p, a) for p, a in zip(self.function.params, args, strict=True)]
+        return self._guarded(self._entry, given)
+
+    def call_value(self, value: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """Call a function that the program returned."""
+        return self._guarded(lambda *given: self.module.run(value(*given)), args)
+
+    def _guarded(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        try:
+            with np.errstate(all="ignore"):
+                return self._converted(function(*[self._converted(a, inward=True) for a in args]))
+        except PasslabError:
+            raise
+        except Exception as error:
+            own = type(error) is getattr(self.module, "RunError", None)
+            message = str(error) if own else f"the compiled program failed: {type(error).__name__}: {error}"
+            raise RunError(Diagnostic(message, self.function.span, notes=self._places(error))) from error
+
+    def _places(self, error: BaseException) -> tuple[tuple[str, None], ...]:
+        """The lines of the compiled module where an error happened, innermost first."""
+        lines = self.source.text.splitlines()
+        notes: list[tuple[str, None]] = []
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_globals is vars(self.module):
+                name = trace.tb_frame.f_code.co_name
+                notes.append((f"in {name}, line {trace.tb_lineno}: {lines[trace.tb_lineno - 1].strip()}", None))
+            trace = trace.tb_next
+        return tuple(reversed(notes[-6:]))
+
+    def _converted(self, root: Any, inward: bool = False) -> Any:
+        """Return a value of the module as one of passlab, or the other way round; cells may be cyclic."""
+        cells: dict[int, tuple[Any, RefValue]] = {}
+        result = self._tree(root, inward, cells)
+        filled = 0
+        while filled < len(cells):
+            cell, made = list(cells.values())[filled]
+            made.value = self._tree(cell.value, inward, cells)
+            filled += 1
+        return result
+
+    def _tree(self, root: Any, inward: bool, cells: dict[int, tuple[Any, RefValue]]) -> Any:
+        """Convert a value but for what its cells hold; depth costs no stack of Python."""
+        made: list[Any] = []
+        stack: list[tuple[Any, int]] = [(root, -1)]  # values, and marks that their parts are done
+        while stack:
+            value, count = stack.pop()
+            if count >= 0:
+                made[len(made) - count :] = [self._rebuilt(value, made[len(made) - count :])]
+                continue
+            parts = self._parts(value, inward)
+            if parts is None:
+                made.append(self._leaf(value, cells))
+            else:
+                stack.append((value, len(parts)))
+                stack.extend((p, -1) for p in reversed(parts))
+        return made[0]
+
+    def _parts(self, value: Any, inward: bool) -> Sequence[Any] | None:
+        if isinstance(value, tuple):
+            return value
+        if inward:
+            return value.fields if isinstance(value, ADTValue) else None
+        if type(value) in self.constructors:
+            return [getattr(value, name) for name in type(value).__match_args__]
+        return None
+
+    def _rebuilt(self, value: Any, parts: Sequence[Any]) -> Any:
+        if isinstance(value, tuple):
+            return tuple(parts)
+        if isinstance(value, ADTValue):
+            if value.tag not in self.classes:
+                raise RunError(f"the compiled program knows no {value.constructor.name_hint}")
+            return self.classes[value.tag](*parts)
+        constructor: Constructor = self.constructors[type(value)]
+        return ADTValue(constructor, parts)
+
+    def _leaf(self, value: Any, cells: dict[int, tuple[Any, RefValue]]) -> Any:
+        if isinstance(value, np.generic):
+            return np.asarray(value)
+        if type(value).__name__ == "Ref" and type(value) is getattr(self.module, "Ref", None):
+            return cells.setdefault(id(value), (value, RefValue(None)))[1]
+        return value

@@ -1,0 +1,191 @@
+"""From Relay to one Python module that needs only NumPy.
+
+    source = python_source(mod)          # text, and constants for the file beside it
+    source.save("net.py")                # net.py and net.npz; `import net; net.main(x)`
+
+The passes of the other compilers run first, up to fusion. The text begins with the program and ends with what it
+stands on: kernels, operators, the driver of calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RunError, VerifyError
+from passlab.executor.aot import prelude
+from passlab.executor.aot.names import Names
+from passlab.executor.aot.program_source import Program
+from passlab.executor.aot.vendor import Library
+from passlab.ir.expr import Function
+from passlab.ir.module import IRModule
+from passlab.ir.types import TensorType, TupleType, Type, fold_tuple
+from passlab.transform import PassContext, Sequential, parse_pipeline
+from passlab.transform.parameters import bind_params
+from passlab.vm.compiler import OPTIMISE, reachable
+
+LOWER = """
+    FuseOps
+    ToANormalForm
+    InferType
+    LowerTE
+    InferType
+"""
+
+
+@dataclass(frozen=True)
+class PythonSource:
+    """A program as Python: its text, the arrays of its constants file, and the entry functions by Relay's names."""
+
+    text: str
+    constants: Mapping[str, np.ndarray[Any, Any]]
+    entries: Mapping[str, str]
+
+    def save(self, path: str | Path) -> Path:
+        """Write the module to `path` (`.py`), and its constants beside it (`.npz`) if it has any."""
+        target = Path(path)
+        if target.suffix != ".py" or not target.stem.isidentifier():
+            raise RunError(Diagnostic(f"{target.name} is no name of a Python module", hint="such as net.py"))
+        try:
+            if self.constants:
+                np.savez(target.with_suffix(".npz"), **self.constants)  # type: ignore[arg-type]
+            target.write_text(self.text, encoding="utf-8")
+        except OSError as error:
+            raise RunError(Diagnostic(f"the module could not be written: {error}")) from error
+        return target
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def python_source(mod: IRModule, params: Mapping[str, Any] | None = None, entry: str = "main") -> PythonSource:
+    """Compile `entry` and all it calls, with `params` bound by name. Passes run under the current context.
+
+    Raises `VerifyError` for what cannot be written in Python: operators with a state, attributes that are expressions.
+    """
+    if entry not in mod:
+        raise VerifyError(Diagnostic(f"a Python module is made of the function `{entry}`", hint="there is none"))
+    context = PassContext.current()
+    passes = Sequential(parse_pipeline(OPTIMISE + LOWER).passes, name="aot.compile")
+    with PassContext(
+        max(context.opt_level, 1), context.required_pass, context.disabled_pass, context.instruments, context.config
+    ):
+        lowered = passes(reachable(bind_params(mod, params), entry))
+    return _Module(lowered, entry).source()
+
+
+class _Module:
+    """Puts the parts of the text together."""
+
+    def __init__(self, mod: IRModule, entry: str) -> None:
+        self.mod = mod
+        self.names = Names()
+        self.public = self.names.make(entry)
+        self.names.take(("ml_dtypes",))
+        self.library = Library(self.names)
+        self.entry = entry
+        self.program = Program(mod, self.names, self.library, self.public)
+
+    def source(self) -> PythonSource:
+        """Return the finished module."""
+        program = self.program
+        program.write()
+        entry = self._entry(self.mod[self.entry])
+        constants = program.constants
+        data = [] if not program.constructors else self._data()
+        records = [f"{name} = {text}" for text, name in constants.records.items()]
+        if records:
+            records = [self._taken(prelude.Attributes), "", "", *records]
+        parts = [
+            self._head(),
+            _section("constants", "\n".join(self._load() + constants.lines)),
+            _section("data types", "\n\n\n".join(data)),
+            _section("the program", "\n\n".join(program.blocks)),
+            _section("kernels: operators that were fused", "\n\n".join(program.kernels.blocks)),
+            _section("attributes of operators", "\n".join(records)),
+            _section("operators and the driver, as they stand in passlab", "\n\n".join(self.library.blocks)),
+            _section("entry", entry),
+        ]
+        text = re.sub(r"\n{4,}", "\n\n\n", "\n\n".join(p for p in parts if p)).rstrip() + "\n"
+        return PythonSource(text, constants.arrays, {self.entry: self.public})
+
+    def _head(self) -> str:
+        imports = dict(self.library.imports)
+        constants = self.program.constants
+        if constants.arrays:
+            imports["from pathlib import Path"] = None
+        if constants.foreign:
+            imports["import ml_dtypes"] = None
+        if self.program.constructors:
+            imports["from dataclasses import dataclass"] = None
+        future, *rest = imports
+        signature = f"{self.public}({', '.join(p.name_hint for p in self.mod[self.entry].params)})"
+        needs = "NumPy and ml_dtypes" if constants.foreign else "NumPy"
+        beside = ", and the constants in the .npz file beside it" if constants.arrays else ""
+        doc = f"A Relay program as Python: call `{signature}`. It needs only {needs}{beside}."
+        lines = "\n".join(sorted(rest, key=_import_order))
+        return f'"""{doc}\n\nMade by passlab.\n"""\n\n{future}\n\n{lines}'
+
+    def _load(self) -> list[str]:
+        if not self.program.constants.arrays:
+            return []
+        return ['with np.load(Path(__file__).with_suffix(".npz")) as file:',
+                "    constants = {name: file[name] for name in file.files}"]  # fmt: skip
+
+    def _taken(self, definition: type) -> str:
+        """Return the text of a definition of the prelude, to stand at another place than the others."""
+        self.library.value(definition, definition.__name__)
+        return self.library.blocks.pop()
+
+    def _data(self) -> list[str]:
+        out = [self._taken(prelude.Data)]
+        for constructor, name in self.program.constructors.items():
+            fields = [f"    _{i}: object" for i in range(len(constructor.inputs))]
+            doc = f'    """{constructor.name_hint} of {constructor.belong_to.name_hint}."""'
+            lines = ["@dataclass(slots=True, eq=False, repr=False)", f"class {name}(Data):", doc, ""]
+            tag = f"    tag: ClassVar = {constructor.tag}"
+            self.library.imports["from typing import ClassVar"] = None
+            out.append("\n".join([*lines, *fields, tag]))
+        return out
+
+    def _entry(self, function: Function) -> str:
+        """Return the statement that makes the entry function callable from outside."""
+        tensor = ""
+
+        def kind(ty: Type) -> str:
+            nonlocal tensor
+            if not isinstance(ty, TensorType):
+                return "None"
+            tensor = tensor or self.library.value(prelude.Tensor, "Tensor")
+            dims = "".join(f", {d if isinstance(d, int) else None}" for d in ty.shape)
+            return f'{tensor}("{ty.dtype}"{dims})'
+
+        def gather(parts: list[str]) -> str:
+            return f"({''.join(f'{p}, ' for p in parts)})"
+
+        checks: dict[str, str] = {}
+        names = Names()
+        for param in function.params:
+            ty = param.type_annotation
+            fits = isinstance(ty, (TensorType, TupleType))
+            checks[names.make(param.name_hint)] = fold_tuple(ty, kind, gather) if fits and ty else "None"
+        wrap = self.library.value(prelude.entry, "entry")
+        inner = self.program.globals[self.entry]
+        given = "".join(f",\n    {name}={check}" for name, check in checks.items())
+        return f"{self.public} = {wrap}(\n    {inner}{given},\n)"
+
+
+def _section(title: str, text: str) -> str:
+    return f"# {'-' * 30} {title}\n{text.strip()}\n\n" if text.strip() else ""
+
+
+def _import_order(line: str) -> tuple[bool, str]:
+    return ("numpy" in line or "ml_dtypes" in line, line)
+
+
+__all__ = ["PythonSource", "python_source"]

@@ -1,0 +1,203 @@
+"""How operators are written in NumPy, where one expression says what the kernel does.
+
+`spell` answers with Python text for a call of an operator on named arguments, or None; the kernel is then copied (see
+`vendor`). Every spelling computes bit for bit what the kernel does, for the dtypes it is given for; a test holds it to
+that. Results without dimensions may be NumPy scalars, which behave as arrays do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType
+
+NATIVE = frozenset(("bool", *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)))) | {
+    "float16", "float32", "float64"
+}  # fmt: skip
+FLOATS = frozenset(("float16", "float32", "float64"))
+BLAS = frozenset(("float32", "float64"))
+NUMBERS = NATIVE - {"bool"}
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """Python text; `atom` when it can stand beside any operator; `fresh` when the array is new.
+
+    `into(target)` writes the result into an argument that nothing else needs, as one statement.
+    """
+
+    text: str
+    atom: bool = True
+    fresh: bool = True
+    into: Callable[[str], str] | None = None
+
+
+@dataclass(frozen=True)
+class Site:
+    """A call to be spelled: its arguments as text, their types and that of the result, and a maker of constants."""
+
+    call: Call
+    args: tuple[str, ...]
+    types: tuple[TensorType, ...]
+    result: TensorType
+    scalar: Callable[[str, Any], str]
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of the first argument."""
+        return self.types[0].dtype
+
+    @property
+    def attrs(self) -> Any:
+        """The attributes of the call."""
+        return self.call.attrs
+
+
+Speller = Callable[[Site], Spelled | None]
+
+
+def wrapped(text: str) -> str:
+    """Return an argument so that a method or an operator can stand behind it."""
+    return text if text.replace("_", "").replace(".", "").isalnum() or _closed(text) else f"({text})"
+
+
+def _closed(text: str) -> bool:
+    """Whether a text is one call, subscript or parenthesis, as far as its brackets say."""
+    depth = 0
+    for i, char in enumerate(text):
+        depth += (char in "([{") - (char in ")]}")
+        if char == " " and depth == 0:
+            return False
+        if depth == 0 and char == "-" and i == 0:
+            return False
+    return True
+
+
+def _infix(symbol: str, dtypes: frozenset[str]) -> Speller:
+    def spelled(site: Site) -> Spelled | None:
+        if site.dtype not in dtypes:
+            return None
+        left, right = map(wrapped, site.args)
+        keeps = site.result.dtype == site.dtype
+        return Spelled(
+            f"{left} {symbol} {right}", False, into=(lambda t: f"{t} {symbol}= {site.args[1]}") if keeps else None
+        )
+
+    return spelled
+
+
+def _function(name: str, dtypes: frozenset[str]) -> Speller:
+    def spelled(site: Site) -> Spelled | None:
+        if site.dtype not in dtypes:
+            return None
+        inner = ", ".join(site.args)
+        keeps = site.result.dtype == site.dtype
+        return Spelled(f"np.{name}({inner})", into=(lambda t: f"np.{name}({inner}, out={t})") if keeps else None)
+
+    return spelled
+
+
+def _negative(site: Site) -> Spelled | None:
+    return Spelled(f"-{wrapped(site.args[0])}", False) if site.dtype in NUMBERS else None
+
+
+def _relu(site: Site) -> Spelled | None:
+    if site.dtype not in NUMBERS:
+        return None
+    inner = f"{site.args[0]}, {site.scalar(site.dtype, 0)}"
+    return Spelled(f"np.maximum({inner})", into=lambda t: f"np.maximum({inner}, out={t})")
+
+
+def _rsqrt(site: Site) -> Spelled | None:
+    return Spelled(f"np.reciprocal(np.sqrt({site.args[0]}))") if site.dtype in FLOATS else None
+
+
+def _sigmoid(site: Site) -> Spelled | None:
+    if site.dtype not in BLAS:
+        return None
+    return Spelled(f"np.reciprocal(np.exp(-{wrapped(site.args[0])}) + {site.scalar(site.dtype, 1)})")
+
+
+def _dense(site: Site) -> Spelled | None:
+    same = {t.dtype for t in (*site.types, site.result)}
+    if len(same) > 1 or site.dtype not in BLAS or len(site.types[0].shape) != 2:
+        return None
+    return Spelled(f"{wrapped(site.args[0])} @ {wrapped(site.args[1])}.T", False)
+
+
+def _bias_add(site: Site) -> Spelled | None:
+    rank = len(site.result.shape)
+    axis = site.attrs.axis % rank
+    if site.dtype not in NUMBERS or site.types[1].dtype != site.dtype:
+        return None
+    after = rank - axis - 1
+    bias = wrapped(site.args[1]) + (f"[:, {', '.join(['None'] * after)}]" if after else "")
+    return Spelled(f"{wrapped(site.args[0])} + {bias}", False, into=lambda t: f"{t} += {bias}")
+
+
+def _reshape(site: Site) -> Spelled | None:
+    if site.result.dynamic or site.types[0].dynamic:
+        return None
+    shape = ", ".join(map(str, site.result.shape)) or "()"
+    return Spelled(f"{wrapped(site.args[0])}.reshape({shape})", fresh=False)
+
+
+def _transpose(site: Site) -> Spelled | None:
+    rank = len(site.result.shape)
+    axes = site.attrs.axes
+    order = tuple(a % rank for a in axes) if axes else tuple(reversed(range(rank)))
+    if order == tuple(reversed(range(rank))):
+        return Spelled(f"{wrapped(site.args[0])}.T", fresh=False)
+    return Spelled(f"{wrapped(site.args[0])}.transpose({', '.join(map(str, order))})", fresh=False)
+
+
+def _cast(site: Site) -> Spelled | None:
+    if site.dtype not in NATIVE or site.result.dtype not in NATIVE or site.dtype == site.result.dtype:
+        return None
+    return Spelled(f"{wrapped(site.args[0])}.astype(np.{np.dtype(site.result.dtype).type.__name__})")
+
+
+def _where(site: Site) -> Spelled | None:
+    return Spelled(f"np.where({', '.join(site.args)})") if site.dtype == "bool" else None
+
+
+_CALCULUS = {
+    "exp": "exp", "log": "log", "log2": "log2", "log10": "log10", "sqrt": "sqrt", "sin": "sin", "cos": "cos",
+    "tan": "tan", "tanh": "tanh", "sinh": "sinh", "cosh": "cosh", "asin": "arcsin", "acos": "arccos",
+    "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
+    "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "rint", "fast_exp": "exp", "fast_tanh": "tanh",
+}  # fmt: skip
+SPELLERS: dict[str, Speller] = {
+    "add": _infix("+", NUMBERS), "subtract": _infix("-", NUMBERS), "multiply": _infix("*", NUMBERS),
+    "divide": _infix("/", FLOATS), "equal": _infix("==", NATIVE), "not_equal": _infix("!=", NATIVE),
+    "less": _infix("<", NATIVE), "less_equal": _infix("<=", NATIVE), "greater": _infix(">", NATIVE),
+    "greater_equal": _infix(">=", NATIVE), "maximum": _function("maximum", NATIVE),
+    "minimum": _function("minimum", NATIVE), "power": _function("power", FLOATS), "abs": _function("absolute", NUMBERS),
+    "logical_and": _function("logical_and", frozenset({"bool"})), "where": _where,
+    "logical_or": _function("logical_or", frozenset({"bool"})), "cast": _cast,
+    "logical_not": _function("logical_not", frozenset({"bool"})), "negative": _negative, "rsqrt": _rsqrt,
+    "sigmoid": _sigmoid, "nn.relu": _relu, "nn.dense": _dense, "nn.bias_add": _bias_add, "reshape": _reshape,
+    "nn.batch_flatten": _reshape, "squeeze": _reshape, "expand_dims": _reshape, "transpose": _transpose,
+    **{name: _function(ufunc, FLOATS) for name, ufunc in _CALCULUS.items()},
+}  # fmt: skip
+
+
+def spell(call: Call, args: tuple[str, ...], scalar: Callable[[str, Any], str]) -> Spelled | None:
+    """Return how a typed call of an operator on `args` is written, or None when only its kernel says it.
+
+    `scalar(dtype, value)` returns the name of a constant.
+    """
+    op, result = call.op, call.checked_type_
+    types = tuple(a.checked_type_ for a in call.args)
+    if not isinstance(op, Op) or op.name not in SPELLERS or not isinstance(result, TensorType):
+        return None
+    tensors = tuple(t for t in types if isinstance(t, TensorType))
+    if len(tensors) < len(types):
+        return None
+    return SPELLERS[op.name](Site(call, args, tensors, result, scalar))

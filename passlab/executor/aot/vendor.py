@@ -1,0 +1,372 @@
+"""Copies passlab's own kernels into a compiled module: each function with what it needs, and its comments.
+
+A kernel is Python on NumPy already, so nothing is gained by writing a second one in text: the module gets the source of
+the first, as it stands in passlab. What a kernel closes over becomes the arguments of a factory; errors and limits of
+passlab become small stand-ins (see `prelude`).
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, VerifyError
+from passlab.executor.aot import prelude
+from passlab.executor.aot.names import Names
+from passlab.ir.op import Op
+from passlab.ir.types import ANY, TensorType
+from passlab.op.declare import quiet, with_out
+
+Definition = ast.FunctionDef | ast.ClassDef | ast.Lambda
+Change = tuple[int, int, int, str]  # line, column, end column, new text
+OWN = ("passlab.op.", "passlab.executor.aot.prelude")  # where kernels stand; they need nothing else of passlab
+CACHES = ("lru_cache", "cache", "dataclass", "staticmethod", "property")  # decorators that are part of the meaning
+
+
+class ModuleText:
+    """The source of one module with the places of its definitions."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module = module
+        self.lines = inspect.getsource(module).encode().splitlines()
+        self.tree = ast.parse(b"\n".join(self.lines))
+        self.functions: dict[int, list[ast.FunctionDef | ast.Lambda]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+                first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+                self.functions.setdefault(first, []).append(node)
+        self.readings: dict[ast.AST, Reading] = {}
+        self.bindings: dict[str, ast.stmt] = {}
+        for statement in self.tree.body:
+            for name in _bound(statement):
+                self.bindings[name] = statement
+
+    def reading(self, node: ast.AST) -> Reading:
+        """Return what the names under a node are used for."""
+        if node not in self.readings:
+            self.readings[node] = Reading(self, node)
+        return self.readings[node]
+
+    def text(self, node: ast.AST, changes: list[Change]) -> str:
+        """Return the source of a node, with (line, column, end column, new text) replaced."""
+        first, last, start, end = node.lineno, node.end_lineno, node.col_offset, node.end_col_offset  # type: ignore[attr-defined]
+        lines = {n: self.lines[n - 1] for n in range(first, last + 1)}
+        lines[last] = lines[last][:end]
+        for line, column, stop, new in sorted(changes, reverse=True):
+            lines[line] = lines[line][:column] + new.encode() + lines[line][stop:]
+        if isinstance(node, ast.stmt):
+            return textwrap.dedent("\n".join(line.decode() for line in lines.values()))
+        lines[first] = lines[first][start:]
+        text = "\n".join(line.decode() for line in lines.values())
+        return f"({text})" if first < last and text[0] not in "([{" else text
+
+
+class Reading:
+    """The names in one definition: those it binds itself, those it reads, and the types to be taken off it.
+
+    The names in types mean nothing outside passlab. The fields of a data class keep theirs: they declare the fields.
+    """
+
+    def __init__(self, source: ModuleText, root: ast.AST) -> None:
+        nodes = list(ast.walk(root))
+        self.local = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        self.local |= {n.arg for n in nodes if isinstance(n, ast.arg)}
+        for at in nodes:
+            if isinstance(at, (ast.FunctionDef, ast.Import, ast.ImportFrom)) and at is not root:
+                self.local |= set(_bound(at))
+        self.calls = {id(n.func): n for n in nodes if isinstance(n, ast.Call)}
+        self.owner = {id(n.value): n for n in nodes if isinstance(n, ast.Attribute)}
+        inside = {id(n) for d in getattr(root, "decorator_list", ()) for n in ast.walk(d)}
+        fields = [f for n in nodes if isinstance(n, ast.ClassDef) for f in n.body]
+        self.notes: list[Change] = []
+        for at in nodes:
+            note = at.returns if isinstance(at, ast.FunctionDef) else getattr(at, "annotation", None)
+            if isinstance(note, ast.expr):
+                inside.update(id(n) for n in ast.walk(note))
+                if at not in fields or isinstance(at, ast.FunctionDef):
+                    self.notes += _without(source, at, note)
+        self.names = [n for n in nodes if isinstance(n, ast.Name) and id(n) not in inside]
+
+
+def _without(source: ModuleText, at: ast.AST, note: ast.expr) -> Iterator[Change]:
+    """Return the change that takes a type off a parameter, a variable or a function."""
+    if note.lineno == note.end_lineno and note.end_col_offset is not None and getattr(at, "value", True):
+        line = source.lines[note.lineno - 1]
+        arrow = isinstance(at, ast.FunctionDef)
+        start = line.rindex(b"->" if arrow else b":", 0, note.col_offset) - arrow
+        default = line[note.end_col_offset :].startswith(b" = ") and isinstance(at, ast.arg)
+        yield note.lineno, start, note.end_col_offset + 3 * default, "=" * default
+
+
+@cache
+def module_text(name: str) -> ModuleText:
+    """Return the source of a module by name."""
+    return ModuleText(importlib.import_module(name))
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        yield statement.name
+    elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
+            yield from (n.id for n in ast.walk(target) if isinstance(n, ast.Name))
+    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+        for alias in statement.names:
+            yield alias.asname or alias.name.partition(".")[0]
+
+
+class Library:
+    """The definitions a compiled module carries with it, each once, those that others need first."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.blocks: list[str] = []
+        self.imports: dict[str, None] = {"from __future__ import annotations": None, "import numpy as np": None}
+        self.known: dict[Any, str] = {
+            f"from {module} import {name}": name
+            for module, name in (("dataclasses", "dataclass"), ("typing", "ClassVar"), ("pathlib", "Path"))
+        }
+        names.take(self.known.values())
+
+    def kernel(self, function: Callable[..., Any], hint: str) -> str:
+        """Return the name of a kernel's copy. Raises `VerifyError` when it cannot be copied."""
+        while isinstance(function, FunctionType) and function.__code__ in _GUARDS:
+            function = function.__wrapped__  # type: ignore[attr-defined]
+        return self.value(function, hint)
+
+    # recurses: along what passlab's own definitions need, which is a dozen steps at most
+    def value(self, value: Any, hint: str) -> str:
+        """Return an expression of a value that a definition uses."""
+        simple = self._simple(value)
+        if simple is not None:
+            return simple
+        if id(value) in self.known:
+            return self.known[id(value)]
+        if isinstance(value, partial):
+            parts = [self.value(value.func, hint), *[self.value(a, hint) for a in value.args]]
+            parts += [f"{k}={self.value(v, hint)}" for k, v in value.keywords.items()]
+            self.imports["from functools import partial"] = None
+            return self._block(value, hint, f"{{}} = partial({', '.join(parts)})\n")
+        if isinstance(value, (tuple, list)):
+            inner = "".join(f"{self.value(v, hint)}, " for v in value)
+            return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
+        if isinstance(value, dict):
+            return f"{{{', '.join(f'{self.value(k, hint)}: {self.value(v, hint)}' for k, v in value.items())}}}"
+        if isinstance(value, type) and value.__module__ == "passlab.errors":
+            return self.value(prelude.diagnostic if value is Diagnostic else prelude.RunError, hint)
+        if isinstance(value, type) or callable(getattr(value, "__wrapped__", value)):
+            return self._definition(value, hint)
+        raise VerifyError(f"the kernel of {hint} holds a {type(value).__name__}, which cannot be written in Python")
+
+    def _simple(self, value: Any) -> str | None:
+        """Return literals, and what NumPy and Python have under a name."""
+        if value is None or value is Ellipsis or isinstance(value, (bool, int, str, bytes)):
+            return repr(value)
+        if isinstance(value, float):
+            return repr(value) if np.isfinite(value) else f'float("{value}")'
+        if isinstance(value, np.dtype):
+            return f'np.dtype("{value.name}")'
+        if isinstance(value, (np.iinfo, np.finfo)):
+            return f'np.{type(value).__name__}("{value.dtype.name}")'
+        if isinstance(value, re.Pattern):
+            self.imports["import re"] = None
+            return f"re.compile({value.pattern!r})"
+        name = getattr(value, "__name__", "")
+        if name and getattr(np, name, None) is value:
+            return f"np.{name}"
+        home = getattr(value, "__module__", None) or ""
+        if name and not isinstance(value, ModuleType) and home and not home.startswith("passlab"):
+            if home != "builtins":
+                self.imports[f"from {home} import {name}"] = None
+            return str(name)
+        return None
+
+    def _block(self, key: Any, hint: str, text: str) -> str:
+        """Enter a definition whose name stands for `{}` in its text."""
+        self.known[id(key)] = name = self.names.make(hint)
+        self.blocks.append(text.format(name))
+        return name
+
+    # ------------------------------------------------------------ functions and classes
+    def _definition(self, value: Any, hint: str) -> str:
+        function = value if isinstance(value, FunctionType) else getattr(value, "__wrapped__", value)
+        home = function.__globals__["__name__"] if isinstance(function, FunctionType) else function.__module__
+        if not home.startswith(OWN):
+            raise VerifyError(f"the kernel of {hint} needs {home}.{function.__name__}")
+        source = module_text(home)
+        node = _node_of(source, function, hint)
+        own = getattr(node, "name", "")
+        name = self.known[id(value)] = self.names.make(hint if own in ("", "run", "kernel", "compute") else own)
+        cells: dict[str, Any] = {}
+        if isinstance(function, FunctionType):
+            for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+                cells[variable] = cell.cell_contents
+        text = self._text(source, node, name, cells)
+        if isinstance(node, ast.Lambda):
+            text = f"{name} = {text}\n"
+        if cells:
+            given = ", ".join(self.value(v, f"{hint}_{k}") for k, v in cells.items())
+            text = f"{name} = {self._factory(function, list(cells), text, name)}({given})\n"
+        self.blocks.append(text)
+        return name
+
+    def _factory(self, function: FunctionType, cells: list[str], text: str, name: str) -> str:
+        """Return the name of a function that makes functions with this text from what they close over."""
+        own = function.__name__
+        text = (
+            text.replace(f"def {name}(", f"def {own}(", 1)
+            if own != "<lambda>"
+            else f"return {text.partition(' = ')[2]}"
+        )
+        key = (function.__code__, text)
+        if key not in self.known:
+            outer = function.__qualname__.split(".")[0]
+            self.known[key] = maker = self.names.make(outer if outer != own else f"make_{own}")
+            back = f"\n    return {own}\n" if own != "<lambda>" else ""
+            self.blocks.append(f"def {maker}({', '.join(cells)}):\n{textwrap.indent(text, '    ')}{back}")
+        return self.known[key]
+
+    def _text(self, source: ModuleText, node: Definition, name: str, cells: dict[str, Any]) -> str:
+        """Return the source of a definition under a new name, with the names it uses resolved."""
+        changes: list[Change] = []
+        head = ""
+        if not isinstance(node, ast.Lambda):
+            keyword = b"class " if isinstance(node, ast.ClassDef) else b"def "
+            column = source.lines[node.lineno - 1].index(keyword, node.col_offset) + len(keyword)
+            changes.append((node.lineno, column, column + len(node.name), name))
+            for decorator in node.decorator_list:
+                word = ast.unparse(decorator)
+                if re.sub(r"\(.*", "", word).rpartition(".")[2] in CACHES:
+                    self._resolve_all(source, decorator, {}, [])
+                    head += f"@{word}\n"
+        self._resolve_all(source, node, cells | {getattr(node, "name", ""): None}, changes)
+        return head + source.text(node, changes) + ("" if isinstance(node, ast.Lambda) else "\n")
+
+    def _resolve_all(self, source: ModuleText, node: ast.AST, cells: dict[str, Any], changes: list[Change]) -> None:
+        """Resolve the global names under a node, and note where they are called otherwise in the copy."""
+        known = source.reading(node)
+        changes += known.notes
+        local = known.local | set(cells)
+        owner, calls = known.owner, known.calls
+        for at in known.names:
+            if at.id not in local:
+                place: Any = at
+                value = self._global(source, at.id)
+                if value is _BUILTIN:
+                    continue
+                if value is Op:
+                    changes.append(self._other_kernel(calls, owner, at, cells))
+                    continue
+                if isinstance(value, ModuleType) and value.__name__.startswith("passlab.op.") and id(at) in owner:
+                    place = owner[id(at)]
+                    new = self._name_in(module_text(value.__name__), place.attr)
+                else:
+                    new = self._name_in(source, at.id)
+                if new != at.id or place is not at:
+                    changes.append((place.lineno, place.col_offset, place.end_col_offset, new))
+
+    def _other_kernel(
+        self, calls: dict[int, ast.Call], owner: dict[int, ast.Attribute], at: ast.Name, cells: dict[str, Any]
+    ) -> Change:
+        """Replace `Op.get(name).spec.raw`, the kernel of another operator, by that kernel's name."""
+        get = owner[id(at)]
+        call = calls.get(id(get))
+        raw = owner.get(id(owner.get(id(call))))
+        if call is None or raw is None or raw.attr != "raw" or raw.end_col_offset is None:
+            raise VerifyError("a kernel asks for more of an operator than its kernel")
+        given = call.args[0]
+        name = given.value if isinstance(given, ast.Constant) else cells.get(getattr(given, "id", ""))
+        made = self.kernel(Op.get(str(name)).spec.raw, str(name))  # type: ignore[arg-type]
+        return at.lineno, at.col_offset, raw.end_col_offset, made
+
+    def _global(self, source: ModuleText, name: str) -> Any:
+        return getattr(source.module, name, _BUILTIN)
+
+    # recurses: along what definitions need, as `value` does
+    def _name_in(self, source: ModuleText, name: str) -> str:
+        """Return what the copy calls a global name of a module."""
+        source, name = _home(source, name)
+        value = getattr(source.module, name)
+        if value is ANY:
+            return "None"
+        if value is TensorType:
+            return self.value(prelude.TensorType, name)
+        if isinstance(value, ModuleType) and value.__name__ == "passlab.limits":
+            return self.value(prelude.limits, "limits")
+        statement = source.bindings.get(name)
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            return self._import(statement, name)
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            return self._assigned(source, statement, name)
+        if isinstance(value, Op):
+            return self.kernel(value.spec.raw or value.spec.kernel, name)  # type: ignore[arg-type]
+        if isinstance(value, (FunctionType, type)) or hasattr(value, "__wrapped__"):
+            return self.value(value, name)
+        raise VerifyError(f"the kernels use `{name}` of {source.module.__name__}, which cannot be copied")
+
+    def _import(self, statement: ast.Import | ast.ImportFrom, name: str) -> str:
+        alias = next(a for a in statement.names if (a.asname or a.name.partition(".")[0]) == name)
+        if name == "np":
+            return name
+        where = f"from {statement.module} " if isinstance(statement, ast.ImportFrom) else ""
+        key = f"{where}import {alias.name}"
+        if key not in self.known:
+            self.known[key] = self.names.make(name)
+        made = self.known[key]
+        self.imports[key if made == alias.name else f"{key} as {made}"] = None
+        return made
+
+    def _assigned(self, source: ModuleText, statement: ast.Assign | ast.AnnAssign, name: str) -> str:
+        """Copy the assignment of a module's constant."""
+        key = (source.module.__name__, name)
+        if key not in self.known:
+            bound = list(_bound(statement))
+            for other in bound:
+                self.known[source.module.__name__, other] = self.names.make(other)
+            assert statement.value is not None
+            changes: list[Change] = []
+            self._resolve_all(source, statement.value, {}, changes)
+            left = ", ".join(self.known[source.module.__name__, other] for other in bound)
+            self.blocks.append(f"{left} = {source.text(statement.value, changes).strip()}\n")
+        return self.known[key]
+
+
+_BUILTIN = object()
+# What `declare` puts around kernels: a guard against warnings, and the copying into `out`. A module needs neither.
+_GUARDS = (quiet(len).__code__, with_out(len).__code__)
+
+
+def _home(source: ModuleText, name: str) -> tuple[ModuleText, str]:
+    """Follow the imports of passlab's modules to where a name was defined."""
+    statement = source.bindings.get(name)
+    while isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("passlab"):
+        if isinstance(getattr(source.module, name), ModuleType):
+            break
+        name = next(a.name for a in statement.names if (a.asname or a.name) == name)
+        source = module_text(str(statement.module))
+        statement = source.bindings.get(name)
+    return source, name
+
+
+def _node_of(source: ModuleText, value: Any, hint: str) -> Definition:
+    """Return the definition of a function or class in its module."""
+    found: list[Any] = []
+    if isinstance(value, FunctionType):
+        found = source.functions.get(value.__code__.co_firstlineno, [])
+        if len(found) > 1:
+            names = value.__code__.co_varnames[: value.__code__.co_argcount]
+            found = [n for n in found if tuple([a.arg for a in n.args.args]) == names]
+    elif isinstance(source.bindings.get(value.__name__), ast.ClassDef):
+        found = [source.bindings[value.__name__]]
+    if len(found) != 1:
+        raise VerifyError(f"the source of the kernel of {hint} was not found")
+    return found[0]  # type: ignore[no-any-return]
