@@ -41,7 +41,8 @@ def instructions(trace: Trace) -> pd.DataFrame:
 
 
 def _wrote(trace: Trace, event: int) -> str:
-    return ", ".join(f"${register} = {short_text(value)}" for _, register, value in trace.written(event))
+    made = ((register, value) for _, register, value in trace.written(event) if value is not None)
+    return ", ".join(f"${register} = {short_text(value)}" for register, value in made)
 
 
 def profile(trace: Trace) -> Report:

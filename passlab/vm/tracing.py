@@ -162,6 +162,8 @@ class TracingMachine(Machine):
     def _go(self) -> Any:
         self.log.switch(self._numbers[-1])
         self._checkpoint()
+        for number in range(len(self.exe.functions)):
+            self._traced_of(number)  # now, so that the first instruction does not seem to take long
         self.log.started = perf_counter()
         self._limit = min(self.most, limits.current().instructions)
         self._guarded(self._trace_through, self._limit)
