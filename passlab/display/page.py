@@ -15,7 +15,7 @@ from passlab.display.scripts import script, style
 from passlab.display.view import View
 from passlab.errors import Diagnostic, PasslabError
 
-SCRIPTS = ("module", "diff", "graph", "pipeline")
+SCRIPTS = ("module", "diff", "graph", "pipeline", "stepper")
 _HOST = """
 const state = JSON.parse(document.getElementById("state").textContent);
 const heard = {};
@@ -35,7 +35,7 @@ _PAGE = """<!doctype html>
  content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' blob:">
 <title>{title}</title><style>{style}
 html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body {{ margin: 20px; }}
-.pl-pipeline {{ height: calc(100vh - 48px); }}</style></head>
+.pl-pipeline, .pl-stepper {{ height: calc(100vh - 48px); }}</style></head>
 <body><div id="host"></div>
 <script type="application/json" id="state">{state}</script>
 <script type="text/plain" id="widget">{script}</script>

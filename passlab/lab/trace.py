@@ -11,7 +11,7 @@ the log they were written in again from its checkpoint (see `vm.tracing`). A tra
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,8 @@ class Trace:
         self.log = log
         self.args = list(args)
         self.entry = entry
-        self.result: Any = None
+        self._result: Any = None
+        self.reload: Callable[[Trace], None] | None = None  # for a trace that was read: computes its values
         self.error: PasslabError | None = None
         self.stopped = ""
         self.parent: tuple[Trace, int] | None = None  # of a fork: the trace it left, and where
@@ -92,6 +93,26 @@ class Trace:
             trace.error = error
         trace.stopped = machine.stopped
         return trace
+
+    @property
+    def source(self) -> IRModule | None:
+        """The program as it was written, None where compiling was not recorded."""
+        return None if self.sites.recording is None else self.sites.recording.input
+
+    @property
+    def result(self) -> Any:
+        """What the program returned, None when it did not come to its end."""
+        self._ensure_values()
+        return self._result
+
+    @result.setter
+    def result(self, value: Any) -> None:
+        self._result = value
+
+    def _ensure_values(self) -> None:
+        if self.reload is not None:
+            compute, self.reload = self.reload, None
+            compute(self)
 
     # ------------------------------------------------------------ columns
     def __len__(self) -> int:
@@ -163,6 +184,7 @@ class Trace:
 
     def segment(self, instant: int) -> tuple[Segment, Log]:
         """Return the segment of an instant, its objects there, and the log it belongs to."""
+        self._ensure_values()
         number = bisect_right(self._starts, min(instant, max(len(self) - 1, 0))) - 1
         found = self.log.segments[number]
         if found.values is not None:

@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
+from passlab.evaluate.operators import apply_operator
+from passlab.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem
+from passlab.ir.op import Op
+from passlab.ir.walk import post_order
 from passlab.lab.trace_sites import CALL, KERNEL, RETURN
 from passlab.lab.trace_values import short_text
 from passlab.vm.isa import Opcode
@@ -80,6 +84,28 @@ class Writer:
             registers = _passed(trace, site, self.frame, self.register)
         held = trace.registers(frame, event)
         return tuple(Source(frame, r, trace.value_at(held[r], event)) for r in registers)
+
+    def inside(self) -> list[tuple[Expr, Any]]:
+        """Return the operators that a kernel carried out, one after the other, and their values; none for the others.
+
+        A kernel does not keep these: they are computed again from its inputs.
+        """
+        kernel = self.trace.sites.kernel(self.site)
+        if kernel is None or kernel.attrs.get("ShapeFunction"):
+            return []
+        known: dict[Expr, Any] = {p: s.value for p, s in zip(kernel.params, self.inputs, strict=True)}
+        found = []
+        for node in post_order(kernel.body):
+            if isinstance(node, Constant):
+                known[node] = node.data
+            elif isinstance(node, Tuple):
+                known[node] = tuple(known[f] for f in node.fields)
+            elif isinstance(node, TupleGetItem):
+                known[node] = known[node.tuple_value][node.index]
+            elif isinstance(node, Call) and isinstance(node.op, Op):
+                known[node] = apply_operator(node.op, node.attrs, [known[a] for a in node.args], node.span)
+                found.append((node, known[node]))
+        return found
 
     def __str__(self) -> str:
         made = " + ".join(self.operators)
