@@ -30,6 +30,9 @@ class Limits:
     numeral_digits: int = 400  # characters of one number in a text
     instructions: int = 10**12  # virtual machine instructions of one run
     frames: int = 1_000_000  # virtual machine or evaluator call depth
+    trace_instants: int = 20_000_000  # instructions that one trace records before it stops
+    trace_bytes: int = 2 * 2**30  # bytes of values that one trace keeps before it drops, and computes again, the oldest
+    shown_instants: int = 250_000  # instants of one trace that a widget holds
     output_bytes: int = 256 * 2**10  # bytes of one plain-text display in a notebook before it is summarised
     shown_lines: int = 100_000  # lines of one program that a widget holds
     match_cases: int = 1_000_000  # pattern rows looked at to tell whether one match is complete

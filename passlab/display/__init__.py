@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from passlab.display.operators import OperatorsView, operators_view
     from passlab.display.recording import RecordingView, recording_view
     from passlab.display.report import write_html
+    from passlab.display.stepper import StepperView, stepper_view
     from passlab.display.timing import TimingView, timing_view
     from passlab.display.view import View
 
@@ -25,6 +26,7 @@ _NAMES = {
     "ModuleView": "passlab.display.module:ModuleView",
     "OperatorsView": "passlab.display.operators:OperatorsView",
     "RecordingView": "passlab.display.recording:RecordingView",
+    "StepperView": "passlab.display.stepper:StepperView",
     "TimingView": "passlab.display.timing:TimingView",
     "View": "passlab.display.view:View",
     "diff_view": "passlab.display.diffs:diff_view",
@@ -32,12 +34,13 @@ _NAMES = {
     "module_view": "passlab.display.module:module_view",
     "operators_view": "passlab.display.operators:operators_view",
     "recording_view": "passlab.display.recording:recording_view",
+    "stepper_view": "passlab.display.stepper:stepper_view",
     "timing_view": "passlab.display.timing:timing_view",
     "write_html": "passlab.display.report:write_html",
 }
 __all__ = [
-    "DiffView", "GraphView", "ModuleView", "OperatorsView", "RecordingView", "TimingView", "View", "diff_view",
-    "graph_view", "module_view", "operators_view", "recording_view", "timing_view",
+    "DiffView", "GraphView", "ModuleView", "OperatorsView", "RecordingView", "StepperView", "TimingView", "View", "diff_view",
+    "graph_view", "module_view", "operators_view", "recording_view", "stepper_view", "timing_view",
     "write_html",
 ]  # fmt: skip
 

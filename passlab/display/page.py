@@ -15,7 +15,7 @@ from passlab.display.scripts import script, style
 from passlab.display.view import View
 from passlab.errors import Diagnostic, PasslabError
 
-SCRIPTS = ("module", "diff", "graph", "pipeline")
+SCRIPTS = ("module", "diff", "graph", "pipeline", "stepper")
 _HOST = """
 const state = JSON.parse(document.getElementById("state").textContent);
 const heard = {};
@@ -35,7 +35,7 @@ _PAGE = """<!doctype html>
  content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' blob:">
 <title>{title}</title><style>{style}
 html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body {{ margin: 20px; }}
-.pl-pipeline {{ height: calc(100vh - 48px); }}</style></head>
+.pl-pipeline, .pl-stepper {{ height: calc(100vh - 48px); }}</style></head>
 <body><div id="host"></div><noscript>{fallback}</noscript>
 <script type="application/json" id="state">{state}</script>
 <script type="text/plain" id="widget">{script}</script>
@@ -52,7 +52,8 @@ def document(view: View, graphs: dict[str, Any] | None = None, fallback: Markup 
     if view.kind not in SCRIPTS:
         raise PasslabError(Diagnostic(f"a {type(view).__name__} is a table: write its html() or frame() instead"))
     data = view.data()
-    state = json.dumps({"data": data, "selected": -1, "picked": -1, "graphs": graphs or {}}, separators=(",", ":"))
+    state = json.dumps({"data": data, "selected": -1, "picked": -1, "graphs": graphs or {},
+                        "at": data.get("at", 0)}, separators=(",", ":"))
     code = script(view.kind)
     assert "</script" not in code.lower()
     return _PAGE.format(

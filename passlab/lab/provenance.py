@@ -80,6 +80,7 @@ class Provenance:
         self.origins: dict[Expr, Origin] = {}
         self.became: dict[Expr, tuple[Event, Expr]] = {}
         self._known: set[Expr] = set()
+        self._living: set[Expr] | None = None  # the nodes of the last program, when first asked for
         self._by_place: dict[tuple[int, type], Expr] = {}  # the newest node of a class with a span (by identity)
         top = [event for event in events if event.depth == 0]
         self._last = top[-1].after if top else IRModule()
@@ -220,7 +221,9 @@ class Provenance:
         return Chapter(None, node) if origin is None else Chapter(origin.event, node, origin.rebuilt, origin.rule)
 
     def _is_alive(self, node: Expr) -> bool:
-        return any(node in set(post_order(function)) for function in self._last.functions.values())
+        if self._living is None:
+            self._living = {n for function in self._last.functions.values() for n in post_order(function)}
+        return node in self._living
 
     def blame(self, mod: IRModule, kinds: tuple[type, ...] = _BLAMED) -> Table:
         """Return for the nodes of some classes in a module: function, node, the pass that made it, and from what."""

@@ -1,5 +1,6 @@
 """The virtual machine: instruction table, compiler, verifier, executables and the machine that runs them."""
 
+from passlab.faces import face
 from passlab.vm.compiler import VMCompiler, compile, optimize
 from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.machine import Machine
@@ -12,3 +13,6 @@ __all__ = [
     "Executable", "KernelLibrary", "Machine", "Report", "VMCompiler", "VMFunction", "VirtualMachine",
     "VirtualMachineProfiler", "compile", "optimize",
 ]  # fmt: skip
+
+# The debugger stands on the lab, above this room, so it is loaded when asked for.
+__getattr__, __dir__ = face(__name__, {"Debugger": "passlab.lab.debugger:Debugger"})

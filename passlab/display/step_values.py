@@ -1,0 +1,86 @@
+"""The values of a trace as data for a browser: each different one once, in a line of text, tensors with a small picture.
+
+Pictures are made as long as there is room; later tensors have their text, and a running kernel can draw them when asked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlab.display.tensors import odd_numbers, picture
+from passlab.errors import visible
+from passlab.evaluate.values import value_text
+from passlab.lab.trace_values import Unwritten, short_text
+
+PICTURES = 700  # tensors drawn beforehand
+EMPTY, NOTHING = 0, -1  # numbers of values: a register that was cleared; and no write at all
+
+
+class StepValues:
+    """Collects values; `add` returns the number of one."""
+
+    def __init__(self, pictures: int = PICTURES) -> None:
+        self.texts: list[str] = [""]
+        self.odd: list[int] = [0]
+        self.pictures: dict[int, Any] = {}
+        self.room = pictures
+        self.tensors: dict[int, np.ndarray[Any, Any]] = {}  # those without a picture, by number
+        self._by_text: dict[Any, int] = {}
+        self._by_object: dict[tuple[int, bool], tuple[Any, int]] = {}  # the object is kept, so that its id stays its own
+
+    def add(self, value: Any, written: bool = True) -> int:
+        """Return the number of a value; that of a tensor before anything was `written` into it is another one."""
+        if value is None:
+            return EMPTY
+        if isinstance(value, int):
+            return self._text(str(value), 0)
+        key = (id(value), written)
+        known = self._by_object.get(key)
+        if known is not None:
+            return known[1]
+        number = self._tensor(value, written) if isinstance(value, np.ndarray) else self._text(_line(value), 0)
+        self._by_object[key] = (value, number)
+        return number
+
+    def _tensor(self, value: np.ndarray[Any, Any], written: bool) -> int:
+        if not written:
+            return self._text(str(Unwritten(value.shape, value.dtype)), 0)
+        if value.ndim == 0:
+            item = value.item()
+            return self._text(f"{item!r} {value.dtype.name}", odd_numbers(value))
+        number = len(self.texts)
+        self.texts.append(visible(short_text(value)))
+        self.odd.append(odd_numbers(value))
+        if self.room > 0:
+            self.room -= 1
+            drawn = picture(value)
+            if drawn is not None:
+                self.pictures[number] = drawn
+        else:
+            self.tensors[number] = value
+        return number
+
+    def _text(self, text: str, odd: int) -> int:
+        number = self._by_text.get(text)
+        if number is None:
+            number = self._by_text[text] = len(self.texts)
+            self.texts.append(visible(text))
+            self.odd.append(odd)
+        return number
+
+    def data(self) -> dict[str, Any]:
+        """Return all of it as JSON-able data."""
+        odd = {number: kind for number, kind in enumerate(self.odd) if kind}
+        return {"texts": self.texts, "odd": odd, "pictures": self.pictures, "late": sorted(self.tensors)}
+
+
+def _line(value: Any) -> str:
+    if isinstance(value, tuple):
+        return short_text(value)
+    text = short_text(value, 160)
+    return text if text else value_text(value, 12)
+
+
+__all__ = ["EMPTY", "NOTHING", "StepValues"]

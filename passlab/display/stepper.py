@@ -1,0 +1,326 @@
+"""The view of a trace: the stepper. All that stepping needs is in its data, so it works without a kernel.
+
+The browser gets the log (sites, frames, the number of the value each instruction wrote), not states: it finds the
+registers of any instant as `lab.Trace` does, by the last write before it.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passlab import limits
+from passlab.display.html import Markup, tag
+from passlab.display.listing import LineTable, listing
+from passlab.display.palette import BOX, CODE, MUTED, PROSE
+from passlab.display.step_values import NOTHING, StepValues
+from passlab.display.view import View, capped
+from passlab.errors import visible
+from passlab.ir.expr import Expr
+from passlab.lab.debugger import Debugger
+from passlab.lab.trace import Trace
+from passlab.lab.trace_sites import CALL, KERNEL, RETURN
+from passlab.lab.trace_values import Unwritten
+from passlab.vm.isa import Opcode
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STATIC_INSTRUCTIONS = 60  # that static HTML and text show
+STRIP = 1500  # storages, and points of the curve of live bytes, that the strip shows
+_ALLOCATE = (Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG)
+EXECUTORS = {"vm": "virtual machine", "graph": "graph executor", "debug": "evaluator"}
+
+
+class StepperView(View):
+    """A recorded run, to be stepped through. It opens where the debugger stands, with its breakpoints."""
+
+    kind = "stepper"
+
+    def __init__(self, debugger: Debugger) -> None:
+        self.debugger = debugger
+        self.trace = debugger.trace
+        self.values = StepValues()
+
+    @cached_property
+    def title(self) -> str:
+        """What was run, and how much of it there is."""
+        return f"@{self.trace.entry} on the {EXECUTORS[self.trace.kind]}: {self.trace.summary()}"
+
+    # ------------------------------------------------------------ text and static HTML
+    def text(self) -> str:
+        trace = self.trace
+        lines = [self.title, *_rows(trace, STATIC_INSTRUCTIONS)]
+        if len(trace) > STATIC_INSTRUCTIONS:
+            lines.append(f"... {len(trace) - STATIC_INSTRUCTIONS:,} more instructions")
+        if trace.error is not None:
+            lines.append(f"failed: {trace.error.diagnostics[0].message}")
+        return capped(lines, "frame() has all")
+
+    def html(self) -> Markup:
+        lines = self.text().split("\n")
+        head = tag("div", lines[0], style=f"{PROSE};color:{MUTED}")
+        body = tag("pre", "\n".join(lines[1:]), style=f"{CODE};margin:0;padding:6px 12px;background:transparent")
+        return tag("div", head, tag("div", body, style=BOX))
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per instruction."""
+        return self.trace.frame()
+
+    # ------------------------------------------------------------ data
+    def data(self) -> dict[str, Any]:
+        trace = self.trace
+        length = min(len(trace), limits.current().shown_instants)
+        self.values = StepValues()
+        table = LineTable()
+        return {
+            "kind": self.kind, "title": visible(self.title), "executor": trace.kind, "length": length,
+            "left_out": len(trace) - length, "at": min(self.debugger.at, length),
+            "end": self._end(length), "functions": self._functions(), "sites": self._sites(table),
+            **self._log(length), "values": self.values.data(), "storage": self._storage(length),
+            "breaks": [{"text": visible(b.text), "sites": list(getattr(b, "sites", ()))} for b in self.debugger.breakpoints],
+            "fork": trace.parent[1] if trace.parent is not None else -1, **table.data(),
+        }  # fmt: skip
+
+    def _end(self, length: int) -> dict[str, Any]:
+        trace = self.trace
+        if length < len(trace):
+            return {"what": "more", "text": f"{len(trace) - length:,} more instructions are in the trace"}
+        if trace.error is not None:
+            return {"what": "failed", "text": visible(trace.error.diagnostics[0].message), "pc": trace.current(length)[1]}
+        if trace.stopped:
+            return {"what": "stopped", "text": visible(trace.stopped), "pc": trace.current(length)[1]}
+        return {"what": "ended", "text": "the program has ended"}
+
+    def _functions(self) -> list[dict[str, Any]]:
+        sites = self.trace.sites
+        return [
+            {"name": visible(f.name), "params": [visible(p) for p in f.params], "base": base, "size": f.register_file_size}
+            for f, base in zip(sites.functions, sites.bases, strict=False)
+        ]
+
+    def _sites(self, table: LineTable) -> dict[str, Any]:
+        """What the browser knows of each instruction; the lines of source, kernels and lives that belong to it."""
+        sites = self.trace.sites
+        places = _Places(self.trace, table)
+        every = range(len(sites))
+        return {
+            "texts": [visible(sites.text(s)) for s in every],
+            "names": [visible(sites.name(s)) for s in every],
+            "kinds": [sites.mnemonic(s) for s in every],
+            "operators": [sites.operators(s) for s in every],
+            "roles": sites.role.tolist(),
+            "written": sites.written.tolist(),
+            "reads": [list(sites.reads(s)) for s in every],
+            "results": [list(sites.results(s)) for s in every],
+            "calls": [_argument_registers(sites, s) for s in every],
+            "source": [places.of(s) for s in every],
+            "kernel": [places.kernel(s) for s in every],
+            "lives": [places.lives(s) for s in every],
+            "places": [", ".join(f"{visible(n)}:{line}" for n, line in found) for found in sites.lines],
+            "program": places.program,
+            "kernels": places.kernels,
+            "biographies": places.biographies,
+        }
+
+    def _log(self, length: int) -> dict[str, Any]:
+        """The columns of the log, with the numbers of values. The registers are gone through once."""
+        trace, log = self.trace, self.trace.log
+        wrote = _Sweep(self.trace, self.values).run(length)
+        switched = [(at, to) for at, to in zip(log.switched_at, log.switched_to, strict=True) if at <= length]
+        frames = len(log.parent)
+        return {
+            "site": packed(trace.site[:length]), "value": packed(wrote.values), "more": wrote.more,
+            "micros": packed((trace.seconds[:length] * 1e6).astype(np.float32)),
+            "switchedAt": packed(at for at, _ in switched), "switchedTo": packed(to for _, to in switched),
+            "parent": packed(log.parent[:frames]), "function": packed(log.function[:frames]),
+            "created": packed(log.created[:frames]), "result": packed(log.result_register[:frames]),
+            "depth": packed(log.depth[:frames]), "given": wrote.given, "waits": _waits(trace),
+        }  # fmt: skip
+
+    def _storage(self, length: int) -> dict[str, Any]:
+        found = self.trace.storage
+        peak, at = found.peak
+        live = found.live[: length + 1]
+        change = np.flatnonzero(np.diff(live, prepend=-1))
+        if change.size > STRIP:  # of each stretch the highest moment
+            parts = np.array_split(change, STRIP)
+            change = np.array([part[np.argmax(live[part])] for part in parts])
+        shown = [a for a in found.allocations if a.born <= length][:STRIP]
+        blocks = [[a.born, min(a.died, length + 1), a.bytes, a.lane, int(a.reused), a.site] for a in shown]
+        return {
+            "live": [[int(i), int(live[i])] for i in change], "peak": peak, "peakAt": at, "total": found.total,
+            "blocks": blocks, "lanes": 1 + max((a.lane for a in shown), default=-1), "count": len(found),
+        }  # fmt: skip
+
+
+def stepper_view(program: Trace | Debugger) -> StepperView:
+    """Return the view of a trace, or of a debugger where it stands."""
+    return StepperView(program if isinstance(program, Debugger) else Debugger(program))
+
+
+def packed(numbers: Iterable[float]) -> str:
+    """Return numbers as base64 of 32 bits each, little-endian: floats for floats, integers for all else."""
+    array = numbers if isinstance(numbers, np.ndarray) else np.array(list(numbers), np.int32)
+    kind = "<f4" if array.dtype.kind == "f" else "<i4"
+    return base64.b64encode(array.astype(kind).tobytes()).decode("ascii")
+
+
+def _waits(trace: Trace) -> dict[int, int]:
+    """Where the frames that a run began with go on: more than one in a fork."""
+    found: dict[int, int] = {}
+    at = trace.log.segments[0].top if trace.log.segments else None
+    while at is not None:
+        found[at.number] = at.pc
+        at = at.below
+    return found
+
+
+def _rows(trace: Trace, most: int) -> list[str]:
+    """The first instructions with what they wrote, one a line."""
+    lines = []
+    for event in range(min(most, len(trace))):
+        site = int(trace.site[event])
+        text = f"{'  ' * min(int(trace.depth[event]), 8)}{trace.sites.text(site)}"
+        lines.append(f"{event:>6}  @{trace.sites.functions[trace.sites.function[site]].name} {trace.sites.pc[site]:>3}  {text}")
+    return lines
+
+
+def _argument_registers(sites: Any, site: int) -> list[int]:
+    if sites.role[site] != CALL:
+        return []
+    found = sites.instructions[site]
+    return list(found.args) if hasattr(found, "args") else list(found.reads())
+
+
+# ---------------------------------------------------------------- values
+class _Sweep:
+    """One pass over the log that numbers the values: what each instruction wrote, what frames were given."""
+
+    def __init__(self, trace: Trace, values: StepValues) -> None:
+        self.trace = trace
+        self.number = values
+        self.values = np.zeros(0, np.int32)
+        self.more: dict[int, list[int]] = {}
+        self.given: dict[int, list[int]] = {}
+
+    def run(self, length: int) -> _Sweep:
+        trace, add = self.trace, self.number.add
+        sites, log = trace.sites, trace.log
+        roles, written = sites.role.tolist(), sites.written.tolist()
+        results = [sites.results(s) for s in range(len(sites))]
+        called = {created: frame for frame, created in enumerate(log.created) if created >= 0}
+        registers: dict[int, list[Any]] = {}
+        self._first(registers)
+        numbers = []
+        values: list[Any] = []
+        start = end = 0
+        for event, (site, frame) in enumerate(zip(trace.site[:length].tolist(), trace.frame_of[:length].tolist(), strict=True)):
+            if event >= end:
+                segment, _ = trace.segment(event)
+                values, start = segment.values or [], segment.start
+                end = start + len(values)
+            value, role = values[event - start], roles[site]
+            if role == KERNEL and results[site]:
+                held = registers[frame]
+                made = [add(trace.value_at(held[r], event + 1) if log.overwritten else held[r]) for r in results[site]]
+                numbers.append(made[0])
+                if len(made) > 1:
+                    self.more[event] = [n for pair in zip(results[site][1:], made[1:], strict=True) for n in pair]
+            elif role == CALL:
+                self._enter(called[event], value, registers)
+                numbers.append(NOTHING)
+            elif role == RETURN:
+                numbers.append(add(value))
+                self._leave(frame, value, registers)
+            elif written[site] < 0:
+                numbers.append(NOTHING)
+            else:
+                registers[frame][written[site]] = value
+                numbers.append(add(value, sites.instructions[site].opcode not in _ALLOCATE))
+        self.values = np.array(numbers, np.int32)
+        return self
+
+    def _first(self, registers: dict[int, list[Any]]) -> None:
+        at = self.trace.log.segments[0].top if self.trace.log.segments else None
+        while at is not None:
+            registers[at.number] = list(at.registers)
+            held = [self.trace.value_at(v, 0) for v in at.registers]
+            self.given[at.number] = [
+                self.number.add(v, not isinstance(h, Unwritten)) for v, h in zip(at.registers, held, strict=True)
+            ]
+            at = at.below
+
+    def _enter(self, frame: int, args: tuple[Any, ...], registers: dict[int, list[Any]]) -> None:
+        trace = self.trace
+        size = trace.sites.functions[trace.log.function[frame]].register_file_size
+        registers[frame] = [*args, *[None] * (size - len(args))]
+        self.given[frame] = [self.number.add(value) for value in args]
+
+    def _leave(self, frame: int, value: Any, registers: dict[int, list[Any]]) -> None:
+        back = self.trace.log.parent[frame]
+        registers.pop(frame, None)
+        if back >= 0:
+            registers[back][self.trace.log.result_register[frame]] = value
+
+
+# ---------------------------------------------------------------- source, kernels, lives
+class _Places:
+    """What belongs to instructions besides themselves, each different thing once."""
+
+    def __init__(self, trace: Trace, table: LineTable) -> None:
+        self.trace = trace
+        self.table = table
+        self.kernels: list[list[int]] = []
+        self.biographies: list[list[str]] = []
+        self._kernels: dict[int, int] = {}
+        self._lives: dict[tuple[str, ...], int] = {}
+        self._line_of: dict[Expr, int] = {}
+        self.program = self._program()
+
+    def _program(self) -> list[int]:
+        """The lines of the program as it was written."""
+        program = self.trace.source
+        if program is None:
+            return []
+        lines = listing(program)[: limits.current().shown_lines]
+        for number, line in enumerate(lines):
+            for piece in line.pieces:
+                for node in (piece.call, piece.node):
+                    if isinstance(node, Expr):
+                        self._line_of.setdefault(node, number)
+            if line.subject is not None:
+                self._line_of[line.subject] = number
+        return [self.table.add(line) for line in lines]
+
+    def of(self, site: int) -> list[int]:
+        """The lines of the program that an instruction comes from."""
+        return sorted({self._line_of[n] for n in self.trace.sites.sources(site) if n in self._line_of})
+
+    def kernel(self, site: int) -> int:
+        """The number of the listing of an instruction's kernel, -1 for none."""
+        function = self.trace.sites.kernel(site)
+        if function is None:
+            return -1
+        if id(function) not in self._kernels:
+            self._kernels[id(function)] = len(self.kernels)
+            self.kernels.append([self.table.add(line) for line in listing(function)])
+        return self._kernels[id(function)]
+
+    def lives(self, site: int) -> int:
+        """The number of the lives of an instruction's nodes, -1 where compiling was not recorded."""
+        recording = self.trace.sites.recording
+        if recording is None or self.trace.sites.role[site] != KERNEL:
+            return -1
+        told = tuple(visible(str(recording.biography(node))) for node in self.trace.sites.nodes(site))
+        if told not in self._lives:
+            self._lives[told] = len(self.biographies)
+            self.biographies.append(list(told))
+        return self._lives[told]
+
+
+__all__ = ["StepperView", "packed", "stepper_view"]

@@ -1,0 +1,146 @@
+"""Running a stretch of a trace again: objects that were dropped come back, and the past is forked.
+
+Both start a machine from the frames of an instant. A replay writes into memory of its own wherever the first run wrote
+over something; a fork has memory of its own for all it may still write into, so the trace it leaves stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError
+from passlab.evaluate.arguments import check_argument
+from passlab.ir.expr import Var
+from passlab.ir.types import TensorType
+from passlab.vm.machine import Frame
+from passlab.vm.objects import Storage
+from passlab.vm.tracing import Log, Redirection, SavedFrame, Segment, TracingMachine, content_at, owner
+
+if TYPE_CHECKING:
+    from passlab.lab.trace import Trace
+
+UNBOUNDED = 1 << 62
+
+
+def replayed(trace: Trace, segment: Segment, end: int) -> tuple[Segment, Log]:
+    """Run a segment again from its checkpoint; return it with its objects, and the log of what was overwritten.
+
+    Raises `VerifyError` when the run takes another way than the log says: the program or its kernels are not the same.
+    """
+    frames, numbers = _frames(segment.top)
+    unwritten: set[int] = set(segment.unwritten)
+    log = trace.log
+    if log.overwritten:
+        copies = {k: content_at(log, found[0].buffer, segment.start) for k, found in log.overwritten.items()}
+        _redirect(frames, {k: c for k, c in copies.items() if c is not None}, unwritten)
+    machine = _machine(trace, segment.start)
+    try:
+        machine.resume(frames, numbers, unwritten, end - segment.start)
+    except PasslabError as error:
+        if len(machine.log) < end - segment.start:
+            raise VerifyError(Diagnostic("the run failed earlier than the trace says")) from error
+    made = machine.log
+    if made.sites[: end - segment.start] != log.sites[segment.start : end]:
+        raise VerifyError("the run took another way than the trace says: it was recorded with another program")
+    return _joined(segment, made), made
+
+
+def _joined(segment: Segment, made: Log) -> Segment:
+    """Return the segments of a short run as one, placed where the first run was."""
+    values: list[Any] = []
+    out = Segment(segment.start, segment.top, segment.unwritten, values)
+    for part in made.segments:
+        values += part.values or ()
+        out.made |= part.made
+        for key, events in part.writes.items():
+            out.writes.setdefault(key, []).extend(e + segment.start for e in events)
+    for found in made.overwritten.values():
+        found[:] = [type(o)(o.event + segment.start, o.buffer, o.start, o.content) for o in found]
+    return out
+
+
+def _frames(top: SavedFrame | None) -> tuple[list[Frame], list[int]]:
+    frames, numbers = [], []
+    at = top
+    while at is not None:
+        frame = Frame(at.func_index, list(at.registers), at.result_register)
+        frame.pc = at.pc
+        frames.append(frame)
+        numbers.append(at.number)
+        at = at.below
+    return frames[::-1], numbers[::-1]
+
+
+def _machine(trace: Trace, instant: int) -> TracingMachine:
+    """Return a machine whose log knows the frames there are at an instant."""
+    machine = TracingMachine(trace.sites.program, UNBOUNDED, UNBOUNDED)
+    old, new = trace.log, machine.log
+    for column in ("parent", "function", "created", "result_register", "depth"):
+        getattr(new, column).extend(getattr(old, column))
+    return machine
+
+
+def _redirect(frames: list[Frame], buffers: dict[int, np.ndarray[Any, Any]], unwritten: set[int]) -> None:
+    if not buffers:
+        return
+    for key in unwritten & set(buffers):
+        unwritten.discard(key)
+        unwritten.add(id(buffers[key]))
+    rebuild = Redirection(buffers)
+    for frame in frames:
+        frame.registers = [rebuild(value) for value in frame.registers]
+
+
+def forked(trace: Trace, instant: int, changes: Mapping[int, Any], memory: int, most: int) -> tuple[TracingMachine, Any]:
+    """Run on from an instant with other values in registers of its frame; return the machine and the result.
+
+    Raises `RunError` for a register that is not there, or a value that is not of the same kind as the one it replaces.
+    """
+    frames, numbers = trace.machine_frames(instant)
+    if not frames:
+        raise RunError(Diagnostic("there is nothing to run on from: the program has ended", hint="fork an earlier instant"))
+    top = frames[-1]
+    segment, log = trace.segment(instant)
+    unwritten = {k for k in (*segment.made, *segment.unwritten) if not any(e < instant for e in segment.writes.get(k, ()))}
+    buffers = _still_written(frames, unwritten)
+    for key, found in log.overwritten.items():
+        copy = content_at(log, found[0].buffer, instant)
+        buffers[key] = found[0].buffer.copy() if copy is None else copy
+    _redirect(frames, buffers, unwritten)
+    function = trace.sites.functions[top.func_index]
+    for register, value in changes.items():
+        if not 0 <= register < function.register_file_size:
+            raise RunError(f"@{function.name} has the registers $0 to ${function.register_file_size - 1}, no ${register}")
+        top.registers[register] = _fitted(register, top.registers[register], value)
+    machine = TracingMachine(trace.sites.program, memory, most)
+    machine._limit = most
+    renumbered = []
+    for place, frame in enumerate(frames):
+        renumbered.append(machine.log.add_frame(place - 1, frame.func_index, -1, frame.result_register))
+    assert len(renumbered) == len(numbers)
+    return machine, (frames, renumbered, unwritten)
+
+
+def _still_written(frames: list[Frame], unwritten: set[int]) -> dict[int, np.ndarray[Any, Any]]:
+    """Return copies of the buffers that registers hold and nothing has written into yet."""
+    found: dict[int, np.ndarray[Any, Any]] = {}
+    for frame in frames:
+        for value in frame.registers:
+            buffer = value.buffer if isinstance(value, Storage) else owner(value) if isinstance(value, np.ndarray) else None
+            if buffer is not None and id(buffer) in unwritten:
+                found[id(buffer)] = buffer.copy()
+    return found
+
+
+def _fitted(register: int, old: Any, value: Any) -> Any:
+    """Return a value that may stand in for another: tensors of the same shape and dtype, anything for anything else."""
+    if isinstance(old, np.ndarray):
+        return check_argument(Var(f"${register}", TensorType(old.shape, old.dtype.name)), value)
+    if isinstance(old, int) and isinstance(value, (int, np.integer)):
+        return int(value)
+    if type(old) is not type(value):
+        raise RunError(f"${register} holds a {type(old).__name__}, and cannot become a {type(value).__name__}")
+    return value

@@ -1,0 +1,77 @@
+"""What values of a trace look like in a few words, and `Unwritten`: a tensor before anything was written into it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from passlab.evaluate.values import ADTValue, Closure, RefValue, value_text
+from passlab.vm.objects import Storage, VMClosure
+
+
+@dataclass(frozen=True)
+class Unwritten:
+    """A tensor that was allocated and not written yet: it has a shape and a dtype, and no value."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def __repr__(self) -> str:
+        return f"{kind_text(self)}, not written yet"
+
+
+def kind_text(value: Any) -> str:
+    """Return what kind of thing a value is: `float32[2, 8]`, `tuple of 2`, `Cons(...)`, `storage of 64 bytes`."""
+    if isinstance(value, (np.ndarray, Unwritten)):
+        return f"{value.dtype.name}[{', '.join(map(str, value.shape))}]" if value.shape else value.dtype.name
+    if isinstance(value, tuple):
+        return f"tuple of {len(value)}"
+    if isinstance(value, ADTValue):
+        return value.constructor.name_hint
+    if isinstance(value, Storage):
+        return f"storage of {value.buffer.size:,} bytes"
+    if isinstance(value, VMClosure):
+        return "closure"
+    if isinstance(value, (Closure, RefValue)):
+        return "function" if isinstance(value, Closure) else "cell"
+    return "" if value is None else type(value).__name__
+
+
+def short_text(value: Any, most: int = 60) -> str:
+    """Return a value in one short line: numbers as they are, tensors by kind and range."""
+    if value is None:
+        return "-"
+    if isinstance(value, np.ndarray):
+        if value.ndim == 0:
+            return f"{value.item()!r} {value.dtype.name}"
+        return f"{kind_text(value)} {range_text(value)}".rstrip()
+    if isinstance(value, tuple):
+        inner = ", ".join(kind_text(v) or repr(v) for v in value[:4])
+        return f"({inner}{', ...' if len(value) > 4 else ''})"
+    if isinstance(value, ADTValue):
+        text = value_text(value, 12)
+        return text if len(text) <= most else f"{text[: most - 3]}..."
+    return repr(value) if isinstance(value, (int, Unwritten)) else kind_text(value)
+
+
+def range_text(tensor: np.ndarray[Any, Any]) -> str:
+    """Return the range of a tensor's numbers, and how many are NaN or infinite."""
+    if tensor.size == 0:
+        return "empty"
+    if tensor.dtype.kind not in "fiubV" and tensor.dtype.name not in ("bfloat16",):
+        return ""
+    numbers = tensor.astype(np.float64, copy=False).reshape(-1)
+    finite = np.isfinite(numbers)
+    odd = numbers.size - int(finite.sum())
+    if odd == 0:
+        return f"{numbers.min():.4g} .. {numbers.max():.4g}"
+    nan = int(np.isnan(numbers).sum())
+    told = [f"{nan:,} NaN"] if nan else []
+    told += [f"{odd - nan:,} inf"] if odd > nan else []
+    known = numbers[finite]
+    return ", ".join([*([f"{known.min():.4g} .. {known.max():.4g}"] if known.size else []), *told])
+
+
+__all__ = ["Unwritten", "kind_text", "range_text", "short_text"]

@@ -1,0 +1,250 @@
+// The panes of the stepper: bytecode with its gutter, registers, frames, and the source that follows the counter.
+import { button, el, svg } from "./dom.js";
+import { code, Rows } from "./rows.js";
+
+/** @typedef {import("./steprun.js").Run} Run */
+/** @typedef {import("./steprun.js").Place} Place */
+
+// What happens to a register, by shape as well as colour: about to be written, being read, just written.
+const MARKS = /** @type {Record<string, [string, string]>} */ ({
+  writes: ["M2 10L6 2l4 8z", "about to be written"], reads: ["M6 2.2a3.8 3.8 0 1 0 .01 0z", "read by the next instruction"],
+  wrote: ["M2.6 2.6h6.8v6.8H2.6z", "just written"],
+});
+
+/** @param {string} kind */
+export function mark(kind) {
+  const [d, name] = MARKS[kind];
+  return svg("svg", { class: `pl-reg-mark pl-${kind}`, viewBox: "0 0 12 12", width: 11, height: 11, role: "img", "aria-label": name }, svg("title", {}, name), svg("path", { d }));
+}
+
+/** The instructions of one function. */
+export class BytecodePane {
+  /** @param {(site: number) => void} toggled a breakpoint @param {(site: number) => void} asked to run to an instruction */
+  constructor(toggled, asked) {
+    this.run = /** @type {Run | null} */ (null);
+    this.func = -1;
+    this.now = { site: -1, before: -1, looks: /** @type {Map<number, string>} */ (new Map()) };
+    this.stops = /** @type {(site: number) => boolean} */ (() => false);
+    this.rows = new Rows((i) => this.row(i), () => {});
+    this.box = this.rows.box;
+    this.box.classList.add("pl-code", "pl-bytecode");
+    this.title = el("div", "pl-pane-title");
+    this.element = el("div", "pl-step-pane pl-code-pane", this.title, this.box);
+    this.box.addEventListener("click", (event) => {
+      const target = /** @type {Element} */ (event.target), row = target.closest(".pl-inst");
+      if (!row || !this.run) return;
+      const site = Number(row.getAttribute("data-site"));
+      if (target.closest(".pl-gutter")) toggled(site);
+      else if (!String(window.getSelection())) asked(site);
+    });
+  }
+
+  /** @param {Run} run @param {number} func @param {number} site the next instruction @param {number} before the last one @param {Map<number, string>} looks of registers @param {(site: number) => boolean} stops */
+  show(run, func, site, before, looks, stops) {
+    const other = this.run !== run || this.func !== func;
+    [this.run, this.func, this.stops] = [run, func, stops];
+    this.now = { site, before, looks };
+    const { name, params, base } = run.data.functions[func], next = run.data.functions[func + 1];
+    if (other) {
+      this.base = base;
+      this.rows.box.scrollTop = 0;
+      this.title.replaceChildren(el("b", "", `@${name}`), el("span", "pl-dim", `(${params.join(", ")})`));
+      this.rows.set((next ? next.base : run.sites.texts.length) - base);
+    } else this.rows.update(true);
+    if (site >= 0) this.rows.reveal(site - base);
+  }
+
+  /** @param {number} i */
+  row(i) {
+    const run = /** @type {Run} */ (this.run), site = (this.base || 0) + i, here = site === this.now.site;
+    const stop = this.stops(site), gutter = el("span", `pl-gutter${stop ? " pl-stop" : ""}`, el("i", "pl-dot"));
+    gutter.title = stop ? "take the breakpoint away" : "set a breakpoint";
+    gutter.setAttribute("role", "button");
+    gutter.setAttribute("aria-label", `breakpoint at ${i}`);
+    gutter.setAttribute("aria-pressed", String(stop));
+    const made = el("div", `pl-inst pl-role-${run.sites.roles[site]}${here ? " pl-here" : ""}${site === this.now.before ? " pl-was" : ""}`, gutter,
+      el("span", "pl-counter", here ? "▶" : ""), el("span", "pl-number", i), this.text(run, site, here));
+    made.setAttribute("data-site", String(site));
+    if (here) made.setAttribute("aria-current", "step");
+    return made;
+  }
+
+  /** @param {Run} run @param {number} site @param {boolean} here */
+  text(run, site, here) {
+    const text = run.sites.texts[site], made = el("span", "pl-inst-text"), looks = here || site === this.now.before ? this.now.looks : null;
+    const first = /^[^\s$(]+/.exec(text), head = first ? first[0] : "";
+    made.append(el("span", run.sites.roles[site] === 3 ? "pl-op" : "pl-keyword", head));
+    for (const part of text.slice(head.length).split(/(\$\d+|@[\w.]+)/)) {
+      if (part[0] === "$") {
+        const look = looks && looks.get(Number(part.slice(1)));
+        made.append(el("span", look && (here || look === "wrote") ? `pl-reg pl-reg-${look}` : "pl-reg", part));
+      } else made.append(part[0] === "@" ? el("span", "pl-global", part) : el("span", "pl-rest", part));
+    }
+    made.title = text;
+    return made;
+  }
+
+  close() {
+    this.rows.close();
+  }
+}
+
+/** The registers of a frame, one a line. */
+export class RegisterPane {
+  /** @param {(register: number) => void} picked */
+  constructor(picked) {
+    this.list = /** @type {any[]} */ ([]);
+    this.picked = -1;
+    this.rows = new Rows((i) => this.row(this.list[i]), () => {});
+    this.rows.box.classList.add("pl-code", "pl-registers");
+    this.rows.box.setAttribute("role", "listbox");
+    this.rows.box.setAttribute("aria-label", "registers");
+    this.title = el("div", "pl-pane-title", el("b", "", "Registers"), el("span", "pl-grow"), ...Object.keys(MARKS).map((kind) => el("span", "pl-key", mark(kind), { writes: "to write", reads: "read", wrote: "written" }[kind] || "")));
+    this.element = el("div", "pl-step-pane pl-register-pane", this.title, this.rows.box);
+    this.rows.box.addEventListener("click", (event) => {
+      const row = /** @type {Element} */ (event.target).closest(".pl-register");
+      if (row) picked(Number(row.getAttribute("data-register")));
+    });
+  }
+
+  /** @param {Run} run @param {number} frame @param {Int32Array} values @param {Map<number, string>} looks @param {number} picked @param {[number, number][]} watches */
+  show(run, frame, values, looks, picked, watches) {
+    const params = run.data.functions[run.func[frame]].params;
+    const watched = new Set(watches.filter(([f]) => f === frame).map(([, r]) => r));
+    this.list = [];
+    for (let r = 0; r < values.length; r++) {
+      if (values[r] <= 0 && !looks.has(r) && !watched.has(r)) continue;
+      this.list.push({ register: r, name: params[r] || "", text: run.texts[values[r]] || "", odd: run.odd[values[r]] || 0, look: looks.get(r) || "", watched: watched.has(r) });
+    }
+    this.picked = picked;
+    if (this.rows.count === this.list.length) this.rows.update(true);
+    else this.rows.set(this.list.length);
+    const at = this.list.findIndex((item) => item.register === picked);
+    if (at >= 0) this.rows.reveal(at);
+  }
+
+  /** @param {any} item */
+  row(item) {
+    const made = el("div", `pl-register${item.register === this.picked ? " pl-chosen" : ""}${item.odd ? " pl-has-odd" : ""}${item.text ? "" : " pl-none"}`,
+      el("span", "pl-reg-look", item.look ? mark(item.look) : null), el("span", `pl-reg-name${item.look ? ` pl-reg-${item.look}` : ""}`, `$${item.register}`),
+      el("span", "pl-reg-param", item.watched ? "👁 " : "", item.name), el("span", "pl-reg-value", item.text || "–"));
+    made.setAttribute("data-register", String(item.register));
+    made.setAttribute("role", "option");
+    made.setAttribute("aria-selected", String(item.register === this.picked));
+    made.title = item.text;
+    return made;
+  }
+
+  /** The register below or above the picked one. @param {number} by */
+  beside(by) {
+    const at = this.list.findIndex((item) => item.register === this.picked), next = this.list[Math.max(0, Math.min(this.list.length - 1, at + by))];
+    return next ? next.register : -1;
+  }
+
+  close() {
+    this.rows.close();
+  }
+}
+
+const SHOWN_FRAMES = 60;
+
+/** The frames of the stack. */
+export class FramePane {
+  /** @param {(place: number) => void} picked how many frames up */
+  constructor(picked) {
+    this.list = el("div", "pl-frames");
+    this.element = el("div", "pl-step-pane pl-frame-pane", el("div", "pl-pane-title", el("b", "", "Frames")), this.list);
+    this.list.addEventListener("click", (event) => {
+      const row = /** @type {Element} */ (event.target).closest(".pl-frame");
+      if (row) picked(Number(row.getAttribute("data-place")));
+    });
+  }
+
+  /** @param {Run} run @param {number} at @param {number} picked */
+  show(run, at, picked) {
+    const stack = run.stack(at, SHOWN_FRAMES), rows = stack.map((place, i) => {
+      const { name, base } = run.data.functions[place.func], row = el("div", `pl-frame${i === picked ? " pl-chosen" : ""}`,
+        el("span", "pl-pass-id", place.depth), el("b", "", `@${name}`), el("span", "pl-dim", place.pc), el("span", "pl-frame-text", run.sites.names[base + place.pc] || ""));
+      row.setAttribute("data-place", String(i));
+      return row;
+    });
+    const rest = stack.length ? stack[stack.length - 1].depth : 0;
+    if (stack.length === SHOWN_FRAMES && rest) rows.push(el("div", "pl-frame pl-dim", `${rest.toLocaleString("en")} more below`));
+    if (!stack.length) rows.push(el("div", "pl-frame pl-dim", run.data.end.text));
+    this.list.replaceChildren(...rows);
+  }
+}
+
+const TABS = ["Source", "Kernel", "History"];
+
+/** The program as it was written, the kernel that runs next, and the life of its nodes. */
+export class SourcePane {
+  constructor() {
+    this.run = /** @type {Run | null} */ (null);
+    this.tab = "Source";
+    this.site = -1;
+    this.lines = /** @type {number[]} */ ([]);
+    this.marked = new Set();
+    this.rows = new Rows((i) => this.row(i), () => {});
+    this.rows.box.classList.add("pl-code");
+    this.lives = el("div", "pl-lives");
+    this.note = el("div", "pl-empty");
+    this.tabs = el("div", "pl-tabs", ...TABS.map((name) => {
+      const made = button(name, () => this.choose(name));
+      made.setAttribute("role", "tab");
+      return made;
+    }));
+    this.tabs.setAttribute("role", "tablist");
+    this.where = el("span", "pl-where");
+    this.element = el("div", "pl-step-pane pl-source-pane", el("div", "pl-pane-title pl-source-title", this.tabs, el("span", "pl-grow"), this.where), this.rows.box, this.lives, this.note);
+  }
+
+  /** @param {string} tab */
+  choose(tab) {
+    this.tab = tab;
+    if (this.run) this.show(this.run, this.site);
+  }
+
+  turn() {
+    this.choose(TABS[(TABS.indexOf(this.tab) + 1) % TABS.length]);
+  }
+
+  /** @param {Run} run @param {number} site */
+  show(run, site) {
+    const { source, kernel, kernels, program, lives, biographies, places } = run.sites;
+    [this.run, this.site] = [run, site];
+    [...this.tabs.children].forEach((tab, i) => tab.setAttribute("aria-selected", String(TABS[i] === this.tab)));
+    this.where.textContent = site < 0 ? "" : places[site];
+    let note = "", lines = /** @type {number[]} */ ([]);
+    this.marked = new Set(this.tab === "Source" && site >= 0 ? source[site] : []);
+    if (this.tab === "Source") [lines, note] = [program, program.length ? "" : "The program was compiled elsewhere: its source is not known."];
+    else if (this.tab === "Kernel") {
+      const number = site < 0 ? -1 : kernel[site];
+      [lines, note] = number < 0 ? [[], "The next instruction is no kernel."] : [kernels[number], ""];
+    } else if (site < 0 || lives[site] < 0) note = "No pass made the next instruction's value: it moves what is there.";
+    this.rows.box.hidden = !lines.length;
+    this.lives.hidden = this.tab !== "History" || note !== "";
+    this.note.hidden = !note;
+    this.note.textContent = note;
+    if (lines !== this.lines) {
+      this.lines = lines;
+      this.rows.box.scrollTop = 0;
+      this.rows.set(lines.length);
+    } else this.rows.update(true);
+    if (!this.lives.hidden) this.lives.replaceChildren(...biographies[lives[site]].map((/** @type {string} */ text) => el("pre", "pl-code pl-life", text)));
+    const first = Math.min(...this.marked);
+    if (Number.isFinite(first)) this.rows.reveal(first);
+  }
+
+  /** @param {number} i */
+  row(i) {
+    const run = /** @type {Run} */ (this.run), line = run.data.lines[this.lines[i]], here = this.marked.has(i);
+    const made = el("div", `pl-row${here ? " pl-line-here" : ""}`, el("span", "pl-number", i + 1), el("span", "pl-text", code(line, 0, line[0].length, "")));
+    made.title = line[2] >= 0 ? run.data.texts[line[2]] : "";
+    return made;
+  }
+
+  close() {
+    this.rows.close();
+  }
+}

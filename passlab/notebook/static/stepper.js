@@ -1,0 +1,397 @@
+// The stepper: a recorded run, forwards and backwards. All it needs is in its data; a kernel adds forks and large pictures.
+import { button, el, help, keys } from "./dom.js";
+import { BytecodePane, FramePane, RegisterPane, SourcePane } from "./steppanes.js";
+import { Run } from "./steprun.js";
+import { tensorCard } from "./steptensor.js";
+import { micros, Timeline } from "./steptime.js";
+
+const KEYS = /** @type {[string, string][]} */ ([
+  ["s S", "step, step back (also j and k)"], ["n N", "next: over calls; the same back"], ["f F", "finish this frame; back to its call"],
+  ["c C", "continue to a breakpoint; back to one"], ["g G", "start and end; 120g goes to instant 120"], ["1 … 9", "before a key: so many times"],
+  ["b", "breakpoint at the next instruction"], ["/", "breakpoint on an operator, @function, line 6, nan"], ["↑ ↓", "choose a register"], ["w", "watch it: continue stops when it changes"],
+  ["o", "where its value came from: go there"], ["u", "back to where you were"], ["[ ]", "frame above, below"], ["t", "source, kernel, history"], ["e", "run on with another value in it (fork)"], ["x", "save as a page"],
+]);
+
+class Stepper {
+  /** @param {any} model @param {HTMLElement} root */
+  constructor(model, root) {
+    this.model = model;
+    this.root = root;
+    this.run = /** @type {Run} */ (/** @type {unknown} */ (null));
+    this.at = 0;
+    this.up = 0; // frames above the one that runs
+    this.register = -1;
+    this.pinned = false; // the register was chosen by hand
+    this.count = "";
+    this.breaks = /** @type {import("./steprun.js").Break[]} */ ([]);
+    this.watches = /** @type {[number, number][]} */ ([]);
+    this.past = /** @type {number[]} */ ([]);
+    this.asked = new Set();
+    this.build();
+    this.told = 0;
+  }
+
+  build() {
+    this.code = new BytecodePane((site) => this.toggle(site), (site) => this.seek(site));
+    this.registers = new RegisterPane((register) => this.pick(register));
+    this.frames = new FramePane((place) => this.frame(place));
+    this.source = new SourcePane();
+    this.time = new Timeline((at) => this.go(at));
+    this.card = el("div", "pl-value");
+    this.title = el("span", "pl-title");
+    this.branch = el("div", "pl-branch");
+    this.branch.hidden = true;
+    this.position = /** @type {HTMLInputElement} */ (el("input", "pl-find pl-position"));
+    this.position.setAttribute("aria-label", "instant");
+    this.position.addEventListener("change", () => this.go(Number(this.position.value.replace(/[^\d]/g, "")) || 0));
+    this.total = el("span", "pl-title");
+    this.said = el("span", "pl-stepper-said");
+    this.find = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
+    this.find.placeholder = "break on …";
+    this.find.setAttribute("aria-label", "set a breakpoint: an operator, an opcode, @function, line 6, nan");
+    this.find.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && this.find.value.trim()) this.breakOn(this.find.value);
+    });
+    this.chips = el("div", "pl-stops");
+    this.words = el("datalist", "");
+    this.words.id = `pl-words-${Math.random().toString(36).slice(2, 9)}`;
+    this.find.setAttribute("list", this.words.id);
+    const tool = (/** @type {string} */ name, /** @type {string} */ label, /** @type {() => void} */ run) => {
+      const made = button(name, run);
+      made.title = label;
+      made.setAttribute("aria-label", label);
+      return made;
+    };
+    const tools = el("span", "pl-steps", tool("⏮", "to the start (g)", () => this.go(0, true)), tool("◀◀", "continue back (C)", () => this.proceed(-1)),
+      tool("◀", "step back (S)", () => this.move("step", -1)), this.position, this.total, tool("▶", "step (s)", () => this.move("step", 1)),
+      tool("⤼", "next: over calls (n)", () => this.move("next", 1)), tool("⤴", "finish this frame (f)", () => this.move("finish", 1)),
+      tool("▶▶", "continue (c)", () => this.proceed(1)), tool("⏭", "to the end (G)", () => this.go(this.run.length, true)));
+    this.help = help(this.root, KEYS);
+    const bar = el("div", "pl-bar pl-step-bar", tools, this.find, this.words, this.chips, el("span", "pl-grow"), tool("export", "save as a page (x)", () => this.export()), button("?", () => this.help()));
+    const values = el("div", "pl-step-column pl-values", this.registers.element, this.card);
+    const sides = el("div", "pl-step-column pl-sides", this.source.element, this.frames.element);
+    this.root.prepend(el("div", "pl-bar pl-step-title", this.title, el("span", "pl-grow"), this.said), bar, this.branch, el("div", "pl-step-columns", this.code.element, values, sides), this.time.element);
+  }
+
+  /** @param {any} data @param {number} at */
+  load(data, at) {
+    this.run = new Run(data);
+    this.title.textContent = data.title;
+    this.total.textContent = `of ${this.run.length.toLocaleString("en")}`;
+    this.words.replaceChildren(...this.run.words().map((word) => {
+      const option = el("option", "");
+      option.setAttribute("value", word);
+      return option;
+    }));
+    this.breaks = [];
+    for (const { text, sites } of data.breaks) {
+      const made = this.run.breakOf(text);
+      if (made) this.breaks.push(made);
+      else if (sites.length) {
+        const mask = new Uint8Array(data.sites.texts.length + 1);
+        for (const site of sites) mask[site] = 1;
+        this.breaks.push({ text, mask, odd: 0, on: true });
+      }
+    }
+    [this.watches, this.past, this.up, this.register, this.pinned] = [[], [], 0, -1, false];
+    this.time.show(this.run, this.breaks);
+    this.drawStops();
+    this.go(at, false, true);
+  }
+
+  // ---------------------------------------------------------------- moving
+  /** @param {number} at @param {boolean} [jump] to be able to come back @param {boolean} [always] */
+  go(at, jump = false, always = false) {
+    const to = Math.max(0, Math.min(this.run.length, at));
+    if (to === this.at && !always) return;
+    if (jump) this.past.push(this.at);
+    this.at = to;
+    this.up = 0;
+    this.show();
+    clearTimeout(this.told);
+    this.told = window.setTimeout(() => {
+      this.model.set("at", this.at);
+      this.model.save_changes();
+    }, 120);
+  }
+
+  times() {
+    const count = Math.max(1, Number(this.count) || 1);
+    this.count = "";
+    return Math.min(count, this.run.length + 1);
+  }
+
+  /** @param {"step" | "next" | "finish"} how @param {number} way */
+  move(how, way) {
+    let at = this.at;
+    if (how === "step") at += way * this.times();
+    else for (let left = this.times(); left > 0; left--) at = this.run[how](at, way);
+    this.go(at, how === "finish");
+  }
+
+  /** @param {number} way */
+  proceed(way) {
+    let at = this.at;
+    for (let left = this.times(); left > 0; left--) at = this.run.proceed(at, way, this.breaks, this.watches);
+    this.go(at, true);
+  }
+
+  /** To the next time an instruction is executed, from the start again where there is none. @param {number} site */
+  seek(site) {
+    for (let i = 1; i <= this.run.length; i++) {
+      const at = (this.at + i) % (this.run.length + 1);
+      if (at < this.run.length && this.run.site[at] === site) return this.go(at, true);
+    }
+    this.say("this instruction is not executed");
+  }
+
+  // ---------------------------------------------------------------- breakpoints and watches
+  /** @param {number} site */
+  toggle(site) {
+    if (site < 0) return;
+    const { functions } = this.run.data, func = functions.filter((/** @type {any} */ f) => f.base <= site).pop();
+    const text = `@${func.name}:${site - func.base}`, at = this.breaks.findIndex((b) => b.text === text);
+    if (at >= 0) this.breaks.splice(at, 1);
+    else this.breaks.push(/** @type {any} */ (this.run.breakOf(text)));
+    this.changed();
+  }
+
+  /** @param {string} text */
+  breakOn(text) {
+    const made = this.run.breakOf(text);
+    if (!made) return this.say(`nothing in the program is called ${text}`);
+    if (!this.breaks.some((b) => b.text === made.text)) this.breaks.push(made);
+    this.find.value = "";
+    this.root.focus();
+    this.changed();
+  }
+
+  changed() {
+    this.time.show(this.run, this.breaks);
+    this.drawStops();
+    this.show();
+  }
+
+  drawStops() {
+    const chip = (/** @type {string} */ text, /** @type {string} */ look, /** @type {() => void} */ gone) => {
+      const made = el("button", `pl-stop-chip ${look}`, text, el("span", "", "×"));
+      made.title = `take away: ${text}`;
+      made.addEventListener("click", gone);
+      return made;
+    };
+    this.chips.replaceChildren(
+      ...this.breaks.map((b) => chip(b.text, "", () => { this.breaks = this.breaks.filter((other) => other !== b); this.changed(); })),
+      ...this.watches.map((w) => chip(`$${w[1]}`, "pl-watch-chip", () => { this.watches = this.watches.filter((other) => other !== w); this.changed(); })));
+  }
+
+  watch() {
+    const place = this.placed();
+    if (!place || this.register < 0) return;
+    const at = this.watches.findIndex(([f, r]) => f === place.frame && r === this.register);
+    if (at >= 0) this.watches.splice(at, 1);
+    else this.watches.push([place.frame, this.register]);
+    this.changed();
+  }
+
+  // ---------------------------------------------------------------- registers and frames
+  /** The frame that is looked at. */
+  placed() {
+    return this.run.stack(this.at, this.up + 1)[this.up] || null;
+  }
+
+  /** @param {number} register */
+  pick(register) {
+    if (register < 0) return;
+    [this.register, this.pinned] = [register, true];
+    this.show();
+  }
+
+  /** @param {number} up */
+  frame(up) {
+    if (!this.run.stack(this.at, up + 1)[up]) return;
+    this.up = up;
+    this.show();
+  }
+
+  origin() {
+    const place = this.placed();
+    if (!place || this.register < 0) return;
+    const e = this.run.registers(place.frame, this.at).by[this.register];
+    if (e < 0) return this.say(`$${this.register} is an argument of the program`);
+    this.go(e, true);
+    const from = this.run.inputs(e, place.frame, this.register), odd = from.find(([f, r]) => this.run.odd[this.run.registers(f, e).values[r]]);
+    if (from.length) this.pick((odd || from[0])[1]);
+  }
+
+  // ---------------------------------------------------------------- showing
+  /** @param {string} text */
+  say(text) {
+    this.said.textContent = text;
+  }
+
+  show() {
+    const { run, at } = this, place = this.placed(), top = this.up === 0;
+    const site = place ? run.data.functions[place.func].base + place.pc : -1, before = at > 0 ? run.site[at - 1] : -1;
+    const looks = new Map();
+    if (place) {
+      for (const r of run.wrote(at - 1, place.frame)) looks.set(r, "wrote");
+      if (top && site >= 0) {
+        for (const r of run.sites.reads[site]) looks.set(r, "reads");
+        for (const r of run.changes(site)) looks.set(r, "writes");
+      }
+    }
+    this.position.value = at.toLocaleString("en");
+    this.time.move(at);
+    this.frames.show(run, at, this.up);
+    this.source.show(run, top ? site : run.sites.roles[site - 1] === 1 ? site - 1 : site);
+    if (!place) {
+      this.say(run.data.end.text);
+      this.card.replaceChildren();
+      return;
+    }
+    this.say(run.data.end.what === "failed" && at === run.length ? run.data.end.text : run.sites.operators[site].join(" + "));
+    this.said.classList.toggle("pl-error", run.data.end.what === "failed" && at === run.length);
+    const stops = (/** @type {number} */ s) => this.breaks.some((b) => b.on && b.mask !== null && b.mask[s] === 1);
+    this.code.show(run, place.func, site, top ? before : -1, looks, stops);
+    const held = run.registers(place.frame, at);
+    if (!this.pinned || !(held.values[this.register] > 0)) this.follow(looks, held.values);
+    this.registers.show(run, place.frame, held.values, looks, this.register, this.watches);
+    this.showValue(place.frame, held.values[this.register] || 0, held.by[this.register]);
+  }
+
+  /** The register one would look at: just written, else read. @param {Map<number, string>} looks @param {Int32Array} values */
+  follow(looks, values) {
+    const by = (/** @type {string} */ look) => [...looks].filter(([r, l]) => l === look && values[r] > 0).map(([r]) => r)[0];
+    const found = [by("wrote"), by("reads")].find((r) => r !== undefined);
+    if (found !== undefined) this.register = found;
+    else if (!(values[this.register] > 0)) this.register = values.findIndex((v) => v > 0);
+    this.pinned = false;
+  }
+
+  /** @param {number} frame @param {number} number of the value @param {number | undefined} by the event that wrote it */
+  showValue(frame, number, by) {
+    const run = this.run;
+    if (this.register < 0 || number <= 0) return this.card.replaceChildren(el("div", "pl-empty", "no value here"));
+    const head = el("div", "pl-value-head", el("b", "pl-reg", `$${this.register}`), el("span", "pl-value-text", run.texts[number]));
+    const made = [head];
+    if (by !== undefined && by >= 0) {
+      const jump = el("button", "pl-link", `written at ${by.toLocaleString("en")}`);
+      jump.title = "go to the instruction that wrote it (o)";
+      jump.addEventListener("click", () => this.origin());
+      const took = run.sites.roles[run.site[by]] === 3 ? `, ${micros(run.micros[by])}` : "";
+      made.push(el("div", "pl-dim pl-written", jump, ` by ${run.sites.names[run.site[by]]}${took}`));
+    } else made.push(el("div", "pl-dim pl-written", "an argument of the program"));
+    const picture = run.data.values.pictures[number] || (this.model.get("pictures") || {})[number];
+    if (picture) made.push(tensorCard(picture));
+    else if (run.data.values.late.includes(number)) made.push(el("div", "pl-empty", this.ask(number)));
+    this.card.replaceChildren(...made);
+  }
+
+  /** @param {number} number */
+  ask(number) {
+    if (this.asked.has(number)) return "Drawing it …";
+    this.asked.add(number);
+    return this.send({ draw: number }) ? "Drawing it …" : "Its picture is not in this page; a running kernel can draw it.";
+  }
+
+  /** @param {any} message @returns {boolean} whether there is somebody to hear it */
+  send(message) {
+    try {
+      this.model.send(message);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  // ---------------------------------------------------------------- what needs a kernel
+  edit() {
+    const place = this.run.place(this.at), fork = this.model.get("branch");
+    if (fork && fork.data) return this.say("this is a branch already: go back to the original first");
+    if (!place || this.register < 0 || this.up) return this.say("choose a register of the frame that runs");
+    const field = /** @type {HTMLInputElement} */ (el("input", "pl-find pl-edit"));
+    field.placeholder = "a number, or blank for zeros";
+    field.setAttribute("aria-label", `new value of $${this.register}`);
+    field.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.root.focus();
+      if (event.key !== "Enter") return;
+      const sent = this.send({ fork: { instant: this.at, register: this.register, value: field.value.trim() || "0" } });
+      this.say(sent ? "running on …" : "a fork needs the running kernel");
+      this.root.focus();
+      this.branch.hidden = true;
+    });
+    this.branch.replaceChildren(el("b", "", `$${this.register}`), " at instant ", this.at.toLocaleString("en"), " becomes ", field);
+    this.branch.hidden = false;
+    field.focus();
+  }
+
+  showBranch() {
+    const branch = this.model.get("branch") || {};
+    if (branch.error) return this.say(branch.error);
+    if (!branch.data) return;
+    const back = button("back to the original", () => {
+      this.model.set("branch", {});
+      this.model.save_changes();
+      this.branch.hidden = true;
+      this.load(this.model.get("data"), branch.instant);
+    });
+    const rows = branch.rows.slice(0, 6).map((/** @type {string[]} */ row) => el("tr", "", ...row.map((cell) => el("td", "", cell))));
+    this.load(branch.data, 0);
+    this.branch.replaceChildren(el("div", "pl-branch-line", el("span", "pl-branch-mark", "⑂"), el("span", "", branch.text), el("span", "pl-grow"), back),
+      rows.length ? el("table", "pl-branch-table", el("tbody", "", ...rows)) : "");
+    this.branch.hidden = false;
+  }
+
+  export() {
+    if (!this.send({ export: true })) this.say("this page is the export");
+  }
+
+  download() {
+    const text = this.model.get("page");
+    if (!text) return;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/html" }));
+    link.download = "run.html";
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }
+
+  close() {
+    clearTimeout(this.told);
+    for (const pane of [this.code, this.registers, this.source, this.time]) pane.close();
+  }
+}
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render({ model, el: host }) {
+  const root = el("div", "passlab pl-stepper");
+  root.tabIndex = 0;
+  const view = new Stepper(model, root);
+  const counted = (/** @type {(way: number) => void} */ run, /** @type {number} */ way) => () => run(way);
+  const step = (/** @type {number} */ way) => view.move("step", way), digits = /** @type {Record<string, (event: KeyboardEvent) => unknown>} */ ({});
+  for (const digit of "0123456789") digits[digit] = () => { view.count = (view.count + digit).slice(0, 9); view.say(view.count); };
+  keys(root, {
+    ...digits, "?": () => view.help(), s: counted(step, 1), S: counted(step, -1), j: counted(step, 1), k: counted(step, -1),
+    ArrowRight: counted(step, 1), ArrowLeft: counted(step, -1), n: () => view.move("next", 1), N: () => view.move("next", -1),
+    f: () => view.move("finish", 1), F: () => view.move("finish", -1), c: () => view.proceed(1), C: () => view.proceed(-1),
+    g: () => { const to = view.count ? Number(view.count) : 0; view.count = ""; view.go(to, true); }, G: () => view.go(view.run.length, true),
+    b: () => view.toggle(view.run.siteAt(view.at)), "/": () => view.find.focus(), w: () => view.watch(), o: () => view.origin(),
+    u: () => { const to = view.past.pop(); if (to !== undefined) view.go(to); }, t: () => view.source.turn(), e: () => view.edit(), x: () => view.export(),
+    "[": () => view.frame(view.up + 1), "]": () => view.frame(Math.max(0, view.up - 1)),
+    ArrowDown: () => view.pick(view.registers.beside(1)), ArrowUp: () => view.pick(view.registers.beside(-1)),
+    Escape: () => { view.count = ""; root.focus(); }, Enter: () => false,
+  });
+  const update = () => { const data = model.get("data"); view.load(data, model.get("at") ?? data.at); };
+  const moved = () => { if (model.get("at") !== view.at) view.go(model.get("at")); };
+  const drawn = () => view.show(), forked = () => view.showBranch(), paged = () => view.download();
+  const heard = /** @type {[string, () => void][]} */ ([["change:data", update], ["change:at", moved], ["change:pictures", drawn], ["change:branch", forked], ["change:page", paged]]);
+  host.append(root);
+  update();
+  for (const [name, run] of heard) model.on(name, run);
+  return () => {
+    for (const [name, run] of heard) model.off(name, run);
+    view.close();
+  };
+}
+
+export default { render };

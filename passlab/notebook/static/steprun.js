@@ -1,0 +1,224 @@
+// A recorded run: its log, the state at any instant, and where stepping goes. Nothing here draws.
+
+const PLAIN = 0, CALL = 1, RETURN = 2, KERNEL = 3;
+const ODD = /** @type {Record<string, number>} */ ({ nan: 1, inf: 2, "not finite": 3 });
+
+/** @param {string} text base64 of four bytes each @returns {Int32Array} */
+function ints(text) {
+  const raw = atob(text), bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+  return new Int32Array(bytes.buffer);
+}
+
+/**
+ * @typedef {{text: string, mask: Uint8Array | null, odd: number, on: boolean}} Break a place to stop: sites, or kinds of numbers
+ * @typedef {{frame: number, pc: number, func: number, depth: number}} Place
+ */
+
+export class Run {
+  /** @param {any} data */
+  constructor(data) {
+    this.data = data;
+    this.length = data.length;
+    this.sites = data.sites;
+    this.texts = data.values.texts;
+    this.odd = data.values.odd;
+    this.site = ints(data.site);
+    this.value = ints(data.value);
+    this.micros = new Float32Array(ints(data.micros).buffer);
+    this.parent = ints(data.parent);
+    this.func = ints(data.function);
+    this.created = ints(data.created);
+    this.result = ints(data.result);
+    this.depth = ints(data.depth);
+    const at = ints(data.switchedAt), to = ints(data.switchedTo);
+    this.last = to.length ? to[to.length - 1] : -1;
+    this.frameOf = new Int32Array(this.length);
+    for (let i = 0; i < at.length; i++) this.frameOf.fill(to[i], at[i], i + 1 < at.length ? at[i + 1] : this.length);
+    this.index();
+  }
+
+  /** Sort the writes by the frame they go to, so that the registers of one are found without looking at the others. */
+  index() {
+    const { length, site, frameOf, parent, result } = this, { roles, written, results } = this.sites;
+    this.toFrame = new Int32Array(length);
+    this.toRegister = new Int32Array(length);
+    const starts = new Int32Array(parent.length + 1);
+    for (let e = 0; e < length; e++) {
+      const s = site[e], frame = frameOf[e];
+      let to = frame, register = written[s];
+      if (roles[s] === RETURN) [to, register] = [parent[frame], result[frame]];
+      else if (results[s].length) register = results[s][0];
+      else if (roles[s] === CALL) register = -1;
+      if (to < 0) register = -1;
+      this.toFrame[e] = to;
+      this.toRegister[e] = register;
+      if (register >= 0) starts[to + 1]++;
+    }
+    for (let f = 0; f < parent.length; f++) starts[f + 1] += starts[f];
+    const fill = starts.slice();
+    this.events = new Int32Array(starts[parent.length]);
+    for (let e = 0; e < length; e++) if (this.toRegister[e] >= 0) this.events[fill[this.toFrame[e]]++] = e;
+    this.starts = starts;
+  }
+
+  /** The frame that runs at an instant, and where it stands; null after the end. @param {number} at @returns {Place | null} */
+  place(at) {
+    if (at < this.length) {
+      const frame = this.frameOf[at], func = this.func[frame];
+      return { frame, func, pc: this.site[at] - this.data.functions[func].base, depth: this.depth[frame] };
+    }
+    if (this.data.end.pc === undefined || this.last < 0) return null;
+    return { frame: this.last, func: this.func[this.last], pc: this.data.end.pc, depth: this.depth[this.last] };
+  }
+
+  /** The instruction that comes next, -1 at the end. @param {number} at */
+  siteAt(at) {
+    const place = this.place(at);
+    return place ? this.data.functions[place.func].base + place.pc : -1;
+  }
+
+  /**
+   * The registers of a frame at an instant: numbers of values (0: empty), and the events that wrote them (-1: none).
+   * @param {number} frame @param {number} at
+   */
+  registers(frame, at) {
+    const size = this.data.functions[this.func[frame]].size, values = new Int32Array(size), by = new Int32Array(size).fill(-1);
+    const given = this.data.given[frame] || [];
+    for (let i = 0; i < given.length && i < size; i++) [values[i], by[i]] = [given[i], given[i] ? this.created[frame] : -1];
+    for (let i = this.starts[frame]; i < this.starts[frame + 1]; i++) {
+      const e = this.events[i];
+      if (e >= at) break;
+      values[this.toRegister[e]] = this.value[e];
+      by[this.toRegister[e]] = e;
+      const more = this.data.more[e];
+      if (more) for (let m = 0; m < more.length; m += 2) [values[more[m]], by[more[m]]] = [more[m + 1], e];
+    }
+    return { values, by };
+  }
+
+  /** The registers of `frame` that event `e` wrote. @param {number} e @param {number} frame @returns {number[]} */
+  wrote(e, frame) {
+    if (e < 0 || this.toRegister[e] < 0 || this.toFrame[e] !== frame) return [];
+    const more = this.data.more[e] || [];
+    return [this.toRegister[e], ...more.filter((/** @type {number} */ _, /** @type {number} */ i) => i % 2 === 0)];
+  }
+
+  /** What an instruction is about to change in its frame. @param {number} site @returns {number[]} */
+  changes(site) {
+    const { results, written } = this.sites;
+    return results[site].length ? results[site] : written[site] >= 0 ? [written[site]] : [];
+  }
+
+  /** The frames at an instant, innermost first, `most` of them. @param {number} at @param {number} most @returns {Place[]} */
+  stack(at, most) {
+    const found = [], top = this.place(at);
+    let place = top;
+    while (place && found.length < most) {
+      found.push(place);
+      const frame = this.parent[place.frame];
+      place = frame < 0 ? null : { frame, func: this.func[frame], pc: this.waiting(frame, this.created[place.frame]), depth: this.depth[frame] };
+    }
+    return found;
+  }
+
+  /** Where a frame goes on that called what an event made. @param {number} frame @param {number} event */
+  waiting(frame, event) {
+    while (event >= 0 && this.frameOf[event] !== frame) event = this.created[this.frameOf[event]];
+    return event < 0 ? this.data.waits[frame] || 0 : this.site[event] - this.data.functions[this.func[frame]].base + 1;
+  }
+
+  /** Where the value of a register came from: what was read, as [frame, register]. @param {number} e @param {number} frame @param {number} register @returns {[number, number][]} */
+  inputs(e, frame, register) {
+    const site = this.site[e], from = this.frameOf[e], { reads, calls, roles } = this.sites;
+    if (roles[site] === CALL && this.created[frame] === e) {
+      const captured = this.data.functions[this.func[frame]].params.length - calls[site].length, args = calls[site];
+      return register >= captured && args[register - captured] !== undefined ? [[from, args[register - captured]]] : [[from, reads[site][0]]];
+    }
+    return [...new Set(/** @type {number[]} */ (reads[site]))].map((r) => [from, r]);
+  }
+
+  // ---------------------------------------------------------------- moving
+  /** @param {number} at @param {number} way 1 or -1 */
+  step(at, way) {
+    return Math.max(0, Math.min(this.length, at + way));
+  }
+
+  /** Over calls. @param {number} at @param {number} way */
+  next(at, way) {
+    const to = this.step(at, way);
+    if (at >= this.length) return to;
+    const frame = this.frameOf[at], depth = this.depth[frame];
+    for (let i = to; i >= 0 && i < this.length; i += way) if (this.frameOf[i] === frame || this.depth[this.frameOf[i]] < depth) return i;
+    return way > 0 ? this.length : 0;
+  }
+
+  /** Out of this frame: to where it has returned, or back to its call. @param {number} at @param {number} way */
+  finish(at, way) {
+    const place = this.place(at);
+    if (!place) return this.step(at, way);
+    if (way < 0) return Math.max(0, this.created[place.frame]);
+    for (let i = at; i < this.length; i++) if (this.depth[this.frameOf[i]] < place.depth) return i;
+    return this.length;
+  }
+
+  /** To a breakpoint. @param {number} at @param {number} way @param {Break[]} breaks @param {[number, number][]} watches frame, register */
+  proceed(at, way, breaks, watches) {
+    const on = breaks.filter((b) => b.on);
+    for (let i = at + way; i >= 0 && i <= this.length; i += way) {
+      for (const b of on) if (this.stops(b, i)) return i;
+      for (const [frame, register] of watches) if (i > 0 && this.wrote(i - 1, frame).includes(register)) return i;
+    }
+    return way > 0 ? this.length : 0;
+  }
+
+  /** Whether a breakpoint holds at an instant. @param {Break} b @param {number} i */
+  stops(b, i) {
+    if (b.mask) return i < this.length && b.mask[this.site[i]] === 1;
+    return i > 0 && (this.oddAt(i - 1) & b.odd) !== 0;
+  }
+
+  /** What kinds of odd numbers (1 NaN, 2 infinite) the value that an event made has; passing on makes none. @param {number} e */
+  oddAt(e) {
+    const number = this.value[e], role = this.sites.roles[this.site[e]];
+    const makes = role === KERNEL || (role === PLAIN && (this.sites.kinds[this.site[e]] === "load_const" || this.data.executor !== "vm"));
+    return makes && number > 0 ? this.odd[number] || 0 : 0;
+  }
+
+  /**
+   * The breakpoint that a text describes, as the debugger reads it; null for what is not there.
+   * @param {string} text @returns {Break | null}
+   */
+  breakOf(text) {
+    const wanted = text.trim(), odd = ODD[wanted.toLowerCase().replace(/^first /, "")];
+    if (odd) return { text: wanted, mask: null, odd, on: true };
+    const found = this.sitesOf(wanted);
+    if (!found.length) return null;
+    const mask = new Uint8Array(this.sites.texts.length + 1);
+    for (const site of found) mask[site] = 1;
+    return { text: wanted, mask, odd: 0, on: true };
+  }
+
+  /** @param {string} wanted @returns {number[]} */
+  sitesOf(wanted) {
+    const { operators, kinds, texts, source, roles } = this.sites, all = texts.map((/** @type {string} */ _, /** @type {number} */ s) => s);
+    const named = (/** @type {string} */ name) => this.data.functions.find((/** @type {any} */ f) => f.name === name);
+    const place = /^(?:@?([\w.]*):)?(\d+)$/.exec(wanted), func = place ? (place[1] ? named(place[1]) : this.data.functions[this.func[0]]) : null;
+    if (place && func) return [func.base + Number(place[2])].filter((s) => s < texts.length);
+    if (wanted.startsWith("@") && named(wanted.slice(1))) return [named(wanted.slice(1)).base];
+    const line = /^line (\d+)$/.exec(wanted);
+    if (line) {
+      const on = all.filter((/** @type {number} */ s) => source[s].includes(Number(line[1]) - 1));
+      const main = on.filter((/** @type {number} */ s) => roles[s] === KERNEL || roles[s] === CALL || this.data.executor !== "vm");
+      return main.length ? main : on.slice(0, 1);
+    }
+    const by = all.filter((/** @type {number} */ s) => operators[s].includes(wanted));
+    return by.length ? by : all.filter((/** @type {number} */ s) => kinds[s] === wanted);
+  }
+
+  /** All words a breakpoint may be: operators, opcodes, functions. @returns {string[]} */
+  words() {
+    const found = new Set([...this.sites.operators.flat(), ...this.sites.kinds, ...this.data.functions.map((/** @type {any} */ f) => `@${f.name}`)]);
+    return [...found, "nan", "inf"].sort();
+  }
+}

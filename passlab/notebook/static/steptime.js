@@ -1,0 +1,167 @@
+// The run from left to right: kernels as bars, the depth of calls, marks, and below it the memory that was live.
+import { el, svg } from "./dom.js";
+import { bytesText } from "./steptensor.js";
+
+const HEIGHT = 44, STRIP = 46, MARKS = 400;
+
+/** @typedef {import("./steprun.js").Run} Run */
+/** @typedef {import("./steprun.js").Break} Break */
+
+export class Timeline {
+  /** @param {(at: number) => void} go hears where to go */
+  constructor(go) {
+    this.go = go;
+    this.run = /** @type {Run | null} */ (null);
+    this.breaks = /** @type {Break[]} */ ([]);
+    this.width = 0;
+    this.drawing = svg("svg", { class: "pl-time-drawing", height: HEIGHT, role: "img", "aria-label": "timeline: kernels, calls and marks" });
+    this.memory = svg("svg", { class: "pl-time-drawing", height: STRIP, role: "img", "aria-label": "live memory and its reuse" });
+    this.cursor = el("div", "pl-cursor");
+    this.tip = el("div", "pl-tip");
+    this.tip.hidden = true;
+    this.facts = el("div", "pl-memory-facts");
+    this.track = el("div", "pl-track", /** @type {any} */ (this.drawing), /** @type {any} */ (this.memory), this.cursor, this.tip);
+    this.track.setAttribute("role", "slider");
+    this.track.setAttribute("aria-label", "instant");
+    this.element = el("div", "pl-timeline", this.track, this.facts);
+    this.listen();
+    this.watch = new ResizeObserver(() => {
+      if (this.track.clientWidth !== this.width) this.draw();
+    });
+    this.watch.observe(this.track);
+  }
+
+  listen() {
+    const at = (/** @type {PointerEvent} */ event) => {
+      const box = this.track.getBoundingClientRect(), length = this.run ? this.run.length : 0;
+      return Math.round(Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)) * length);
+    };
+    this.track.addEventListener("pointerdown", (event) => {
+      this.track.setPointerCapture(event.pointerId);
+      this.go(at(event));
+    });
+    this.track.addEventListener("pointermove", (event) => {
+      if (this.track.hasPointerCapture(event.pointerId)) this.go(at(event));
+      this.hover(at(event));
+    });
+    this.track.addEventListener("pointerleave", () => { this.tip.hidden = true; });
+  }
+
+  /** @param {number} at */
+  hover(at) {
+    const run = this.run;
+    if (!run) return;
+    const site = run.siteAt(at), part = at / Math.max(1, run.length);
+    const name = site < 0 ? run.data.end.text : run.sites.names[site];
+    const took = at < run.length && run.sites.roles[run.site[at]] === 3 ? ` · ${micros(run.micros[at])}` : "";
+    this.tip.textContent = `${at.toLocaleString("en")}  ${name}${took}`;
+    this.tip.hidden = false;
+    this.tip.style.left = `${100 * part}%`;
+    this.tip.style.transform = `translateX(${part > 0.5 ? "-105%" : "5%"})`;
+  }
+
+  /** @param {Run} run @param {Break[]} breaks */
+  show(run, breaks) {
+    this.run = run;
+    this.breaks = breaks;
+    this.width = 0;
+    this.draw();
+  }
+
+  /** @param {number} at */
+  move(at) {
+    const run = this.run;
+    if (!run) return;
+    this.cursor.style.left = `${(100 * at) / Math.max(1, run.length)}%`;
+    this.track.setAttribute("aria-valuenow", String(at));
+    this.track.setAttribute("aria-valuemax", String(run.length));
+    const { live, peak, peakAt, total, count } = run.data.storage;
+    if (!count) return this.facts.replaceChildren();
+    let low = 0, high = live.length;
+    while (low < high) [low, high] = live[(low + high) >> 1][0] <= at ? [((low + high) >> 1) + 1, high] : [low, (low + high) >> 1];
+    const now = low ? live[low - 1][1] : 0, jump = el("button", "pl-link", `peak ${bytesText(peak)}`);
+    jump.addEventListener("click", () => this.go(peakAt));
+    this.facts.replaceChildren(el("b", "", bytesText(now)), " live of ", bytesText(total), " in ", count.toLocaleString("en"), count === 1 ? " storage · " : " storages · ", jump);
+  }
+
+  draw() {
+    const run = this.run, width = this.track.clientWidth;
+    if (!run || !width) return;
+    this.width = width;
+    for (const drawing of [this.drawing, this.memory]) drawing.setAttribute("viewBox", `0 0 ${width} ${drawing === this.drawing ? HEIGHT : STRIP}`);
+    this.drawing.replaceChildren(...this.kernels(run, width), ...this.marks(run, width));
+    this.memory.replaceChildren(...this.storages(run, width));
+    this.memory.style.display = run.data.storage.count ? "" : "none";
+  }
+
+  /** @param {Run} run @param {number} width @returns {Element[]} */
+  kernels(run, width) {
+    const buckets = Math.max(1, Math.min(width / 2, run.length)), step = width / buckets;
+    const most = new Float32Array(Math.ceil(buckets)), deep = new Int32Array(Math.ceil(buckets));
+    let longest = 1, deepest = 1;
+    for (let e = 0; e < run.length; e++) {
+      const b = Math.min(most.length - 1, Math.floor((e / run.length) * buckets));
+      if (run.sites.roles[run.site[e]] === 3 && run.micros[e] > most[b]) most[b] = run.micros[e];
+      deep[b] = Math.max(deep[b], run.depth[run.frameOf[e]]);
+      longest = Math.max(longest, most[b]);
+      deepest = Math.max(deepest, deep[b]);
+    }
+    const base = HEIGHT - 8;
+    let bars = "", calls = "";
+    for (let b = 0; b < most.length; b++) {
+      const tall = most[b] ? 3 + (base - 8) * (Math.log1p(most[b]) / Math.log1p(longest)) : 0;
+      if (tall) bars += `M${(b * step).toFixed(1)} ${base}v${(-tall).toFixed(1)}h${Math.max(1, step - 0.6).toFixed(1)}v${tall.toFixed(1)}z`;
+      if (deep[b]) calls += `M${(b * step).toFixed(1)} ${HEIGHT - 1}v${(-1 - (5 * deep[b]) / deepest).toFixed(1)}h${step.toFixed(1)}v${(1 + (5 * deep[b]) / deepest).toFixed(1)}z`;
+    }
+    return [svg("path", { d: bars, class: "pl-kernel-bars" }), svg("path", { d: calls, class: "pl-call-depth" }), svg("path", { d: `M0 ${base + 0.5}h${width}`, class: "pl-axis" })];
+  }
+
+  /** Breakpoints are triangles, NaN and infinities crosses, the peak of memory a diamond. @param {Run} run @param {number} width @returns {Element[]} */
+  marks(run, width) {
+    const x = (/** @type {number} */ at) => (width * at) / Math.max(1, run.length), on = this.breaks.filter((b) => b.on), seen = new Set();
+    let stops = "", odd = "", left = MARKS;
+    for (let at = 0; at <= run.length && left > 0; at++) {
+      if (on.some((b) => run.stops(b, at)) && !seen.has(Math.round(x(at)))) {
+        seen.add(Math.round(x(at)));
+        stops += `M${(x(at) - 4).toFixed(1)} 0h8l-4 6z`;
+        left--;
+      }
+      if (at > 0 && run.oddAt(at - 1) && !seen.has(`odd${Math.round(x(at) / 4)}`)) {
+        seen.add(`odd${Math.round(x(at) / 4)}`);
+        odd += `M${(x(at) - 3).toFixed(1)} 9l6 6m0 -6l-6 6`;
+        left--;
+      }
+    }
+    const made = [svg("path", { d: odd, class: "pl-odd-marks" }), svg("path", { d: stops, class: "pl-stop-marks" })];
+    const { peakAt, count } = run.data.storage;
+    if (count) made.push(svg("path", { d: `M${x(peakAt).toFixed(1)} ${HEIGHT - 8}l4 -4l-4 -4l-4 4z`, class: "pl-peak-mark" }));
+    return made;
+  }
+
+  /** @param {Run} run @param {number} width @returns {Element[]} */
+  storages(run, width) {
+    const { live, peak, blocks, lanes } = run.data.storage, x = (/** @type {number} */ at) => (width * at) / Math.max(1, run.length);
+    const half = STRIP / 2 - 2;
+    let area = `M0 ${half}`, tall = 0;
+    for (const [at, bytes] of live) {
+      area += `H${x(at).toFixed(1)}V${(half - (half - 3) * (bytes / Math.max(1, peak))).toFixed(1)}`;
+      tall = bytes;
+    }
+    area += `H${width}${tall ? `V${half}` : ""}V${half}z`;
+    const high = Math.max(0.6, Math.min(6, (half - 2) / Math.max(1, lanes)));
+    let fresh = "", again = "";
+    for (const [born, died, , lane, reused] of blocks) {
+      const top = half + 3 + ((lane * high) % (half - high));
+      const piece = `M${x(born).toFixed(1)} ${top.toFixed(1)}H${Math.max(x(born) + 0.8, x(died) - 0.5).toFixed(1)}v${Math.max(0.5, high - 0.7).toFixed(1)}H${x(born).toFixed(1)}z`;
+      if (reused) again += piece; else fresh += piece;
+    }
+    return [svg("path", { d: area, class: "pl-live" }), svg("path", { d: fresh, class: "pl-block-new" }), svg("path", { d: again, class: "pl-block-reused" })];
+  }
+
+  close() {
+    this.watch.disconnect();
+  }
+}
+
+/** @param {number} us */
+export const micros = (us) => (us >= 1e6 ? `${(us / 1e6).toFixed(2)} s` : us >= 1000 ? `${(us / 1000).toFixed(us >= 1e5 ? 0 : 1)} ms` : `${us >= 10 ? us.toFixed(0) : us.toFixed(1)} µs`);
