@@ -19,13 +19,13 @@ from tests.passes.test_laws import flat
 X = "%x: Tensor[(3), float32]"
 PROGRAMS = {
     "sums and products": f"def @main({X}) {{ add(multiply(ones_like(%x), %x), multiply(zeros_like(%x), exp(%x))) }}",
-    "by shape": f"def @main({X}) {{ add(multiply(ones(shape=[3], dtype=\"float32\"), %x), zeros(shape=[3], dtype=\"float32\")) }}",
+    "by shape": f'def @main({X}) {{ add(multiply(ones(shape=[3], dtype="float32"), %x), zeros(shape=[3], dtype="float32")) }}',
     "ones and ones": f"def @main({X}) {{ add(ones_like(%x), multiply(ones_like(%x), ones_like(%x))) }}",
-    "broadcasting": f"def @main({X}) {{ multiply(zeros(shape=[2, 3], dtype=\"float32\"), add(%x, 2f)) }}",
-    "tuples": f"""def @main(%p: (Tensor[(3), float32], (Tensor[(3), float32],))) {{
+    "broadcasting": f'def @main({X}) {{ multiply(zeros(shape=[2, 3], dtype="float32"), add(%x, 2f)) }}',
+    "tuples": """def @main(%p: (Tensor[(3), float32], (Tensor[(3), float32],))) {
       let %q = (zeros_like(%p.0), %p);
       (%q.0, multiply(%q.1.1.0, ones_like(%q.0)), split(%q.0, indices_or_sections=3).1)
-    }}""",
+    }""",
     "branches": f"def @main(%c: bool, {X}) {{ if (%c) {{ zeros_like(%x) }} else {{ add(%x, zeros_like(%x)) }} }}",
     "closures": f"""def @main({X}) {{
       let %f = fn (%y: Tensor[(3), float32]) -> Tensor[(3), float32] {{ multiply(%y, ones_like(%x)) }};

@@ -1,5 +1,5 @@
-"""Quantized operators, in `relay.qnn.op`."""
+"""Quantized operators, in `relay.qnn.op`, and the passes over them, in `relay.qnn.transform`."""
 
-from passlab.relay.qnn import op
+from passlab.relay.qnn import op, transform
 
-__all__ = ["op"]
+__all__ = ["op", "transform"]

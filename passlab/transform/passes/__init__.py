@@ -19,6 +19,7 @@ PASSES: dict[str, str] = {
     "CombineParallelDense": "combine_parallel_dense:CombineParallelDense",
     "ConvertLayout": "convert_layout:ConvertLayout",
     "DeadCodeElimination": "dead_code_elimination:DeadCodeElimination",
+    "Defunctionalization": "defunctionalization:Defunctionalization",
     "DefuseOps": "defuse_ops:DefuseOps",
     "DivToMul": "div_to_mul:DivToMul",
     "DynamicToStatic": "dynamic_to_static:DynamicToStatic",
@@ -50,6 +51,8 @@ PASSES: dict[str, str] = {
     "PartitionGraph": "partition_graph:PartitionGraph",
     "PlanDevices": "plan_devices:PlanDevices",
     "PrintIR": "print_ir:PrintIR",
+    "QnnCanonicalizeOps": "qnn_canonicalize_ops:QnnCanonicalizeOps",
+    "QnnLegalize": "qnn_legalize:QnnLegalize",
     "RemoveUnusedFunctions": "remove_unused_functions:RemoveUnusedFunctions",
     "SimplifyExpr": "simplify_expr:SimplifyExpr",
     "SimplifyInference": "simplify_inference:SimplifyInference",
@@ -70,6 +73,7 @@ ALIASES: dict[str, str] = {
 }
 
 FUNCTIONS: dict[str, str] = {
+    "Defunctionalization": "expressions:defunctionalized",
     "FoldConstantExpr": "expressions:fold_constants",
     "InferTypeLocal": "expressions:type_of",
     "LayoutConfig": "layout_config:LayoutConfig",
