@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from passlab.analysis.extraction import extract_fused_functions
 from passlab.analysis.well_formed import check_well_formed
 from passlab.infer import infer_expr
 from passlab.ir.expr import Call, Expr, Function, Var, set_checked_type
@@ -84,3 +85,13 @@ def defunctionalized(func: Function | None = None, mod: IRModule | None = None, 
     if func is None:
         return get_pass("Defunctionalization", entry=entry)
     return first_order(func, mod if mod is not None else IRModule())
+
+
+def fused_functions(mod: IRModule) -> dict[int, Function]:
+    """Return the kernels that FuseOps(3) makes of a program, by structural hash, each once.
+
+    This is `relay.analysis.extract_fused_functions`; SimplifyInference is run first. Kernels that are fused already
+    stay as they are.
+    """
+    fused = get_pass("FuseOps", 3)(get_pass("SimplifyInference")(get_pass("InferType")(mod)))
+    return extract_fused_functions(fused)

@@ -1,0 +1,202 @@
+"""Passes and functions that do one small thing: constants lifted, arguments split, places given, dtypes recast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passlab import relay, transform
+from passlab.analysis.well_formed import well_formed
+from passlab.errors import PassError, PassTypeError, PassValueError, TypeInferenceError, WellFormedError
+from passlab.evaluate import Evaluator
+from passlab.infer import infer_module
+from passlab.ir import Call, Constant, Function, IRModule, Let, TensorType, Var
+from passlab.ir.equal import structural_equal
+from passlab.ir.op import Op
+from passlab.ir.walk import children, post_order
+from passlab.op import make
+from passlab.text.parser import parse
+from tests.passes.law_programs import PROGRAMS, module
+
+
+def typed(text: str) -> IRModule:
+    return infer_module(parse(text))
+
+
+def called(mod: IRModule, name: str) -> list[Call]:
+    nodes = post_order(mod["main"])
+    return [n for n in nodes if isinstance(n, Call) and isinstance(n.op, Op) and n.op.name == name]
+
+
+# ---------------------------------------------------------------- LiftConstants
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_constants_stand_nowhere_but_at_the_top(name: str):
+    made = transform.LiftConstants()(module(name))["main"]
+    body = made.body
+    while isinstance(body, Let) and isinstance(body.value, Constant):
+        body = body.body
+    outside = post_order(body, enter=lambda n: not (isinstance(n, Function) and n.is_primitive))
+    assert not any(isinstance(n, Constant) for n in outside)
+
+
+def test_a_constant_that_stands_twice_is_bound_once_and_names_go_on():
+    one, x = Constant(np.float32(1)), Var("x", TensorType((), "float32"))
+    own = Var("const3", TensorType((), "float32"))
+    body = Let(own, make("exp", x), make("add", make("multiply", x, one), make("add", own, one)))
+    made = transform.LiftConstants()(infer_module(IRModule.from_expr(Function([x], body))))["main"]
+    assert made.body.var.name_hint == "const4"
+    assert not isinstance(made.body.body.value, Constant)
+
+
+# ---------------------------------------------------------------- SplitArgs
+@pytest.mark.parametrize("limit", [3, 4, 10, 99, 100, 101])
+@pytest.mark.parametrize("count", [1, 2, 3, 9, 10, 100])
+def test_no_concatenation_takes_more_than_the_limit(count: int, limit: int):
+    params = [Var(f"p{i}", TensorType((1 + i % 3, 2), "float32")) for i in range(count)]
+    whole = make("concatenate", relay.Tuple(params), axis=0)
+    mod = infer_module(IRModule.from_expr(Function(params, whole)))
+    made = transform.SplitArgs(limit)(mod)
+    assert (made is mod) == (count <= limit - 1)
+    assert all(len(c.args[0].fields) < limit for c in called(made, "concatenate"))
+    assert all(c.args[0].op is Op.get("concatenate") for c in called(made, "annotation.stop_fusion"))
+    args = [np.random.default_rng(i).random(p.type_annotation.shape).astype("float32") for i, p in enumerate(params)]
+    np.testing.assert_array_equal(Evaluator(made).run("main", args), np.concatenate(args))
+
+
+@pytest.mark.parametrize("limit", [-1, 1, 2])
+def test_a_limit_with_which_nothing_can_be_joined_is_refused(limit: int):
+    with pytest.raises(PassValueError, match="two and its result"):
+        transform.SplitArgs(limit)
+
+
+def test_attributes_of_the_module_stay_with_the_module():
+    mod = typed("def @main(%a: Tensor[(2), int8]) { concatenate((%a, %a, %a), axis=0) }").with_attr("executor", "graph")
+    made = transform.SplitArgs(3)(mod)
+    assert made.attrs == mod.attrs
+    assert "executor" not in made["main"].attrs
+
+
+# ---------------------------------------------------------------- AnnotateSpans
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_node_is_placed_in_the_text_of_the_program(name: str):
+    mod = module(name).with_attr("key", 3)
+    made = transform.AnnotateSpans()(mod)
+    assert structural_equal(made, mod)
+    assert made.attrs == mod.attrs
+    assert made.source is not None
+    assert made.source.text == mod.astext()
+    for function in dict(made.items()).values():
+        assert all(n.span.source_name == "GeneratedSource" for n in post_order(function) if not isinstance(n, Op))
+    assert transform.AnnotateSpans()(made) is made
+
+
+def test_a_program_that_was_built_gets_lines():
+    x = Var("x", TensorType((2,), "float32"))
+    made = transform.AnnotateSpans()(IRModule.from_expr(Function([x], make("exp", make("log", x)))))
+    assert made["main"].checked_type_ is None
+    lines = [n.span.source_line(n.span.line) for n in post_order(made["main"].body) if isinstance(n, Call)]
+    assert [text.strip() for text in lines] == ["%0 = log(%x);", "exp(%0)"]
+
+
+# ---------------------------------------------------------------- ExtractFusedFunctions
+def test_kernels_are_listed_once_each():
+    mod = typed("def @main(%x: Tensor[(2), float32]) { let %a = exp(add(%x, 1f)); exp(add(%a, 1f)) }")
+    made = transform.ExtractFusedFunctions()(mod)
+    assert len(made) == 1
+    found = relay.analysis.extract_fused_functions(mod)
+    assert [str(k & (1 << 64) - 1) for k in found] == [name for name, _ in made.items()]
+    assert structural_equal(infer_module(parse(made.astext())), made)
+
+
+# ---------------------------------------------------------------- recast
+CONV = 'nn.conv2d({}, %w, padding=[1, 1, 1, 1], channels=4, kernel_size=[3, 3], out_dtype="float32")'
+NET = f"def @main(%x: Tensor[(1, 4, 8, 8), float32], %w: Tensor[(4, 4, 3, 3), float32]) {{ %0 = {CONV.format('%x')}; {CONV.format('nn.relu(%0)')} }}"
+
+
+@pytest.mark.parametrize(("skip", "recast"), [((), [0, 1]), ((0,), [1]), ((-1,), [0]), ((0, 1), [])])
+def test_convolutions_are_recast_but_for_some(skip: tuple[int, ...], recast: list[int]):
+    mod = typed(NET)
+    made = transform.recast(mod, "int8", "int32", skip_layers=skip)
+    convolutions = called(made, "nn.conv2d")
+    assert [i for i, c in enumerate(convolutions) if c.attrs["out_dtype"] == "int32"] == recast
+    assert infer_module(made)["main"].checked_type is mod["main"].checked_type
+    assert (made is mod) == (not recast)
+
+
+def test_a_function_without_types_is_recast_to_the_dtypes_it_has():
+    made = transform.recast(parse(NET)["main"], "float16", "float16")
+    casts = [n.attrs["dtype"] for n in post_order(made) if isinstance(n, Call) and n.op is Op.get("cast")]
+    assert sorted(set(casts)) == ["float16", "float32"]
+
+
+def test_tuples_are_recast_field_by_field():
+    mod = typed("""def @main(%x: Tensor[(2, 4), float32], %y: Tensor[(2, 4), float16]) {
+      split(concatenate((%x, cast(%y, dtype="float32")), axis=0), indices_or_sections=2)
+    }""")
+    made = infer_module(transform.recast(mod, "float16", "float16", ops=["concatenate", "split"]))
+    assert made["main"].checked_type is mod["main"].checked_type
+    assert [str(f.checked_type.dtype) for f in called(made, "concatenate")[0].args[0].fields] == ["float16"] * 2
+
+
+def test_what_cannot_be_recast_is_said():
+    with pytest.raises(PassError, match="no layer 2"):
+        transform.recast(typed(NET), "int8", "int32", skip_layers=[2])
+    with pytest.raises(PassTypeError, match="programs"):
+        transform.recast(3, "int8", "int32")
+
+
+# ---------------------------------------------------------------- dedup
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_copy_has_binders_of_its_own(name: str):
+    function = module(name)["main"]
+    made = transform.dedup(function)
+    assert structural_equal(made, function)
+    assert well_formed(made)
+    assert not {n for n in post_order(made) if isinstance(n, Var)} & set(post_order(function))
+
+
+def test_free_variables_stay_and_what_is_bound_twice_is_refused():
+    x = Var("x", TensorType((), "float32"))
+    assert x in children(transform.dedup(make("exp", x)))
+    twice = Let(x, make("exp", x), Let(x, x, x))
+    with pytest.raises(WellFormedError):
+        transform.dedup(twice)
+
+
+# ---------------------------------------------------------------- InferTypeLocal
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_node_of_typed_parts_has_the_type_that_inference_finds(name: str):
+    mod = module(name)
+    for node in post_order(mod["main"].body):
+        if isinstance(node, (Var, Op, Constant)) or not hasattr(node, "with_fields") or not node.field_names:
+            continue
+        if type(node).__name__ in ("Constructor", "GlobalVar"):
+            continue
+        values: Any = {f: getattr(node, f) for f in node.field_names}
+        again = type(node)(**values)
+        assert structural_equal(transform.InferTypeLocal(again, mod), node.checked_type)
+
+
+def test_the_type_is_kept_where_all_parts_are_typed():
+    x = module("dataflow")["main"].params[0]
+    inner = make("exp", x)
+    outer = make("log", inner)
+    assert transform.InferTypeLocal(outer) is x.checked_type
+    assert (inner.checked_type_, outer.checked_type_) == (None, None)
+    transform.InferTypeLocal(inner)
+    assert inner.checked_type_ is x.checked_type
+    with pytest.raises(TypeInferenceError):
+        transform.InferTypeLocal(make("add", x, Constant(np.zeros((5, 5, 5), "int8"))))
+
+
+# ---------------------------------------------------------------- faces
+def test_expressions_are_folded_and_brought_into_normal_form():
+    x = Var("x", TensorType((), "float32"))
+    two = make("add", Constant(np.float32(1)), Constant(np.float32(1)))
+    folded = transform.FoldConstantExpr(make("multiply", x, two), IRModule())
+    assert float(folded.args[1].data) == 2
+    normal = transform.ToANormalFormExpr(make("multiply", x, two))
+    assert isinstance(normal, Let)
+    assert transform.ToANormalFormExpr(x) is x
