@@ -19,7 +19,7 @@ from passlab.ir.expr import Call, Expr, Function, GlobalVar, If, Let, Match, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import FuncType, TupleType, Type, TypeVar, map_type, rebuild_type, type_nodes
-from passlab.ir.walk import children, let_chain, post_order, rebuild
+from passlab.ir.walk import children, let_chain, note_rewrite, post_order, rebuild
 from passlab.transform.base import is_optimizable
 from passlab.transform.fresh_copy import fresh_copy
 from passlab.transform.let_binding import bind_in_scopes, evaluation_children, in_normal_form
@@ -64,7 +64,9 @@ def un_cps(func: Function) -> Function:
     *params, k = copy.params
     x = Var("x", ty)
     body = Let(k, Function([x], x, ty), copy.body)
-    return Function(params, body, ty, kept, func.attrs, func.span)
+    made = Function(params, body, ty, kept, func.attrs, func.span)
+    note_rewrite(func, made)
+    return made
 
 
 def is_cps(func: Function) -> bool:
@@ -185,7 +187,9 @@ class _Style:
                 self._direct.add(node.var)
         self._chains(function)
         made = self._function(function)
-        return made.with_fields(type_params=(*made.type_params, self._answer))  # type: ignore[no-any-return]
+        result: Function = made.with_fields(type_params=(*made.type_params, self._answer))
+        note_rewrite(function, result)
+        return result
 
     # ------------------------------------------------------------ types and variables
     def _typed(self, ty: Any) -> Any:
@@ -242,7 +246,9 @@ class _Style:
         """Return a chain of lets that hands its result to `k`."""
         lets, last = _chain(body)
         if lets and lets[-1].var is last and self._leaves(lets[-1].value):
-            rest = self._leaving(lets.pop().value, k)
+            value = lets.pop().value
+            rest = self._leaving(value, k)
+            note_rewrite(value, rest)
         else:
             rest = Call(k, [self._new(last)])
         for let in reversed(lets):
@@ -281,10 +287,14 @@ class _Style:
         if self._leaves(value):
             then = Function([var], rest, self._answer)
             if type(value) is Call:
-                return self._leaving(value, then)
+                made = self._leaving(value, then)
+                note_rewrite(value, made)
+                return made
             k = self._then[value]
             return Let(k, then, self._leaving(value, k), let.span)
-        return Let(var, self._value(value), rest, let.span)
+        made = self._value(value)
+        note_rewrite(value, made)
+        return Let(var, made, rest, let.span)
 
     def _value(self, value: Expr) -> Expr:
         """Return a value that needs no continuation."""

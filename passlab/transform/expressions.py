@@ -5,8 +5,6 @@ They are names of `passlab.transform`, under the names that Relay gives them.
 
 from __future__ import annotations
 
-from typing import Any
-
 from passlab.analysis.extraction import extract_fused_functions
 from passlab.analysis.well_formed import check_well_formed
 from passlab.infer import infer_expr
@@ -17,7 +15,6 @@ from passlab.ir.types import FuncType, Type
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import children, post_order, rewrite
 from passlab.transform.constant_folding import folded
-from passlab.transform.first_order import first_order
 from passlab.transform.fresh_copy import fresh_copy
 from passlab.transform.passes.to_a_normal_form import to_a_normal_form
 from passlab.transform.registry import get_pass
@@ -75,16 +72,6 @@ def fresh_binders(expr: Expr) -> Expr:
     """
     check_well_formed(expr)
     return fresh_copy(expr)
-
-
-def defunctionalized(func: Function | None = None, mod: IRModule | None = None, entry: str = "main") -> Any:
-    """Return `func` without functions as values, having added what it needs to `mod` (`Defunctionalization`).
-
-    Without a function, return the pass that does so in a module. Raises `DiagnosticError` as the pass does.
-    """
-    if func is None:
-        return get_pass("Defunctionalization", entry=entry)
-    return first_order(func, mod if mod is not None else IRModule())
 
 
 def fused_functions(mod: IRModule) -> dict[int, Function]:

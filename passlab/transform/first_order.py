@@ -134,19 +134,27 @@ class _FirstOrder:
         """Return a type (or None) with function types as the data types that stand for them."""
         if ty is None or not _holds_functions(ty):
             return ty
-        return map_type(ty, lambda t: TypeCall(self.kind(t).header, ()) if type(t) is FuncType else None)
+        for node in type_nodes(ty):  # parts come first
+            if type(node) is FuncType and node not in self.kinds:
+                self._declare(node)
+        return self._mapped(ty)
+
+    def _mapped(self, ty: Type) -> Type:
+        return map_type(ty, lambda t: TypeCall(self.kinds[t].header, ()) if type(t) is FuncType else None)
+
+    def _declare(self, ty: FuncType) -> None:
+        """Name what stands for a function type; those it is made of have their names."""
+        if ty.type_params:
+            what = "a generic function is used as a value"
+            raise DiagnosticError(Diagnostic(what, found=str(ty), hint="give it a type, or call it by its name"))
+        tag = _tag(ty)
+        header = GlobalTypeVar(self.name(f"Defunc_{tag}"))
+        params = [Var("f", TypeCall(header, ())), *(Var(f"a{i}", self._mapped(t)) for i, t in enumerate(ty.arg_types))]
+        self.kinds[ty] = _Kind(ty, header, GlobalVar(self.name(f"apply_{tag}")), params)
 
     def kind(self, ty: FuncType) -> _Kind:
         """Return what stands for a function type."""
-        if ty not in self.kinds:
-            if ty.type_params:
-                what = "a generic function is used as a value"
-                raise DiagnosticError(Diagnostic(what, found=str(ty), hint="give it a type, or call it by its name"))
-            tag = _tag(ty)
-            header = GlobalTypeVar(self.name(f"Defunc_{tag}"))
-            made = _Kind(ty, header, GlobalVar(self.name(f"apply_{tag}")), [Var("f", TypeCall(header, ()))])
-            self.kinds[ty] = made
-            made.params += [Var(f"a{i}", self.data(t)) for i, t in enumerate(ty.arg_types)]
+        self.data(ty)
         return self.kinds[ty]
 
     def function(self, var: GlobalVar, types: tuple[Type, ...]) -> GlobalVar:

@@ -33,17 +33,17 @@ def recast(
     `main` is recast and the rest kept (Relay drops it). Raises `PassTypeError` for what is no program, `PassError` for
     layers that are not there.
     """
-    if isinstance(expr, IRModule):
-        return expr.with_functions({"main": recast(expr["main"], dtype, out_dtype, ops, skip_layers)})
-    if not isinstance(expr, Expr):
+    main = expr["main"] if isinstance(expr, IRModule) else expr
+    if not isinstance(main, Expr):
         found = type(expr).__name__
         raise PassTypeError(
             Diagnostic("only programs can be recast", expected="an expression or a module", found=found)
         )
     wanted = {Op.get(name) for name in (["nn.conv2d"] if ops is None else ops)}
-    calls: list[Expr] = [n for n in post_order(expr, enter=_is_open) if type(n) is Call and n.op in wanted]
+    calls: list[Expr] = [n for n in post_order(main, enter=_is_open) if type(n) is Call and n.op in wanted]
     left = {calls[i] for i in _numbers(skip_layers or (), len(calls))}
-    return _recast(expr, {c for c in calls if c not in left}, dtype_name(dtype), dtype_name(out_dtype))
+    made: Any = _recast(main, {c for c in calls if c not in left}, dtype_name(dtype), dtype_name(out_dtype))
+    return expr.with_functions({"main": made}) if isinstance(expr, IRModule) else made
 
 
 def _numbers(layers: Iterable[int], count: int) -> list[int]:

@@ -73,7 +73,6 @@ ALIASES: dict[str, str] = {
 }
 
 FUNCTIONS: dict[str, str] = {
-    "Defunctionalization": "expressions:defunctionalized",
     "FoldConstantExpr": "expressions:fold_constants",
     "InferTypeLocal": "expressions:type_of",
     "LayoutConfig": "layout_config:LayoutConfig",

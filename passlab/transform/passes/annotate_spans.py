@@ -9,9 +9,10 @@ after:
 from __future__ import annotations
 
 from passlab.infer import infer_module
+from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.walk import post_order
+from passlab.ir.walk import note_rewrite, post_order
 from passlab.text.parser import parse
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
@@ -36,8 +37,18 @@ class AnnotateSpans(ModulePass):
         made = parse(text, NAME)
         made.attrs = mod.attrs
         made._imports = mod._imports
+        for name, function in mod.items():
+            _note(function, made[name])
         typed = len(mod) > 0 and all(f.checked_type_ is not None for _, f in mod.items())
         return infer_module(made) if typed else made
+
+
+def _note(old: Function, new: Function) -> None:
+    """Tell observers which node became which; only of the function where sharing is not what it was."""
+    olds, news = ([n for n in post_order(f) if type(n) is not Op] for f in (old, new))
+    same = len(olds) == len(news) and all(type(a) is type(b) for a, b in zip(olds, news, strict=True))
+    for before, after in zip(olds, news, strict=True) if same else [(old, new)]:
+        note_rewrite(before, after)
 
 
 def _is_annotated(mod: IRModule, text: str) -> bool:

@@ -21,6 +21,9 @@ keep:
 
 from __future__ import annotations
 
+from typing import Any
+
+from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
@@ -35,11 +38,16 @@ class Defunctionalization(ModulePass):
     Each function type in use becomes a data type `Defunc_...` with a constructor for each function that stands as a
     value, and a global function `apply_...` that does what the constructor says. Generic functions are copied for each
     instance. The functions of before stay: run RemoveUnusedFunctions. Relay names these types by their kind alone, so
-    that different ones collide, and takes functions as arguments only. `transform.Defunctionalization(func, mod)` is
-    Relay's function: it returns the function and adds what that needs to `mod`.
+    that different ones collide, and takes functions as arguments only. `Defunctionalization(func, mod)` is Relay's
+    function: it makes no pass but returns the function, having added what that needs to `mod`.
     """
 
     entry: str = "main"
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        if args and isinstance(args[0], Function):
+            return first_order(args[0], args[1] if len(args) > 1 else options.get("mod") or IRModule())
+        return super().__new__(cls)
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         return mod.with_functions({self.entry: first_order(mod[self.entry], mod)})
