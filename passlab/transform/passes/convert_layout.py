@@ -78,7 +78,7 @@ _HOOK = "FTVMConvertOpLayout"
 _PACKED = re.compile(r"NCHW(\d+)c\Z")
 
 
-@standard_pass(opt_level=3, required=("InferType", "CanonicalizeOps"), promise=Rounds(16))
+@standard_pass(opt_level=3, required=("InferType", "CanonicalizeOps"), promise=Rounds(4096))
 class ConvertLayout(FunctionPass):
     """Do the operators named in `desired_layouts` in the layouts given there: of the data, then of the weight.
 
