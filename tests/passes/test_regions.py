@@ -175,6 +175,16 @@ class TestPartitionGraph:
             Evaluator(made).run("main", arguments(mod)), Evaluator(mod).run("main", arguments(mod))
         )
 
+    @pytest.mark.parametrize("kind", ["debug", "vm", "graph"])
+    def test_every_executor_runs_the_parts(self, kind: str):
+        pattern = relay.dataflow_pattern
+        table = [("toy.fused", pattern.is_op("nn.relu")(pattern.is_op("tanh")(pattern.wildcard())))]
+        mod = main("subtract(exp(nn.relu(tanh(%x))), %y)")
+        made = partitioned(run(mod, transform.MergeComposite(table)), "toy")
+        args = arguments(mod)
+        got, want = (relay.create_executor(kind, m).evaluate()(*args) for m in (made, mod))
+        np.testing.assert_array_equal(got, want)
+
     def test_a_part_of_a_generic_function_is_generic(self):
         made = partitioned(
             typed("""
