@@ -67,8 +67,11 @@ def make_kernel(function: Function) -> Kernel:
 
     Calls of function literals in it, such as composites made by MergeComposite, are opened first.
     """
-    opened: Any = beta_reduced(function)
-    return Kernel(function if opened is function else infer_expr(opened))
+    opened = beta_reduced(function)
+    if opened is not function:
+        typed: Any = infer_expr(opened)
+        return Kernel(typed)
+    return Kernel(function)
 
 
 class _Line:
