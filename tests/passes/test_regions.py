@@ -175,7 +175,7 @@ class TestPartitionGraph:
             Evaluator(made).run("main", arguments(mod)), Evaluator(mod).run("main", arguments(mod))
         )
 
-    @pytest.mark.parametrize("kind", ["debug", "vm", "graph"])
+    @pytest.mark.parametrize("kind", ["debug", "vm", "graph", "aot"])
     def test_every_executor_runs_the_parts(self, kind: str):
         pattern = relay.dataflow_pattern
         table = [("toy.fused", pattern.is_op("nn.relu")(pattern.is_op("tanh")(pattern.wildcard())))]

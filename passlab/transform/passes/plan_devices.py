@@ -50,23 +50,10 @@ from passlab.transform.device_domains import ON_HOST, Devices, is_loose, is_op
 class PlanDevices(ModulePass):
     """Record the device of each parameter and function, pin with `on_device` what lies elsewhere, add `device_copy`.
 
-<<<<<<< HEAD
-<<<<<<< HEAD
-=======
->>>>>>> ae3474c (Let tensors share memory (MemoryPlan))
     An operator is computed where its inputs and its result lie. `on_device(%e, virtual_device=d)` computes `%e` on d
     and copies it for each use that wants it elsewhere. What nothing constrains goes to `config`: a `VirtualDevice`, a
     device, its name, or None for the CPU; with None a program that names no device stays as it is. What `let` binds is
     always pinned. Raises `PassError` where a value would have to be on two devices, `PassTypeError` for a `config` of
-<<<<<<< HEAD
-=======
-    An operator is computed where its inputs and its result lie, `on_device(%e, virtual_device=d)` computes `%e` on d and
-    copies it for each use that wants it elsewhere. What nothing constrains goes to `config`: a `VirtualDevice`, a
-    device, its name, or None for the CPU, in which case a program that names no device stays as it is. What `let` binds
-    is always pinned. Raises `PassError` where a value would have to be on two devices, `PassTypeError` for a `config` of
->>>>>>> 60dcf9d (Plan the devices of a program (PlanDevices))
-=======
->>>>>>> ae3474c (Let tensors share memory (MemoryPlan))
     another form.
     """
 
@@ -123,32 +110,15 @@ class _Placement:
         order = self.devices.order[name]
         params = {p for f in order if type(f) is Function for p in f.params}
         for node in order:
-<<<<<<< HEAD
-<<<<<<< HEAD
             made = self._param(node) if node in params else self._node(node)
-=======
-            made = self._param(node) if node in params else self._node(node)  # type: ignore[arg-type]
->>>>>>> 60dcf9d (Plan the devices of a program (PlanDevices))
-=======
-            made = self._param(node) if node in params else self._node(node)
->>>>>>> ae3474c (Let tensors share memory (MemoryPlan))
             if made is not node:
                 note_rewrite(node, made)
                 self.result[node] = made
         return self.result.get(function, function)  # type: ignore[return-value]
 
     def _param(self, var: Var) -> Var:
-<<<<<<< HEAD
-<<<<<<< HEAD
         made: Var = var.with_fields(virtual_device=self._like(var.virtual_device, self.devices.device(var)))
         return made
-=======
-        return var.with_fields(virtual_device=self._like(var.virtual_device, self.devices.device(var)))  # type: ignore[no-any-return]
->>>>>>> 60dcf9d (Plan the devices of a program (PlanDevices))
-=======
-        made: Var = var.with_fields(virtual_device=self._like(var.virtual_device, self.devices.device(var)))
-        return made
->>>>>>> ae3474c (Let tensors share memory (MemoryPlan))
 
     def _node(self, node: Expr) -> Expr:
         if is_closed(node) or type(node) in (Var, GlobalVar, Op, Constructor):
