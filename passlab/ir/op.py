@@ -181,21 +181,6 @@ def declare_op(spec: OpSpec) -> Op:
     return op
 
 
-def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
-    """State a fact about an operator that passes look up by name, such as `target.<compiler>`: who supports it.
-
-    Without `value` this is a decorator of the function that is the value. A second statement replaces the first, so
-    that a notebook cell can be run again; `level` is accepted as Relay's priority. Raises `OpNotFoundError`.
-    """
-    op = Op.get(op_name)
-
-    def register(given: Any) -> Any:
-        op.spec.extra[attr_key] = given
-        return given
-
-    return register if value is None else register(value)
-
-
 def remove_op(name: str) -> None:
     """Take a declaration out again: for operators declared in a notebook cell that is run twice, and for tests."""
     _registry.pop(name, None)

@@ -13,11 +13,11 @@ from passlab.analysis.well_formed import well_formed
 from passlab.errors import PassError, PassTypeError
 from passlab.evaluate import Evaluator
 from passlab.infer import infer_module
-from passlab.ir import Function, IRModule, TensorType, Var, register_op_attr
+from passlab.ir import Function, IRModule, TensorType, Var
 from passlab.ir.equal import assert_structural_equal
-from passlab.ir.op import Op
 from passlab.op import make
 from passlab.text.parser import parse
+from passlab.transform.registering import register_op_attr, unregister_op_attr
 from tests.passes.law_programs import PROGRAMS, arguments, module
 from tests.passes.test_laws import flat
 
@@ -31,7 +31,7 @@ def toy_compiler() -> Iterator[None]:
         register_op_attr(name, "target.toy", lambda call: True)
     yield
     for name in TOY:
-        del Op.get(name).spec.extra["target.toy"]
+        unregister_op_attr(name, "target.toy")
 
 
 def typed(text: str) -> IRModule:
@@ -81,7 +81,7 @@ class TestAnnotateTarget:
             marked = run(typed("def @main(%x: float32) { exp(%x) }"), transform.AnnotateTarget(["other", "toy"]))
             assert 'compiler="toy"' in marked.astext()
         finally:
-            del Op.get("exp").spec.extra["target.other"]
+            unregister_op_attr("exp", "target.other")
 
     def test_a_later_run_may_only_take_what_is_left(self):
         register_op_attr("tanh", "target.other", lambda call: True)
@@ -89,7 +89,7 @@ class TestAnnotateTarget:
             once = run(main("tanh(exp(%x))"), transform.AnnotateTarget("toy"))
             twice = run(once, transform.AnnotateTarget(["other", "toy"]))
         finally:
-            del Op.get("tanh").spec.extra["target.other"]
+            unregister_op_attr("tanh", "target.other")
         assert_structural_equal(
             twice,
             main("""
@@ -174,6 +174,16 @@ class TestPartitionGraph:
         np.testing.assert_array_equal(
             Evaluator(made).run("main", arguments(mod)), Evaluator(mod).run("main", arguments(mod))
         )
+
+    @pytest.mark.parametrize("kind", ["debug", "vm", "graph", "aot"])
+    def test_every_executor_runs_the_parts(self, kind: str):
+        pattern = relay.dataflow_pattern
+        table = [("toy.fused", pattern.is_op("nn.relu")(pattern.is_op("tanh")(pattern.wildcard())))]
+        mod = main("subtract(exp(nn.relu(tanh(%x))), %y)")
+        made = partitioned(run(mod, transform.MergeComposite(table)), "toy")
+        args = arguments(mod)
+        got, want = (relay.create_executor(kind, m).evaluate()(*args) for m in (made, mod))
+        np.testing.assert_array_equal(got, want)
 
     def test_a_part_of_a_generic_function_is_generic(self):
         made = partitioned(

@@ -10,7 +10,6 @@ _room = OperatorRoom("", __name__)
 _NAMES = {
     **{room: f"passlab.relay.{room}" for room in ("nn", "image", "vision", "random", "annotation", "memory")},
     "contrib": "passlab.relay.op.contrib",
-    "register_op_attr": "passlab.ir.op:register_op_attr",
     "TupleWrapper": "passlab.op.declare:TupleWrapper",
     "operator": "passlab.op.declare:operator",
     **{name: f"passlab.transform.registering:{name}" for name in REGISTERS},

@@ -1,7 +1,7 @@
 """What other compilers take: tables of the patterns each of them computes as one operator.
 
-A compiler also says which single operators it takes: `ir.register_op_attr("nn.relu", "target.toy", predicate)`. The
-passes MergeComposite, AnnotateTarget, MergeCompilerRegions and PartitionGraph read both. No compiler is built in.
+A compiler also says which single operators it takes: `relay.op.register_op_attr("nn.relu", "target.toy", predicate)`.
+The passes MergeComposite, AnnotateTarget, MergeCompilerRegions and PartitionGraph read both. No compiler is built in.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class AnnotateTarget(FunctionPass):
     """Put `compiler_begin` before and `compiler_end` after each call, with the name of the compiler that takes it.
 
     That is the first of `targets` (a name, or a list of them) that says it supports the call: of an operator by the
-    predicate registered as `target.<compiler>` (`ir.register_op_attr("nn.relu", "target.toy", lambda call: True)`), of
+    predicate registered as `target.<compiler>` (with `relay.op.register_op_attr("exp", "target.toy", predicate)`), of
     a function by its attribute `Composite="<compiler>.<name>"`. What none takes is marked `default`. Tuples and
     projections go with their arguments where these agree, unless `include_non_call_ops` is off. What is not made of
     tensors is not marked, and calls that are already marked for another compiler than `default` stay as they are.
