@@ -1,5 +1,7 @@
-"""`relay.analysis`: the names of `passlab.analysis` at the address Relay's examples use."""
+"""`relay.analysis`: the names of `passlab.analysis` at the address of Relay's examples, and what has to run programs."""
 
 from passlab.faces import forward
 
-__getattr__, __dir__ = forward(__name__, "passlab.analysis")
+__getattr__, __dir__ = forward(
+    __name__, "passlab.analysis", {"get_calibration_data": "passlab.relay.calibration:get_calibration_data"}
+)
