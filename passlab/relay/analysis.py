@@ -1,4 +1,4 @@
-"""`relay.analysis`: the names of `passlab.analysis` at the address of Relay's examples, and what has to run programs."""
+"""`relay.analysis`: the names of `passlab.analysis` at the address Relay uses, and what has to run programs."""
 
 from passlab.faces import forward
 

@@ -29,6 +29,7 @@ from passlab.instrument import (
 )  # fmt: skip
 from passlab.ir import Constant, Function, IRModule, Let, TensorType, Var
 from passlab.text.parser import parse
+from passlab.text.printer import astext
 from passlab.transform import PassContext, Sequential, module_pass
 from tests.transform.programs import chain, idle, make, raising, replacing
 
@@ -226,6 +227,26 @@ def test_only_the_first_rewrites_are_made(limit):
     assert not any(table.column("made")[limit:])
     assert sum(recorder.recording[1].rewrites.rules.values()) == limit
     assert relay.create_executor("debug", mod).evaluate()(5) == 10
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "plain"),
+    [
+        ("FoldConstant", "add(%x, add(multiply(2f, 3f), exp(0f)))", "multiply(2f, 3f)"),
+        ("CanonicalizeOps", "nn.bias_add(%x, %x, axis=0)", "nn.bias_add"),
+        ("SimplifyInference", "%0 = nn.dropout(%x); %0.0", "nn.dropout"),
+        ("DivToMul", "divide(%x, 4f)", "divide"),
+        ("FastMath", "exp(%x)", "  exp(%x)"),
+    ],
+)
+def test_no_rewrites_may_be_made_by_passes_that_name_them(name, body, plain):
+    mod = passlab.parse(f"{HEADER}def @main(%x: Tensor[(2), float32]) {{ {body} }}")
+    with PassContext(opt_level=4, instruments=[limited := PassLimit(rewrites=0)]):
+        kept = transform.get_pass(name)(mod)
+    assert kept is mod
+    assert plain in astext(kept, annotate=lambda node: "")
+    assert limited.rewrite_table().column("made").count(False) >= 1
+    assert plain not in astext(transform.get_pass(name)(mod), annotate=lambda node: "")
 
 
 def test_numbering_without_a_limit():
