@@ -31,7 +31,7 @@ def remove_lets(
     """Return `root` with lets removed as `fate(let, new value)` says; the same object when nothing changes.
 
     `fate` is asked when the value has been rewritten and before the uses are. `rule(pre, post)` may replace any other
-    node meanwhile, under `name`, as in `walk.rewrite`. A value that uses its own variable, as a recursive function does,
+    node meanwhile, under `name`, as in `walk.rewrite`. A value that uses its own variable, as recursive functions do,
     is put in as `let f = value; f`. Values of lets that are dropped are rewritten all the same, to no effect.
     """
     changed: dict[Expr, Expr] = {}
