@@ -1,6 +1,6 @@
 """Is it linear? Parse, infer, print, compare and hash programs of 10,000 to 1,000,000 operators.
 
-    python -m benchmarks.linear [--sizes 10000,100000,1000000] [--json FILE]
+    python -m benchmarks.linear [--sizes 10000,100000,1000000] [--shapes calls,lets] [--json FILE]
 
 Two shapes, of nested calls and of nested lets. Figures are microseconds of processor time an operator; linear means
 that the figure of the largest program is no more than half as much again as that of the smallest.
@@ -25,6 +25,7 @@ from passlab.ir.equal import structural_equal, structural_hash
 from passlab.text.parser import parse
 
 GROWTH = 1.5
+SHAPES = {"calls": calls, "lets": lets}
 
 
 def timed(job: Callable[[], Any], per: float) -> tuple[float, Any]:
@@ -54,18 +55,20 @@ def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, write the record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="10000,100000,1000000")
+    parser.add_argument("--shapes", default="calls,lets")
     parser.add_argument("--json", type=Path, default=Path("benchmarks/out/linear.json"))
     options = parser.parse_args(argv)
     sizes = [int(size) for size in options.sizes.split(",")]
+    shapes = [SHAPES[name] for name in options.shapes.split(",")]
     machine = calibrate()
     results: dict[str, dict[str, float]] = {}
     with limits.override(text_bytes=1 << 30):
-        for shape in (calls, lets):
+        for shape in shapes:
             for n in sizes:
                 results[f"{shape.__name__} {n}"] = measure(shape(n), n)
                 gc.collect()
     print(f"microseconds an operator; this machine is {machine.slowness:.2f} times slower than the reference machine")
-    for shape in (calls, lets):
+    for shape in shapes:
         print(f"\n{shape.__name__:20}" + "".join(f"{n:>12}" for n in sizes) + "      growth")
         for step in results[f"{shape.__name__} {sizes[0]}"]:
             figures = [results[f"{shape.__name__} {n}"][step] for n in sizes]

@@ -427,3 +427,19 @@ def test_every_instrument_of_the_room_prints_as_its_name():
         made = getattr(instrument, name)
         if isinstance(made, type) and issubclass(made, instrument.PassInstrument):
             assert made.name == name
+
+
+def test_every_instrument_has_a_frame_and_a_stable_text():
+    classes = [getattr(instrument, name) for name in instrument.__all__]
+    made = [c for c in classes if isinstance(c, type) and issubclass(c, instrument.PassInstrument)]
+    without = [c.__name__ for c in made if not (hasattr(c, "frame") and hasattr(c, "text"))]
+    assert without == ["PassInstrument"]
+
+
+def test_texts_are_the_same_for_every_run(tmp_path):
+    def texts():
+        used = [*quiet(), DumpIR(tmp_path / "dump", refresh=True), instrument.Validate(undeclared=None)]
+        run(Sequential([TO_LOG, transform.FoldConstant(), Sequential([idle("B")])]), *used)
+        return [(i.name, i.text()) for i in used]
+
+    assert texts() == texts()
