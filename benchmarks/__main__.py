@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-BENCHMARKS = ("compile_time", "chains", "recording", "kernels", "vm_time")
+BENCHMARKS = ("compile_time", "chains", "linear", "recording", "kernels", "vm_time")
 
 
 def main() -> int:

@@ -145,6 +145,8 @@ class Recorder(PassInstrument):
         event.children += self._required.pop(run, ())  # their pass never began
         event.after = self.snapshot(mod if mod is not None else run.partial)
         event.status, event.error = ("ran", None) if error is None else ("failed", error)
+        if self._rewrites and event.changed and not len(event.rewrites) and not isinstance(run.pass_, Sequential):
+            _note_functions(event)
         if run.diagnostics is not None:
             event.diagnostics = tuple(run.diagnostics.diagnostics)
         self._open.pop(run)  # not before: what is open when its pass is over, an interrupt has left behind
@@ -187,6 +189,16 @@ class Recorder(PassInstrument):
                 self._open[run].log.append(message)
                 return
             run = run.parent
+
+
+def _note_functions(event: Event) -> None:
+    """Note the functions that a pass put in the place of others without a word of how."""
+    if any(child.changed for child in event.children):
+        return
+    old = dict(event.before.items())
+    for name, function in event.after.items():
+        if name in old and old[name] is not function:
+            event.rewrites.note(old[name], function)
 
 
 class _LogHandler(logging.Handler):

@@ -82,6 +82,7 @@ _NAMES = {
     "TypeKind": "passlab.ir.types:Kind",
     "astext": "passlab.text.printer:astext",
     "build": "passlab.executor:build",
+    "build_config": "passlab.relay.build_module:build_config",
     "create_executor": "passlab.executor:create_executor",
     "bind": "passlab.ir.variables:bind",
     "pretty_print": "passlab.text.printer:pretty",

@@ -1,8 +1,13 @@
-"""`relay.analysis`: the names of `passlab.analysis` at the address Relay's examples use."""
+"""`relay.analysis`: the names of `passlab.analysis` at the address Relay uses, and what has to run programs."""
 
 from passlab.faces import forward
 
 # Relay fuses the program first; the analysis of that name looks at a program as it is.
 __getattr__, __dir__ = forward(
-    __name__, "passlab.analysis", {"extract_fused_functions": "passlab.transform.expressions:fused_functions"}
+    __name__,
+    "passlab.analysis",
+    {
+        "extract_fused_functions": "passlab.transform.expressions:fused_functions",
+        "get_calibration_data": "passlab.relay.calibration:get_calibration_data",
+    },
 )

@@ -11,6 +11,7 @@ from contextvars import copy_context
 from time import perf_counter
 from typing import Any, ClassVar
 
+from passlab.analysis.type_variables import free_type_vars
 from passlab.errors import Diagnostic, DiagnosticError, PassError, PassTypeError
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
@@ -238,14 +239,20 @@ class FunctionPass(Pass):
     def _checked(self, result: Any, name: str) -> Function:
         if not isinstance(result, Function):
             raise _wrong_result(self, "relay.Function", result, f" for @{name}")
-        if not self.trusted and (loose := free_vars(result)):
-            names = ", ".join(f"%{v.name_hint}" for v in loose)
-            raise DiagnosticError(
-                Diagnostic(
-                    f"the pass `{self.info.name}` left @{name}, which contains free variables: {names}", loose[0].span
-                )
-            )
+        if not self.trusted:
+            self._refuse_loose(result, name)
         return result
+
+    def _refuse_loose(self, result: Function, name: str) -> None:
+        """Raise `DiagnosticError` for a function with free variables or free type variables."""
+        said = f"the pass `{self.info.name}` left @{name}, which contains free"
+        if loose := free_vars(result):
+            names = ", ".join(f"%{v.name_hint}" for v in loose)
+            raise DiagnosticError(Diagnostic(f"{said} variables: {names}", loose[0].span))
+        if types := free_type_vars(result):
+            hint = "list them in the type_params of the function"
+            names = ", ".join(v.name_hint for v in types)
+            raise DiagnosticError(Diagnostic(f"{said} type variables: {names}", result.span, hint=hint))
 
     def __str__(self) -> str:
         return f"Run Function pass: {self.info.name} at the optimization level {self.info.opt_level}"

@@ -39,7 +39,7 @@ def folded(expr: Expr, fold_qnn: bool = False) -> Expr:
             return post.true_branch if post.cond.data else post.false_branch
         return post
 
-    return remove_lets(expr, fate, rule, enter)
+    return remove_lets(expr, fate, rule, enter, name="folded")
 
 
 def _field(post: TupleGetItem, whole: Tuple, purity: LocalPurity) -> Expr:

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any
 
 from passlab.ir.expr import Expr, Let, Var, set_span
-from passlab.ir.walk import CHILDREN, REBUILD, note_rewrite, post_order
+from passlab.ir.walk import CHILDREN, REBUILD, may_rewrite, note_rewrite, post_order
 
 
 class Fate(Enum):
@@ -26,12 +26,13 @@ def remove_lets(
     fate: Callable[[Let, Expr], Fate],
     rule: Callable[[Expr, Expr], Expr] | None = None,
     enter: Callable[[Expr], bool] | None = None,
+    name: str = "",
 ) -> Expr:
     """Return `root` with lets removed as `fate(let, new value)` says; the same object when nothing changes.
 
     `fate` is asked when the value has been rewritten and before the uses are. `rule(pre, post)` may replace any other
-    node meanwhile, as in `walk.rewrite`. A value that uses its own variable, as a recursive function does, is put in
-    as `let f = value; f`. Values of lets that are dropped are rewritten all the same, to no effect.
+    node meanwhile, under `name`, as in `walk.rewrite`. A value that uses its own variable, as recursive functions do,
+    is put in as `let f = value; f`. Values of lets that are dropped are rewritten all the same, to no effect.
     """
     changed: dict[Expr, Expr] = {}
     order = post_order(root, enter=enter)
@@ -60,12 +61,15 @@ def remove_lets(
                 post = new(pre.body)
             elif any(kid in changed for kid in kids):
                 post = _rebuild_let(pre, new) if kind is Let else REBUILD[kind](pre, new)  # type: ignore[arg-type]
+        by = ""
         if rule is not None and kind is not Let:
-            post = rule(pre, post)
+            made = rule(pre, post)
+            if made is not post and (not name or may_rewrite(name)):
+                post, by = made, name
         if post is not pre:
             set_span(post, pre.span)
             changed[pre] = post
-            note_rewrite(pre, post)
+            note_rewrite(pre, post, by)
         for let in lets.get(pre, ()):
             pending.discard(let.var)
             value = new(let.value)

@@ -29,6 +29,7 @@ from passlab.instrument import (
 )  # fmt: skip
 from passlab.ir import Constant, Function, IRModule, Let, TensorType, Var
 from passlab.text.parser import parse
+from passlab.text.printer import astext
 from passlab.transform import PassContext, Sequential, module_pass
 from tests.transform.programs import chain, idle, make, raising, replacing
 
@@ -228,6 +229,26 @@ def test_only_the_first_rewrites_are_made(limit):
     assert relay.create_executor("debug", mod).evaluate()(5) == 10
 
 
+@pytest.mark.parametrize(
+    ("name", "body", "plain"),
+    [
+        ("FoldConstant", "add(%x, add(multiply(2f, 3f), exp(0f)))", "multiply(2f, 3f)"),
+        ("CanonicalizeOps", "nn.bias_add(%x, %x, axis=0)", "nn.bias_add"),
+        ("SimplifyInference", "%0 = nn.dropout(%x); %0.0", "nn.dropout"),
+        ("DivToMul", "divide(%x, 4f)", "divide"),
+        ("FastMath", "exp(%x)", "  exp(%x)"),
+    ],
+)
+def test_no_rewrites_may_be_made_by_passes_that_name_them(name, body, plain):
+    mod = passlab.parse(f"{HEADER}def @main(%x: Tensor[(2), float32]) {{ {body} }}")
+    with PassContext(opt_level=4, instruments=[limited := PassLimit(rewrites=0)]):
+        kept = transform.get_pass(name)(mod)
+    assert kept is mod
+    assert plain in astext(kept, annotate=lambda node: "")
+    assert limited.rewrite_table().column("made").count(False) >= 1
+    assert plain not in astext(transform.get_pass(name)(mod), annotate=lambda node: "")
+
+
 def test_numbering_without_a_limit():
     limited = PassLimit()
     run(PASSES, limited)
@@ -406,3 +427,19 @@ def test_every_instrument_of_the_room_prints_as_its_name():
         made = getattr(instrument, name)
         if isinstance(made, type) and issubclass(made, instrument.PassInstrument):
             assert made.name == name
+
+
+def test_every_instrument_has_a_frame_and_a_stable_text():
+    classes = [getattr(instrument, name) for name in instrument.__all__]
+    made = [c for c in classes if isinstance(c, type) and issubclass(c, instrument.PassInstrument)]
+    without = [c.__name__ for c in made if not (hasattr(c, "frame") and hasattr(c, "text"))]
+    assert without == ["PassInstrument"]
+
+
+def test_texts_are_the_same_for_every_run(tmp_path):
+    def texts():
+        used = [*quiet(), DumpIR(tmp_path / "dump", refresh=True), instrument.Validate(undeclared=None)]
+        run(Sequential([TO_LOG, transform.FoldConstant(), Sequential([idle("B")])]), *used)
+        return [(i.name, i.text()) for i in used]
+
+    assert texts() == texts()

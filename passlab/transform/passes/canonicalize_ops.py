@@ -46,4 +46,4 @@ class CanonicalizeOps(FunctionPass):
             data, bias = post.args
             return make("add", data, expand_to_axis(bias, rank, axis % rank))
 
-        return rewrite(func, canonical, only=(Call,))  # type: ignore[return-value]
+        return rewrite(func, canonical, only=(Call,), name="bias_add as add")  # type: ignore[return-value]

@@ -37,7 +37,7 @@ class DivToMul(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return rewrite(func, _multiplied, only=(Call,))  # type: ignore[return-value]
+        return rewrite(func, _multiplied, only=(Call,), name="divide as multiply")  # type: ignore[return-value]
 
 
 def _multiplied(pre: Expr, post: Expr) -> Expr:

@@ -50,7 +50,7 @@ class DynamicToStatic(FunctionPass):
             values = [known.of(arg) for arg in post.args]
             return rule(post, values) or post
 
-        made = rewrite(func, static, only=(Call,))
+        made = rewrite(func, static, only=(Call,), name="dynamic as static")
         return made if made is func else made.with_fields(ret_type=None)
 
 

@@ -29,7 +29,7 @@ class FastMath(FunctionPass):
     """Replace exp, erf, tanh and nn.softmax by fast_exp, fast_erf, fast_tanh and nn.fast_softmax."""
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return rewrite(func, _fast, only=(Call,))  # type: ignore[return-value]
+        return rewrite(func, _fast, only=(Call,), name="fast approximation")  # type: ignore[return-value]
 
 
 def _fast(pre: Expr, post: Expr) -> Expr:

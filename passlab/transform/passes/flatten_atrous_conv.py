@@ -37,7 +37,7 @@ class FlattenAtrousConv(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return rewrite(func, _flattened, only=(Call,))  # type: ignore[return-value]
+        return rewrite(func, _flattened, only=(Call,), name="atrous as dilated")  # type: ignore[return-value]
 
 
 def _name(expr: Expr) -> str:

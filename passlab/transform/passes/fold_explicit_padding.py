@@ -56,7 +56,7 @@ class FoldExplicitPadding(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return rewrite(func, _merged, only=(Call,))  # type: ignore[return-value]
+        return rewrite(func, _merged, only=(Call,), name="pad into operator")  # type: ignore[return-value]
 
 
 def _merged(pre: Expr, post: Expr) -> Expr:

@@ -63,4 +63,4 @@ def _inlined(function: Function, ready: dict[str, Function]) -> Function:
             return Call(target, post.args, post.attrs, post.type_args)
         return applied(target, post.args, post.type_args)
 
-    return rewrite(function, inline)  # type: ignore[return-value]
+    return rewrite(function, inline, name="inlined call")  # type: ignore[return-value]

@@ -55,7 +55,7 @@ class SimplifyInference(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return rewrite(func, _simplified, only=(Call, TupleGetItem))  # type: ignore[return-value]
+        return rewrite(func, _simplified, only=(Call, TupleGetItem), name="inference form")  # type: ignore[return-value]
 
 
 def _simplified(pre: Expr, post: Expr) -> Expr:
