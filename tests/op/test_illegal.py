@@ -16,14 +16,15 @@ import pytest
 
 import passlab
 from passlab import limits
-from passlab.errors import PasslabError, RunError
+from passlab.errors import LimitError, PasslabError, RunError
+from passlab.evaluate import Evaluator
 from passlab.ir.attrs import Field
 from passlab.ir.expr import Call
 from passlab.ir.op import Op
 from passlab.ir.types import FuncType
 from passlab.op.dtypes import array_dtype
 from passlab.op.edges import program
-from tests.op.test_edges import NO_VALUE, filled, value_of
+from tests.op.test_edges import NO_VALUE, filled
 from tests.op_nn.running import check_type
 
 NAMES = [name for name in Op.list_op_names() if Op.get(name).spec.edges]
@@ -42,7 +43,7 @@ def attribute(field: Field, rng: random.Random) -> str:
     if kind.startswith("list of float"):
         return rng.choice(["[]", "[0f]", "[-1f, 2f]", "[nanf]", "None"])
     if kind.startswith("int"):
-        return rng.choice([*map(str, some), "2147483648", "None"])
+        return rng.choice([*map(str, some), "2000000000", "None"])
     if kind.startswith("float"):
         return rng.choice(["0f", "-1f", "nanf", "inff", "1e30f", "1"])
     if kind.startswith("bool"):
@@ -125,11 +126,13 @@ def attempt(source: str, variables: Any) -> None:
         env[param.name_hint] = array
     with limits.override(elements=10**6, tensor_bytes=10**7):
         try:
-            got = call.op.spec.kernel(call.attrs, *(value_of(a, env) for a in call.args))  # type: ignore[misc]
+            got = Evaluator(mod).run("main", list(env.values()))
         except PasslabError as error:
             assert error.diagnostics[0].message
+            assert error.diagnostics[0].place is not None or isinstance(error, LimitError)
             return
-    check_type(got, ty.ret_type, str(call.op))
+    if "?" not in source:
+        check_type(got, ty.ret_type, str(call.op))
 
 
 def test_the_operators_left_out_are_the_machines_own() -> None:
