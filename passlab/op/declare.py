@@ -141,6 +141,11 @@ def as_expr(value: Any) -> Expr:
     raise TypeError(f"an expression is needed, not {type(value).__name__}: {value!r}")
 
 
+def field_of(value: Expr, index: int) -> Expr:
+    """Return one field of a tuple-valued expression, the expression itself where the tuple is written out."""
+    return value.fields[index] if isinstance(value, Tuple) else TupleGetItem(value, index)
+
+
 def make_call(op: Op, args: Sequence[Any], values: dict[str, Any]) -> Call:
     """Return the call of an operator on expressions with attributes by name. Raises `AttrsError` for wrong names."""
     spec = op.spec
@@ -203,6 +208,6 @@ class Face:
 
 
 __all__ = [
-    "Face", "Op", "OpPattern", "Precision", "TupleWrapper", "as_expr", "call", "deliver", "make_call", "operator",
-    "quiet", "with_out",
+    "Face", "Op", "OpPattern", "Precision", "TupleWrapper", "as_expr", "call", "deliver", "field_of", "make_call",
+    "operator", "quiet", "with_out",
 ]  # fmt: skip

@@ -254,7 +254,8 @@ def _variance_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
             refuse("data and mean have different dtypes", 1, expected=data.dtype, found=center.dtype)
         if len(center.shape) > len(data.shape):
             refuse("mean has more dimensions than data", 1, expected=data, found=center)
-        if any(type(a) is int and type(b) is int and a != b for a, b in zip(broadcast_shape(data, center), data.shape)):
+        joined = zip(broadcast_shape(data, center), data.shape, strict=True)
+        if any(type(a) is int and type(b) is int and a != b for a, b in joined):
             refuse("mean does not broadcast to the data", 1, expected=data, found=center)
     return TensorType(reduced_shape(data.shape, attrs), data.dtype)
 

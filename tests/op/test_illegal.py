@@ -39,7 +39,9 @@ def attribute(field: Field, rng: random.Random) -> str:
     if kind.startswith("list of lists"):
         return rng.choice(["[]", "[[1]]", "[[-9, 0], [0, 0]]", "[[1, 2], [3, 4], [5, 6], [7, 8]]", "[[0, 0]]", "3"])
     if kind.startswith(("list of int", "shape", "int or list")):
-        return rng.choice(["[]", "None", str([rng.choice(some) for _ in range(rng.randint(1, 4))]), str(rng.choice(some))])
+        return rng.choice(
+            ["[]", "None", str([rng.choice(some) for _ in range(rng.randint(1, 4))]), str(rng.choice(some))]
+        )
     if kind.startswith("list of float"):
         return rng.choice(["[]", "[0f]", "[-1f, 2f]", "[nanf]", "None"])
     if kind.startswith("int"):
