@@ -109,8 +109,12 @@ def attempt(source: str, variables: Any) -> None:
     try:
         mod = passlab.parse(source)
     except PasslabError as error:
-        assert error.diagnostics[0].message
-        assert error.diagnostics[0].place is not None, "the error says where"
+        refusal = error
+    else:
+        refusal = None
+    if refusal is not None:
+        assert refusal.diagnostics[0].message
+        assert refusal.diagnostics[0].place is not None, "the error says where"
         return
     main = mod["main"]
     call, ty = main.body, main.checked_type
@@ -130,9 +134,11 @@ def attempt(source: str, variables: Any) -> None:
         try:
             got = Evaluator(mod).run("main", list(env.values()))
         except PasslabError as error:
-            assert error.diagnostics[0].message
-            assert error.diagnostics[0].place is not None or isinstance(error, LimitError)
-            return
+            refusal = error
+    if refusal is not None:
+        assert refusal.diagnostics[0].message
+        assert refusal.diagnostics[0].place is not None or isinstance(refusal, LimitError)
+        return
     if "?" not in source:
         check_type(got, ty.ret_type, str(call.op))
 
