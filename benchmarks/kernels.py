@@ -79,7 +79,8 @@ KERNELS: dict[str, Kernel] = {
     "conv2d depthwise 3x3, 32 at 112": conv(32, 32, 112, 3, 1, 32),
     "conv2d grouped 3x3, 128/32 at 56": conv(128, 128, 56, 3, 1, 32),
     "conv1d 9, 64 at 4096": Kernel(
-        "nn.conv1d", ((1, 64, 4096), (64, 64, 9)), {"padding": (4, 4)}, ("Conv", {"pads": [4, 4]}), 2 * 64 * 64 * 9 * 4096
+        "nn.conv1d", ((1, 64, 4096), (64, 64, 9)), {"padding": (4, 4)}, ("Conv", {"pads": [4, 4]}),
+        2 * 64 * 64 * 9 * 4096,
     ),
     "conv3d 3x3x3, 16 at 32": Kernel(
         "nn.conv3d", ((1, 16, 32, 32, 32), (32, 16, 3, 3, 3)), {"padding": (1, 1, 1)}, ("Conv", {"pads": [1] * 6}),
@@ -125,7 +126,7 @@ def onnx_session(kernel: Kernel, arrays: list[Any]) -> Callable[[], Any] | None:
 
     kind, attrs = kernel.onnx
     names = ["x", "w"][: len(arrays)]
-    constant = kind not in ("MatMul",)
+    constant = kind != "MatMul"
     graph = onnx.helper.make_graph(
         [onnx.helper.make_node(kind, names, ["y"], **attrs)],
         "kernel",
@@ -140,6 +141,7 @@ def onnx_session(kernel: Kernel, arrays: list[Any]) -> Callable[[], Any] | None:
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # its idle threads would slow the others
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     feed = {i.name: arrays[names.index(i.name)] for i in session.get_inputs()}
     return lambda: session.run(None, feed)
