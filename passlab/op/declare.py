@@ -64,11 +64,16 @@ def operator(
         if spec.face is None:
             _set(spec, "face", Face(spec, results))
         else:
-            spec.face.__doc__ = spec.face.__doc__ or spec.doc
+            spec.face.__doc__ = documentation(spec, spec.face.__doc__ or spec.doc)
             spec.face.__name__ = spec.face.__qualname__ = name.rpartition(".")[2]
         return declare_op(spec)
 
     return declared
+
+
+def documentation(spec: OpSpec, what: str) -> str:
+    """Return what `help` shows of an operator: what it does, its shapes, where it comes from, and an example."""
+    return f"{what}\n\nShapes: {spec.shapes}.\nSource: {spec.source}.\nIn Relay text: {spec.example}"
 
 
 def quiet(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -174,7 +179,7 @@ class Face:
         self._spec = spec
         self._results = results
         self.__name__ = self.__qualname__ = spec.name.rpartition(".")[2]
-        self.__doc__ = spec.doc
+        self.__doc__ = documentation(spec, spec.doc)
 
     @cached_property
     def __signature__(self) -> inspect.Signature:
