@@ -1,16 +1,22 @@
-"""Speed of the convolution and pooling kernels on the layers of real networks, beside NumPy's own matrix product.
+"""Speed of the twenty heaviest kernels, beside NumPy's own matrix product and beside onnxruntime on the same shapes.
 
-    python -m benchmarks.kernels [--repeat N] [--json FILE]
+    python -m benchmarks.kernels [--repeat N] [--json FILE] [--only WORD]
 
-GFLOP/s of each layer, as a share of a 1024 x 1024 x 1024 float32 product measured in turns with it, so that a busy
-machine slows both. Depthwise convolution and pooling are bound by memory: their figure is elements of the result.
+GFLOP/s of each, as a share of a 1024 x 1024 x 1024 float32 product measured in turns with it, so that a busy machine
+slows both. Depthwise convolution, pooling, resizing and normalisation are bound by memory: their share is small by
+nature. The last column is onnxruntime's time as a share of ours (over 100%: ours is faster); it stays empty without
+the `bench` extra.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
+import math
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -20,71 +26,166 @@ import numpy as np
 from benchmarks.calibrate import calibrate
 from passlab.ir.op import Op
 
-GOAL = 0.5  # share of the speed of the matrix product, for convolutions that are one
-
-# (input channels, output channels, image side, window side, stride, groups)
-LAYERS = {
-    "stem 7x7/2": (3, 64, 224, 7, 2, 1),
-    "3x3, 64 channels at 56": (64, 64, 56, 3, 1, 1),
-    "3x3, 128 channels at 28": (128, 128, 28, 3, 1, 1),
-    "3x3, 256 channels at 14": (256, 256, 14, 3, 1, 1),
-    "3x3, 512 channels at 7": (512, 512, 7, 3, 1, 1),
-    "1x1, 64 to 256 at 56": (64, 256, 56, 1, 1, 1),
-    "1x1, 1024 to 256 at 14": (1024, 256, 14, 1, 1, 1),
-    "1x1/2, 256 to 512 at 56": (256, 512, 56, 1, 2, 1),
-    "depthwise 3x3, 32 at 112": (32, 32, 112, 3, 1, 32),
-    "depthwise 3x3, 512 at 14": (512, 512, 14, 3, 1, 512),
-}
+GOAL = 0.5  # share of the speed of the matrix product, for 3x3 and 1x1 convolutions
 
 
-def best(run: Any, other: Any, repeat: int) -> tuple[float, float]:
-    """Return the least seconds of two functions run in turns."""
-    times: list[tuple[float, float]] = []
-    for _ in range(repeat + 1):
-        start = perf_counter()
-        run()
-        middle = perf_counter()
-        other()
-        times.append((middle - start, perf_counter() - middle))
-    return min(t for t, _ in times[1:]), min(t for _, t in times[1:])
+@dataclass(frozen=True)
+class Kernel:
+    """One use of an operator; `onnx` is the same in ONNX, `work` the operations of one run."""
+
+    name: str
+    shapes: tuple[tuple[int, ...], ...]
+    attrs: dict[str, Any]
+    onnx: tuple[str, dict[str, Any]] | None
+    work: float
+    held: bool = False
 
 
-def measure(layer: tuple[int, ...], layout: str, repeat: int) -> dict[str, float]:
-    """Return GFLOP/s of one layer and its share of the matrix product's."""
-    inputs, outputs, side, kernel, stride, groups = layer
-    rng = np.random.default_rng(0)
-    x = rng.random((1, inputs, side, side), np.float32)
-    w = rng.random((outputs, inputs // groups, kernel, kernel), np.float32)
-    options: dict[str, Any] = {"strides": (stride, stride), "padding": (kernel // 2,) * 2, "groups": groups}
+def conv(
+    inputs: int, outputs: int, side: int, kernel: int, stride: int = 1, groups: int = 1, layout: str = "NCHW"
+) -> Kernel:
+    """A convolution with padding that keeps the size (but for the stride)."""
+    pad, out = kernel // 2, -(-side // stride)
+    data, weight = (1, inputs, side, side), (outputs, inputs // groups, kernel, kernel)
+    attrs: dict[str, Any] = {"strides": (stride, stride), "padding": (pad, pad), "groups": groups}
+    onnx = ("Conv", {"strides": [stride] * 2, "pads": [pad] * 4, "group": groups})
     if layout == "NHWC":
-        x, w = np.ascontiguousarray(x.transpose(0, 2, 3, 1)), np.ascontiguousarray(w.transpose(2, 3, 1, 0))
-        options |= {"data_layout": "NHWC", "kernel_layout": "HWIO"}
-    spec = Op.get("nn.conv2d").spec
+        data, weight = (1, side, side, inputs), (kernel, kernel, inputs // groups, outputs)
+        attrs |= {"data_layout": "NHWC", "kernel_layout": "HWIO"}
+    work = 2 * outputs * inputs / groups * kernel**2 * out**2
+    return Kernel("nn.conv2d", (data, weight), attrs, onnx if layout == "NCHW" else None, work, groups == 1)
+
+
+def pool(name: str, onnx: str, kernel: int, stride: int) -> Kernel:
+    """A pooling of a large image."""
+    pad, out = kernel // 2, 112 // stride
+    attrs = {"pool_size": (kernel,) * 2, "strides": (stride,) * 2, "padding": (pad,) * 2}
+    given = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
+    return Kernel(name, ((1, 64, 112, 112),), attrs, (onnx, given), 64 * out * out * kernel**2)
+
+
+KERNELS: dict[str, Kernel] = {
+    "conv2d 7x7/2, 3 to 64 at 224": conv(3, 64, 224, 7, 2),
+    "conv2d 3x3, 64 at 56": conv(64, 64, 56, 3),
+    "conv2d 3x3, 128 at 28": conv(128, 128, 28, 3),
+    "conv2d 3x3, 256 at 14": conv(256, 256, 14, 3),
+    "conv2d 3x3, 512 at 7": conv(512, 512, 7, 3),
+    "conv2d 3x3, 64 at 56, NHWC": conv(64, 64, 56, 3, layout="NHWC"),
+    "conv2d 3x3, 256 at 14, NHWC": conv(256, 256, 14, 3, layout="NHWC"),
+    "conv2d 1x1, 64 to 256 at 56": conv(64, 256, 56, 1),
+    "conv2d 1x1, 1024 to 256 at 14": conv(1024, 256, 14, 1),
+    "conv2d 1x1/2, 256 to 512 at 56": conv(256, 512, 56, 1, 2),
+    "conv2d 1x1, 64 to 256 at 56, NHWC": conv(64, 256, 56, 1, layout="NHWC"),
+    "conv2d depthwise 3x3, 32 at 112": conv(32, 32, 112, 3, 1, 32),
+    "conv2d grouped 3x3, 128/32 at 56": conv(128, 128, 56, 3, 1, 32),
+    "conv1d 9, 64 at 4096": Kernel(
+        "nn.conv1d", ((1, 64, 4096), (64, 64, 9)), {"padding": (4, 4)}, ("Conv", {"pads": [4, 4]}),
+        2 * 64 * 64 * 9 * 4096,
+    ),
+    "conv3d 3x3x3, 16 at 32": Kernel(
+        "nn.conv3d", ((1, 16, 32, 32, 32), (32, 16, 3, 3, 3)), {"padding": (1, 1, 1)}, ("Conv", {"pads": [1] * 6}),
+        2 * 16 * 32 * 27 * 32**3,
+    ),
+    "conv2d_transpose 4x4/2, 128 to 64 at 28": Kernel(
+        "nn.conv2d_transpose", ((1, 128, 28, 28), (128, 64, 4, 4)), {"strides": (2, 2), "padding": (1, 1)},
+        ("ConvTranspose", {"strides": [2, 2], "pads": [1] * 4}), 2 * 128 * 64 * 16 * 28**2,
+    ),
+    "dense 256x1024 by 1024x4096": Kernel(
+        "nn.dense", ((256, 1024), (4096, 1024)), {"units": None}, ("Gemm", {"transB": 1}), 2 * 256 * 1024 * 4096
+    ),
+    "batch_matmul 16 x 256^3": Kernel(
+        "nn.batch_matmul", ((16, 256, 256), (16, 256, 256)), {"transpose_b": False}, ("MatMul", {}), 2 * 16 * 256**3
+    ),
+    "max_pool2d 3x3/2, 64 at 112": pool("nn.max_pool2d", "MaxPool", 3, 2),
+    "avg_pool2d 3x3, 64 at 112": pool("nn.avg_pool2d", "AveragePool", 3, 1),
+    "softmax 512 x 4096": Kernel("nn.softmax", ((512, 4096),), {"axis": -1}, ("Softmax", {"axis": -1}), 4 * 512 * 4096),
+}  # fmt: skip
+
+
+def best(runs: list[Callable[[], Any]], repeat: int) -> list[float]:
+    """Return the least seconds of functions run in turns."""
+    times: list[list[float]] = [[] for _ in runs]
+    for _ in range(repeat + 1):
+        for run, mine in zip(runs, times, strict=True):
+            start = perf_counter()
+            run()
+            mine.append(perf_counter() - start)
+    return [min(mine[1:]) for mine in times]
+
+
+def onnx_session(kernel: Kernel, arrays: list[Any]) -> Callable[[], Any] | None:
+    """Return a run of the same computation in onnxruntime, None without it. Weights are constants, as in a model."""
+    if (
+        kernel.onnx is None
+        or importlib.util.find_spec("onnxruntime") is None
+        or importlib.util.find_spec("onnx") is None
+    ):
+        return None
+    import onnx
+    import onnxruntime
+
+    kind, attrs = kernel.onnx
+    names = ["x", "w"][: len(arrays)]
+    constant = kind != "MatMul"
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node(kind, names, ["y"], **attrs)],
+        "kernel",
+        [
+            onnx.helper.make_tensor_value_info(n, 1, a.shape)
+            for n, a in zip(names, arrays, strict=True)
+            if n == "x" or not constant
+        ],
+        [onnx.helper.make_tensor_value_info("y", 1, None)],
+        [onnx.numpy_helper.from_array(arrays[1], "w")] if constant and len(arrays) > 1 else [],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # its idle threads would slow the others
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    feed = {i.name: arrays[names.index(i.name)] for i in session.get_inputs()}
+    return lambda: session.run(None, feed)
+
+
+def measure(kernel: Kernel, repeat: int) -> dict[str, float]:
+    """Return milliseconds, GFLOP/s, the share of the matrix product's, and onnxruntime's milliseconds."""
+    rng = np.random.default_rng(0)
+    arrays = [rng.random(shape, np.float32) for shape in kernel.shapes]
+    spec = Op.get(kernel.name).spec
     assert spec.raw is not None
     assert spec.attrs is not None
-    attrs, run = spec.attrs(**options), spec.raw
-    out = run(attrs, x, w)
+    attrs, run = spec.attrs(**kernel.attrs), spec.raw
+    out = run(attrs, *arrays)
     a, b = rng.random((2, 1024, 1024), np.float32)
     product = np.empty_like(a)
-    seconds, unit = best(lambda: run(attrs, x, w, out=out), lambda: np.matmul(a, b, out=product), repeat)
-    speed = 2 * w.size * out.size / outputs / seconds / 1e9
-    return {"ms": seconds * 1e3, "gflops": speed, "share": speed / (2 * 1024**3 / unit / 1e9)}
+    other = onnx_session(kernel, arrays)
+    if other is not None:
+        np.testing.assert_allclose(other()[0], out, rtol=2e-3, atol=1e-3)
+    runs = [lambda: run(attrs, *arrays, out=out), lambda: np.matmul(a, b, out=product), *([other] if other else [])]
+    seconds, unit, *rest = best(runs, repeat)
+    speed = kernel.work / seconds / 1e9
+    found = {"ms": seconds * 1e3, "gflops": speed, "share": speed / (2 * 1024**3 / unit / 1e9)}
+    return found | ({"onnxruntime_ms": rest[0] * 1e3} if rest else {})
 
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, write the record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=15)
+    parser.add_argument("--only", default="", help="measure the kernels with this word in their name")
     parser.add_argument("--json", type=Path, default=Path("benchmarks/out/kernels.json"))
     options = parser.parse_args(argv)
     machine = calibrate()
     results: dict[str, dict[str, float]] = {}
-    print(f"{'layer':28}{'layout':8}{'ms':>9}{'GFLOP/s':>10}{'of matmul':>11}")
-    for layout in ("NCHW", "NHWC"):
-        for name, layer in LAYERS.items():
-            found = results[f"{name}, {layout}"] = measure(layer, layout, options.repeat)
-            goal = "" if layer[5] > 1 else "held" if found["share"] >= GOAL else "MISSED"
-            print(f"{name:28}{layout:8}{found['ms']:9.2f}{found['gflops']:10.1f}{found['share']:10.0%} {goal}")
+    print(f"{'kernel':42}{'ms':>8}{'GFLOP/s':>10}{'of matmul':>11}{'':8}{'onnxruntime':>12}")
+    for name, kernel in KERNELS.items():
+        if options.only not in name:
+            continue
+        found = results[name] = measure(kernel, options.repeat)
+        goal = "" if not kernel.held else "held" if found["share"] >= GOAL else "MISSED"
+        theirs = found.get("onnxruntime_ms", math.nan) / found["ms"]
+        shown = "" if math.isnan(theirs) else f"{theirs:.0%}"
+        print(f"{name:42}{found['ms']:8.2f}{found['gflops']:10.1f}{found['share']:10.0%} {goal:8}{shown:>12}")
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps({"machine": machine.record(), "results": results}, indent=1))
     return 0

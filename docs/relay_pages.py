@@ -54,6 +54,10 @@ class RelayLexer(RegexLexer):
 def operators() -> Iterator[str]:
     """The operators, one paragraph each, in groups by the room their name begins with."""
     load()
+    yield "\n| operator | what it does | shapes |\n|---|---|---|"
+    for name in Op.list_op_names():
+        spec = Op.get(name).spec
+        yield f"| [`{name}`](#{_anchor(name)}) | {_cell(spec.doc.partition(chr(10))[0])} | {_cell(spec.shapes)} |"
     room = None
     for name in sorted(Op.list_op_names(), key=lambda name: (name.rpartition(".")[0], name)):
         spec = Op.get(name).spec
@@ -63,16 +67,36 @@ def operators() -> Iterator[str]:
         yield from _operator(spec)
 
 
+def _anchor(name: str) -> str:
+    """The anchor of a heading, as the manual makes it."""
+    return "".join(c for c in name if c.isalnum() or c in "_-").lower()
+
+
+def _cell(text: str) -> str:
+    """Text for a table: a bar would end the cell."""
+    return _prose(text).replace("|", "\\|")
+
+
 def _operator(spec: OpSpec) -> Iterator[str]:
     yield f"\n### `{spec.name}`\n"
     yield f"{_prose(spec.doc)}\n"
     fields = spec.attrs.schema if spec.attrs is not None else ()
+    yield f"Shapes: {_prose(spec.shapes)}. Source: {_prose(spec.source)}. {_facts(spec)}\n"
     yield f"`{spec.name}({', '.join([*(f'%{i}' for i in spec.inputs), *(f'{f.name}' for f in fields)])})`\n"
     for field in fields:
         default = "" if field.default is REQUIRED else f", default `{field.default!r}`"
         yield f"- `{field.name}`: {_prose(field.doc or '')} ({_prose(field.kind)}{default})"
     if spec.example:
         yield f"\n```relay\n{spec.example}\n```\n"
+
+
+def _facts(spec: OpSpec) -> str:
+    """What passes know of an operator, in a line."""
+    kind = spec.pattern.name.lower().replace("_", " ")
+    facts = [f"Fusion: {kind}", f"mixed precision: {spec.precision.name.lower()}"]
+    facts += ["has a gradient"] if spec.gradient else []
+    facts += ["shape depends on data"] if spec.shape_function else []
+    return "; ".join([*facts, *(["has effects"] if spec.stateful else [])]) + "."
 
 
 def passes() -> Iterator[str]:

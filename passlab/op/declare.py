@@ -64,11 +64,16 @@ def operator(
         if spec.face is None:
             _set(spec, "face", Face(spec, results))
         else:
-            spec.face.__doc__ = spec.face.__doc__ or spec.doc
+            spec.face.__doc__ = documentation(spec, spec.face.__doc__ or spec.doc)
             spec.face.__name__ = spec.face.__qualname__ = name.rpartition(".")[2]
         return declare_op(spec)
 
     return declared
+
+
+def documentation(spec: OpSpec, what: str) -> str:
+    """Return what `help` shows of an operator: what it does, its shapes, where it comes from, and an example."""
+    return f"{what}\n\nShapes: {spec.shapes}.\nSource: {spec.source}.\nIn Relay text: {spec.example}"
 
 
 def quiet(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,6 +146,11 @@ def as_expr(value: Any) -> Expr:
     raise TypeError(f"an expression is needed, not {type(value).__name__}: {value!r}")
 
 
+def field_of(value: Expr, index: int) -> Expr:
+    """Return one field of a tuple-valued expression, the expression itself where the tuple is written out."""
+    return value.fields[index] if isinstance(value, Tuple) else TupleGetItem(value, index)
+
+
 def make_call(op: Op, args: Sequence[Any], values: dict[str, Any]) -> Call:
     """Return the call of an operator on expressions with attributes by name. Raises `AttrsError` for wrong names."""
     spec = op.spec
@@ -169,7 +179,7 @@ class Face:
         self._spec = spec
         self._results = results
         self.__name__ = self.__qualname__ = spec.name.rpartition(".")[2]
-        self.__doc__ = spec.doc
+        self.__doc__ = documentation(spec, spec.doc)
 
     @cached_property
     def __signature__(self) -> inspect.Signature:
@@ -203,6 +213,6 @@ class Face:
 
 
 __all__ = [
-    "Face", "Op", "OpPattern", "Precision", "TupleWrapper", "as_expr", "call", "deliver", "make_call", "operator",
-    "quiet", "with_out",
+    "Face", "Op", "OpPattern", "Precision", "TupleWrapper", "as_expr", "call", "deliver", "field_of", "make_call",
+    "operator", "quiet", "with_out",
 ]  # fmt: skip

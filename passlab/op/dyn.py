@@ -21,7 +21,7 @@ from passlab.op.dtypes import Array, array_dtype, filled_array, guard_size
 from passlab.op.fields import attrs, integer
 from passlab.op.gather import ONE_HOT, index_tensor, one_hot_array, one_hot_shape
 from passlab.op.relations import concrete, refuse, tensor
-from passlab.op.reshape import RESHAPE, SQUEEZE, infer_newshape, reshape_back, squeezed
+from passlab.op.reshape import MOST_DIMENSIONS, RESHAPE, SQUEEZE, infer_newshape, reshape_back, squeezed
 from passlab.op.scatter import dense_of
 from passlab.op.slice import SLICE, sliced_dim, slices_of
 from passlab.op.sort import TOPK, topk_arrays, topk_type
@@ -130,6 +130,8 @@ def _data_and_vector(
         if data is None or length is None:
             return None
         dims = rank(len(data.shape), length, attrs)
+        if dims > MOST_DIMENSIONS:
+            refuse(f"the result would have {dims} dimensions", expected=f"{MOST_DIMENSIONS} at most")
         if dims < 0:
             refuse(f"{vector} has {length} entries for {len(data.shape)} dimensions", 1)
         return TensorType((ANY,) * dims, data.dtype)
@@ -206,6 +208,13 @@ broadcast_to = _data_and_vector(
 )  # fmt: skip
 
 
+def _more_dimensions(rank: int, length: int, attrs: Any) -> int:
+    if attrs.num_newaxis < 0:
+        refuse(f"num_newaxis is {attrs.num_newaxis}", 0, expected="a number of new dimensions")
+    added: int = attrs.num_newaxis
+    return rank + added
+
+
 def _expanded(shape: Shape, values: Sequence[int], attrs: Any) -> Shape:
     if len(values) != 1 or not -len(shape) - 1 <= values[0] <= len(shape):
         refuse(f"axis {list(values)} is outside the rank {len(shape)} of the data and its end", 1)
@@ -216,7 +225,7 @@ def _expanded(shape: Shape, values: Sequence[int], attrs: Any) -> Shape:
 expand_dims = _data_and_vector(
     "dyn.expand_dims", "axis",
     attrs("DynExpandDimsAttrs", integer("num_newaxis", 1, doc="how many dimensions to put in")),
-    _expanded, _reshaped, lambda rank, length, attrs: rank + attrs.num_newaxis,
+    _expanded, _reshaped, _more_dimensions,
     "Put dimensions of size 1 in at a place that a scalar holds.", pattern=OpPattern.INJECTIVE, level=3,
     gradient=_with_zero(reshape_back),
     shapes="data (...), axis () -> (..., 1, ...)",

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call
+from passlab.ir.expr import Call, Expr, Tuple
 from passlab.ir.op import OpPattern, Reporter
-from passlab.ir.types import Dim, TensorType, Type
-from passlab.op.declare import call, operator
+from passlab.ir.types import Dim, TensorType, TupleType, Type
+from passlab.op.declare import call, field_of, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, text
 from passlab.op.relations import broadcast_dim, refuse, tensor_fields
@@ -84,9 +84,35 @@ def _einsum_face(data: Any, equation: str) -> Call:
     return call("einsum", data, equation=equation)
 
 
+def _einsum_grad(orig: Call, grad: Expr) -> list[Expr]:
+    """For each tensor, the equation with the gradient in its place; what only it has is said again along."""
+    fields, attrs = orig.args[0], orig.attrs
+    assert attrs is not None
+    ty = fields.checked_type
+    assert isinstance(ty, TupleType)
+    terms, output = _terms(attrs["equation"], len(ty.fields))
+    if _DOTS in attrs["equation"] or any(len(set(term)) < len(term) for term in terms):
+        refuse("the gradient of einsum needs each dimension named, once a tensor", 0, found=attrs["equation"])
+    if output is None:
+        once = Counter("".join(terms))
+        output = "".join(sorted(c for c, n in once.items() if n == 1))
+    made: list[Expr] = []
+    parts = [field_of(fields, i) for i in range(len(terms))]
+    for i, term in enumerate(terms):
+        others = [(terms[k], parts[k]) for k in range(len(terms)) if k != i]
+        held = [c for c in term if c in output or any(c in other for other, _ in others)]
+        equation = ",".join([output, *(other for other, _ in others)]) + "->" + "".join(held)
+        slope: Expr = call("einsum", Tuple([grad, *(part for _, part in others)]), equation=equation)
+        for at, letter in enumerate(term):
+            slope = slope if letter in held else call("expand_dims", slope, axis=at)
+        made.append(slope if len(held) == len(term) else call("broadcast_to_like", slope, parts[i]))
+    return [Tuple(made)]
+
+
 @operator(
     "einsum", ("data",), attrs=attrs("EinsumAttrs", text("equation", doc='subscripts, such as "ij,jk->ik"')),
     relation=_einsum_type, pattern=OpPattern.INJECTIVE, level=11, out=False, warns=True, face=_einsum_face,
+    gradient=_einsum_grad,
     shapes="tensors by the left of the equation -> its right",
     source="np.einsum",
     edges=(

@@ -59,7 +59,12 @@ def _str(value: Any) -> str:
 
 
 def _dim(value: Any) -> Any:
-    return value if isinstance(value, (AnyDim, SizeVar)) else _int(value)
+    if isinstance(value, (AnyDim, SizeVar)):
+        return value
+    size = _int(value)
+    if size < 0:
+        raise ValueError(f"{size} is no size of a dimension")
+    return size
 
 
 def _tuple(convert: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:

@@ -12,7 +12,7 @@ from passlab.errors import Diagnostic, RelationError
 from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem, set_checked_type
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
-from passlab.op.declare import TupleWrapper, as_expr, call, operator
+from passlab.op.declare import TupleWrapper, as_expr, call, field_of, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer, integer_or_integers, text
 from passlab.op.relations import join_dim, normal_axis, refuse, tensor, tensor_fields, total
@@ -241,11 +241,26 @@ def _meshgrid_face(data: Any, indexing: str = "ij") -> TupleWrapper:
     return TupleWrapper(call("meshgrid", made, indexing=indexing), count)
 
 
+def _meshgrid_grad(orig: Call, grad: Expr) -> list[Expr]:
+    """Each vector takes the sum of its grid over the dimensions of the others."""
+    ty, attrs = orig.args[0].checked_type, orig.attrs
+    assert isinstance(ty, TupleType)
+    assert attrs is not None
+    turned = attrs["indexing"] == "xy" and len(ty.fields) > 1
+    made: list[Expr] = []
+    for number in range(len(ty.fields)):
+        axis = 1 - number if turned and number < 2 else number
+        total = call("sum", field_of(grad, number), axis=[axis], exclude=True)
+        made.append(call("reshape_like", total, field_of(orig.args[0], number)))
+    return [Tuple(made)]
+
+
 @operator(
     "meshgrid", ("data",),
     attrs=attrs("MeshgridAttrs",
     text("indexing", "ij", doc="the order of the dimensions: matrix or Cartesian", choices=("ij", "xy"))),
     relation=_meshgrid_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_meshgrid_face,
+    gradient=_meshgrid_grad,
     shapes="vectors (a), (b), ... -> as many tensors (a, b, ...)",
     source="np.meshgrid",
     edges=(

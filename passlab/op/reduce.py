@@ -94,9 +94,11 @@ def _min(data: Array, **where: Any) -> Any:
 
 
 def _mean(data: Array, **where: Any) -> Any:
-    if is_float(data.dtype):
-        return np.mean(data, **where) if data.dtype.kind == "f" else np.mean(data.astype(np.float32), **where)
     count = math.prod(data.shape[at] for at in where["axis"])
+    if is_float(data.dtype):
+        if count == 0:  # NumPy's mean says NaN too, with a warning that no error state silences
+            return np.add.reduce(data, dtype=data.dtype, **where) * data.dtype.type(np.nan)
+        return np.mean(data, **where) if data.dtype.kind == "f" else np.mean(data.astype(np.float32), **where)
     if count == 0:
         raise RunError(Diagnostic("the mean of no integers has no value", hint="cast the data to a float first"))
     wide = np.dtype(np.int64 if data.dtype.kind == "i" else np.uint64)
@@ -250,8 +252,11 @@ def _variance_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
     if center is not None:
         if center.dtype != data.dtype:
             refuse("data and mean have different dtypes", 1, expected=data.dtype, found=center.dtype)
-        if len(broadcast_shape(data, center)) != len(data.shape):
+        if len(center.shape) > len(data.shape):
             refuse("mean has more dimensions than data", 1, expected=data, found=center)
+        joined = zip(broadcast_shape(data, center), data.shape, strict=True)
+        if any(type(a) is int and type(b) is int and a != b for a, b in joined):
+            refuse("mean does not broadcast to the data", 1, expected=data, found=center)
     return TensorType(reduced_shape(data.shape, attrs), data.dtype)
 
 

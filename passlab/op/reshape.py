@@ -283,14 +283,17 @@ def _expand_dims_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
     return None if data is None else TensorType(_expanded(data.shape, attrs), data.dtype)
 
 
+MOST_DIMENSIONS = 64  # what NumPy's arrays may have
+
+
 def _expanded(shape: Shape, attrs: Any) -> Shape:
     rank, axis, count = len(shape), attrs.axis, attrs.num_newaxis
     if not -rank - 1 <= axis <= rank:
         refuse(
             f"axis {axis} is outside the rank {rank} of the data and its end", 0, hint=f"allowed: {-rank - 1}..{rank}"
         )
-    if count < 0:
-        refuse(f"num_newaxis is {count}", 0, expected="a number of new dimensions")
+    if not 0 <= count <= MOST_DIMENSIONS - rank:
+        refuse(f"num_newaxis is {count}", 0, expected=f"a number of new dimensions, {MOST_DIMENSIONS} in all at most")
     at = axis if axis >= 0 else axis + rank + 1
     return (*shape[:at], *([1] * count), *shape[at:])
 

@@ -74,5 +74,15 @@ def _cumsum_grad(orig: Call, grad: Expr) -> list[Expr]:
     return [call("cast_like", call("reshape_like", back, data), data)]
 
 
+def _cumprod_grad(orig: Call, grad: Expr) -> list[Expr]:
+    """Each element is a factor of all products after it; as for `prod`, none may be zero."""
+    data, attrs = orig.args[0], orig.attrs
+    assert attrs is not None
+    axis = attrs["axis"] if attrs["axis"] is not None else 0
+    turned = call("cumsum", call("reverse", grad * orig, axis=axis), axis=axis, exclusive=attrs["exclusive"])
+    back = call("reshape_like", call("reverse", turned, axis=axis), data)
+    return [call("cast_like", back, data) / data]
+
+
 cumsum = _scan("cumsum", np.add, 0, "The running sums along one dimension; integers wrap.", _cumsum_grad)
-cumprod = _scan("cumprod", np.multiply, 1, "The running products along one dimension; integers wrap.")
+cumprod = _scan("cumprod", np.multiply, 1, "The running products along one dimension; integers wrap.", _cumprod_grad)

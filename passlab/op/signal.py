@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call
+from passlab.ir.expr import Call, Expr
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
-from passlab.op.declare import TupleWrapper, call, operator
+from passlab.op.declare import TupleWrapper, call, field_of, operator
 from passlab.op.dtypes import Array, is_float_name
+from passlab.op.elementwise import constant_like
 from passlab.op.fields import attrs, boolean, integer
 from passlab.op.relations import join_dim, refuse, same_dtype, tensor
 
@@ -105,9 +106,23 @@ def _dft_face(re_data: Any, im_data: Any, inverse: bool = False) -> TupleWrapper
     return TupleWrapper(call("dft", re_data, im_data, inverse=inverse), 2)
 
 
+def _dft_grad(orig: Call, grad: Expr) -> list[Expr]:
+    """The transform is symmetric, so its adjoint is the inverse transform times the number of elements."""
+    ty, attrs = orig.args[0].checked_type, orig.attrs
+    assert isinstance(ty, TensorType)
+    assert attrs is not None
+    count = ty.shape[-1]
+    if type(count) is not int:
+        refuse("this gradient needs a known number of elements", 0, found=ty)
+    back = call("dft", field_of(grad, 0), field_of(grad, 1), inverse=not attrs["inverse"])
+    factor = constant_like(1 / count if attrs["inverse"] else count, orig.args[0])
+    return [field_of(back, 0) * factor, field_of(back, 1) * factor]
+
+
 @operator(
     "dft", ("re_data", "im_data"), attrs=attrs("DFTAttrs", boolean("inverse", False, doc="whether to transform back")),
     relation=_dft_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True, face=_dft_face,
+    gradient=_dft_grad,
     shapes="real and imaginary parts (..., n) -> (..., n), twice",
     source="np.fft.fft, np.fft.ifft; Cooley and Tukey (1965)",
     edges=(

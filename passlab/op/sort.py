@@ -13,7 +13,7 @@ import numpy as np
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, TupleType, Type
-from passlab.op.declare import TupleWrapper, call, operator
+from passlab.op.declare import TupleWrapper, call, field_of, operator
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.fields import attrs, boolean, dtype, integer, text
 from passlab.op.relations import join_dim, normal_axis, refuse, tensor
@@ -47,9 +47,18 @@ def _sort_face(data: Any, axis: int = -1, is_ascend: bool = True) -> Call:
     return call("sort", data, axis=axis, is_ascend=bool(is_ascend))
 
 
+def _sort_grad(orig: Call, grad: Expr) -> list[Expr]:
+    """Each element takes its gradient from where it went."""
+    data, attrs = orig.args[0], orig.attrs
+    assert attrs is not None
+    axis = attrs["axis"]
+    order = call("argsort", data, axis=axis, is_ascend=attrs["is_ascend"], dtype="int32")
+    return [call("gather", grad, call("argsort", order, axis=axis, dtype="int32"), axis=axis)]
+
+
 @operator(
     "sort", ("data",), attrs=ARGSORT, relation=_sort_type, pattern=OpPattern.OPAQUE, level=6, out=False,
-    face=_sort_face,
+    face=_sort_face, gradient=_sort_grad,
     shapes="S -> S",
     source="np.sort, stable",
     edges=(
@@ -151,8 +160,22 @@ def _topk_face(
     return TupleWrapper(made, 2) if ret_type == "both" else made
 
 
+def _topk_grad(orig: Call, grad: Expr) -> list[Expr]:
+    """The chosen elements take the gradients of the values."""
+    data, attrs = orig.args[0], orig.attrs
+    assert attrs is not None
+    zeros = call("zeros_like", data)
+    if attrs["ret_type"] == "indices":
+        return [zeros]
+    facts = {"k": attrs["k"], "axis": attrs["axis"], "is_ascend": attrs["is_ascend"], "dtype": "int64"}
+    places = call("topk", data, ret_type="indices", **facts)
+    values = field_of(grad, 0) if attrs["ret_type"] == "both" else grad
+    return [call("scatter_elements", zeros, places, values, axis=attrs["axis"])]
+
+
 @operator(
     "topk", ("data",), attrs=TOPK, relation=_topk_type, pattern=OpPattern.OPAQUE, level=6, out=False, face=_topk_face,
+    gradient=_topk_grad,
     shapes="(..., n, ...) -> (..., k, ...), values and positions",
     source="np.argsort, stable",
     edges=(

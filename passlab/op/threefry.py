@@ -281,6 +281,9 @@ def _multinomial_face(key: Any, probs: Any, num_samples: int = 1) -> TupleWrappe
 )  # fmt: skip
 def multinomial(attrs: Any, key: Array, probs: Array) -> tuple[Array, Array]:
     """The key for what comes next, and positions drawn with the given probabilities (negative ones count as 0)."""
+    guard_size((*probs.shape, attrs.num_samples), np.dtype(np.float32), "multinomial")
+    if probs.shape[-1] == 0:
+        raise RunError(Diagnostic("nothing can be drawn: there are no probabilities"))
     weights = np.maximum(probs.astype(np.float32), np.float32(0))
     heights = np.cumsum(weights / weights.sum(axis=-1, keepdims=True), axis=-1)
     after, numbers = _unit_numbers(key, (*probs.shape[:-1], attrs.num_samples), "float32")

@@ -200,7 +200,7 @@ _STORED = {"int32": "float32"}  # the edge cases that arrive widened
 
 @means("hardswish")
 def hardswish(attrs: Any, x: Any) -> Any:
-    return wide(x) * np.minimum(np.maximum(wide(x) + 3, 0), 6) / 6
+    return wide(x) * (np.minimum(np.maximum(wide(x) + 3, 0), 6) / 6)
 
 
 @means("fixed_point_multiply")

@@ -91,6 +91,10 @@ def test_the_vocabulary_is_there() -> None:
 def test_every_operator_is_documented(name: str) -> None:
     spec = Op.get(name).spec
     assert spec.doc.split("\n\n")[0].endswith("."), "a sentence says what it computes"
+    assert spec.shapes, "from which shapes to which"
+    assert spec.source, "by which algorithm"
+    assert spec.face is not None
+    assert spec.shapes in (spec.face.__doc__ or "")
     assert spec.example.startswith(name + "(")
     assert 1 <= spec.level <= 11
     assert isinstance(spec.pattern, OpPattern)

@@ -42,6 +42,11 @@ MORE = [
     ("squeeze", "squeeze(%b)"), ("expand_dims", "expand_dims(%x, axis=-1, num_newaxis=2)"),
     ("variance", "variance(%x, %b, axis=[0])"),
     ("gather_nd", "gather_nd(%x, %ii)"),
+    ("einsum", 'einsum((%x, %t), equation="ij,jk")'), ("einsum", 'einsum((%x, %y, %w), equation="ij,kj,j->ik")'),
+    ("einsum", 'einsum((%x,), equation="ij->i")'), ("cumprod", "cumprod(%x, axis=0, exclusive=True)"),
+    ("cumprod", "cumprod(%x)"), ("sort", "sort(%x, axis=0, is_ascend=False)"),
+    ("topk", 'topk(%x, k=1, axis=0, ret_type="values", is_ascend=True)'), ("dft", "dft(%x, %y, inverse=True)"),
+    ("meshgrid", 'meshgrid((%w, %d), indexing="xy")'),
     ("layout_transform", 'layout_transform(%im, src_layout="NCHW", dst_layout="NCHW2c")'),
 ]  # fmt: skip
 EXAMPLES = [

@@ -292,7 +292,7 @@ def lrn(attrs: Any, data: Any, *, out: Any = None) -> Any:
     total = np.zeros_like(squares)
     length, half = data.shape[attrs.axis], attrs.size // 2
     head = (slice(None),) * (attrs.axis % data.ndim)
-    for shift in range(-half, attrs.size - half):
+    for shift in range(max(-half, -length), min(attrs.size - half, length)):
         target = slice(max(0, -shift), max(0, length - max(0, shift)))
         source = slice(max(0, shift), max(0, length + min(0, shift)))
         total[(*head, target)] += squares[(*head, source)]

@@ -100,7 +100,34 @@ def plan_of(attrs: Any, shape: tuple[int, ...], rank: int, name: str) -> Plan:
     return Plan(attrs, shape, rank, name)
 
 
+_SLAB = 8 << 20  # bytes of data pooled at once: padding and each axis take about as much again
+
+
+def _in_slabs(pool: Callable[..., Any], rank: int, name: str, attrs: Any, data: Any, out: Any) -> Any:
+    """Pool samples or channels a few at a time, so that large data needs no large scratch memory."""
+    plan = plan_of(attrs, data.shape, rank, name)
+    axis = max((d for d in range(data.ndim) if d not in plan.axes), key=lambda d: data.shape[d])
+    length = data.shape[axis]
+    step = max(1, length * _SLAB // max(data.nbytes, 1))
+    if step >= length:
+        return pool(rank, name, attrs, data, out)
+    counts = dict(zip(plan.axes, plan.counts, strict=True))
+    made = np.empty([counts.get(d, n) for d, n in enumerate(data.shape)], data.dtype) if out is None else out
+    for start in range(0, length, step):
+        part = (slice(None),) * axis + (slice(start, start + step),)
+        pool(rank, name, attrs, data[part], made[part])
+    return made
+
+
 def _max_kernel(rank: int, name: str, attrs: Any, data: Any, *, out: Any = None) -> Any:
+    return _in_slabs(_max_pool, rank, name, attrs, data, out)
+
+
+def _avg_kernel(rank: int, name: str, attrs: Any, data: Any, *, out: Any = None) -> Any:
+    return _in_slabs(_avg_pool, rank, name, attrs, data, out)
+
+
+def _max_pool(rank: int, name: str, attrs: Any, data: Any, out: Any) -> Any:
     made = plan_of(attrs, data.shape, rank, name).sweep(data, pooling.lowest(data.dtype), np.maximum)
     return _store(made, data, out)
 
@@ -113,7 +140,7 @@ def _store(made: Any, data: Any, out: Any) -> Any:
     return out
 
 
-def _avg_kernel(rank: int, name: str, attrs: Any, data: Any, *, out: Any = None) -> Any:
+def _avg_pool(rank: int, name: str, attrs: Any, data: Any, out: Any) -> Any:
     plan = plan_of(attrs, data.shape, rank, name)
     work = pooling.sum_dtype(data.dtype)
     total = plan.sweep(data.astype(work, copy=False), 0, np.add)

@@ -72,7 +72,8 @@ def _product(
 ) -> Op:
     return operator(
         name, facts.pop("inputs", ("data", "weight", *names)), attrs=record, relation=_relation(plain, names, channel),
-        pattern=OpPattern.OUT_ELEMWISE_FUSABLE, non_computational=True, level=11, out=False, doc=doc, **facts,
+        pattern=facts.pop("pattern", OpPattern.OUT_ELEMWISE_FUSABLE), non_computational=True, level=11, out=False,
+        doc=doc, **facts,
     )(_kernel(plain, channel))  # fmt: skip
 
 
@@ -192,6 +193,7 @@ def _conv2d_transpose_face(
 conv2d_transpose = _product(
     "qnn.conv2d_transpose", "nn.conv2d_transpose", _record("nn.conv2d_transpose"), _WEIGHT_PARAMETERS, _output_channel,
     "Convolve quantized `data` backwards with a quantized `weight`, enlarging it.", face=_conv2d_transpose_face,
+    pattern=OpPattern.OPAQUE,
     shapes="data (N, C, H, W), weight (C, O / groups, KH, KW) -> (N, O, OH, OW)",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edges=(

@@ -1,0 +1,33 @@
+"""The declarations against Relay's own facts: names, number of inputs, attributes, fusion, purity, level."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from passlab.ir.op import Op, OpPattern
+
+FACTS = list(csv.DictReader((Path(__file__).parent / "relay_operators.csv").read_text().splitlines()))
+# Names in Relay's table that have no declaration there, only an attribute set on them: nothing is known to agree with.
+BARE = {"hardswish", "scatter"}
+# Where Relay's record is one of another operator: two have the name SimulatedQuantizeAttrs.
+OTHER_RECORD = {"dyn.strided_slice", "nn.avg_pool2d_grad", "qnn.simulated_quantize"}
+
+
+def test_every_operator_of_relay_is_declared_and_no_other() -> None:
+    assert {row["name"] for row in FACTS} == set(Op.list_op_names())
+
+
+@pytest.mark.parametrize("row", [r for r in FACTS if r["name"] not in BARE], ids=lambda r: r["name"])
+def test_a_declaration_agrees_with_relay(row: dict[str, str]) -> None:
+    spec = Op.get(row["name"]).spec
+    assert len(spec.inputs) == int(row["inputs"])
+    assert spec.pattern.name.lower() == (row["pattern"] or OpPattern.OPAQUE.name.lower())
+    assert spec.stateful == bool(row["stateful"])
+    assert spec.non_computational == bool(row["non_computational"])
+    assert spec.level == int(row["level"])
+    if row["attributes"] and row["name"] not in OTHER_RECORD:
+        assert spec.attrs is not None
+        assert [field.name for field in spec.attrs.schema] == row["attributes"].split()
