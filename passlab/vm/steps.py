@@ -5,7 +5,7 @@ A step is made once, when a machine is made; it knows its operands and touches n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from passlab.evaluate.values import ADTValue
 from passlab.vm.executable import Executable
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.kernels import Kernel, fitted, flat_values, numpy_dtype
+from passlab.vm.scalars import scalar_positions
 from passlab.vm.objects import Allocator, Storage, VMClosure
 
 Step = Callable[[list[Any]], None]
@@ -62,9 +63,60 @@ def made_at_once(exe: Executable, i: Instruction, kinds: list[tuple[tuple[int, .
     packed, outputs, args = i.operands
     kernel = exe.kernels[packed]
     compute = kernel.value
+    if kernel.scalar is not None and outputs == 1:
+        return _on_scalars(kernel.scalar, args[:-1], args[-1])
     ins, outs = args[: len(args) - outputs], args[len(args) - outputs :]
     if compute is None:
         return None
+    scalars = [ins[p] for p in scalar_positions(kernel.function)]
+    if scalars:
+        return with_arrays(scalars, _making(kernel, compute, ins, outs, kinds))
+    return _making(kernel, compute, ins, outs, kinds)
+
+
+def _on_scalars(compute: Callable[..., Any], ins: tuple[int, ...], out: int) -> Step:
+    """Return the step of arithmetic on numbers: they stay scalars in the registers of the running engine."""
+    if len(ins) == 1:
+        (a,) = ins
+
+        def one(r: list[Any]) -> None:
+            r[out] = compute(r[a])
+
+        return one
+    if len(ins) == 2:
+        a, b = ins
+
+        def two(r: list[Any]) -> None:
+            r[out] = compute(r[a], r[b])
+
+        return two
+
+    def many(r: list[Any]) -> None:
+        r[out] = compute(*[r[a] for a in ins])
+
+    return many
+
+
+def with_arrays(registers: Sequence[int], step: Step) -> Step:
+    """Return a step before which the scalars in some registers become arrays."""
+
+    def run(r: list[Any]) -> None:
+        for a in registers:
+            if isinstance(r[a], np.generic):
+                r[a] = np.asarray(r[a])
+        step(r)
+
+    return run
+
+
+def _making(
+    kernel: Kernel,
+    compute: Callable[..., Any],
+    ins: tuple[int, ...],
+    outs: tuple[int, ...],
+    kinds: list[tuple[tuple[int, ...], np.dtype[Any]]],
+) -> Step:
+    outputs = len(outs)
     if outputs == 1 and 0 in kinds[0][0]:
         return lambda r: r.__setitem__(outs[0], np.empty(*kinds[0]))  # nothing to compute
     if outputs == 1:
