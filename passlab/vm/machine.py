@@ -253,7 +253,8 @@ class Machine:
         if code is None:
             function = self.exe.functions[func_index]
             code = self._code[func_index] = [
-                _control(function, i, {}) or (0, STEPS[function.instructions[i].opcode](self.exe, function.instructions[i]))
+                _control(function, i, {})
+                or (0, STEPS[function.instructions[i].opcode](self.exe, function.instructions[i]))
                 for i in range(len(function.instructions))
             ]
         return code

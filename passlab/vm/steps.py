@@ -16,8 +16,8 @@ from passlab.evaluate.values import ADTValue
 from passlab.vm.executable import Executable
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.kernels import Kernel, fitted, flat_values, numpy_dtype
-from passlab.vm.scalars import scalar_positions
 from passlab.vm.objects import Allocator, Storage, VMClosure
+from passlab.vm.scalars import scalar_positions
 
 Step = Callable[[list[Any]], None]
 Array = np.ndarray
