@@ -63,36 +63,51 @@ def made_at_once(exe: Executable, i: Instruction, kinds: list[tuple[tuple[int, .
     packed, outputs, args = i.operands
     kernel = exe.kernels[packed]
     compute = kernel.value
-    if kernel.scalar is not None and outputs == 1:
-        return _on_scalars(kernel.scalar, args[:-1], args[-1])
     ins, outs = args[: len(args) - outputs], args[len(args) - outputs :]
     if compute is None:
         return None
     scalars = [ins[p] for p in scalar_positions(kernel.function)]
-    if scalars:
-        return with_arrays(scalars, _making(kernel, compute, ins, outs, kinds))
-    return _making(kernel, compute, ins, outs, kinds)
+    making = _making(kernel, compute, ins, outs, kinds)
+    making = with_arrays(scalars, making) if scalars else making
+    if kernel.scalar is None or outputs != 1:
+        return making
+    return _on_scalars(kernel.scalar, ins, outs[0], kinds[0][1].type, making)
 
 
-def _on_scalars(compute: Callable[..., Any], ins: tuple[int, ...], out: int) -> Step:
-    """Return the step of arithmetic on numbers: they stay scalars in the registers of the running engine."""
+def _on_scalars(compute: Callable[..., Any], ins: tuple[int, ...], out: int, kind: type, otherwise: Step) -> Step:
+    """Return the step of arithmetic on numbers: they stay scalars in the registers of the running engine.
+
+    A result of another type than `kind` says that the registers hold something else; `otherwise` deals with that.
+    """
     if len(ins) == 1:
         (a,) = ins
 
         def one(r: list[Any]) -> None:
-            r[out] = compute(r[a])
+            value = compute(r[a])
+            if type(value) is kind:
+                r[out] = value
+            else:
+                otherwise(r)
 
         return one
     if len(ins) == 2:
         a, b = ins
 
         def two(r: list[Any]) -> None:
-            r[out] = compute(r[a], r[b])
+            value = compute(r[a], r[b])
+            if type(value) is kind:
+                r[out] = value
+            else:
+                otherwise(r)
 
         return two
 
     def many(r: list[Any]) -> None:
-        r[out] = compute(*[r[a] for a in ins])
+        value = compute(*[r[a] for a in ins])
+        if type(value) is kind:
+            r[out] = value
+        else:
+            otherwise(r)
 
     return many
 

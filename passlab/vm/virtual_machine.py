@@ -52,7 +52,7 @@ class VirtualMachine:
         self._inputs[func_name] = values
 
     def set_one_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Set one input: `set_one_input("main", "x", value)` with its name or number, or `set_one_input("main", x=value)`.
+        """Set one input: `set_one_input("main", "x", v)` with its name or number, or `set_one_input("main", x=v)`.
 
         Raises `RunError` when there is no such input, or not exactly one is given.
         """
@@ -101,7 +101,7 @@ class VirtualMachine:
         return list(self._result) if isinstance(self._result, tuple) else [self._result]
 
     def invoke_with_outputs(
-        self, func_name: str, input_args: Mapping[str, Any] | Sequence[Any] | None, output_args: Sequence[Array]
+        self, func_name: str, input_args: Mapping[str, Any] | Sequence[Any] | None, output_args: Sequence[Any]
     ) -> None:
         """Run a function and write its results into given arrays, which `get_outputs` then returns.
 
