@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from bisect import bisect_left, insort
+from collections import Counter
 from math import prod
 from typing import Any
 
@@ -18,6 +19,8 @@ from passlab.transform.passes.manifest_alloc import tensor_types
 from passlab.vm.shape_kernels import numpy_dtype
 
 Array = np.ndarray[Any, Any]
+MOST_TRIED = 64  # storages that are looked at for one result
+IDLE = 2**62  # nodes; a storage that is used no more
 
 
 class GraphCode:
@@ -116,48 +119,36 @@ class GraphCode:
 def plan_memory(nodes: list[GraphNode], heads: list[Entry], sizes: list[int]) -> list[int]:
     """Return the number of the storage of each result.
 
-    In order of execution, a result takes a free storage whose size is within 16 times its own, if possible one that
-    holds it, which otherwise grows; else a new one. A storage is free once all nodes that read it have run. Inputs and
-    outputs keep theirs; a reshape has that of its input. (Chen et al., "Training deep nets with sublinear memory
-    cost", 2016, section 3.)
+    The largest results are placed first: each takes a storage that is large enough and free from the node that makes it
+    to the last that reads it, the one that would else lie idle for the shortest time; or a new one. Inputs and outputs
+    have storages of their own; a reshape has that of its input. Storages are numbered as they come into use. (Pisarchyk
+    and Lee, "Efficient memory management for deep neural net inference", 2020, section 4: shared objects.)
     """
     rows = [0]
     for node in nodes:
         rows.append(rows[-1] + node.num_outputs)
-    uses: Counter[int] = Counter()
-    storage = [-1] * rows[-1]
-    capacity: list[int] = []
-    for node in nodes:
-        uses.update(rows[i] + index for i, index in node.inputs)
-    pending: Counter[int] = Counter()  # by storage: reads to come
-    kept: set[int] = set()
-    free: defaultdict[int, list[int]] = defaultdict(list)  # by the bits of the capacity
     root = _storage_roots(nodes, rows)
-    reads: Counter[int] = Counter()
-    for result, count in uses.items():
-        reads[root[result]] += count
     outputs = {root[rows[i] + index] for i, index in heads}
+    last: dict[int, int] = {}
+    planned: list[tuple[int, int, int]] = []  # minus the size, the node that makes it, the result
     for i, node in enumerate(nodes):
-        for result in range(rows[i], rows[i + 1]):
-            if root[result] != result:
-                storage[result] = storage[root[result]]
-                continue
-            found = None if not node.func_name or result in outputs else _take(free, capacity, sizes[result])
-            if found is None:
-                capacity.append(sizes[result])
-                found = len(capacity) - 1
-            storage[result] = found
-            pending[found] = reads[result]
-            if not node.func_name or result in outputs:
-                kept.add(found)
-            elif not reads[result]:
-                free[capacity[found].bit_length()].append(found)
-        for j, index in node.inputs:
-            number = storage[rows[j] + index]
-            pending[number] -= 1
-            if not pending[number] and number not in kept:
-                free[capacity[number].bit_length()].append(number)
-    return storage
+        last.update((root[rows[j] + index], i) for j, index in node.inputs)
+        made = range(rows[i], rows[i + 1]) if node.func_name else ()
+        planned += [(-sizes[r], i, r) for r in made if root[r] == r and r not in outputs]
+    lives: list[list[tuple[int, int]]] = []  # of each storage, the times it is in use, in order
+    place: dict[int, int] = {}
+    for _, birth, result in sorted(planned):
+        life = birth, last.get(result, birth)
+        newest = range(len(lives) - 1, max(-1, len(lives) - 1 - MOST_TRIED), -1)  # the storages shrink as they come
+        free = [(gap, k) for k in newest if (gap := _gap(lives[k], life)) is not None]
+        found = min(free)[1] if free else None
+        if found is None:
+            lives.append([])
+            found = len(lives) - 1
+        insort(lives[found], life)
+        place[result] = found
+    numbers: dict[tuple[bool, int], int] = {}
+    return [numbers.setdefault((r in place, place.get(r, r)), len(numbers)) for r in root]
 
 
 def _storage_roots(nodes: list[GraphNode], rows: list[int]) -> list[int]:
@@ -170,15 +161,15 @@ def _storage_roots(nodes: list[GraphNode], rows: list[int]) -> list[int]:
     return root
 
 
-def _take(free: dict[int, list[int]], capacity: list[int], size: int) -> int | None:
-    """Take a free storage for `size` bytes out of the size classes near it, or None."""
-    bits = size.bit_length()
-    for at in (*range(bits, bits + 5), *range(bits - 1, bits - 5, -1)):
-        if free.get(at):
-            found = free[at].pop()
-            capacity[found] = max(capacity[found], size)
-            return found
-    return None
+def _gap(lives: list[tuple[int, int]], life: tuple[int, int]) -> int | None:
+    """Return how long a storage would lie idle beside a use for so long; None when it is not free.
+
+    A result may not lie where the inputs of its node do.
+    """
+    at = bisect_left(lives, life)
+    before = life[0] - lives[at - 1][1] if at else IDLE
+    after = lives[at][0] - life[1] if at < len(lives) else IDLE
+    return min(before, after) if before > 0 and after > 0 else None
 
 
 def _no(what: str, expr: Expr) -> VerifyError:

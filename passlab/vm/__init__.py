@@ -1,6 +1,7 @@
 """The virtual machine: instruction table, compiler, verifier, executables and the machine that runs them."""
 
 from passlab.faces import face
+from passlab.vm.benchmarking import BenchmarkResult
 from passlab.vm.compiler import VMCompiler, compile, optimize
 from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.machine import Machine
@@ -10,7 +11,7 @@ from passlab.vm.saving import KernelLibrary
 from passlab.vm.virtual_machine import VirtualMachine
 
 __all__ = [
-    "Executable", "KernelLibrary", "Machine", "Report", "VMCompiler", "VMFunction", "VirtualMachine",
+    "BenchmarkResult", "Executable", "KernelLibrary", "Machine", "Report", "VMCompiler", "VMFunction", "VirtualMachine",
     "VirtualMachineProfiler", "compile", "optimize",
 ]  # fmt: skip
 

@@ -20,9 +20,11 @@ from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.kernels import numpy_dtype
 from passlab.vm.objects import Allocator
-from passlab.vm.steps import STEPS, Step, allocating, made_at_once
+from passlab.vm.steps import STEPS, Step, allocating, made_at_once, with_arrays
 
 CONTROL = (Opcode.RET, Opcode.INVOKE, Opcode.INVOKE_CLOSURE, Opcode.IF, Opcode.GOTO, Opcode.FATAL)
+# What keeps objects for others to see, or hands them to NumPy: scalars become arrays before it.
+KEEPING = (Opcode.ALLOC_ADT, Opcode.ALLOC_CLOSURE, Opcode.INVOKE_PACKED, Opcode.RESHAPE_TENSOR, Opcode.DEVICE_COPY)
 Steps = tuple[tuple[int, Step], ...]
 
 
@@ -107,7 +109,8 @@ class FunctionBlocks:
     def _step(self, instruction: Instruction) -> Step:
         if self.allocator is not None and instruction.opcode is Opcode.ALLOC_STORAGE:
             return allocating(self.allocator, instruction)
-        return STEPS[instruction.opcode](self.exe, instruction)
+        step = STEPS[instruction.opcode](self.exe, instruction)
+        return with_arrays(instruction.reads(), step) if instruction.opcode in KEEPING else step
 
     def _fuse(self, at: int, start: int, dropped: set[int], fused: dict[int, Step]) -> None:
         """Let a kernel make its results when the storages of all of them serve nothing else."""
@@ -153,8 +156,8 @@ class FunctionBlocks:
         return (writers[0], instruction) if instruction.opcode is opcode else None
 
 
-def chooser(instruction: Instruction, at: int) -> Callable[[list[Any]], int]:
-    """Return a function of the registers that answers where an `if` at `at` goes on."""
+def chooser(instruction: Instruction, at: int, known: dict[int, Any]) -> Callable[[list[Any]], int]:
+    """Return a function of the registers that answers where an `if` at `at` goes on; `known` are its constants."""
     test, target, yes, no = instruction.operands
     taken: int = at + yes
     other: int = at + no
@@ -167,4 +170,14 @@ def chooser(instruction: Instruction, at: int) -> Callable[[list[Any]], int]:
             raise RunError(f"a condition must be a scalar, not {describe(a)}") from None
         return taken if same else other
 
-    return choose
+    if target not in known:
+        return choose
+    number = known[target]
+
+    def choose_known(r: list[Any]) -> int:
+        try:
+            return taken if r[test].item() == number else other
+        except (AttributeError, ValueError):
+            return choose(r)
+
+    return choose_known if type(number) is int else choose

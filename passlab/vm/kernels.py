@@ -21,6 +21,7 @@ from passlab.ir.op import Op
 from passlab.ir.types import TupleType, fold_tuple
 from passlab.ir.walk import post_order
 from passlab.transform.beta_reduction import beta_reduced
+from passlab.vm.scalars import scalar_function
 from passlab.vm.shape_kernels import NOTHING, numpy_dtype, shape_kernel
 
 Array = np.ndarray[Any, Any]
@@ -47,6 +48,11 @@ class Kernel:
     def value(self) -> Callable[..., Any] | None:
         """Run on one value for each parameter and return the result; None where only `into` will do."""
         return None if self.shapes else self._line.making()
+
+    @cached_property
+    def scalar(self) -> Callable[..., Any] | None:
+        """Run on NumPy's scalars and return one; None for all but arithmetic on single numbers."""
+        return None if self.shapes else scalar_function(self.function)
 
     def explain(self, inputs: Sequence[Any]) -> None:
         """Run again, slowly, after an error in `value`: raises the error that says what went wrong, and where."""

@@ -24,6 +24,7 @@ from passlab.vm.blocks import FunctionBlocks, chooser
 from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.objects import Allocator, VMClosure
+from passlab.vm.scalars import as_array
 from passlab.vm.steps import STEPS
 from passlab.vm.verifier import successors
 
@@ -229,6 +230,7 @@ class Machine:
                 elif action == 5:
                     self._return(r[work])
                     if not frames:
+                        self.result = as_array(self.result)
                         return
                     frame = frames[-1]
                     running, r, pc = self._running_of(frame.func_index), frame.registers, frame.pc
@@ -251,7 +253,8 @@ class Machine:
         if code is None:
             function = self.exe.functions[func_index]
             code = self._code[func_index] = [
-                _control(function, i) or (0, STEPS[function.instructions[i].opcode](self.exe, function.instructions[i]))
+                _control(function, i, {})
+                or (0, STEPS[function.instructions[i].opcode](self.exe, function.instructions[i]))
                 for i in range(len(function.instructions))
             ]
         return code
@@ -305,7 +308,7 @@ class _Running:
     def plan(self, pc: int) -> tuple[Any, int, int, int, Any]:
         """Make the plan that starts at `pc`."""
         block = self.blocks.block(pc)
-        control = _control(self.function, block.end)
+        control = _control(self.function, block.end, self.presets)
         if control is None:  # another block begins here
             made = (block.steps, block.count, block.end, int(Action.JUMP), block.end)
         else:
@@ -333,14 +336,14 @@ def _getter(args: tuple[int, ...]) -> Callable[[list[Any]], Sequence[Any]]:
     return (lambda r: (r[args[0]],)) if args else lambda r: ()
 
 
-def _control(function: VMFunction, index: int) -> tuple[int, Any] | None:
+def _control(function: VMFunction, index: int, known: dict[int, Any]) -> tuple[int, Any] | None:
     """Return the action of an instruction of control, and what it needs; None for all others."""
     instruction = function.instructions[index]
     opcode = instruction.opcode
     if opcode is Opcode.GOTO:
         return int(Action.JUMP), index + instruction.offset
     if opcode is Opcode.IF:
-        return int(Action.TEST), chooser(instruction, index)
+        return int(Action.TEST), chooser(instruction, index, known)
     if opcode in (Opcode.INVOKE, Opcode.INVOKE_CLOSURE):
         return int(Action.CALL if opcode is Opcode.INVOKE else Action.CLOSURE), _Call(function, index)
     if opcode is Opcode.RET:

@@ -5,7 +5,7 @@ A step is made once, when a machine is made; it knows its operands and touches n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from passlab.vm.executable import Executable
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.kernels import Kernel, fitted, flat_values, numpy_dtype
 from passlab.vm.objects import Allocator, Storage, VMClosure
+from passlab.vm.scalars import scalar_positions
 
 Step = Callable[[list[Any]], None]
 Array = np.ndarray
@@ -65,6 +66,72 @@ def made_at_once(exe: Executable, i: Instruction, kinds: list[tuple[tuple[int, .
     ins, outs = args[: len(args) - outputs], args[len(args) - outputs :]
     if compute is None:
         return None
+    scalars = [ins[p] for p in scalar_positions(kernel.function)]
+    making = _making(kernel, compute, ins, outs, kinds)
+    making = with_arrays(scalars, making) if scalars else making
+    if kernel.scalar is None or outputs != 1:
+        return making
+    return _on_scalars(kernel.scalar, ins, outs[0], kinds[0][1].type, making)
+
+
+def _on_scalars(compute: Callable[..., Any], ins: tuple[int, ...], out: int, kind: type, otherwise: Step) -> Step:
+    """Return the step of arithmetic on numbers: they stay scalars in the registers of the running engine.
+
+    A result of another type than `kind` says that the registers hold something else; `otherwise` deals with that.
+    """
+    if len(ins) == 1:
+        (a,) = ins
+
+        def one(r: list[Any]) -> None:
+            value = compute(r[a])
+            if type(value) is kind:
+                r[out] = value
+            else:
+                otherwise(r)
+
+        return one
+    if len(ins) == 2:
+        a, b = ins
+
+        def two(r: list[Any]) -> None:
+            value = compute(r[a], r[b])
+            if type(value) is kind:
+                r[out] = value
+            else:
+                otherwise(r)
+
+        return two
+
+    def many(r: list[Any]) -> None:
+        value = compute(*[r[a] for a in ins])
+        if type(value) is kind:
+            r[out] = value
+        else:
+            otherwise(r)
+
+    return many
+
+
+def with_arrays(registers: Sequence[int], step: Step) -> Step:
+    """Return a step before which the scalars in some registers become arrays."""
+
+    def run(r: list[Any]) -> None:
+        for a in registers:
+            if isinstance(r[a], np.generic):
+                r[a] = np.asarray(r[a])
+        step(r)
+
+    return run
+
+
+def _making(
+    kernel: Kernel,
+    compute: Callable[..., Any],
+    ins: tuple[int, ...],
+    outs: tuple[int, ...],
+    kinds: list[tuple[tuple[int, ...], np.dtype[Any]]],
+) -> Step:
+    outputs = len(outs)
     if outputs == 1 and 0 in kinds[0][0]:
         return lambda r: r.__setitem__(outs[0], np.empty(*kinds[0]))  # nothing to compute
     if outputs == 1:

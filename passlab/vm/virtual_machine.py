@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from passlab.errors import Diagnostic, RunError, did_you_mean
 from passlab.evaluate.arguments import check_argument
+from passlab.evaluate.operators import describe
+from passlab.vm.benchmarking import BenchmarkResult, benchmark
 from passlab.vm.executable import Executable
+from passlab.vm.kernels import flat_values
 from passlab.vm.machine import Machine
 from passlab.vm.objects import Allocator, PooledAllocator, VMClosure
+
+Array = np.ndarray[Any, Any]
+_UNSET = object()  # an input that was not given yet
 
 
 class VirtualMachine:
@@ -42,6 +51,23 @@ class VirtualMachine:
             values = [check_argument(p, v) for p, v in zip(function.params, values, strict=True)]
         self._inputs[func_name] = values
 
+    def set_one_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Set one input: `set_one_input("main", "x", v)` with its name or number, or `set_one_input("main", x=v)`.
+
+        Raises `RunError` when there is no such input, or not exactly one is given.
+        """
+        names = self.exe.get_function_params(func_name)
+        if len(args) + 2 * len(kwargs) != 2 or len(args) == 1:
+            raise RunError("one input is set by its name or number and its value, or by one keyword")
+        tag, value = args or next(iter(kwargs.items()))
+        if tag not in names and not (isinstance(tag, int) and 0 <= tag < len(names)):
+            hint = did_you_mean(str(tag), names) or f"its inputs are {', '.join(names) or 'none'}"
+            raise RunError(Diagnostic(f"{func_name} has no input {tag!r}", hint=hint))
+        number = tag if isinstance(tag, int) else names.index(tag)
+        function = self.exe.entry_types.get(func_name)
+        checked = value if function is None else check_argument(function.params[number], value)
+        self._inputs.setdefault(func_name, [_UNSET] * len(names))[number] = checked
+
     def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
         """Run a function on inputs given here, or set before, and return its result."""
         if args or kwargs or (func_name not in self._inputs and not self.exe.get_function_params(func_name)):
@@ -52,6 +78,13 @@ class VirtualMachine:
                     f"Input has not been set for function {func_name}", hint=did_you_mean(func_name, self._inputs)
                 )
             )
+        missing = [
+            n
+            for n, v in zip(self.exe.get_function_params(func_name), self._inputs[func_name], strict=True)
+            if v is _UNSET
+        ]
+        if missing:
+            raise RunError(f"inputs of {func_name} are not set: {', '.join(missing)}")
         self._result = self.machine.invoke(self.exe.global_map[func_name], self._inputs[func_name])
         return self._result
 
@@ -66,6 +99,49 @@ class VirtualMachine:
     def get_outputs(self) -> list[Any]:
         """The results of the last run: the fields of a tuple, or the one result."""
         return list(self._result) if isinstance(self._result, tuple) else [self._result]
+
+    def invoke_with_outputs(
+        self, func_name: str, input_args: Mapping[str, Any] | Sequence[Any] | None, output_args: Sequence[Any]
+    ) -> None:
+        """Run a function and write its results into given arrays, which `get_outputs` then returns.
+
+        `input_args` are the inputs by name or in order, None for those set before. Raises `RunError`, with nothing
+        written, when the results and the arrays differ in number, shape or dtype.
+        """
+        if isinstance(input_args, Mapping):
+            self.set_input(func_name, **input_args)
+        elif input_args is not None:
+            self.set_input(func_name, *input_args)
+        results = flat_values([self.invoke(func_name)])
+        if len(results) != len(output_args):
+            raise RunError(f"{func_name} has {len(results)} results and {len(output_args)} outputs were given")
+        for i, (result, out) in enumerate(zip(results, output_args, strict=True)):
+            if not isinstance(out, np.ndarray) or describe(result) != describe(out):
+                raise RunError(f"output {i} of {func_name} is {describe(result)} and {describe(out)} was given for it")
+        for result, out in zip(results, output_args, strict=True):
+            np.copyto(out, result)
+        self._result = tuple(output_args)
+
+    def benchmark(
+        self, device: Any = None, *args: Any, func_name: str = "main", repeat: int = 5, number: int = 5,
+        min_repeat_ms: float | None = None, limit_zero_time_iterations: int = 100, end_to_end: bool = False,
+        cooldown_interval_ms: float = 0, repeats_to_cooldown: int = 1, **kwargs: Any,
+    ) -> BenchmarkResult:  # fmt: skip
+        """Time a function on inputs given here or set before; see `passlab.vm.benchmarking.benchmark`.
+
+        With `end_to_end` the checking of the inputs counts too. `device` is accepted and means this CPU.
+        """
+        if args or kwargs:
+            self.set_input(func_name, *args, **kwargs)
+
+        def run() -> None:
+            if end_to_end:
+                self.set_input(func_name, *self._inputs[func_name])
+            self.invoke(func_name)
+
+        return benchmark(
+            run, repeat, number, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown
+        )
 
     def get_input_index(self, input_name: str, func_name: str = "main") -> int:
         """The position of a parameter, -1 when there is none of that name."""
