@@ -28,7 +28,9 @@ class StepValues:
         self.room = pictures
         self.tensors: dict[int, np.ndarray[Any, Any]] = {}  # those without a picture, by number
         self._by_text: dict[Any, int] = {}
-        self._by_object: dict[tuple[int, bool], tuple[Any, int]] = {}  # the object is kept, so that its id stays its own
+        self._by_object: dict[
+            tuple[int, bool], tuple[Any, int]
+        ] = {}  # the object is kept, so that its id stays its own
 
     def add(self, value: Any, written: bool = True) -> int:
         """Return the number of a value; that of a tensor before anything was `written` into it is another one."""

@@ -54,9 +54,16 @@ class StepperView(View):
     # ------------------------------------------------------------ text and static HTML
     def text(self) -> str:
         trace = self.trace
-        lines = [self.title, *_rows(trace, STATIC_INSTRUCTIONS)]
-        if len(trace) > STATIC_INSTRUCTIONS:
-            lines.append(f"... {len(trace) - STATIC_INSTRUCTIONS:,} more instructions")
+        here = self.debugger.at
+        start = 0 if here < STATIC_INSTRUCTIONS else here - STATIC_INSTRUCTIONS // 2
+        end = min(len(trace), start + STATIC_INSTRUCTIONS)
+        lines = [
+            self.title,
+            *([f"... {start:,} instructions before"] if start else []),
+            *_rows(trace, start, end, here),
+        ]
+        if end < len(trace):
+            lines.append(f"... {len(trace) - end:,} more instructions")
         if trace.error is not None:
             lines.append(f"failed: {trace.error.diagnostics[0].message}")
         return capped(lines, "frame() has all")
@@ -91,7 +98,11 @@ class StepperView(View):
         if length < len(trace):
             return {"what": "more", "text": f"{len(trace) - length:,} more instructions are in the trace"}
         if trace.error is not None:
-            return {"what": "failed", "text": visible(trace.error.diagnostics[0].message), "pc": trace.current(length)[1]}
+            return {
+                "what": "failed",
+                "text": visible(trace.error.diagnostics[0].message),
+                "pc": trace.current(length)[1],
+            }
         if trace.stopped:
             return {"what": "stopped", "text": visible(trace.stopped), "pc": trace.current(length)[1]}
         return {"what": "ended", "text": "the program has ended"}
@@ -99,7 +110,12 @@ class StepperView(View):
     def _functions(self) -> list[dict[str, Any]]:
         sites = self.trace.sites
         return [
-            {"name": visible(f.name), "params": [visible(p) for p in f.params], "base": base, "size": f.register_file_size}
+            {
+                "name": visible(f.name),
+                "params": [visible(p) for p in f.params],
+                "base": base,
+                "size": f.register_file_size,
+            }
             for f, base in zip(sites.functions, sites.bases, strict=False)
         ]
 
@@ -180,13 +196,14 @@ def _waits(trace: Trace) -> dict[int, int]:
     return found
 
 
-def _rows(trace: Trace, most: int) -> list[str]:
-    """The first instructions with what they wrote, one a line."""
+def _rows(trace: Trace, start: int, end: int, here: int) -> list[str]:
+    """A stretch of instructions, one a line, the next one marked."""
     lines = []
-    for event in range(min(most, len(trace))):
+    for event in range(start, end):
         site = int(trace.site[event])
+        name = trace.sites.functions[trace.sites.function[site]].name
         text = f"{'  ' * min(int(trace.depth[event]), 8)}{trace.sites.text(site)}"
-        lines.append(f"{event:>6}  @{trace.sites.functions[trace.sites.function[site]].name} {trace.sites.pc[site]:>3}  {text}")
+        lines.append(f"{'>' if event == here else ' '} {event:>5}  @{name} {trace.sites.pc[site]:>3}  {text}")
     return lines
 
 
@@ -219,7 +236,9 @@ class _Sweep:
         numbers = []
         values: list[Any] = []
         start = end = 0
-        for event, (site, frame) in enumerate(zip(trace.site[:length].tolist(), trace.frame_of[:length].tolist(), strict=True)):
+        for event, (site, frame) in enumerate(
+            zip(trace.site[:length].tolist(), trace.frame_of[:length].tolist(), strict=True)
+        ):
             if event >= end:
                 segment, _ = trace.segment(event)
                 values, start = segment.values or [], segment.start

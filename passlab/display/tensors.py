@@ -83,7 +83,13 @@ def _heat_map(numbers: Array, cells: int) -> dict[str, Any]:
     codes[blank] = ZERO
     shown = [len(pooled), across, rows, columns]
     cells_text = base64.b64encode(codes.tobytes()).decode("ascii")
-    return {"rows": int(values.shape[0]), "columns": int(values.shape[1]), "cells": cells_text, "grid": shown, "scale": scale}
+    return {
+        "rows": int(values.shape[0]),
+        "columns": int(values.shape[1]),
+        "cells": cells_text,
+        "grid": shown,
+        "scale": scale,
+    }
 
 
 def _planes(numbers: Array) -> tuple[list[Array], int]:
@@ -113,7 +119,9 @@ def _pooled(plane: Array, room: int) -> tuple[Array, Array]:
 
     finite = np.isfinite(plane)
     if finite.all():
-        return sums(plane.astype(np.float64)) / sums(np.ones(plane.shape)), np.zeros((rows.size, columns.size), np.uint8)
+        return sums(plane.astype(np.float64)) / sums(np.ones(plane.shape)), np.zeros(
+            (rows.size, columns.size), np.uint8
+        )
     with np.errstate(all="ignore"):
         means = sums(np.where(finite, plane, 0).astype(np.float64)) / sums(finite.astype(np.float64))
     odd = np.where(sums(np.isposinf(plane).astype(int)) > 0, PLUS, 0)

@@ -57,7 +57,9 @@ def predicate_of(wanted: str | Predicate) -> Predicate:
         return wanted
     name = wanted.lower().removeprefix("first ").strip()
     if name not in PREDICATES:
-        raise RunError(Diagnostic(f"there is no predicate `{wanted}`", hint=did_you_mean(name, PREDICATES) or "nan, inf"))
+        raise RunError(
+            Diagnostic(f"there is no predicate `{wanted}`", hint=did_you_mean(name, PREDICATES) or "nan, inf")
+        )
     return PREDICATES[name]
 
 
@@ -216,10 +218,24 @@ def _nothing(trace: Trace, names: list[str], text: str) -> RunError:
     opcodes = sorted({sites.mnemonic(s) for s in range(len(sites))})
     known: Iterable[str] = [*operators, *opcodes, *(f"@{n}" for n in names), *PREDICATES]
     if find_op(text) is not None:
-        what, hint = f"no instruction carries out `{text}`", f"the program uses {', '.join(operators) or 'no operators'}"
+        what, hint = (
+            f"no instruction carries out `{text}`",
+            f"the program uses {', '.join(operators) or 'no operators'}",
+        )
         return RunError(Diagnostic(what, hint=hint))
-    hint = did_you_mean(text, known) or "an operator, an opcode, @function, @function:12, `line 6`, `nan` or a predicate"
+    hint = (
+        did_you_mean(text, known) or "an operator, an opcode, @function, @function:12, `line 6`, `nan` or a predicate"
+    )
     return RunError(Diagnostic(f"nothing in the program is called `{text}`", hint=hint))
 
 
-__all__ = ["PREDICATES", "Breakpoint", "PlaceBreakpoint", "ValueBreakpoint", "breakpoint_of", "holds", "predicate_of", "value_instants"]
+__all__ = [
+    "PREDICATES",
+    "Breakpoint",
+    "PlaceBreakpoint",
+    "ValueBreakpoint",
+    "breakpoint_of",
+    "holds",
+    "predicate_of",
+    "value_instants",
+]

@@ -261,11 +261,11 @@ class Debugger:
             raise RunError(Diagnostic("only runs on the virtual machine can be forked", hint='use executor="vm"'))
         caps = limits.current()
         wanted = {self.number_of(register): value for register, value in (changes or {}).items()}
-        machine, start = forked(self.trace, self.at, wanted, caps.trace_bytes, caps.trace_instants)
+        machine, *start = forked(self.trace, self.at, wanted, caps.trace_bytes, caps.trace_instants)
         branch = Trace(self.trace.sites, machine.log, self.trace.args, self.trace.entry)
         branch.parent = (self.trace, self.at)
         try:
-            branch.result = machine.resume(*start, caps.trace_instants)
+            branch.result = machine.resume(start[0], start[1], start[2], caps.trace_instants)
         except PasslabError as error:
             branch.error = error
         branch.stopped = machine.stopped

@@ -86,7 +86,16 @@ class Fork:
         rows = []
         for d in self.differences():
             error = "" if d.error is None else f"{d.error:.3g}"
-            rows.append((d.instant + self.instant, f"${d.register}", short_text(d.before), short_text(d.after), error, d.instruction))
+            rows.append(
+                (
+                    d.instant + self.instant,
+                    f"${d.register}",
+                    short_text(d.before),
+                    short_text(d.after),
+                    error,
+                    d.instruction,
+                )
+            )
         return Table(("instant", "register", "original", "branch", "largest error", "instruction"), rows)
 
     def text(self) -> str:

@@ -329,7 +329,9 @@ class Trace:
         kernels = int((self.role == KERNEL).sum())
         calls = int((self.role == CALL).sum())
         parts = [f"{len(self):,} instruction{'' if len(self) == 1 else 's'}"]
-        parts += [f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in ((kernels, "kernel call"), (calls, "call")) if n]
+        parts += [
+            f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in ((kernels, "kernel call"), (calls, "call")) if n
+        ]
         end = "failed" if self.error is not None else f"recording stopped: {self.stopped}" if self.stopped else ""
         return ", ".join([*parts, end] if end else parts)
 

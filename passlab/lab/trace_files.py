@@ -10,6 +10,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 FORMAT = "passlab trace"
 VERSION = 1
 _COLUMNS = ("sites", "clock", "switched_at", "switched_to", "parent", "function", "created", "result_register", "depth")
+MALFORMED = (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError)
 _PARTS = ("head.json", "program.bin", "kernels.rly", "log.npz")
 
 
@@ -103,7 +105,7 @@ def load(path: str | os.PathLike[str]) -> Trace:
             exe.function(trace.entry)
     except PasslabError:
         raise
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OverflowError, *MALFORMED) as error:
         raise VerifyError(Diagnostic(f"{path} is not a trace: {type(error).__name__}: {error}")) from None
     trace.stopped = str(told["stopped"])
     trace.error = None if told["error"] is None else RunError(str(told["error"]))

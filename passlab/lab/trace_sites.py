@@ -161,8 +161,10 @@ class Sites:
 
     @staticmethod
     def _serves(instruction: Any) -> bool:
-        return isinstance(instruction, Instruction) and instruction.opcode not in _CONTROL and (
-            instruction.node is None or instruction.node.span is None or isinstance(instruction.node, Constant)
+        return (
+            isinstance(instruction, Instruction)
+            and instruction.opcode not in _CONTROL
+            and (instruction.node is None or instruction.node.span is None or isinstance(instruction.node, Constant))
         )
 
     def sources(self, site: int) -> list[Expr]:

@@ -59,7 +59,7 @@ def _tensor(instruction: Instruction, step: Step) -> Step:
 
     def tensor(r: list[Any]) -> None:
         buffer, start = r[storage].buffer, r[offset]
-        if start.ndim == 0 and start == 0 and size <= buffer.size and min(shape, default=0) >= 0:
+        if int(start) == 0 and size <= buffer.size and min(shape, default=0) >= 0:
             r[dst] = np.ndarray(shape, kind, buffer)
         else:
             step(r)

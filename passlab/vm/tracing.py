@@ -160,12 +160,12 @@ class TracingMachine(Machine):
         return self._go()
 
     def _go(self) -> Any:
+        self._limit = min(self.most, limits.current().instructions)
         self.log.switch(self._numbers[-1])
         self._checkpoint()
         for number in range(len(self.exe.functions)):
             self._traced_of(number)  # now, so that the first instruction does not seem to take long
         self.log.started = perf_counter()
-        self._limit = min(self.most, limits.current().instructions)
         self._guarded(self._trace_through, self._limit)
         if self.frames and not self.stopped:
             self.stopped = f"it was recorded for {len(self.log):,} instructions, the cap that was set"
@@ -429,7 +429,11 @@ class Redirection:
             return value
         if isinstance(value, tuple):
             return tuple(fields)
-        return ADTValue(value.constructor, fields) if isinstance(value, ADTValue) else VMClosure(value.func_index, tuple(fields))
+        return (
+            ADTValue(value.constructor, fields)
+            if isinstance(value, ADTValue)
+            else VMClosure(value.func_index, tuple(fields))
+        )
 
 
 def _parts(value: Any) -> Sequence[Any]:

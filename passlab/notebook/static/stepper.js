@@ -11,6 +11,10 @@ const KEYS = /** @type {[string, string][]} */ ([
   ["b", "breakpoint at the next instruction"], ["/", "breakpoint on an operator, @function, line 6, nan"], ["↑ ↓", "choose a register"], ["w", "watch it: continue stops when it changes"],
   ["o", "where its value came from: go there"], ["u", "back to where you were"], ["[ ]", "frame above, below"], ["t", "source, kernel, history"], ["e", "run on with another value in it (fork)"], ["x", "save as a page"],
 ]);
+const STEPS = /** @type {Record<string, string>} */ ({
+  first: "M4 3v10M13 3L7 8l6 5z", back: "M8 3L3 8l5 5zM13 3L8 8l5 5z", before: "M11 3L5 8l6 5z", after: "M5 3l6 5-6 5z",
+  over: "M2.5 9a5.5 5 0 0 1 10.5 0M13.5 5v4h-4M8 12.5h.01", out: "M8 10V2.5M4.8 5.5L8 2.4l3.2 3.1M8 13h.01", on: "M3 3l5 5-5 5zM8 3l5 5-5 5z", last: "M12 3v10M3 3l6 5-6 5z",
+});
 
 class Stepper {
   /** @param {any} model @param {HTMLElement} root */
@@ -57,15 +61,15 @@ class Stepper {
     this.words.id = `pl-words-${Math.random().toString(36).slice(2, 9)}`;
     this.find.setAttribute("list", this.words.id);
     const tool = (/** @type {string} */ name, /** @type {string} */ label, /** @type {() => void} */ run) => {
-      const made = button(name, run);
+      const made = button(name, run, STEPS[name]);
       made.title = label;
       made.setAttribute("aria-label", label);
       return made;
     };
-    const tools = el("span", "pl-steps", tool("⏮", "to the start (g)", () => this.go(0, true)), tool("◀◀", "continue back (C)", () => this.proceed(-1)),
-      tool("◀", "step back (S)", () => this.move("step", -1)), this.position, this.total, tool("▶", "step (s)", () => this.move("step", 1)),
-      tool("⤼", "next: over calls (n)", () => this.move("next", 1)), tool("⤴", "finish this frame (f)", () => this.move("finish", 1)),
-      tool("▶▶", "continue (c)", () => this.proceed(1)), tool("⏭", "to the end (G)", () => this.go(this.run.length, true)));
+    const tools = el("span", "pl-steps", tool("first", "to the start (g)", () => this.go(0, true)), tool("back", "continue back (C)", () => this.proceed(-1)),
+      tool("before", "step back (S)", () => this.move("step", -1)), this.position, this.total, tool("after", "step (s)", () => this.move("step", 1)),
+      tool("over", "next: over calls (n)", () => this.move("next", 1)), tool("out", "finish this frame (f)", () => this.move("finish", 1)),
+      tool("on", "continue (c)", () => this.proceed(1)), tool("last", "to the end (G)", () => this.go(this.run.length, true)));
     this.help = help(this.root, KEYS);
     const bar = el("div", "pl-bar pl-step-bar", tools, this.find, this.words, this.chips, el("span", "pl-grow"), tool("export", "save as a page (x)", () => this.export()), button("?", () => this.help()));
     const values = el("div", "pl-step-column pl-values", this.registers.element, this.card);
