@@ -147,6 +147,9 @@ def _still_written(frames: list[Frame], unwritten: set[int]) -> dict[int, np.nda
 def _fitted(register: int, old: Any, value: Any) -> Any:
     """Return a value that may stand in for another: tensors of the same shape and dtype, anything for anything else."""
     if isinstance(old, np.ndarray):
+        given = np.asarray(value)
+        if given.shape == old.shape and np.can_cast(given.dtype, old.dtype, "same_kind"):
+            return given.astype(old.dtype)
         return check_argument(Var(f"${register}", TensorType(old.shape, old.dtype.name)), value)
     if isinstance(old, int) and isinstance(value, (int, np.integer)):
         return int(value)
