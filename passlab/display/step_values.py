@@ -1,6 +1,6 @@
-"""The values of a trace as data for a browser: each different one once, in a line of text, tensors with a small picture.
+"""The values of a trace as data for a browser: each once, in a line of text, tensors with a small picture.
 
-Pictures are made as long as there is room; later tensors have their text, and a running kernel can draw them when asked.
+Pictures are made as long as there is room; later tensors have their text, and a kernel can draw them when asked.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _line(value: Any) -> str:
     if isinstance(value, tuple):
         return short_text(value)
     text = short_text(value, 160)
-    return text if text else value_text(value, 12)
+    return text or value_text(value, 12)
 
 
 __all__ = ["EMPTY", "NOTHING", "StepValues"]

@@ -89,7 +89,9 @@ class StepperView(View):
             "left_out": len(trace) - length, "at": min(self.debugger.at, length),
             "end": self._end(length), "functions": self._functions(), "sites": self._sites(table),
             **self._log(length), "values": self.values.data(), "storage": self._storage(length),
-            "breaks": [{"text": visible(b.text), "sites": list(getattr(b, "sites", ()))} for b in self.debugger.breakpoints],
+            "breaks": [
+                {"text": visible(b.text), "sites": list(getattr(b, "sites", ()))} for b in self.debugger.breakpoints
+            ],
             "fork": trace.parent[1] if trace.parent is not None else -1, **table.data(),
         }  # fmt: skip
 
@@ -267,7 +269,8 @@ class _Sweep:
     def _first(self, registers: dict[int, list[Any]]) -> None:
         at = self.trace.log.segments[0].top if self.trace.log.segments else None
         while at is not None:
-            registers[at.number] = list(at.registers)
+            size = self.trace.sites.functions[at.func_index].register_file_size
+            registers[at.number] = [*at.registers, *[None] * (size - len(at.registers))]
             held = [self.trace.value_at(v, 0) for v in at.registers]
             self.given[at.number] = [
                 self.number.add(v, not isinstance(h, Unwritten)) for v, h in zip(at.registers, held, strict=True)

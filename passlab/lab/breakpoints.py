@@ -49,7 +49,7 @@ PREDICATES: dict[str, Predicate] = {
 
 
 def predicate_of(wanted: str | Predicate) -> Predicate:
-    """Return a predicate over values: a function, or the one named `nan`, `inf` or `not finite` (`first` may stand before).
+    """Return a predicate over values: a function, or the one named `nan`, `inf` or `not finite` (`first nan` too).
 
     Raises `RunError` for other names.
     """
@@ -146,7 +146,7 @@ class ValueBreakpoint(Breakpoint):
 
 
 def value_instants(trace: Trace) -> list[int]:
-    """Return the instants just after a tensor came to be (moves, calls and returns only pass them on), and instant 0."""
+    """Return instant 0 and those just after a tensor came to be; moves, calls and returns only pass tensors on."""
     sites = trace.sites
     makes = [sites.role[s] == KERNEL or sites.mnemonic(s) in ("load_const", "device_copy") for s in range(len(sites))]
     if trace.kind != "vm":
@@ -159,8 +159,9 @@ def value_instants(trace: Trace) -> list[int]:
 def breakpoint_of(trace: Trace, number: int, wanted: Any) -> Breakpoint:
     """Return the breakpoint that a text or a predicate describes.
 
-    `nn.dense` an operator, `invoke_packed` an opcode, `@loop` a function, `@loop:12` or `12` an instruction, `line 6` or
-    `net:6` a line of source, `nan`, `inf` or a function a predicate over values. Raises `RunError` for what is not there.
+    `nn.dense` an operator, `invoke_packed` an opcode, `@loop` a function, `@loop:12` or `12` an instruction, `line 6`
+    or `net:6` a line of source, `nan`, `inf` or a function a predicate over values. Raises `RunError` for what is not
+    there.
     """
     if callable(wanted):
         name = getattr(wanted, "__name__", "predicate")

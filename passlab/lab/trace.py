@@ -151,7 +151,7 @@ class Trace:
 
     @cached_property
     def _writes(self) -> tuple[Columns, Columns, Columns, Columns]:
-        """Events that write a register: in the order of frames, their frames, and registers; where each frame starts."""
+        """Events that write a register, sorted by frame; all events' frames and registers; where each frame starts."""
         frames, registers = self.frame_of.copy(), self.sites.written[self.site]
         back = self.role == RETURN
         returning = self.frame_of[back]
@@ -254,7 +254,7 @@ class Trace:
     def frames_at(self, instant: int, most: int | None = None) -> list[tuple[int, int]]:
         """Return the frames at an instant and their places, innermost first; only `most` of them."""
         frame, pc = self.current(instant)
-        found = []
+        found: list[tuple[int, int]] = []
         while frame >= 0 and (most is None or len(found) < most):
             found.append((frame, pc))
             created = self.log.created[frame]

@@ -50,7 +50,8 @@ def save(trace: Trace, path: str | os.PathLike[str]) -> None:
         "args": [_written(value, arrays) for value in trace.args],
     }  # fmt: skip
     columns = io.BytesIO()
-    np.savez_compressed(columns, **{name: np.array(getattr(trace.log, name)) for name in _COLUMNS})
+    arrays_of_log: dict[str, Any] = {name: np.array(getattr(trace.log, name)) for name in _COLUMNS}
+    np.savez_compressed(columns, **arrays_of_log)
     partial = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.part")
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as file:
         parts: tuple[str | bytes, ...] = (json.dumps(head), code, library.text, columns.getvalue())
@@ -153,7 +154,8 @@ def _log(data: bytes, exe: Executable, started: float, end_pc: int) -> Log:
         and all(len(c) == frames for c in frame_columns) and all(0 <= f < len(exe.functions) for f in log.function)
         and all(-1 <= p < place for place, p in enumerate(log.parent)) and all(-1 <= c < count for c in log.created)
         and all(0 <= f < frames for f in log.switched_to) and len(log.switched_at) == len(log.switched_to) > 0
-        and sorted(log.switched_at) == list(log.switched_at) and log.switched_at[0] == 0 and log.switched_at[-1] <= count
+        and sorted(log.switched_at) == list(log.switched_at)
+        and log.switched_at[0] == 0 and log.switched_at[-1] <= count
     )  # fmt: skip
     if not inside:
         raise ValueError("its log does not fit together")

@@ -1,4 +1,4 @@
-"""`Instant`: the state of a traced run at one moment, and what is about to happen. Read from the trace when asked for."""
+"""`Instant`: the state of a traced run at one moment, and what is about to happen. Read from the trace when asked."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ class Instant:
 
 
 def same_values(a: Any, b: Any) -> bool:
-    """Whether two values are alike bit for bit, NaN being like NaN. Values may be nested as deep as programs make them."""
+    """Whether two values are alike bit for bit, NaN being like NaN, however deep they are nested."""
     stack = [(a, b)]
     while stack:
         x, y = stack.pop()

@@ -100,7 +100,8 @@ def forked(
 ) -> tuple[TracingMachine, list[Frame], list[int], set[int]]:
     """Return a machine that can run on from an instant with other values in registers of its frame.
 
-    With it come its frames, their numbers, and the buffers that nothing was written into: what `resume` takes. Raises `RunError` for a register that is not there, or a value that is not of the same kind as the one it replaces.
+    With it come its frames, their numbers, and the buffers that nothing was written into: what `resume` takes.
+    Raises `RunError` for a register that is not there, or a value that is not of the same kind as the one it replaces.
     """
     frames, _ = trace.machine_frames(instant)
     if not frames:

@@ -47,12 +47,14 @@ class Sites:
     @cached_property
     def function(self) -> np.ndarray[Any, Any]:
         """For each site the number of its function."""
-        return np.repeat(np.arange(len(self.functions)), np.diff(self.bases))
+        out: np.ndarray[Any, Any] = np.repeat(np.arange(len(self.functions)), np.diff(self.bases))
+        return out
 
     @cached_property
     def pc(self) -> np.ndarray[Any, Any]:
         """For each site its place in its function."""
-        return np.arange(len(self)) - np.array(self.bases)[self.function]
+        out: np.ndarray[Any, Any] = np.arange(len(self)) - np.array(self.bases)[self.function]
+        return out
 
     @cached_property
     def role(self) -> np.ndarray[Any, Any]:
@@ -69,7 +71,8 @@ class Sites:
         return np.array([self._written(i) for i in self.instructions], np.int32)
 
     def _written(self, instruction: Any) -> int:
-        if self._role(instruction) in (CALL, RETURN, KERNEL):
+        role = self._role(instruction)
+        if role in (CALL, RETURN) or (role == KERNEL and isinstance(instruction, Instruction)):
             return -1
         registers = instruction.writes()
         return registers[0] if registers else -1
@@ -116,7 +119,8 @@ class Sites:
         """The primitive function of a kernel call, None for other instructions."""
         instruction = self.instructions[site]
         if not isinstance(instruction, Instruction):
-            return None
+            made: Function | None = instruction.kernel
+            return made
         found = instruction.opcode is Opcode.INVOKE_PACKED
         return self.program.kernel_functions[instruction.packed] if found else None
 

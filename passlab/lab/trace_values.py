@@ -60,7 +60,7 @@ def range_text(tensor: np.ndarray[Any, Any]) -> str:
     """Return the range of a tensor's numbers, and how many are NaN or infinite."""
     if tensor.size == 0:
         return "empty"
-    if tensor.dtype.kind not in "fiubV" and tensor.dtype.name not in ("bfloat16",):
+    if tensor.dtype.kind not in "fiubV" and tensor.dtype.name != "bfloat16":
         return ""
     numbers = tensor.astype(np.float64, copy=False).reshape(-1)
     finite = np.isfinite(numbers)

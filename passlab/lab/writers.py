@@ -94,7 +94,7 @@ class Writer:
         if kernel is None or kernel.attrs.get("ShapeFunction"):
             return []
         known: dict[Expr, Any] = {p: s.value for p, s in zip(kernel.params, self.inputs, strict=True)}
-        found = []
+        found: list[tuple[Expr, Any]] = []
         for node in post_order(kernel.body):
             if isinstance(node, Constant):
                 known[node] = node.data

@@ -1,4 +1,4 @@
-"""The magics: `%%relay` parses, `%passes` runs pipelines, `%graph` draws, `%run` runs, `%vm` steps, `%instruments` sets defaults.
+"""The magics: `%%relay` parses, `%passes` runs pipelines, `%graph` draws, `%run` runs, `%vm` steps through a run.
 
 Every magic says what it takes with `?`. Bad input ends in a diagnostic, and no name that was bound is lost.
 """

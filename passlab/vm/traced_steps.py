@@ -39,15 +39,17 @@ def _kernel(exe: Executable, instruction: Instruction, step: Step) -> Step:
     def small(r: list[Any]) -> None:
         result = r[out]
         if not 0 < result.size <= SMALL:
-            return step(r)
+            step(r)
+            return
         try:
             value = compute(*[r[i] for i in ins])
         except Exception:
             step(r)  # raises the error that says where in the kernel it was
             raise
-        if np.shape(value) != result.shape:
-            return step(r)
-        result[...] = value
+        if np.shape(value) == result.shape:
+            result[...] = value
+        else:
+            step(r)
 
     return small
 

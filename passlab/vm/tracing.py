@@ -1,4 +1,4 @@
-"""The stepping engine with a log: what each instruction wrote, in which frame, when; kept so that any instant comes back.
+"""The stepping engine with a log: what each instruction wrote, where and when, so that any instant comes back.
 
 A `Log` has one entry for each instruction executed: its site (number of the instruction in the whole executable), the
 clock after it and the object it wrote. Objects are shared with the run, never copied. A kernel writes into tensors that
@@ -363,7 +363,7 @@ def _offset(tensor: np.ndarray[Any, Any], buffer: np.ndarray[Any, Any]) -> int:
 
 
 def _bytes_of(buffer: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return np.ndarray((buffer.nbytes,), np.uint8, buffer)  # type: ignore[arg-type]
+    return np.ndarray((buffer.nbytes,), np.uint8, buffer)
 
 
 def content_at(log: Log, buffer: np.ndarray[Any, Any], instant: int) -> np.ndarray[Any, Any] | None:
@@ -391,7 +391,7 @@ def looked_into(
     """Return what a tensor inside `buffer` is inside another buffer of the same size."""
     if tensor is buffer:
         return other
-    return np.ndarray(tensor.shape, tensor.dtype, other, _offset(tensor, buffer), tensor.strides)  # type: ignore[arg-type]
+    return np.ndarray(tensor.shape, tensor.dtype, other, _offset(tensor, buffer), tensor.strides)
 
 
 class Redirection:

@@ -86,7 +86,7 @@ def test_the_ends_hold(down):
         down.goto(10**6)
 
 
-# ---------------------------------------------------------------- breakpoints
+# ---------------------------------------------------------------- where it stops
 @pytest.mark.parametrize(
     ("wanted", "holds"),
     [

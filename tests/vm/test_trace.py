@@ -202,7 +202,7 @@ def test_a_damaged_file_is_refused(tmp_path, rng):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
         try:
             again = Trace.load(path)
-            again[len(again) // 2].registers
+            assert again[len(again) // 2].registers is not None
         except PasslabError:
             continue
     path.write_bytes(b"not a trace")
@@ -216,4 +216,4 @@ def test_a_log_of_another_run_is_found_out(tmp_path):
     trace.args = [np.array(3, np.int32)]
     trace.save(path)
     with pytest.raises(VerifyError, match="another way"):
-        Trace.load(path)[0].registers
+        assert Trace.load(path)[0].registers

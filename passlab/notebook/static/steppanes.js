@@ -164,7 +164,7 @@ export class FramePane {
   show(run, at, picked) {
     const stack = run.stack(at, SHOWN_FRAMES), rows = stack.map((place, i) => {
       const { name, base } = run.data.functions[place.func], row = el("div", `pl-frame${i === picked ? " pl-chosen" : ""}`,
-        el("span", "pl-pass-id", place.depth), el("b", "", `@${name}`), el("span", "pl-dim", place.pc), el("span", "pl-frame-text", run.sites.names[base + place.pc] || ""));
+        el("span", "pl-pass-id", place.depth), el("b", "", `@${name}`), el("span", "pl-dim", place.pc - (i ? 1 : 0)), el("span", "pl-frame-text", run.sites.names[base + place.pc - (i ? 1 : 0)] || ""));
       row.setAttribute("data-place", String(i));
       return row;
     });
