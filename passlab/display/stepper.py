@@ -22,6 +22,7 @@ from passlab.display.view import View, capped
 from passlab.errors import visible
 from passlab.ir.expr import Expr
 from passlab.lab.debugger import Debugger
+from passlab.lab.storage_map import Allocation
 from passlab.lab.trace import Trace
 from passlab.lab.trace_sites import CALL, KERNEL, RETURN
 from passlab.lab.trace_values import Unwritten
@@ -168,11 +169,10 @@ class StepperView(View):
         if change.size > STRIP:  # of each stretch the highest moment
             parts = np.array_split(change, STRIP)
             change = np.array([part[np.argmax(live[part])] for part in parts])
-        shown = [a for a in found.allocations if a.born <= length][:STRIP]
-        blocks = [[a.born, min(a.died, length + 1), a.bytes, a.lane, int(a.reused), a.site] for a in shown]
+        blocks = _blocks(found.allocations, length)
         return {
             "live": [[int(i), int(live[i])] for i in change], "peak": peak, "peakAt": at, "total": found.total,
-            "blocks": blocks, "lanes": 1 + max((a.lane for a in shown), default=-1), "count": len(found),
+            "blocks": blocks, "lanes": 1 + max((block[2] for block in blocks), default=-1), "count": len(found),
         }  # fmt: skip
 
 
@@ -207,6 +207,22 @@ def _rows(trace: Trace, start: int, end: int, here: int) -> list[str]:
         text = f"{'  ' * min(int(trace.depth[event]), 8)}{trace.sites.text(site)}"
         lines.append(f"{'>' if event == here else ' '} {event:>5}  @{name} {trace.sites.pc[site]:>3}  {text}")
     return lines
+
+
+def _blocks(allocations: Iterable[Allocation], length: int) -> list[list[int]]:
+    """The storages as blocks: born, died, lane, reused. Where they are many, those close together in a lane are one."""
+    shown = [a for a in allocations if a.born <= length]
+    apart = length // STRIP if len(shown) > STRIP else -1
+    last: dict[int, list[int]] = {}
+    blocks: list[list[int]] = []
+    for a in shown:
+        died, before = min(a.died, length + 1), last.get(a.lane)
+        if before is not None and before[3] and a.born - before[1] <= apart:
+            before[1] = died
+            continue
+        last[a.lane] = [a.born, died, a.lane, int(a.reused)]
+        blocks.append(last[a.lane])
+    return blocks[: 4 * STRIP]
 
 
 def _argument_registers(sites: Any, site: int) -> list[int]:

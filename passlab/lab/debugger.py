@@ -186,7 +186,7 @@ class Debugger:
 
     # ------------------------------------------------------------ stops and questions
     def breakpoint(self, wanted: Any) -> Breakpoint:
-        """Set a breakpoint: see `breakpoints.breakpoint_of` for what it may be. Raises `RunError` for what is nowhere."""
+        """Set a breakpoint: see `breakpoints.breakpoint_of` for what it may be. `RunError` for what is nowhere."""
         made = breakpoint_of(self.trace, self._next_number, wanted)
         self._next_number += 1
         self.breakpoints.append(made)

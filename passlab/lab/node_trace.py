@@ -114,8 +114,8 @@ def _graph(mod: IRModule, args: Sequence[Any], entry: str) -> Trace:
     log.add_frame(-1, 0, -1, -1)
     log.switch(0)
     registers: list[Any] = [None] * function.register_file_size
-    for node in built.graph.arg_nodes:
-        for row in range(module.rows[node], module.rows[node + 1]):
+    for argument in built.graph.arg_nodes:
+        for row in range(module.rows[argument], module.rows[argument + 1]):
             registers[slots[row]] = module.values[row]
     log.segments.append(Segment(0, SavedFrame(0, 0, 0, tuple(registers), -1, None)))
     trace = NodeTrace("graph", Sites(NodeProgram([function]), recorder.recording), log, list(args), entry)

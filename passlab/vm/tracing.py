@@ -189,9 +189,8 @@ class TracingMachine(Machine):
                     put_value(r[dst])
                     self._made(r[dst].buffer)
                 elif kind == KERNEL:
-                    at = len(log.sites)
                     for out in dst:
-                        self._about_to_write(r[out], at)
+                        self._about_to_write(r[out], len(log.sites))
                     work(r)
                     put_value(None)
                 elif kind == Action.TEST:

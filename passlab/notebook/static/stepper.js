@@ -31,6 +31,7 @@ class Stepper {
     this.watches = /** @type {[number, number][]} */ ([]);
     this.past = /** @type {number[]} */ ([]);
     this.asked = new Set();
+    this.restopped = false;
     this.build();
     this.told = 0;
   }
@@ -171,6 +172,7 @@ class Stepper {
   }
 
   changed() {
+    this.restopped = true;
     this.time.show(this.run, this.breaks);
     this.drawStops();
     this.show();
@@ -256,7 +258,8 @@ class Stepper {
     this.say(run.data.end.what === "failed" && at === run.length ? run.data.end.text : run.sites.operators[site].join(" + "));
     this.said.classList.toggle("pl-error", run.data.end.what === "failed" && at === run.length);
     const stops = (/** @type {number} */ s) => this.breaks.some((b) => b.on && b.mask !== null && b.mask[s] === 1);
-    this.code.show(run, place.func, site, top ? before : -1, looks, stops);
+    this.code.show(run, place.func, site, top ? before : -1, looks, stops, this.restopped);
+    this.restopped = false;
     const held = run.registers(place.frame, at);
     if (!this.pinned || !(held.values[this.register] > 0)) this.follow(looks, held.values);
     this.registers.show(run, place.frame, held.values, looks, this.register, this.watches);

@@ -150,7 +150,7 @@ export class Timeline {
     area += `H${width}${tall ? `V${half}` : ""}V${half}z`;
     const room = STRIP - half - 3, high = Math.max(2, Math.min(6, room / Math.max(1, lanes)));
     let fresh = "", again = "";
-    for (const [born, died, , lane, reused] of blocks) {
+    for (const [born, died, lane, reused] of blocks) {
       const top = half + 3 + ((lane * high) % Math.max(high, room - high));
       const piece = `M${x(born).toFixed(1)} ${top.toFixed(1)}H${Math.max(x(born) + 0.8, x(died) - 0.5).toFixed(1)}v${Math.max(0.5, high - 0.7).toFixed(1)}H${x(born).toFixed(1)}z`;
       if (reused) again += piece; else fresh += piece;
