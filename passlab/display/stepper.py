@@ -352,7 +352,8 @@ class _Places:
     def lives(self, site: int) -> int:
         """The number of the lives of an instruction's nodes, -1 where compiling was not recorded."""
         recording = self.trace.sites.recording
-        if recording is None or self.trace.sites.role[site] != KERNEL:
+        made = self.trace.sites.role[site] == KERNEL or self.trace.sites.mnemonic(site) == "load_const"
+        if recording is None or not made:
             return -1
         told = tuple(visible(str(recording.biography(node))) for node in self.trace.sites.nodes(site))
         if told not in self._lives:

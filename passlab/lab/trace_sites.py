@@ -154,12 +154,18 @@ class Sites:
         """For each site the one whose source it belongs to: constants and memory to the kernel they serve."""
         homes = list(range(len(self)))
         for base, end in zip(self.bases, self.bases[1:], strict=False):
+            behind = -1
+            for site in range(base, end):
+                if self.role[site] in (KERNEL, CALL):
+                    behind = site
+                elif behind >= 0 and self.mnemonic(site) == "kill_register":
+                    homes[site] = behind
             ahead = -1
             for site in range(end - 1, base - 1, -1):
                 role = self.role[site]
                 if role in (KERNEL, CALL, RETURN):
                     ahead = site
-                elif ahead >= 0 and self._serves(self.instructions[site]):
+                elif ahead >= 0 and homes[site] == site and self._serves(self.instructions[site]):
                     homes[site] = ahead
         return homes
 
