@@ -175,7 +175,7 @@ class StepperWidget(ViewWidget):
             self.branch = {"error": told}
             return
         head, *_ = self.fork.text().split("\n")
-        rows = [[str(cell) for cell in row] for row in self.fork.compare()]
+        rows = [[visible(str(cell)) for cell in row] for row in self.fork.compare().rows]
         data = stepper_view(self.fork.trace).data()
         self.branch = {"data": data, "instant": instant, "text": visible(head), "rows": rows}
 

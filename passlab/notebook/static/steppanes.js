@@ -124,11 +124,16 @@ export class RegisterPane {
     if (at >= 0) this.rows.reveal(at);
   }
 
+  clear() {
+    this.list = [];
+    this.rows.set(0);
+  }
+
   /** @param {any} item */
   row(item) {
     const made = el("div", `pl-register${item.register === this.picked ? " pl-chosen" : ""}${item.odd ? " pl-has-odd" : ""}${item.text ? "" : " pl-none"}`,
       el("span", "pl-reg-look", item.look ? mark(item.look) : null), el("span", `pl-reg-name${item.look ? ` pl-reg-${item.look}` : ""}`, `$${item.register}`),
-      el("span", "pl-reg-param", item.watched ? "👁 " : "", item.name), el("span", "pl-reg-value", item.text || "–"));
+      el("span", "pl-reg-param", item.watched ? "◎ " : "", item.name), el("span", "pl-reg-value", item.text || "–"));
     made.setAttribute("data-register", String(item.register));
     made.setAttribute("role", "option");
     made.setAttribute("aria-selected", String(item.register === this.picked));

@@ -1,5 +1,5 @@
 // The stepper: a recorded run, forwards and backwards. All it needs is in its data; a kernel adds forks and large pictures.
-import { button, el, help, keys } from "./dom.js";
+import { button, el, help, icon, keys } from "./dom.js";
 import { BytecodePane, FramePane, RegisterPane, SourcePane } from "./steppanes.js";
 import { Run } from "./steprun.js";
 import { tensorCard } from "./steptensor.js";
@@ -250,20 +250,29 @@ class Stepper {
     this.time.move(at);
     this.frames.show(run, at, this.up);
     this.source.show(run, top ? site : run.sites.roles[site - 1] === 1 ? site - 1 : site);
-    if (!place) {
-      this.say(run.data.end.text);
-      this.card.replaceChildren();
-      return;
-    }
+    const stops = (/** @type {number} */ s) => this.breaks.some((b) => b.on && b.mask !== null && b.mask[s] === 1);
+    if (!place) return this.showEnd(stops);
     this.say(run.data.end.what === "failed" && at === run.length ? run.data.end.text : run.sites.operators[site].join(" + "));
     this.said.classList.toggle("pl-error", run.data.end.what === "failed" && at === run.length);
-    const stops = (/** @type {number} */ s) => this.breaks.some((b) => b.on && b.mask !== null && b.mask[s] === 1);
     this.code.show(run, place.func, site, top ? before : -1, looks, stops, this.restopped);
     this.restopped = false;
     const held = run.registers(place.frame, at);
     if (!this.pinned || !(held.values[this.register] > 0)) this.follow(looks, held.values);
     this.registers.show(run, place.frame, held.values, looks, this.register, this.watches);
     this.showValue(place.frame, held.values[this.register] || 0, held.by[this.register]);
+  }
+
+  /** After the last instruction: what was returned. @param {(site: number) => boolean} stops */
+  showEnd(stops) {
+    const run = this.run, last = run.length - 1;
+    this.say(run.data.end.text);
+    this.registers.clear();
+    if (last < 0) return;
+    this.code.show(run, run.func[run.frameOf[last]], -1, run.site[last], new Map(), stops, true);
+    const number = run.sites.roles[run.site[last]] === 2 ? run.value[last] : 0;
+    const head = el("div", "pl-value-head", el("b", "", "result"), el("span", "pl-value-text", run.texts[number] || "–"));
+    const drawn = run.data.values.pictures[number];
+    this.card.replaceChildren(head, ...(drawn ? [tensorCard(drawn)] : []));
   }
 
   /** The register one would look at: just written, else read. @param {Map<number, string>} looks @param {Int32Array} values */
@@ -344,7 +353,7 @@ class Stepper {
     });
     const rows = branch.rows.slice(0, 6).map((/** @type {string[]} */ row) => el("tr", "", ...row.map((cell) => el("td", "", cell))));
     this.load(branch.data, 0);
-    this.branch.replaceChildren(el("div", "pl-branch-line", el("span", "pl-branch-mark", "⑂"), el("span", "", branch.text), el("span", "pl-grow"), back),
+    this.branch.replaceChildren(el("div", "pl-branch-line", el("span", "pl-branch-mark", icon("M4.5 2.5v11M4.5 9.5c5 0 7-1.5 7-6M9.3 5.5l2.2-2.3 2.2 2.3")), el("span", "", branch.text), el("span", "pl-grow"), back),
       rows.length ? el("table", "pl-branch-table", el("tbody", "", ...rows)) : "");
     this.branch.hidden = false;
   }
