@@ -19,9 +19,12 @@ from tests.browser.lab_server import LabServer
 pytestmark = pytest.mark.browser
 CELLS = [
     "%load_ext passlab\nimport numpy as np",
-    "%%relay net --show none\n"
-    "def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) {\n"
-    "  let %h = nn.dense(%x, %w);\n  let %l = log(%h - 1f);\n  nn.softmax(%l)\n}",
+    """%%relay net --show none
+def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) {
+  let %h = nn.dense(%x, %w);
+  let %l = log(%h - 1f);
+  nn.softmax(%l)
+}""",
     'x, w = np.full((2, 3), 0.3, "float32"), np.ones((4, 3), "float32")\n%vm net --args x,w --break nn.softmax -o dbg',
     "dbg.at, dbg.now.operators",
     "%vm net --args x,w --break nn.sofmax",
