@@ -39,7 +39,8 @@ _NAMES = {
     "write_html": "passlab.display.report:write_html",
 }
 __all__ = [
-    "DiffView", "GraphView", "ModuleView", "OperatorsView", "RecordingView", "StepperView", "TimingView", "View", "diff_view",
+    "DiffView", "GraphView", "ModuleView", "OperatorsView", "RecordingView", "StepperView", "TimingView", "View",
+    "diff_view",
     "graph_view", "module_view", "operators_view", "recording_view", "stepper_view", "timing_view",
     "write_html",
 ]  # fmt: skip

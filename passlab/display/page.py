@@ -52,8 +52,10 @@ def document(view: View, graphs: dict[str, Any] | None = None, fallback: Markup 
     if view.kind not in SCRIPTS:
         raise PasslabError(Diagnostic(f"a {type(view).__name__} is a table: write its html() or frame() instead"))
     data = view.data()
-    state = json.dumps({"data": data, "selected": -1, "picked": -1, "graphs": graphs or {},
-                        "at": data.get("at", 0)}, separators=(",", ":"))
+    state = json.dumps(
+        {"data": data, "selected": -1, "picked": -1, "graphs": graphs or {}, "at": data.get("at", 0)},
+        separators=(",", ":"),
+    )
     code = script(view.kind)
     assert "</script" not in code.lower()
     return _PAGE.format(

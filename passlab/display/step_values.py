@@ -1,6 +1,6 @@
-"""The values of a trace as data for a browser: each different one once, in a line of text, tensors with a small picture.
+"""The values of a trace as data for a browser: each once, in a line of text, tensors with a small picture.
 
-Pictures are made as long as there is room; later tensors have their text, and a running kernel can draw them when asked.
+Pictures are made as long as there is room; later tensors have their text, and a kernel can draw them when asked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ class StepValues:
         self.room = pictures
         self.tensors: dict[int, np.ndarray[Any, Any]] = {}  # those without a picture, by number
         self._by_text: dict[Any, int] = {}
-        self._by_object: dict[tuple[int, bool], tuple[Any, int]] = {}  # the object is kept, so that its id stays its own
+        self._by_object: dict[
+            tuple[int, bool], tuple[Any, int]
+        ] = {}  # the object is kept, so that its id stays its own
 
     def add(self, value: Any, written: bool = True) -> int:
         """Return the number of a value; that of a tensor before anything was `written` into it is another one."""
@@ -80,7 +82,7 @@ def _line(value: Any) -> str:
     if isinstance(value, tuple):
         return short_text(value)
     text = short_text(value, 160)
-    return text if text else value_text(value, 12)
+    return text or value_text(value, 12)
 
 
 __all__ = ["EMPTY", "NOTHING", "StepValues"]

@@ -22,6 +22,7 @@ from passlab.display.view import View, capped
 from passlab.errors import visible
 from passlab.ir.expr import Expr
 from passlab.lab.debugger import Debugger
+from passlab.lab.storage_map import Allocation
 from passlab.lab.trace import Trace
 from passlab.lab.trace_sites import CALL, KERNEL, RETURN
 from passlab.lab.trace_values import Unwritten
@@ -54,9 +55,16 @@ class StepperView(View):
     # ------------------------------------------------------------ text and static HTML
     def text(self) -> str:
         trace = self.trace
-        lines = [self.title, *_rows(trace, STATIC_INSTRUCTIONS)]
-        if len(trace) > STATIC_INSTRUCTIONS:
-            lines.append(f"... {len(trace) - STATIC_INSTRUCTIONS:,} more instructions")
+        here = self.debugger.at
+        start = 0 if here < STATIC_INSTRUCTIONS else here - STATIC_INSTRUCTIONS // 2
+        end = min(len(trace), start + STATIC_INSTRUCTIONS)
+        lines = [
+            self.title,
+            *([f"... {start:,} instructions before"] if start else []),
+            *_rows(trace, start, end, here),
+        ]
+        if end < len(trace):
+            lines.append(f"... {len(trace) - end:,} more instructions")
         if trace.error is not None:
             lines.append(f"failed: {trace.error.diagnostics[0].message}")
         return capped(lines, "frame() has all")
@@ -82,7 +90,9 @@ class StepperView(View):
             "left_out": len(trace) - length, "at": min(self.debugger.at, length),
             "end": self._end(length), "functions": self._functions(), "sites": self._sites(table),
             **self._log(length), "values": self.values.data(), "storage": self._storage(length),
-            "breaks": [{"text": visible(b.text), "sites": list(getattr(b, "sites", ()))} for b in self.debugger.breakpoints],
+            "breaks": [
+                {"text": visible(b.text), "sites": list(getattr(b, "sites", ()))} for b in self.debugger.breakpoints
+            ],
             "fork": trace.parent[1] if trace.parent is not None else -1, **table.data(),
         }  # fmt: skip
 
@@ -91,7 +101,11 @@ class StepperView(View):
         if length < len(trace):
             return {"what": "more", "text": f"{len(trace) - length:,} more instructions are in the trace"}
         if trace.error is not None:
-            return {"what": "failed", "text": visible(trace.error.diagnostics[0].message), "pc": trace.current(length)[1]}
+            return {
+                "what": "failed",
+                "text": visible(trace.error.diagnostics[0].message),
+                "pc": trace.current(length)[1],
+            }
         if trace.stopped:
             return {"what": "stopped", "text": visible(trace.stopped), "pc": trace.current(length)[1]}
         return {"what": "ended", "text": "the program has ended"}
@@ -99,7 +113,12 @@ class StepperView(View):
     def _functions(self) -> list[dict[str, Any]]:
         sites = self.trace.sites
         return [
-            {"name": visible(f.name), "params": [visible(p) for p in f.params], "base": base, "size": f.register_file_size}
+            {
+                "name": visible(f.name),
+                "params": [visible(p) for p in f.params],
+                "base": base,
+                "size": f.register_file_size,
+            }
             for f, base in zip(sites.functions, sites.bases, strict=False)
         ]
 
@@ -150,11 +169,10 @@ class StepperView(View):
         if change.size > STRIP:  # of each stretch the highest moment
             parts = np.array_split(change, STRIP)
             change = np.array([part[np.argmax(live[part])] for part in parts])
-        shown = [a for a in found.allocations if a.born <= length][:STRIP]
-        blocks = [[a.born, min(a.died, length + 1), a.bytes, a.lane, int(a.reused), a.site] for a in shown]
+        blocks = _blocks(found.allocations, length)
         return {
             "live": [[int(i), int(live[i])] for i in change], "peak": peak, "peakAt": at, "total": found.total,
-            "blocks": blocks, "lanes": 1 + max((a.lane for a in shown), default=-1), "count": len(found),
+            "blocks": blocks, "lanes": 1 + max((block[2] for block in blocks), default=-1), "count": len(found),
         }  # fmt: skip
 
 
@@ -180,14 +198,31 @@ def _waits(trace: Trace) -> dict[int, int]:
     return found
 
 
-def _rows(trace: Trace, most: int) -> list[str]:
-    """The first instructions with what they wrote, one a line."""
+def _rows(trace: Trace, start: int, end: int, here: int) -> list[str]:
+    """A stretch of instructions, one a line, the next one marked."""
     lines = []
-    for event in range(min(most, len(trace))):
+    for event in range(start, end):
         site = int(trace.site[event])
+        name = trace.sites.functions[trace.sites.function[site]].name
         text = f"{'  ' * min(int(trace.depth[event]), 8)}{trace.sites.text(site)}"
-        lines.append(f"{event:>6}  @{trace.sites.functions[trace.sites.function[site]].name} {trace.sites.pc[site]:>3}  {text}")
+        lines.append(f"{'>' if event == here else ' '} {event:>5}  @{name} {trace.sites.pc[site]:>3}  {text}")
     return lines
+
+
+def _blocks(allocations: Iterable[Allocation], length: int) -> list[list[int]]:
+    """The storages as blocks: born, died, lane, reused. Where they are many, those close together in a lane are one."""
+    shown = [a for a in allocations if a.born <= length]
+    apart = length // STRIP if len(shown) > STRIP else -1
+    last: dict[int, list[int]] = {}
+    blocks: list[list[int]] = []
+    for a in shown:
+        died, before = min(a.died, length + 1), last.get(a.lane)
+        if before is not None and before[3] and a.born - before[1] <= apart:
+            before[1] = died
+            continue
+        last[a.lane] = [a.born, died, a.lane, int(a.reused)]
+        blocks.append(last[a.lane])
+    return blocks[: 4 * STRIP]
 
 
 def _argument_registers(sites: Any, site: int) -> list[int]:
@@ -219,7 +254,9 @@ class _Sweep:
         numbers = []
         values: list[Any] = []
         start = end = 0
-        for event, (site, frame) in enumerate(zip(trace.site[:length].tolist(), trace.frame_of[:length].tolist(), strict=True)):
+        for event, (site, frame) in enumerate(
+            zip(trace.site[:length].tolist(), trace.frame_of[:length].tolist(), strict=True)
+        ):
             if event >= end:
                 segment, _ = trace.segment(event)
                 values, start = segment.values or [], segment.start
@@ -248,7 +285,8 @@ class _Sweep:
     def _first(self, registers: dict[int, list[Any]]) -> None:
         at = self.trace.log.segments[0].top if self.trace.log.segments else None
         while at is not None:
-            registers[at.number] = list(at.registers)
+            size = self.trace.sites.functions[at.func_index].register_file_size
+            registers[at.number] = [*at.registers, *[None] * (size - len(at.registers))]
             held = [self.trace.value_at(v, 0) for v in at.registers]
             self.given[at.number] = [
                 self.number.add(v, not isinstance(h, Unwritten)) for v, h in zip(at.registers, held, strict=True)
@@ -314,7 +352,8 @@ class _Places:
     def lives(self, site: int) -> int:
         """The number of the lives of an instruction's nodes, -1 where compiling was not recorded."""
         recording = self.trace.sites.recording
-        if recording is None or self.trace.sites.role[site] != KERNEL:
+        made = self.trace.sites.role[site] == KERNEL or self.trace.sites.mnemonic(site) == "load_const"
+        if recording is None or not made:
             return -1
         told = tuple(visible(str(recording.biography(node))) for node in self.trace.sites.nodes(site))
         if told not in self._lives:

@@ -49,7 +49,7 @@ PREDICATES: dict[str, Predicate] = {
 
 
 def predicate_of(wanted: str | Predicate) -> Predicate:
-    """Return a predicate over values: a function, or the one named `nan`, `inf` or `not finite` (`first` may stand before).
+    """Return a predicate over values: a function, or the one named `nan`, `inf` or `not finite` (`first nan` too).
 
     Raises `RunError` for other names.
     """
@@ -57,7 +57,9 @@ def predicate_of(wanted: str | Predicate) -> Predicate:
         return wanted
     name = wanted.lower().removeprefix("first ").strip()
     if name not in PREDICATES:
-        raise RunError(Diagnostic(f"there is no predicate `{wanted}`", hint=did_you_mean(name, PREDICATES) or "nan, inf"))
+        raise RunError(
+            Diagnostic(f"there is no predicate `{wanted}`", hint=did_you_mean(name, PREDICATES) or "nan, inf")
+        )
     return PREDICATES[name]
 
 
@@ -144,7 +146,7 @@ class ValueBreakpoint(Breakpoint):
 
 
 def value_instants(trace: Trace) -> list[int]:
-    """Return the instants just after a tensor came to be (moves, calls and returns only pass them on), and instant 0."""
+    """Return instant 0 and those just after a tensor came to be; moves, calls and returns only pass tensors on."""
     sites = trace.sites
     makes = [sites.role[s] == KERNEL or sites.mnemonic(s) in ("load_const", "device_copy") for s in range(len(sites))]
     if trace.kind != "vm":
@@ -157,8 +159,9 @@ def value_instants(trace: Trace) -> list[int]:
 def breakpoint_of(trace: Trace, number: int, wanted: Any) -> Breakpoint:
     """Return the breakpoint that a text or a predicate describes.
 
-    `nn.dense` an operator, `invoke_packed` an opcode, `@loop` a function, `@loop:12` or `12` an instruction, `line 6` or
-    `net:6` a line of source, `nan`, `inf` or a function a predicate over values. Raises `RunError` for what is not there.
+    `nn.dense` an operator, `invoke_packed` an opcode, `@loop` a function, `@loop:12` or `12` an instruction, `line 6`
+    or `net:6` a line of source, `nan`, `inf` or a function a predicate over values. Raises `RunError` for what is not
+    there.
     """
     if callable(wanted):
         name = getattr(wanted, "__name__", "predicate")
@@ -216,10 +219,24 @@ def _nothing(trace: Trace, names: list[str], text: str) -> RunError:
     opcodes = sorted({sites.mnemonic(s) for s in range(len(sites))})
     known: Iterable[str] = [*operators, *opcodes, *(f"@{n}" for n in names), *PREDICATES]
     if find_op(text) is not None:
-        what, hint = f"no instruction carries out `{text}`", f"the program uses {', '.join(operators) or 'no operators'}"
+        what, hint = (
+            f"no instruction carries out `{text}`",
+            f"the program uses {', '.join(operators) or 'no operators'}",
+        )
         return RunError(Diagnostic(what, hint=hint))
-    hint = did_you_mean(text, known) or "an operator, an opcode, @function, @function:12, `line 6`, `nan` or a predicate"
+    hint = (
+        did_you_mean(text, known) or "an operator, an opcode, @function, @function:12, `line 6`, `nan` or a predicate"
+    )
     return RunError(Diagnostic(f"nothing in the program is called `{text}`", hint=hint))
 
 
-__all__ = ["PREDICATES", "Breakpoint", "PlaceBreakpoint", "ValueBreakpoint", "breakpoint_of", "holds", "predicate_of", "value_instants"]
+__all__ = [
+    "PREDICATES",
+    "Breakpoint",
+    "PlaceBreakpoint",
+    "ValueBreakpoint",
+    "breakpoint_of",
+    "holds",
+    "predicate_of",
+    "value_instants",
+]

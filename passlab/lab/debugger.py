@@ -184,9 +184,9 @@ class Debugger:
     def _stops(self) -> list[Breakpoint | Watch]:
         return [*(b for b in self.breakpoints if b.enabled), *(w for w in self.watches if w.stops)]
 
-    # ------------------------------------------------------------ breakpoints, watches, questions
+    # ------------------------------------------------------------ stops and questions
     def breakpoint(self, wanted: Any) -> Breakpoint:
-        """Set a breakpoint: see `breakpoints.breakpoint_of` for what it may be. Raises `RunError` for what is not there."""
+        """Set a breakpoint: see `breakpoints.breakpoint_of` for what it may be. `RunError` for what is nowhere."""
         made = breakpoint_of(self.trace, self._next_number, wanted)
         self._next_number += 1
         self.breakpoints.append(made)
@@ -261,11 +261,12 @@ class Debugger:
             raise RunError(Diagnostic("only runs on the virtual machine can be forked", hint='use executor="vm"'))
         caps = limits.current()
         wanted = {self.number_of(register): value for register, value in (changes or {}).items()}
-        machine, start = forked(self.trace, self.at, wanted, caps.trace_bytes, caps.trace_instants)
+        made = forked(self.trace, self.at, wanted, caps.trace_bytes, caps.trace_instants)
+        machine, frames, numbers, unwritten = made
         branch = Trace(self.trace.sites, machine.log, self.trace.args, self.trace.entry)
         branch.parent = (self.trace, self.at)
         try:
-            branch.result = machine.resume(*start, caps.trace_instants)
+            branch.result = machine.resume(frames, numbers, unwritten, caps.trace_instants)
         except PasslabError as error:
             branch.error = error
         branch.stopped = machine.stopped
@@ -306,7 +307,7 @@ def _recorded(program: Any, args: Sequence[Any], entry: str, executor: str, opti
         return Trace.record(program, args, entry, **options)
     from passlab.lab.node_trace import record_nodes
 
-    return record_nodes(program, args, entry, executor, **options)
+    return record_nodes(program, args, entry, executor)
 
 
 __all__ = ["Debugger"]

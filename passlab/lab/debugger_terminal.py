@@ -59,7 +59,9 @@ def _ask(dbg: Debugger, name: str, rest: str) -> str | None:
     if name == "p":
         return f"{short_text(dbg.register(rest))}\n{dbg.register(rest)}"
     if name == "i":
-        return "\n".join([*map(repr, dbg.breakpoints), *(f"{w!r} = {short_text(w.value(dbg.at))}" for w in dbg.watches)])
+        return "\n".join(
+            [*map(repr, dbg.breakpoints), *(f"{w!r} = {short_text(w.value(dbg.at))}" for w in dbg.watches)]
+        )
     answers: dict[str, Callable[[], Any]] = {
         "r": dbg.table, "k": lambda: "\n".join(map(str, dbg.stack)), "h": lambda: HELP, "": lambda: dbg.now,
         "m": lambda: "\n".join([repr(dbg.storage), *map(str, dbg.storage.at(dbg.at))]),

@@ -29,11 +29,13 @@ class Difference:
 
     @property
     def error(self) -> float | None:
-        """The largest absolute difference of two tensors of numbers, None for other values."""
+        """The largest absolute difference of two tensors of numbers (NaN where only one is), None for other values."""
         a, b = self.before, self.after
         if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)) or a.shape != b.shape or not a.size:
             return None
         with np.errstate(all="ignore"):
+            if not np.array_equal(np.isnan(a.astype(np.float64)), np.isnan(b.astype(np.float64))):
+                return float("nan")
             return float(np.nanmax(np.abs(a.astype(np.float64) - b.astype(np.float64)), initial=0.0))
 
 
@@ -86,7 +88,16 @@ class Fork:
         rows = []
         for d in self.differences():
             error = "" if d.error is None else f"{d.error:.3g}"
-            rows.append((d.instant + self.instant, f"${d.register}", short_text(d.before), short_text(d.after), error, d.instruction))
+            rows.append(
+                (
+                    d.instant + self.instant,
+                    f"${d.register}",
+                    short_text(d.before),
+                    short_text(d.after),
+                    error,
+                    d.instruction,
+                )
+            )
         return Table(("instant", "register", "original", "branch", "largest error", "instruction"), rows)
 
     def text(self) -> str:

@@ -151,7 +151,7 @@ class Trace:
 
     @cached_property
     def _writes(self) -> tuple[Columns, Columns, Columns, Columns]:
-        """Events that write a register: in the order of frames, their frames, and registers; where each frame starts."""
+        """Events that write a register, sorted by frame; all events' frames and registers; where each frame starts."""
         frames, registers = self.frame_of.copy(), self.sites.written[self.site]
         back = self.role == RETURN
         returning = self.frame_of[back]
@@ -254,7 +254,7 @@ class Trace:
     def frames_at(self, instant: int, most: int | None = None) -> list[tuple[int, int]]:
         """Return the frames at an instant and their places, innermost first; only `most` of them."""
         frame, pc = self.current(instant)
-        found = []
+        found: list[tuple[int, int]] = []
         while frame >= 0 and (most is None or len(found) < most):
             found.append((frame, pc))
             created = self.log.created[frame]
@@ -329,7 +329,9 @@ class Trace:
         kernels = int((self.role == KERNEL).sum())
         calls = int((self.role == CALL).sum())
         parts = [f"{len(self):,} instruction{'' if len(self) == 1 else 's'}"]
-        parts += [f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in ((kernels, "kernel call"), (calls, "call")) if n]
+        parts += [
+            f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in ((kernels, "kernel call"), (calls, "call")) if n
+        ]
         end = "failed" if self.error is not None else f"recording stopped: {self.stopped}" if self.stopped else ""
         return ", ".join([*parts, end] if end else parts)
 

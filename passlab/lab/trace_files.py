@@ -10,6 +10,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 FORMAT = "passlab trace"
 VERSION = 1
 _COLUMNS = ("sites", "clock", "switched_at", "switched_to", "parent", "function", "created", "result_register", "depth")
+MALFORMED = (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError)
 _PARTS = ("head.json", "program.bin", "kernels.rly", "log.npz")
 
 
@@ -48,7 +50,8 @@ def save(trace: Trace, path: str | os.PathLike[str]) -> None:
         "args": [_written(value, arrays) for value in trace.args],
     }  # fmt: skip
     columns = io.BytesIO()
-    np.savez_compressed(columns, **{name: np.array(getattr(trace.log, name)) for name in _COLUMNS})
+    arrays_of_log: dict[str, Any] = {name: np.array(getattr(trace.log, name)) for name in _COLUMNS}
+    np.savez_compressed(columns, **arrays_of_log)
     partial = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.part")
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as file:
         parts: tuple[str | bytes, ...] = (json.dumps(head), code, library.text, columns.getvalue())
@@ -103,7 +106,7 @@ def load(path: str | os.PathLike[str]) -> Trace:
             exe.function(trace.entry)
     except PasslabError:
         raise
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OverflowError, *MALFORMED) as error:
         raise VerifyError(Diagnostic(f"{path} is not a trace: {type(error).__name__}: {error}")) from None
     trace.stopped = str(told["stopped"])
     trace.error = None if told["error"] is None else RunError(str(told["error"]))
@@ -151,7 +154,8 @@ def _log(data: bytes, exe: Executable, started: float, end_pc: int) -> Log:
         and all(len(c) == frames for c in frame_columns) and all(0 <= f < len(exe.functions) for f in log.function)
         and all(-1 <= p < place for place, p in enumerate(log.parent)) and all(-1 <= c < count for c in log.created)
         and all(0 <= f < frames for f in log.switched_to) and len(log.switched_at) == len(log.switched_to) > 0
-        and sorted(log.switched_at) == list(log.switched_at) and log.switched_at[0] == 0 and log.switched_at[-1] <= count
+        and sorted(log.switched_at) == list(log.switched_at)
+        and log.switched_at[0] == 0 and log.switched_at[-1] <= count
     )  # fmt: skip
     if not inside:
         raise ValueError("its log does not fit together")

@@ -1,4 +1,4 @@
-"""`Instant`: the state of a traced run at one moment, and what is about to happen. Read from the trace when asked for."""
+"""`Instant`: the state of a traced run at one moment, and what is about to happen. Read from the trace when asked."""
 
 from __future__ import annotations
 
@@ -88,7 +88,9 @@ class Instant:
         """The names of the function's parameters and their registers."""
         if self.ended:
             return {}
-        return {name: i for i, name in enumerate(self.trace.sites.functions[self.trace.log.function[self.frame]].params)}
+        return {
+            name: i for i, name in enumerate(self.trace.sites.functions[self.trace.log.function[self.frame]].params)
+        }
 
     @property
     def reads(self) -> tuple[int, ...]:
@@ -117,7 +119,9 @@ class Instant:
             func = trace.log.function[number]
             code = trace.sites.functions[func].instructions
             text = trace.sites.text(trace.sites.bases[func] + pc) if pc < len(code) else ""
-            out.append(StackFrame(number, str(trace.sites.functions[func].name), pc, int(trace.log.depth[number]), text))
+            out.append(
+                StackFrame(number, str(trace.sites.functions[func].name), pc, int(trace.log.depth[number]), text)
+            )
         return out
 
     # ------------------------------------------------------------ where it comes from
@@ -157,8 +161,10 @@ class Instant:
         """Return the moment as text: the code around the next instruction, the registers, the stack."""
         trace = self.trace
         if self.ended:
-            return f"instant {self.number:,} of {len(trace):,}: the program has ended\nresult: {short_text(trace.result)}"
-        place = ", ".join(f"{s.source_name}:{s.line}" for s in self.spans[:3])
+            return (
+                f"instant {self.number:,} of {len(trace):,}: the program has ended\nresult: {short_text(trace.result)}"
+            )
+        place = ", ".join(list(dict.fromkeys(f"{s.source_name}:{s.line}" for s in self.spans))[:3])
         operators = " + ".join(self.operators)
         head = f"instant {self.number:,} of {len(trace):,}  @{self.function}  depth {self.depth}"
         lines = ["  ".join(part for part in (head, operators, place) if part)]
@@ -196,7 +202,7 @@ class Instant:
 
 
 def same_values(a: Any, b: Any) -> bool:
-    """Whether two values are alike bit for bit, NaN being like NaN. Values may be nested as deep as programs make them."""
+    """Whether two values are alike bit for bit, NaN being like NaN, however deep they are nested."""
     stack = [(a, b)]
     while stack:
         x, y = stack.pop()

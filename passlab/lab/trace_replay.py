@@ -51,7 +51,8 @@ def replayed(trace: Trace, segment: Segment, end: int) -> tuple[Segment, Log]:
 def _joined(segment: Segment, made: Log) -> Segment:
     """Return the segments of a short run as one, placed where the first run was."""
     values: list[Any] = []
-    out = Segment(segment.start, segment.top, segment.unwritten, values)
+    first = made.segments[0]  # its registers and memory are those of this run
+    out = Segment(segment.start, first.top, first.unwritten, values)
     for part in made.segments:
         values += part.values or ()
         out.made |= part.made
@@ -94,17 +95,24 @@ def _redirect(frames: list[Frame], buffers: dict[int, np.ndarray[Any, Any]], unw
         frame.registers = [rebuild(value) for value in frame.registers]
 
 
-def forked(trace: Trace, instant: int, changes: Mapping[int, Any], memory: int, most: int) -> tuple[TracingMachine, Any]:
-    """Run on from an instant with other values in registers of its frame; return the machine and the result.
+def forked(
+    trace: Trace, instant: int, changes: Mapping[int, Any], memory: int, most: int
+) -> tuple[TracingMachine, list[Frame], list[int], set[int]]:
+    """Return a machine that can run on from an instant with other values in registers of its frame.
 
+    With it come its frames, their numbers, and the buffers that nothing was written into: what `resume` takes.
     Raises `RunError` for a register that is not there, or a value that is not of the same kind as the one it replaces.
     """
-    frames, numbers = trace.machine_frames(instant)
+    frames, _ = trace.machine_frames(instant)
     if not frames:
-        raise RunError(Diagnostic("there is nothing to run on from: the program has ended", hint="fork an earlier instant"))
+        raise RunError(
+            Diagnostic("there is nothing to run on from: the program has ended", hint="fork an earlier instant")
+        )
     top = frames[-1]
     segment, log = trace.segment(instant)
-    unwritten = {k for k in (*segment.made, *segment.unwritten) if not any(e < instant for e in segment.writes.get(k, ()))}
+    unwritten = {
+        k for k in (*segment.made, *segment.unwritten) if not any(e < instant for e in segment.writes.get(k, ()))
+    }
     buffers = _still_written(frames, unwritten)
     for key, found in log.overwritten.items():
         copy = content_at(log, found[0].buffer, instant)
@@ -113,15 +121,15 @@ def forked(trace: Trace, instant: int, changes: Mapping[int, Any], memory: int, 
     function = trace.sites.functions[top.func_index]
     for register, value in changes.items():
         if not 0 <= register < function.register_file_size:
-            raise RunError(f"@{function.name} has the registers $0 to ${function.register_file_size - 1}, no ${register}")
+            raise RunError(
+                f"@{function.name} has the registers $0 to ${function.register_file_size - 1}, no ${register}"
+            )
         top.registers[register] = _fitted(register, top.registers[register], value)
     machine = TracingMachine(trace.sites.program, memory, most)
-    machine._limit = most
     renumbered = []
     for place, frame in enumerate(frames):
         renumbered.append(machine.log.add_frame(place - 1, frame.func_index, -1, frame.result_register))
-    assert len(renumbered) == len(numbers)
-    return machine, (frames, renumbered, unwritten)
+    return machine, frames, renumbered, unwritten
 
 
 def _still_written(frames: list[Frame], unwritten: set[int]) -> dict[int, np.ndarray[Any, Any]]:
@@ -129,7 +137,9 @@ def _still_written(frames: list[Frame], unwritten: set[int]) -> dict[int, np.nda
     found: dict[int, np.ndarray[Any, Any]] = {}
     for frame in frames:
         for value in frame.registers:
-            buffer = value.buffer if isinstance(value, Storage) else owner(value) if isinstance(value, np.ndarray) else None
+            buffer = (
+                value.buffer if isinstance(value, Storage) else owner(value) if isinstance(value, np.ndarray) else None
+            )
             if buffer is not None and id(buffer) in unwritten:
                 found[id(buffer)] = buffer.copy()
     return found
@@ -138,6 +148,9 @@ def _still_written(frames: list[Frame], unwritten: set[int]) -> dict[int, np.nda
 def _fitted(register: int, old: Any, value: Any) -> Any:
     """Return a value that may stand in for another: tensors of the same shape and dtype, anything for anything else."""
     if isinstance(old, np.ndarray):
+        given = np.asarray(value)
+        if given.shape == old.shape and np.can_cast(given.dtype, old.dtype, "same_kind"):
+            return given.astype(old.dtype)
         return check_argument(Var(f"${register}", TensorType(old.shape, old.dtype.name)), value)
     if isinstance(old, int) and isinstance(value, (int, np.integer)):
         return int(value)

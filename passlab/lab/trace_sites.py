@@ -47,12 +47,14 @@ class Sites:
     @cached_property
     def function(self) -> np.ndarray[Any, Any]:
         """For each site the number of its function."""
-        return np.repeat(np.arange(len(self.functions)), np.diff(self.bases))
+        out: np.ndarray[Any, Any] = np.repeat(np.arange(len(self.functions)), np.diff(self.bases))
+        return out
 
     @cached_property
     def pc(self) -> np.ndarray[Any, Any]:
         """For each site its place in its function."""
-        return np.arange(len(self)) - np.array(self.bases)[self.function]
+        out: np.ndarray[Any, Any] = np.arange(len(self)) - np.array(self.bases)[self.function]
+        return out
 
     @cached_property
     def role(self) -> np.ndarray[Any, Any]:
@@ -69,7 +71,8 @@ class Sites:
         return np.array([self._written(i) for i in self.instructions], np.int32)
 
     def _written(self, instruction: Any) -> int:
-        if self._role(instruction) in (CALL, RETURN, KERNEL):
+        role = self._role(instruction)
+        if role in (CALL, RETURN) or (role == KERNEL and isinstance(instruction, Instruction)):
             return -1
         registers = instruction.writes()
         return registers[0] if registers else -1
@@ -116,7 +119,8 @@ class Sites:
         """The primitive function of a kernel call, None for other instructions."""
         instruction = self.instructions[site]
         if not isinstance(instruction, Instruction):
-            return None
+            made: Function | None = instruction.kernel
+            return made
         found = instruction.opcode is Opcode.INVOKE_PACKED
         return self.program.kernel_functions[instruction.packed] if found else None
 
@@ -150,19 +154,27 @@ class Sites:
         """For each site the one whose source it belongs to: constants and memory to the kernel they serve."""
         homes = list(range(len(self)))
         for base, end in zip(self.bases, self.bases[1:], strict=False):
+            behind = -1
+            for site in range(base, end):
+                if self.role[site] in (KERNEL, CALL):
+                    behind = site
+                elif behind >= 0 and self.mnemonic(site) == "kill_register":
+                    homes[site] = behind
             ahead = -1
             for site in range(end - 1, base - 1, -1):
                 role = self.role[site]
                 if role in (KERNEL, CALL, RETURN):
                     ahead = site
-                elif ahead >= 0 and self._serves(self.instructions[site]):
+                elif ahead >= 0 and homes[site] == site and self._serves(self.instructions[site]):
                     homes[site] = ahead
         return homes
 
     @staticmethod
     def _serves(instruction: Any) -> bool:
-        return isinstance(instruction, Instruction) and instruction.opcode not in _CONTROL and (
-            instruction.node is None or instruction.node.span is None or isinstance(instruction.node, Constant)
+        return (
+            isinstance(instruction, Instruction)
+            and instruction.opcode not in _CONTROL
+            and (instruction.node is None or instruction.node.span is None or isinstance(instruction.node, Constant))
         )
 
     def sources(self, site: int) -> list[Expr]:

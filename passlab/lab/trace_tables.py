@@ -46,7 +46,7 @@ def _wrote(trace: Trace, event: int) -> str:
 
 
 def profile(trace: Trace) -> Report:
-    """Return the report of a trace, as the profiler gives it: kernels by name and shapes, other instructions by kind."""
+    """Return the report of a trace, as the profiler gives it: kernels by name and shapes, the rest by kind."""
     sites, rows = trace.sites, []
     shown: dict[int, str] = {}
     for event, (site, seconds) in enumerate(zip(trace.site.tolist(), trace.seconds.tolist(), strict=True)):

@@ -60,7 +60,7 @@ def range_text(tensor: np.ndarray[Any, Any]) -> str:
     """Return the range of a tensor's numbers, and how many are NaN or infinite."""
     if tensor.size == 0:
         return "empty"
-    if tensor.dtype.kind not in "fiubV" and tensor.dtype.name not in ("bfloat16",):
+    if tensor.dtype.kind not in "fiubV" and tensor.dtype.name != "bfloat16":
         return ""
     numbers = tensor.astype(np.float64, copy=False).reshape(-1)
     finite = np.isfinite(numbers)
@@ -74,4 +74,11 @@ def range_text(tensor: np.ndarray[Any, Any]) -> str:
     return ", ".join([*([f"{known.min():.4g} .. {known.max():.4g}"] if known.size else []), *told])
 
 
-__all__ = ["Unwritten", "kind_text", "range_text", "short_text"]
+def like(value: Any, number: float) -> Any:
+    """Return a number in the form of a value: a tensor full of it where the value is one, else a plain integer."""
+    if isinstance(value, (np.ndarray, Unwritten)):
+        return np.full(value.shape, number).astype(value.dtype)
+    return int(number)
+
+
+__all__ = ["Unwritten", "kind_text", "like", "range_text", "short_text"]

@@ -94,7 +94,7 @@ class Writer:
         if kernel is None or kernel.attrs.get("ShapeFunction"):
             return []
         known: dict[Expr, Any] = {p: s.value for p, s in zip(kernel.params, self.inputs, strict=True)}
-        found = []
+        found: list[tuple[Expr, Any]] = []
         for node in post_order(kernel.body):
             if isinstance(node, Constant):
                 known[node] = node.data
@@ -110,7 +110,7 @@ class Writer:
     def __str__(self) -> str:
         made = " + ".join(self.operators)
         head = f"{self.name} written at instant {self.instant:,} by {self.instruction}{f'  ({made})' if made else ''}"
-        place = ", ".join(f"{s.source_name}:{s.line}" for s in self.trace.sites.spans(self.site)[:3])
+        place = ", ".join(list(dict.fromkeys(f"{n}:{line}" for n, line in self.trace.sites.lines[self.site]))[:3])
         lines = [f"{head}  {place}".rstrip(), f"  = {short_text(self.value)}", *(f"  from {s}" for s in self.inputs)]
         return "\n".join(lines)
 
@@ -144,7 +144,7 @@ def writer_of(trace: Trace, instant: int, frame: int, register: int) -> Writer:
 def changes_of(trace: Trace, frame: int, register: int) -> list[int]:
     """Return the events that gave a register of a frame another value, or its tensor another content, in order."""
     if frame < 0:
-        return []
+        raise RunError("the program has ended: go to an instant before its end")
     events, _, written, starts = trace._writes
     mine = events[starts[frame] : starts[frame + 1]]
     found = mine[written[mine] == register]

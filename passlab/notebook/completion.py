@@ -10,7 +10,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op, find_op
 from passlab.notebook.pipelines import INSTRUMENTS
 
-_WORD = re.compile(r"[%@]?[\w.]*\Z")
+_WORD = re.compile(r"(?:--)?[%@]?[\w.]*\Z")
 _CALL = re.compile(r"([\w.]+)\([^()]*\Z")
 KEYWORDS = ("def", "else", "extern", "fn", "free_var", "if", "let", "match", "ref", "ref_read", "ref_write", "type")
 DTYPES = ("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "Tensor")
@@ -58,6 +58,8 @@ def candidates(text: str, before: str, namespace: Any) -> tuple[list[tuple[str, 
         pool = ((name, "instrument") for name in (*INSTRUMENTS, "none"))
     elif re.match(r"%(graph|run)\b", head):
         pool = _programs(namespace)
+    elif re.match(r"%vm\b", head):
+        pool = _in_vm(before, fragment, namespace)
     else:
         return [], fragment
     return sorted({(n, k) for n, k in pool if n.startswith(fragment) and n != fragment}), fragment
@@ -91,6 +93,27 @@ def _in_passes(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str
         return
     for name in PASSES:
         yield name, "pass"
+
+
+def _in_vm(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str, str]]:
+    words = before[: len(before) - len(fragment)].split()
+    if len(words) == 1:
+        yield from _programs(namespace)
+        yield from (
+            (n, "trace") for n, v in namespace.items() if type(v).__name__ in ("Trace", "Debugger", "Executable")
+        )
+    elif words[-1] == "--args" or words[-1].endswith(","):
+        yield from ((n, "variable") for n, v in namespace.items() if hasattr(v, "shape") and not n.startswith("_"))
+    elif words[-1] == "--break":
+        yield from ((name, "operator") for name in Op.list_op_names())
+        yield from ((name, "predicate") for name in ("nan", "inf"))
+        mod = namespace.get(words[1])
+        if isinstance(mod, IRModule):
+            yield from ((f"@{name}", "function") for name, _ in mod.items())
+    elif words[-1] == "--executor":
+        yield from ((name, "executor") for name in ("vm", "graph", "debug"))
+    else:
+        yield from ((name, "option") for name in ("--args", "--break", "--entry", "--executor", "--out", "--random"))
 
 
 def _programs(namespace: Any) -> Iterator[tuple[str, str]]:

@@ -16,6 +16,8 @@ VIEWS = {
     ("passlab.ir.expr", "Expr"): "module_view",
     ("passlab.lab.diff", "Diff"): "diff_view",
     ("passlab.lab.recording", "Recording"): "recording_view",
+    ("passlab.lab.trace", "Trace"): "stepper_view",
+    ("passlab.lab.debugger", "Debugger"): "stepper_view",
     ("passlab.instrument.timing", "PassTimingInstrument"): "timing_view",
 }
 

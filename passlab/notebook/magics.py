@@ -1,4 +1,4 @@
-"""The magics: `%%relay` parses, `%passes` runs pipelines, `%graph` draws, `%run` runs, `%instruments` sets defaults.
+"""The magics: `%%relay` parses, `%passes` runs pipelines, `%graph` draws, `%run` runs, `%vm` steps through a run.
 
 Every magic says what it takes with `?`. Bad input ends in a diagnostic, and no name that was bound is lost.
 """
@@ -178,22 +178,77 @@ class RelayMagics(Magics):
     @line_magic
     def run_program(self, line: str) -> Any:
         """Run a function of a program on named or random arguments and give its result."""
-        from passlab.evaluate.samples import random_arguments
         from passlab.executor import create_executor
 
         options = parse_argstring(self.run_program, line)
         mod = self._program(options.mod)
-        function = mod[options.entry]
-        if options.args:
-            arguments = values.from_names(options.args, self.shell.user_ns)
-        elif options.random is not None or function.params:
-            arguments = random_arguments(function, options.random or 0, "give it with --args")
-        else:
-            arguments = []
+        arguments = self._arguments(mod[options.entry], options.args, options.random)
         result = create_executor(options.executor, mod).evaluate(mod.get_global_var(options.entry))(*arguments)
         if options.out:
             self.shell.user_ns[self._target(options.out)] = result
         return result
+
+    # ------------------------------------------------------------ %vm
+    @no_var_expand
+    @magic_arguments()
+    @argument("program", help="the name of a program, an executable, a trace or a debugger")
+    @argument("--args", metavar="NAMES", default="", help="names of the arguments, separated by commas")
+    @argument("--random", metavar="SEED", type=int, default=None, help="make up arguments from a seed")
+    @argument("--entry", metavar="FUNCTION", default="main", help="the function to run (default main)")
+    @argument(
+        "--break",
+        dest="breaks",
+        metavar="WHAT",
+        action="append",
+        default=[],
+        help="stop there: an operator, @function, line 6, nan; may be given several times, or with commas",
+    )
+    @argument(
+        "--executor", choices=("vm", "graph", "debug"), default="vm", help="what runs it: graph and debug by node"
+    )
+    @argument("-o", "--out", metavar="NAME", default="", help="the name the debugger is bound to")
+    @line_magic
+    def vm(self, line: str) -> Any:
+        """Run a program and step through it, forwards and backwards.
+
+        %vm net --random 0 --break nn.dense      %vm net --args x,w -o dbg
+
+        It opens at the first breakpoint, or at the start. Press ? in it for the keys.
+        """  # fmt: skip
+        from passlab.lab.debugger import Debugger
+
+        options = parse_argstring(self.vm, line)
+        found = self.shell.user_ns.get(options.program)
+        kind = type(found).__name__
+        if isinstance(found, Debugger):
+            debugger = found
+        elif kind == "Trace":
+            debugger = Debugger(found)
+        elif kind == "Executable":
+            known = found.entry_types.get(options.entry)
+            given = self._arguments(known, options.args, options.random) if known is not None or options.args else []
+            debugger = Debugger(found, *given, entry=options.entry)
+        else:
+            mod = self._program(options.program)
+            given = self._arguments(mod[options.entry], options.args, options.random)
+            debugger = Debugger(mod, *given, entry=options.entry, executor=options.executor)
+        for wanted in (part for text in options.breaks for part in _words(text)):
+            debugger.breakpoint(wanted)
+        if options.breaks:
+            debugger.continue_()
+        if options.out:
+            self.shell.user_ns[self._target(options.out)] = debugger
+        return debugger
+
+    def _arguments(self, function: Any, names: str, seed: int | None) -> list[Any]:
+        """The arguments a line asks for: by name, or made up from a seed."""
+        from passlab.evaluate.samples import random_arguments
+
+        if names:
+            return values.from_names(names, self.shell.user_ns)
+        if seed is not None or function.params:
+            return random_arguments(function, seed or 0, "give it with --args")
+        return []
 
     # ------------------------------------------------------------ names
     def _program(self, name: str) -> IRModule:

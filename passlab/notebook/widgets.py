@@ -12,11 +12,18 @@ import anywidget
 import traitlets
 
 from passlab.display.graph import GraphView, graph_view
+from passlab.display.page import document
 from passlab.display.recording import RecordingView
 from passlab.display.scripts import script, style
+from passlab.display.stepper import StepperView, stepper_view
+from passlab.display.tensors import picture
 from passlab.display.view import View
+from passlab.errors import PasslabError, visible
 from passlab.instrument.events import Event
 from passlab.ir.expr import Expr
+from passlab.lab.forks import Fork
+from passlab.lab.trace_instant import Instant
+from passlab.lab.trace_values import like
 
 
 class ViewWidget(anywidget.AnyWidget):
@@ -104,6 +111,75 @@ class PipelineWidget(ViewWidget):
             self.graphs = {**self.graphs, content["graph"]: drawn}
 
 
+LARGE_CELLS = 112  # of the heat maps that a kernel draws when asked
+
+
+class StepperWidget(ViewWidget):
+    """A recorded run. `at` is the instant it shows; `now` the state there; `fork` the branch that was made last."""
+
+    _esm = script("stepper")
+    at = traitlets.Int(0).tag(sync=True)
+    pictures = traitlets.Dict().tag(sync=True)
+    branch = traitlets.Dict().tag(sync=True)
+    page = traitlets.Unicode("").tag(sync=True)
+    view: StepperView
+
+    def __init__(self, view: StepperView) -> None:
+        self.fork: Fork | None = None
+        super().__init__(view)
+        self.at = self.data["at"]
+        self.observe(self._moved, "at")
+
+    @property
+    def now(self) -> Instant:
+        """The state at the instant that is shown, of the branch if one is."""
+        shown = self.fork.trace if self.fork is not None and self.branch else self.view.trace
+        return shown[min(self.at, len(shown))]
+
+    @property
+    def selection(self) -> Instant:
+        """What is shown, as in every widget: the state at this instant."""
+        return self.now
+
+    def _moved(self, change: Any) -> None:
+        if not self.branch:
+            self.view.debugger.goto(min(change["new"], len(self.view.trace)))
+
+    def _heard(self, _: Any, content: Any, buffers: Any) -> None:
+        if not isinstance(content, dict):
+            return
+        if type(content.get("draw")) is int:
+            self._draw(content["draw"])
+        elif content.get("export") is True:
+            self.page = ""
+            self.page = document(self.view)
+        elif isinstance(content.get("fork"), dict):
+            self._branch_off(content["fork"])
+
+    def _draw(self, number: int) -> None:
+        tensor = self.view.values.tensors.get(number)
+        drawn = None if tensor is None else picture(tensor, LARGE_CELLS)
+        if drawn is not None:
+            self.pictures = {**self.pictures, str(number): drawn}
+
+    def _branch_off(self, wanted: dict[str, Any]) -> None:
+        """Run on with another number in a register; what went wrong is told in the widget."""
+        dbg = self.view.debugger
+        try:
+            instant, register = int(wanted["instant"]), int(wanted["register"])
+            value = float(wanted["value"])
+            dbg.goto(instant)
+            self.fork = dbg.fork({register: like(dbg.register(register), value)})
+        except (PasslabError, KeyError, TypeError, ValueError) as error:
+            told = error.diagnostics[0].message if isinstance(error, PasslabError) else "a fork needs a number"
+            self.branch = {"error": told}
+            return
+        head, *_ = self.fork.text().split("\n")
+        rows = [[visible(str(cell)) for cell in row] for row in self.fork.compare().rows]
+        data = stepper_view(self.fork.trace).data()
+        self.branch = {"data": data, "instant": instant, "text": visible(head), "rows": rows}
+
+
 class Shown:
     """A view as static output: HTML and plain text."""
 
@@ -116,6 +192,7 @@ class Shown:
 
 _WIDGETS: dict[str, type[ViewWidget]] = {
     "module": ModuleWidget, "diff": DiffWidget, "graph": GraphWidget, "pipeline": PipelineWidget,
+    "stepper": StepperWidget,
 }  # fmt: skip
 
 
@@ -130,4 +207,13 @@ def show(view: View) -> Any:
     return Shown(view) if widget is None else widget(view)
 
 
-__all__ = ["DiffWidget", "GraphWidget", "ModuleWidget", "PipelineWidget", "Shown", "ViewWidget", "show"]
+__all__ = [
+    "DiffWidget",
+    "GraphWidget",
+    "ModuleWidget",
+    "PipelineWidget",
+    "Shown",
+    "StepperWidget",
+    "ViewWidget",
+    "show",
+]

@@ -39,15 +39,17 @@ def _kernel(exe: Executable, instruction: Instruction, step: Step) -> Step:
     def small(r: list[Any]) -> None:
         result = r[out]
         if not 0 < result.size <= SMALL:
-            return step(r)
+            step(r)
+            return
         try:
             value = compute(*[r[i] for i in ins])
         except Exception:
             step(r)  # raises the error that says where in the kernel it was
             raise
-        if np.shape(value) != result.shape:
-            return step(r)
-        result[...] = value
+        if np.shape(value) == result.shape:
+            result[...] = value
+        else:
+            step(r)
 
     return small
 
@@ -59,7 +61,7 @@ def _tensor(instruction: Instruction, step: Step) -> Step:
 
     def tensor(r: list[Any]) -> None:
         buffer, start = r[storage].buffer, r[offset]
-        if start.ndim == 0 and start == 0 and size <= buffer.size and min(shape, default=0) >= 0:
+        if int(start) == 0 and size <= buffer.size and min(shape, default=0) >= 0:
             r[dst] = np.ndarray(shape, kind, buffer)
         else:
             step(r)

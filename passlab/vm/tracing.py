@@ -1,4 +1,4 @@
-"""The stepping engine with a log: what each instruction wrote, in which frame, when; kept so that any instant comes back.
+"""The stepping engine with a log: what each instruction wrote, where and when, so that any instant comes back.
 
 A `Log` has one entry for each instruction executed: its site (number of the instruction in the whole executable), the
 clock after it and the object it wrote. Objects are shared with the run, never copied. A kernel writes into tensors that
@@ -160,12 +160,12 @@ class TracingMachine(Machine):
         return self._go()
 
     def _go(self) -> Any:
+        self._limit = min(self.most, limits.current().instructions)
         self.log.switch(self._numbers[-1])
         self._checkpoint()
         for number in range(len(self.exe.functions)):
             self._traced_of(number)  # now, so that the first instruction does not seem to take long
         self.log.started = perf_counter()
-        self._limit = min(self.most, limits.current().instructions)
         self._guarded(self._trace_through, self._limit)
         if self.frames and not self.stopped:
             self.stopped = f"it was recorded for {len(self.log):,} instructions, the cap that was set"
@@ -189,9 +189,8 @@ class TracingMachine(Machine):
                     put_value(r[dst])
                     self._made(r[dst].buffer)
                 elif kind == KERNEL:
-                    at = len(log.sites)
                     for out in dst:
-                        self._about_to_write(r[out], at)
+                        self._about_to_write(r[out], len(log.sites))
                     work(r)
                     put_value(None)
                 elif kind == Action.TEST:
@@ -363,7 +362,7 @@ def _offset(tensor: np.ndarray[Any, Any], buffer: np.ndarray[Any, Any]) -> int:
 
 
 def _bytes_of(buffer: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return np.ndarray((buffer.nbytes,), np.uint8, buffer)  # type: ignore[arg-type]
+    return np.ndarray((buffer.nbytes,), np.uint8, buffer)
 
 
 def content_at(log: Log, buffer: np.ndarray[Any, Any], instant: int) -> np.ndarray[Any, Any] | None:
@@ -391,7 +390,7 @@ def looked_into(
     """Return what a tensor inside `buffer` is inside another buffer of the same size."""
     if tensor is buffer:
         return other
-    return np.ndarray(tensor.shape, tensor.dtype, other, _offset(tensor, buffer), tensor.strides)  # type: ignore[arg-type]
+    return np.ndarray(tensor.shape, tensor.dtype, other, _offset(tensor, buffer), tensor.strides)
 
 
 class Redirection:
@@ -429,7 +428,11 @@ class Redirection:
             return value
         if isinstance(value, tuple):
             return tuple(fields)
-        return ADTValue(value.constructor, fields) if isinstance(value, ADTValue) else VMClosure(value.func_index, tuple(fields))
+        return (
+            ADTValue(value.constructor, fields)
+            if isinstance(value, ADTValue)
+            else VMClosure(value.func_index, tuple(fields))
+        )
 
 
 def _parts(value: Any) -> Sequence[Any]:

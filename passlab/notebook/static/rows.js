@@ -49,6 +49,14 @@ export class Rows {
     this.body.replaceChildren(made);
   }
 
+  /** Make some rows anew, where they exist. @param {Iterable<number>} rows */
+  repaint(rows) {
+    for (const i of new Set(rows)) {
+      const old = i >= this.first && i < this.last ? this.body.children[i - this.first] : null;
+      if (old) old.replaceWith(this.paint(i));
+    }
+  }
+
   /** Scroll so that a row is in sight, or a third from the top. @param {number} i @param {boolean} [always] */
   reveal(i, always = false) {
     const y = i * ROW, top = this.box.scrollTop, height = this.box.clientHeight;

@@ -39,9 +39,9 @@ export class BytecodePane {
     });
   }
 
-  /** @param {Run} run @param {number} func @param {number} site the next instruction @param {number} before the last one @param {Map<number, string>} looks of registers @param {(site: number) => boolean} stops */
-  show(run, func, site, before, looks, stops) {
-    const other = this.run !== run || this.func !== func;
+  /** @param {Run} run @param {number} func @param {number} site the next instruction @param {number} before the last one @param {Map<number, string>} looks of registers @param {(site: number) => boolean} stops @param {boolean} changed whether breakpoints did */
+  show(run, func, site, before, looks, stops, changed) {
+    const other = this.run !== run || this.func !== func, old = this.now;
     [this.run, this.func, this.stops] = [run, func, stops];
     this.now = { site, before, looks };
     const { name, params, base } = run.data.functions[func], next = run.data.functions[func + 1];
@@ -50,7 +50,8 @@ export class BytecodePane {
       this.rows.box.scrollTop = 0;
       this.title.replaceChildren(el("b", "", `@${name}`), el("span", "pl-dim", `(${params.join(", ")})`));
       this.rows.set((next ? next.base : run.sites.texts.length) - base);
-    } else this.rows.update(true);
+    } else if (changed) this.rows.update(true);
+    else this.rows.repaint([old.site, old.before, site, before].map((s) => s - base));
     if (site >= 0) this.rows.reveal(site - base);
   }
 
@@ -123,11 +124,16 @@ export class RegisterPane {
     if (at >= 0) this.rows.reveal(at);
   }
 
+  clear() {
+    this.list = [];
+    this.rows.set(0);
+  }
+
   /** @param {any} item */
   row(item) {
     const made = el("div", `pl-register${item.register === this.picked ? " pl-chosen" : ""}${item.odd ? " pl-has-odd" : ""}${item.text ? "" : " pl-none"}`,
       el("span", "pl-reg-look", item.look ? mark(item.look) : null), el("span", `pl-reg-name${item.look ? ` pl-reg-${item.look}` : ""}`, `$${item.register}`),
-      el("span", "pl-reg-param", item.watched ? "👁 " : "", item.name), el("span", "pl-reg-value", item.text || "–"));
+      el("span", "pl-reg-param", item.watched ? "◎ " : "", item.name), el("span", "pl-reg-value", item.text || "–"));
     made.setAttribute("data-register", String(item.register));
     made.setAttribute("role", "option");
     made.setAttribute("aria-selected", String(item.register === this.picked));
@@ -164,7 +170,7 @@ export class FramePane {
   show(run, at, picked) {
     const stack = run.stack(at, SHOWN_FRAMES), rows = stack.map((place, i) => {
       const { name, base } = run.data.functions[place.func], row = el("div", `pl-frame${i === picked ? " pl-chosen" : ""}`,
-        el("span", "pl-pass-id", place.depth), el("b", "", `@${name}`), el("span", "pl-dim", place.pc), el("span", "pl-frame-text", run.sites.names[base + place.pc] || ""));
+        el("span", "pl-pass-id", place.depth), el("b", "", `@${name}`), el("span", "pl-dim", place.pc - (i ? 1 : 0)), el("span", "pl-frame-text", run.sites.names[base + place.pc - (i ? 1 : 0)] || ""));
       row.setAttribute("data-place", String(i));
       return row;
     });
@@ -216,6 +222,7 @@ export class SourcePane {
     [...this.tabs.children].forEach((tab, i) => tab.setAttribute("aria-selected", String(TABS[i] === this.tab)));
     this.where.textContent = site < 0 ? "" : places[site];
     let note = "", lines = /** @type {number[]} */ ([]);
+    const old = this.marked;
     this.marked = new Set(this.tab === "Source" && site >= 0 ? source[site] : []);
     if (this.tab === "Source") [lines, note] = [program, program.length ? "" : "The program was compiled elsewhere: its source is not known."];
     else if (this.tab === "Kernel") {
@@ -230,7 +237,7 @@ export class SourcePane {
       this.lines = lines;
       this.rows.box.scrollTop = 0;
       this.rows.set(lines.length);
-    } else this.rows.update(true);
+    } else this.rows.repaint([...old, ...this.marked]);
     if (!this.lives.hidden) this.lives.replaceChildren(...biographies[lives[site]].map((/** @type {string} */ text) => el("pre", "pl-code pl-life", text)));
     const first = Math.min(...this.marked);
     if (Number.isFinite(first)) this.rows.reveal(first);

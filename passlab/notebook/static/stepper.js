@@ -1,5 +1,5 @@
 // The stepper: a recorded run, forwards and backwards. All it needs is in its data; a kernel adds forks and large pictures.
-import { button, el, help, keys } from "./dom.js";
+import { button, el, help, icon, keys } from "./dom.js";
 import { BytecodePane, FramePane, RegisterPane, SourcePane } from "./steppanes.js";
 import { Run } from "./steprun.js";
 import { tensorCard } from "./steptensor.js";
@@ -11,6 +11,10 @@ const KEYS = /** @type {[string, string][]} */ ([
   ["b", "breakpoint at the next instruction"], ["/", "breakpoint on an operator, @function, line 6, nan"], ["↑ ↓", "choose a register"], ["w", "watch it: continue stops when it changes"],
   ["o", "where its value came from: go there"], ["u", "back to where you were"], ["[ ]", "frame above, below"], ["t", "source, kernel, history"], ["e", "run on with another value in it (fork)"], ["x", "save as a page"],
 ]);
+const STEPS = /** @type {Record<string, string>} */ ({
+  first: "M4 3v10M13 3L7 8l6 5z", back: "M8 3L3 8l5 5zM13 3L8 8l5 5z", before: "M11 3L5 8l6 5z", after: "M5 3l6 5-6 5z",
+  over: "M2.5 9a5.5 5 0 0 1 10.5 0M13.5 5v4h-4M8 12.5h.01", out: "M8 10V2.5M4.8 5.5L8 2.4l3.2 3.1M8 13h.01", on: "M3 3l5 5-5 5zM8 3l5 5-5 5z", last: "M12 3v10M3 3l6 5-6 5z",
+});
 
 class Stepper {
   /** @param {any} model @param {HTMLElement} root */
@@ -27,6 +31,7 @@ class Stepper {
     this.watches = /** @type {[number, number][]} */ ([]);
     this.past = /** @type {number[]} */ ([]);
     this.asked = new Set();
+    this.restopped = false;
     this.build();
     this.told = 0;
   }
@@ -57,15 +62,15 @@ class Stepper {
     this.words.id = `pl-words-${Math.random().toString(36).slice(2, 9)}`;
     this.find.setAttribute("list", this.words.id);
     const tool = (/** @type {string} */ name, /** @type {string} */ label, /** @type {() => void} */ run) => {
-      const made = button(name, run);
+      const made = button(name, run, STEPS[name]);
       made.title = label;
       made.setAttribute("aria-label", label);
       return made;
     };
-    const tools = el("span", "pl-steps", tool("⏮", "to the start (g)", () => this.go(0, true)), tool("◀◀", "continue back (C)", () => this.proceed(-1)),
-      tool("◀", "step back (S)", () => this.move("step", -1)), this.position, this.total, tool("▶", "step (s)", () => this.move("step", 1)),
-      tool("⤼", "next: over calls (n)", () => this.move("next", 1)), tool("⤴", "finish this frame (f)", () => this.move("finish", 1)),
-      tool("▶▶", "continue (c)", () => this.proceed(1)), tool("⏭", "to the end (G)", () => this.go(this.run.length, true)));
+    const tools = el("span", "pl-steps", tool("first", "to the start (g)", () => this.go(0, true)), tool("back", "continue back (C)", () => this.proceed(-1)),
+      tool("before", "step back (S)", () => this.move("step", -1)), this.position, this.total, tool("after", "step (s)", () => this.move("step", 1)),
+      tool("over", "next: over calls (n)", () => this.move("next", 1)), tool("out", "finish this frame (f)", () => this.move("finish", 1)),
+      tool("on", "continue (c)", () => this.proceed(1)), tool("last", "to the end (G)", () => this.go(this.run.length, true)));
     this.help = help(this.root, KEYS);
     const bar = el("div", "pl-bar pl-step-bar", tools, this.find, this.words, this.chips, el("span", "pl-grow"), tool("export", "save as a page (x)", () => this.export()), button("?", () => this.help()));
     const values = el("div", "pl-step-column pl-values", this.registers.element, this.card);
@@ -167,6 +172,7 @@ class Stepper {
   }
 
   changed() {
+    this.restopped = true;
     this.time.show(this.run, this.breaks);
     this.drawStops();
     this.show();
@@ -244,19 +250,29 @@ class Stepper {
     this.time.move(at);
     this.frames.show(run, at, this.up);
     this.source.show(run, top ? site : run.sites.roles[site - 1] === 1 ? site - 1 : site);
-    if (!place) {
-      this.say(run.data.end.text);
-      this.card.replaceChildren();
-      return;
-    }
+    const stops = (/** @type {number} */ s) => this.breaks.some((b) => b.on && b.mask !== null && b.mask[s] === 1);
+    if (!place) return this.showEnd(stops);
     this.say(run.data.end.what === "failed" && at === run.length ? run.data.end.text : run.sites.operators[site].join(" + "));
     this.said.classList.toggle("pl-error", run.data.end.what === "failed" && at === run.length);
-    const stops = (/** @type {number} */ s) => this.breaks.some((b) => b.on && b.mask !== null && b.mask[s] === 1);
-    this.code.show(run, place.func, site, top ? before : -1, looks, stops);
+    this.code.show(run, place.func, site, top ? before : -1, looks, stops, this.restopped);
+    this.restopped = false;
     const held = run.registers(place.frame, at);
     if (!this.pinned || !(held.values[this.register] > 0)) this.follow(looks, held.values);
     this.registers.show(run, place.frame, held.values, looks, this.register, this.watches);
     this.showValue(place.frame, held.values[this.register] || 0, held.by[this.register]);
+  }
+
+  /** After the last instruction: what was returned. @param {(site: number) => boolean} stops */
+  showEnd(stops) {
+    const run = this.run, last = run.length - 1;
+    this.say(run.data.end.text);
+    this.registers.clear();
+    if (last < 0) return;
+    this.code.show(run, run.func[run.frameOf[last]], -1, run.site[last], new Map(), stops, true);
+    const number = run.sites.roles[run.site[last]] === 2 ? run.value[last] : 0;
+    const head = el("div", "pl-value-head", el("b", "", "result"), el("span", "pl-value-text", run.texts[number] || "–"));
+    const drawn = run.data.values.pictures[number];
+    this.card.replaceChildren(head, ...(drawn ? [tensorCard(drawn)] : []));
   }
 
   /** The register one would look at: just written, else read. @param {Map<number, string>} looks @param {Int32Array} values */
@@ -337,7 +353,7 @@ class Stepper {
     });
     const rows = branch.rows.slice(0, 6).map((/** @type {string[]} */ row) => el("tr", "", ...row.map((cell) => el("td", "", cell))));
     this.load(branch.data, 0);
-    this.branch.replaceChildren(el("div", "pl-branch-line", el("span", "pl-branch-mark", "⑂"), el("span", "", branch.text), el("span", "pl-grow"), back),
+    this.branch.replaceChildren(el("div", "pl-branch-line", el("span", "pl-branch-mark", icon("M4.5 2.5v11M4.5 9.5c5 0 7-1.5 7-6M9.3 5.5l2.2-2.3 2.2 2.3")), el("span", "", branch.text), el("span", "pl-grow"), back),
       rows.length ? el("table", "pl-branch-table", el("tbody", "", ...rows)) : "");
     this.branch.hidden = false;
   }

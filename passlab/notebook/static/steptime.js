@@ -2,7 +2,7 @@
 import { el, svg } from "./dom.js";
 import { bytesText } from "./steptensor.js";
 
-const HEIGHT = 44, STRIP = 46, MARKS = 400;
+const HEIGHT = 44, STRIP = 62, MARKS = 400;
 
 /** @typedef {import("./steprun.js").Run} Run */
 /** @typedef {import("./steprun.js").Break} Break */
@@ -141,17 +141,17 @@ export class Timeline {
   /** @param {Run} run @param {number} width @returns {Element[]} */
   storages(run, width) {
     const { live, peak, blocks, lanes } = run.data.storage, x = (/** @type {number} */ at) => (width * at) / Math.max(1, run.length);
-    const half = STRIP / 2 - 2;
+    const half = 24;
     let area = `M0 ${half}`, tall = 0;
     for (const [at, bytes] of live) {
       area += `H${x(at).toFixed(1)}V${(half - (half - 3) * (bytes / Math.max(1, peak))).toFixed(1)}`;
       tall = bytes;
     }
     area += `H${width}${tall ? `V${half}` : ""}V${half}z`;
-    const high = Math.max(0.6, Math.min(6, (half - 2) / Math.max(1, lanes)));
+    const room = STRIP - half - 3, high = Math.max(2, Math.min(6, room / Math.max(1, lanes)));
     let fresh = "", again = "";
-    for (const [born, died, , lane, reused] of blocks) {
-      const top = half + 3 + ((lane * high) % (half - high));
+    for (const [born, died, lane, reused] of blocks) {
+      const top = half + 3 + ((lane * high) % Math.max(high, room - high));
       const piece = `M${x(born).toFixed(1)} ${top.toFixed(1)}H${Math.max(x(born) + 0.8, x(died) - 0.5).toFixed(1)}v${Math.max(0.5, high - 0.7).toFixed(1)}H${x(born).toFixed(1)}z`;
       if (reused) again += piece; else fresh += piece;
     }

@@ -1,0 +1,295 @@
+"""The stepper as an exported page, opened from disk in a real browser: driven by keyboard and mouse, without a kernel.
+
+`PASSLAB_SCREENSHOTS=folder` keeps pictures of every program, light and dark.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+import passlab
+from passlab import vm
+from passlab.display.page import write
+from passlab.display.stepper import stepper_view
+from passlab.testing import lstm, resnet
+from passlab.transform.parameters import bind_params
+from tests.browser.lab_page import WIDE, browser
+from tests.vm.programs import LOOP
+from tests.vm.traced import LOGARITHM, TREE
+
+pytestmark = pytest.mark.browser
+# Waits for the frame after a key's work, so that what is timed is what a person waits for.
+_PRESS = """async keys => {
+  const root = document.querySelector(".pl-stepper"), took = [];
+  for (const key of keys) {
+    const start = performance.now();
+    root.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, composed: true }));
+    took.push(performance.now() - start);
+    await new Promise(requestAnimationFrame);
+  }
+  return took.sort((a, b) => a - b)[took.length >> 1];
+}"""
+
+
+def resnet_18() -> vm.Debugger:
+    mod, params = resnet.get_workload(1, 1000, num_layers=18, image_shape=(3, 64, 64))
+    return vm.Debugger(bind_params(mod, params), np.random.default_rng(0).random((1, 3, 64, 64), "float32"))
+
+
+def long_short_term() -> vm.Debugger:
+    mod, params = lstm.get_workload(iterations=6, num_hidden=16)
+    args = passlab.evaluate.samples.random_arguments(bind_params(mod, params)["main"], 0)
+    return vm.Debugger(bind_params(mod, params), *args)
+
+
+RUNS = {
+    "nan": lambda: vm.Debugger(passlab.parse(LOGARITHM), np.full((2, 3), 0.3, "float32"), np.ones((4, 3), "float32")),
+    "tree": lambda: vm.Debugger(passlab.parse(TREE), np.int32(4)),
+    "lstm": long_short_term,
+    "resnet": resnet_18,
+    "loop": lambda: vm.Debugger(passlab.parse(LOOP), np.int32(4800)),
+    "graph": lambda: vm.Debugger(
+        passlab.parse(LOGARITHM), np.ones((2, 3), "float32"), np.ones((4, 3), "float32"), executor="graph"
+    ),
+    "debug": lambda: vm.Debugger(passlab.parse(TREE), np.int32(2), executor="debug"),
+}
+
+
+@pytest.fixture(scope="module")
+def chrome(chromium: Path) -> Iterator[Browser]:
+    with browser(chromium) as launched:
+        yield launched
+
+
+class Opened:
+    """A page with a stepper, and the run it shows."""
+
+    def __init__(self, name: str, folder: Path, chrome: Browser, scheme: str = "light") -> None:
+        self.dbg = RUNS[name]()
+        self.path = folder / f"{name}.html"
+        write(stepper_view(self.dbg), self.path)
+        self.page: Page = chrome.new_page(viewport=WIDE, color_scheme=scheme)
+        self.errors: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("pageerror", lambda error: self.errors.append(error.message))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(self.path.as_uri())
+        expect(self.page.locator(".pl-inst, .pl-frame").first).to_be_visible()
+        self.root = self.page.locator(".pl-stepper")
+        self.root.focus()
+
+    @property
+    def at(self) -> int:
+        return int(self.page.locator(".pl-position").input_value().replace(",", ""))
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def registers(self) -> dict[int, str]:
+        rows = self.page.locator(".pl-register").all()
+        texts = {int(r.get_attribute("data-register") or -1): r.locator(".pl-reg-value").inner_text() for r in rows}
+        return {register: text for register, text in texts.items() if text not in ("–", "")}
+
+
+@pytest.fixture
+def opened(request, tmp_path, chrome) -> Iterator[Opened]:
+    made = Opened(request.param, tmp_path, chrome)
+    yield made
+    assert made.errors == []
+    assert [url for url in made.asked if not url.startswith(("file:", "blob:"))] == []
+    made.page.close()
+
+
+def on(*names: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("opened", names, indirect=True)
+
+
+# ---------------------------------------------------------------- stepping
+@on("nan", "tree", "lstm", "resnet", "graph", "debug")
+def test_the_page_shows_the_state_that_the_debugger_has(opened):
+    dbg = opened.dbg
+    length = len(dbg.trace)
+    for at in sorted({0, 1, length // 3, length // 2, length - 1}):
+        opened.page.keyboard.type(f"{at}g")
+        assert opened.at == at
+        now = dbg.goto(at)
+        expect(opened.page.locator(".pl-here")).to_have_attribute("data-site", str(now.site))
+        shown = opened.registers()
+        assert set(shown) <= set(now.registers)
+        assert len(shown) == len(now.registers) or len(shown) > 30  # only the rows in sight exist
+        frames = opened.page.locator(".pl-frame").all_inner_texts()
+        assert len(frames) == len(now.stack)
+
+
+@on("tree", "debug")
+def test_every_movement_goes_where_the_debugger_goes(opened):
+    dbg = opened.dbg
+    opened.press("g")
+    moves = {
+        "s": dbg.step, "S": dbg.step_back, "n": dbg.next, "N": dbg.next_back, "f": dbg.finish, "F": dbg.finish_back,
+    }  # fmt: skip
+    for key in "sssnsssssnnfsssSSnNsFsssssnnnnfNNFfffG":
+        opened.press(key)
+        here = dbg.goto(-1) if key == "G" else moves[key]()
+        assert opened.at == here.number, key
+    opened.press("S", "S")
+    assert opened.at == len(dbg.trace) - 2
+
+
+@on("tree")
+def test_counts_go_before_keys(opened):
+    opened.press("1", "2", "s")
+    assert opened.at == 12
+    opened.press("5", "S")
+    assert opened.at == 7
+    opened.page.keyboard.type("40g")
+    assert opened.at == 40
+    opened.press("u")
+    assert opened.at == 7
+
+
+@on("tree")
+def test_frames_above_are_looked_into(opened):
+    opened.dbg.breakpoint("@total")
+    for _ in range(4):
+        opened.dbg.continue_()
+    opened.page.keyboard.type(f"{opened.dbg.at}g")
+    expect(opened.page.locator(".pl-code-pane .pl-pane-title")).to_contain_text("@total")
+    names = [frame.function for frame in opened.dbg.stack]
+    for name in names[1:]:
+        opened.press("[")
+        expect(opened.page.locator(".pl-code-pane .pl-pane-title")).to_contain_text(f"@{name}")
+    opened.page.locator(".pl-frame").first.click()
+    expect(opened.page.locator(".pl-frame.pl-chosen")).to_contain_text("@total")
+
+
+# ---------------------------------------------------------------- breakpoints, watches, where values come from
+@on("nan")
+def test_breakpoints_are_set_by_mouse_key_and_name(opened):
+    page = opened.page
+    kernel = next(i for i in opened.dbg.query("nn.softmax"))
+    pc = opened.dbg.trace[kernel].pc
+    page.get_by_role("button", name=f"breakpoint at {pc}", exact=True).click()
+    expect(page.locator(".pl-stop-chip")).to_contain_text(f"@main:{pc}")
+    opened.root.focus()
+    opened.press("c")
+    assert opened.at == kernel
+    opened.press("b")
+    expect(page.locator(".pl-stop-chip")).to_have_count(0)
+    opened.press("g", "/")
+    page.keyboard.type("first nan")
+    page.keyboard.press("Enter")
+    opened.press("c")
+    assert opened.at == opened.dbg.query("nan")[0]
+    opened.press("c")
+    assert opened.at == opened.dbg.query("nan")[1]
+    opened.press("C")
+    assert opened.at == opened.dbg.query("nan")[0]
+    opened.press("/")
+    page.keyboard.type("nn.dnse")
+    page.keyboard.press("Enter")
+    expect(page.locator(".pl-stepper-said")).to_contain_text("nothing in the program is called nn.dnse")
+
+
+@on("nan")
+def test_a_nan_is_found_by_asking_where_it_came_from(opened):
+    page = opened.page
+    opened.press("G", "S")
+    expect(page.locator(".pl-value-head")).to_contain_text("NaN")
+    expect(page.locator(".pl-stat.pl-odd")).to_contain_text("NaN")
+    opened.press("o")
+    expect(page.locator(".pl-stepper-said")).to_contain_text("nn.softmax")
+    opened.press("o")
+    expect(page.locator(".pl-stepper-said")).to_contain_text("subtract + log")
+    expect(page.locator(".pl-line-here")).to_have_count(2)
+    opened.press("t")
+    expect(page.locator(".pl-source-pane")).to_contain_text("Primitive=1")
+    opened.press("t")
+    expect(page.locator(".pl-lives")).to_contain_text("FuseOps")
+
+
+@on("nan")
+def test_a_watched_register_stops_where_it_changes(opened):
+    dense = opened.dbg.query("nn.dense")[0]
+    register = opened.dbg.trace.written(dense)[0][1]
+    opened.page.keyboard.type(f"{dense + 1}g")
+    opened.page.locator(f".pl-register[data-register='{register}']").click()
+    opened.root.focus()
+    opened.press("w", "g")
+    expect(opened.page.locator(".pl-watch-chip")).to_contain_text(f"${register}")
+    stops = [instant for instant, _ in opened.dbg.watch(register).history()]
+    for stop in stops:
+        opened.press("c")
+        assert opened.at == stop
+
+
+# ---------------------------------------------------------------- the timeline and the rest
+@on("resnet")
+def test_the_timeline_goes_where_it_is_clicked(opened):
+    box = opened.page.locator(".pl-track").bounding_box()
+    assert box is not None
+    opened.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 20)
+    assert abs(opened.at - len(opened.dbg.trace) / 2) <= 1
+    opened.page.mouse.move(box["x"] + box["width"] / 4, box["y"] + 20)
+    expect(opened.page.locator(".pl-tip")).to_be_visible()
+    opened.page.get_by_text("peak", exact=False).last.click()
+    assert opened.at == opened.dbg.storage.peak[1]
+
+
+@on("resnet")
+def test_a_tensor_is_drawn(opened):
+    opened.page.keyboard.type(f"{opened.dbg.query('nn.conv2d')[0] + 1}g")
+    expect(opened.page.locator(".pl-heat")).to_be_visible()
+    expect(opened.page.locator(".pl-histogram")).to_be_visible()
+    expect(opened.page.locator(".pl-stats")).to_contain_text("mean")
+    assert opened.path.stat().st_size < 5_000_000
+
+
+@on("nan")
+def test_help_lists_the_keys_and_what_needs_a_kernel_says_so(opened):
+    opened.press("?")
+    expect(opened.page.get_by_role("dialog", name="Keys")).to_contain_text("where its value came from")
+    opened.press("?", "s", "e")
+    opened.page.keyboard.type("3")
+    opened.page.keyboard.press("Enter")
+    expect(opened.page.locator(".pl-stepper-said")).to_contain_text("a fork needs the running kernel")
+
+
+@on("loop")
+def test_a_run_of_100_000_instructions_is_there_at_once_and_follows_every_key(opened):
+    assert len(opened.dbg.trace) > 100_000
+    source = "document.querySelector('.pl-stepper')"
+    shown = opened.page.evaluate(
+        f"async () => {{ const widget = {source}, host = widget.parentElement; return [widget.offsetHeight, host.childElementCount]; }}"
+    )
+    assert shown[0] > 300
+    opened.press("s")
+    median = opened.page.evaluate(_PRESS, list("sssssSSSSSnnnnnNNNNN" * 3))
+    print(f"a key takes {median:.1f} ms")
+    assert opened.page.evaluate(_PRESS, ["G", "C", "g", "c"]) < 2000
+
+
+# ---------------------------------------------------------------- pictures
+@pytest.mark.skipif(
+    "PASSLAB_SCREENSHOTS" not in os.environ, reason="set PASSLAB_SCREENSHOTS to a folder to keep pictures"
+)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", RUNS)
+def test_pictures_are_kept(name, scheme, tmp_path, chrome):
+    opened = Opened(name, tmp_path, chrome, scheme)
+    folder = Path(os.environ["PASSLAB_SCREENSHOTS"])
+    folder.mkdir(parents=True, exist_ok=True)
+    opened.press("/")
+    opened.page.keyboard.type("nan" if name == "nan" else "invoke" if name == "tree" else "nn.dense")
+    opened.page.keyboard.press("Enter")
+    opened.press("c", "s")
+    opened.page.screenshot(path=folder / f"stepper-{name}-{scheme}.png")
+    assert (folder / f"stepper-{name}-{scheme}.png").stat().st_size
+    opened.page.close()

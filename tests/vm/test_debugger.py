@@ -1,0 +1,276 @@
+"""The debugger: moving forwards and backwards, stopping, asking where values come from, forking; it changes nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import passlab
+from passlab import vm
+from passlab.errors import RunError
+from passlab.lab.debugger_terminal import interact
+from tests.vm.programs import LOOP, PROGRAMS, same
+from tests.vm.traced import LOGARITHM, TREE
+
+DOWN = """
+def @down(%i: int32) -> int32 { if (%i == 0) { 0 } else { 1 + @down(%i - 1) } }
+def @main(%n: int32) -> int32 { @down(%n) + @down(1) }
+"""
+
+
+@pytest.fixture
+def logarithm():
+    x = np.full((2, 3), 0.5, "float32")
+    w = np.array([[1, 1, 1], [0, 0, 1], [2, 2, 2], [1, 0, 0]], "float32")
+    return vm.Debugger(passlab.parse(LOGARITHM), x, w)
+
+
+@pytest.fixture
+def down():
+    return vm.Debugger(passlab.parse(DOWN), np.int32(4))
+
+
+# ---------------------------------------------------------------- moving
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_stepping_to_the_end_equals_a_free_run(name, rng):
+    text, make = PROGRAMS[name]
+    dbg = vm.Debugger(passlab.parse(text), *(args := make(rng)))
+    while not dbg.step().ended:
+        pass
+    assert same(dbg.trace.result, vm.VirtualMachine(dbg.trace.sites.program).run(*args))
+
+
+@given(start=st.floats(0, 1), count=st.integers(0, 60))
+def test_forward_and_back_gives_the_same_state(start, count):
+    dbg = vm.Debugger(RUN.trace)
+    before = dbg.goto(round(start * len(dbg.trace)))
+    moved = dbg.step(count)
+    dbg.step_back(moved.number - before.number)
+    assert dbg.now.same_state(before)
+
+
+RUN = vm.Debugger(passlab.parse(TREE), np.int32(2))
+
+
+def test_next_goes_over_calls_and_back_over_them(down):
+    call = down.query("invoke")[0]
+    assert down.goto(call).function == "main"
+    after = down.next()
+    assert (after.function, after.pc) == ("main", down.trace[call].pc + 1)
+    assert after.number > call + 20
+    assert down.next_back().number == call
+
+
+def test_finish_returns_to_the_caller_and_goes_back_to_the_call(down):
+    down.breakpoint("@down")
+    down.continue_(), down.continue_(), down.continue_()
+    depth = down.now.depth
+    assert depth == 3
+    assert down.finish().depth == depth - 1
+    down.continue_back()
+    assert down.now.depth == depth + 2  # the innermost call, passed over by finish
+    call = down.finish_back()
+    assert call.instruction.startswith("invoke")
+    assert call.depth == depth + 1
+
+
+def test_the_ends_hold(down):
+    assert down.step_back(3).number == 0
+    assert down.finish().ended
+    assert (down.step().number, down.reason) == (len(down.trace), "step")
+    assert down.next_back().number == len(down.trace) - 1
+    assert down.goto(-1).ended
+    with pytest.raises(RunError, match="instants 0 to"):
+        down.goto(10**6)
+
+
+# ---------------------------------------------------------------- where it stops
+@pytest.mark.parametrize(
+    ("wanted", "holds"),
+    [
+        ("subtract", lambda i: "subtract" in i.operators),
+        ("invoke", lambda i: i.instruction.startswith("invoke ")),
+        ("@down", lambda i: (i.function, i.pc) == ("down", 0)),
+        ("@down:3", lambda i: (i.function, i.pc) == ("down", 3)),
+        ("2", lambda i: (i.function, i.pc) == ("main", 2)),
+        ("line 3", lambda i: any(s.line == 3 for s in i.spans)),
+    ],
+)
+def test_breakpoints_stop_where_they_say_both_ways(down, wanted, holds):
+    stop = down.breakpoint(wanted)
+    hits = down.query(wanted)
+    assert hits
+    assert all(holds(down.trace[i]) for i in hits)
+    forwards = []
+    down.goto(0)
+    while not down.continue_().ended:
+        forwards.append(down.at)
+    assert forwards == [i for i in hits if i > 0]
+    assert down.reason == "end"
+    backwards = []
+    while down.continue_back().number > 0:
+        backwards.append(down.at)
+    assert backwards[::-1] == forwards
+    stop.enabled = False
+    assert down.continue_().ended
+
+
+def test_values_are_asked_by_name_and_by_predicate(logarithm):
+    first = logarithm.query("first NaN")[0]
+    logarithm.breakpoint("nan")
+    assert logarithm.continue_().number == first
+    assert np.isnan(logarithm.register(logarithm.now.just_written[0])).any()
+    assert logarithm.query(lambda t: t.shape == (2, 4)) == logarithm.query(lambda t: t.ndim == 2 and t.shape[1] == 4)
+    assert logarithm.query(lambda t: np.isnan(t).any()) == logarithm.query("nan")
+    with pytest.raises(RunError, match="the predicate failed on a"):
+        logarithm.query(lambda t: t.nothing)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "hint"),
+    [
+        ("nn.dnse", "did you mean `nn.dense`"),
+        ("nn.conv2d", "the program uses"),
+        ("@mian", "@main"),
+        ("@main:99", "0 to"),
+    ],
+)
+def test_a_breakpoint_that_is_nowhere_says_what_there_is(logarithm, wanted, hint):
+    with pytest.raises(RunError, match=hint):
+        logarithm.breakpoint(wanted)
+    assert not logarithm.breakpoints
+
+
+def test_breakpoints_watches_and_questions_change_nothing(logarithm):
+    before = [repr(logarithm.trace[i]) for i in range(len(logarithm.trace) + 1)]
+    logarithm.breakpoint("nan"), logarithm.breakpoint("nn.dense"), logarithm.watch("w"), logarithm.query("inf")
+    logarithm.continue_(), logarithm.fork({"x": np.zeros((2, 3))}, instant=0)
+    logarithm.goto(-2), logarithm.table(), logarithm.trail(logarithm.now.reads[0])
+    assert [repr(logarithm.trace[i]) for i in range(len(logarithm.trace) + 1)] == before
+
+
+def test_a_breakpoint_is_deleted(logarithm):
+    made = logarithm.breakpoint("nn.dense")
+    logarithm.delete(made)
+    assert logarithm.continue_().ended
+    with pytest.raises(RunError, match="no breakpoint"):
+        logarithm.delete(made)
+
+
+# ---------------------------------------------------------------- where values come from
+def test_a_nan_is_followed_to_where_it_was_born(logarithm):
+    logarithm.breakpoint("ret")
+    logarithm.continue_()
+    trail = logarithm.trail(logarithm.now.reads[0])
+    assert [writer.operators for writer in trail] == [["nn.softmax"], ["subtract", "log"]]
+    inside = trail[-1].inside()
+    assert [node.op.name for node, value in inside if np.isnan(value).any()] == ["log"]
+    assert logarithm.goto_writer(trail[0].register).operators == ["nn.softmax"]
+
+
+def test_a_parameter_comes_from_its_caller_and_a_result_from_its_function(down):
+    down.breakpoint("@down")
+    down.continue_(), down.continue_()
+    given = down.writer("i")
+    assert given.instruction.startswith("invoke")
+    (source,) = given.inputs
+    assert int(source.value) == int(down.register("i")) == 3
+    back = down.finish().just_written[0]
+    assert down.writer(back).instruction.startswith("ret")
+    assert int(down.writer(back).inputs[0].value) == int(down.register(back))
+
+
+def test_an_argument_of_the_program_was_written_by_nobody(logarithm):
+    with pytest.raises(RunError, match="argument of the program"):
+        logarithm.writer("x")
+    with pytest.raises(RunError, match="no register `y`"):
+        logarithm.register("y")
+    with pytest.raises(RunError, match="holds nothing"):
+        logarithm.register("$5")
+
+
+def test_a_watch_stops_at_every_change_and_knows_the_last_writer(logarithm):
+    register = logarithm.trace.written(logarithm.query("nn.dense")[0])[0][1]
+    watch = logarithm.watch(f"${register}")
+    stops = []
+    while not logarithm.continue_().ended:
+        stops.append(logarithm.at)
+    assert stops == [instant for instant, _ in watch.history()]
+    assert logarithm.trace[stops[0] - 1].instruction.startswith("alloc_tensor")
+    assert logarithm.trace[stops[1] - 1].operators == ["nn.dense"]
+    while logarithm.continue_back().number:
+        assert logarithm.at == stops.pop()
+    assert not stops
+
+
+# ---------------------------------------------------------------- forks
+def test_a_fork_runs_on_with_another_value_and_leaves_the_past_alone(logarithm):
+    here = logarithm.query("log")[0]
+    register = logarithm.trace.sites.reads(int(logarithm.trace.site[here]))[0]
+    fork = logarithm.fork({register: np.full((2, 4), 3, "float32")}, instant=here)
+    assert np.allclose(fork.result, 0.25)
+    assert np.isnan(logarithm.trace.result).any()
+    assert fork.parted is None
+    assert [row.instruction.split()[0] for row in fork.differences()] == ["fused_subtract_log", "fused_nn_softmax"]
+    assert "another result" in str(fork)
+
+
+@pytest.mark.parametrize("name", [*PROGRAMS, "tree"])
+def test_a_fork_that_changes_nothing_is_the_same_run(name, rng):
+    text, make = PROGRAMS.get(name, (TREE, lambda r: [np.int32(2)]))
+    dbg = vm.Debugger(passlab.parse(text), *make(rng))
+    for instant in range(0, len(dbg.trace), max(1, len(dbg.trace) // 9)):
+        fork = dbg.fork(instant=instant)
+        assert same(fork.result, dbg.trace.result)
+        assert fork.parted is None
+        assert not fork.differences()
+        moved = fork.debugger().goto(len(fork.trace) // 2)
+        assert [f.pc for f in moved.stack] == [f.pc for f in dbg.trace[instant + len(fork.trace) // 2].stack]
+
+
+def test_a_fork_may_take_another_way(down):
+    down.breakpoint("@down")
+    down.continue_()
+    fork = down.fork({"i": np.int32(0)})
+    assert int(fork.result) == 1
+    assert fork.parted is not None
+    assert "they part at instant" in str(fork)
+
+
+def test_a_fork_takes_only_what_fits(logarithm):
+    with pytest.raises(RunError):
+        logarithm.fork({"x": np.zeros((9, 9))})
+    with pytest.raises(RunError, match="registers"):
+        logarithm.fork({99: 1})
+    with pytest.raises(RunError, match="has ended"):
+        logarithm.fork(instant=-1)
+
+
+# ---------------------------------------------------------------- the terminal
+def test_the_terminal_steps_by_letters(logarithm):
+    lines = iter(["b nn.softmax", "c", "p $nope", "r", "S 2", "o 999", "k", "m", "i", "h", "g 3", "x", "s 2", "f", "q"])
+    told: list[str] = []
+    interact(logarithm, lambda prompt: next(lines), told.append)
+    text = "\n".join(told)
+    assert "stopped: breakpoint 1: nn.softmax" in text
+    assert "there is no register `$nope`" in text
+    assert "there is no command `x`" in text
+    assert logarithm.now.ended
+
+
+def test_it_says_where_it_stands(logarithm):
+    logarithm.breakpoint("log")
+    logarithm.continue_()
+    text = str(logarithm)
+    assert "stopped: breakpoint 1: log" in text
+    assert "subtract + log" in text
+    assert "from_string:4" in text
+
+
+def test_loops_written_as_recursion_are_stepped_in_one_frame():
+    dbg = vm.Debugger(passlab.parse(LOOP), np.int32(50))
+    dbg.goto(len(dbg.trace) // 2)
+    assert [frame.function for frame in dbg.stack] == ["loop"]
+    assert dbg.finish().ended
