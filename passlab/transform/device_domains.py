@@ -48,10 +48,10 @@ class Domain:
 
     __slots__ = ("leader", "device", "parts")
 
-    def __init__(self, parts: tuple[Domain, ...] = ()) -> None:
+    def __init__(self) -> None:
         self.leader: Domain = self
         self.device: VirtualDevice | None = None
-        self.parts = parts
+        self.parts: tuple[Domain, ...] = ()
 
     def find(self) -> Domain:
         """Return the domain that stands for this one and all joined with it."""
@@ -80,12 +80,17 @@ class Domain:
         return found
 
 
-# recurses: function types in function types, as deep as a person writes them
 def domain_of_type(ty: Type) -> Domain:
     """Return a new domain for values of a type."""
-    if not isinstance(ty, FuncType):
-        return Domain()
-    return Domain(tuple(domain_of_type(t) for t in (*ty.arg_types, ty.ret_type)))
+    domain = Domain()
+    stack = [(domain, ty)]
+    while stack:
+        made, at = stack.pop()
+        if isinstance(at, FuncType):
+            types = (*at.arg_types, at.ret_type)
+            made.parts = tuple(Domain() for _ in types)
+            stack += zip(made.parts, types, strict=True)
+    return domain
 
 
 def common_device(a: VirtualDevice, b: VirtualDevice) -> VirtualDevice | None:

@@ -15,12 +15,10 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.evaluate.operators import apply_operator
-from passlab.infer import infer_expr
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from passlab.ir.op import Op
 from passlab.ir.types import TupleType, fold_tuple
 from passlab.ir.walk import post_order
-from passlab.transform.beta_reduction import beta_reduced
 from passlab.vm.scalars import scalar_function
 from passlab.vm.shape_kernels import NOTHING, numpy_dtype, shape_kernel
 
@@ -69,14 +67,7 @@ class Kernel:
 
 
 def make_kernel(function: Function) -> Kernel:
-    """Return the kernel of a primitive function, or of a shape function when it is marked as one.
-
-    Calls of function literals in it, such as composites made by MergeComposite, are opened first.
-    """
-    opened = beta_reduced(function)
-    if opened is not function:
-        typed: Any = infer_expr(opened)
-        return Kernel(typed)
+    """Return the kernel of a primitive function, or of a shape function when it is marked as one."""
     return Kernel(function)
 
 

@@ -22,10 +22,10 @@ class Legalize(FunctionPass):
     """Ask the function registered for each operator what to put in the place of its calls, arguments first.
 
     Functions are registered with `relay.op.register_legalize("nn.dense")`, or under another attribute of operators
-    with `relay.op.register_op_attr("nn.dense", "MyLegalize")`, which `legalize_map_attr_name` names then; an attribute
-    that no operator has does nothing. Each gets (attrs, args, types), the types being those of the arguments and, last, of
-    the call. It returns an expression of the same type, or None for no change; `PassError` for anything else. What it
-    returns is not looked at again.
+    with `relay.op.register_op_attr("nn.dense", "MyLegalize")`, which `legalize_map_attr_name` names then; an
+    attribute that no operator has does nothing. Each gets (attrs, args, types), the types being those of the
+    arguments and, last, of the call. It returns an expression of the same type, or None for no change; `PassError`
+    for anything else. What it returns is not looked at again.
     """
 
     legalize_map_attr_name: str = "FTVMLegalize"

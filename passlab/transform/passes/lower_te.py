@@ -33,6 +33,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order, rewrite
 from passlab.transform.base import ModulePass
+from passlab.transform.beta_reduction import beta_reduced
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
@@ -45,13 +46,14 @@ class LowerTE(ModulePass):
     """Move primitive function literals to global functions called `fused_<operators>`; equal ones become one.
 
     An operator that fusion left alone becomes a function of its own, unless it has a meaning to the machine itself.
+    Function literals that a primitive function calls, such as composites, are opened: a kernel is a list of operators.
 
     Relay compiles them to machine code here; passlab's machine makes NumPy kernels of them when a program is loaded.
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         library = _Library(mod)
-        changes = {name: library.lowered(f) for name, f in mod.items() if not f.is_primitive}
+        changes = {name: beta_reduced(f) if f.is_primitive else library.lowered(f) for name, f in mod.items()}
         return mod.with_functions({**changes, **library.made})
 
 
@@ -98,7 +100,7 @@ class _Library:
         )
         var = GlobalVar(self._free(stem.replace(".", "_")[:LONGEST_NAME]))
         same.append((primitive, var))
-        self.made[var] = primitive
+        self.made[var] = beta_reduced(primitive)
         return var
 
     def _free(self, stem: str) -> str:
