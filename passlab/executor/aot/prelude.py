@@ -143,12 +143,20 @@ def fitted(name: str, kind: Any, value: Any) -> Any:
     return tuple(fitted(f"{name}.{i}", k, v) for i, (k, v) in enumerate(zip(kind, value, strict=True)))
 
 
-# recurses: the type of a result, as deep as its author nested tuples
 def arrays(value: Any) -> Any:
-    """Return a result with NumPy's scalars as arrays."""
-    if isinstance(value, tuple):
-        return tuple(arrays(v) for v in value)
-    return np.asarray(value) if isinstance(value, np.generic) else value
+    """Return a result, a tuple at any depth, with NumPy's scalars as arrays."""
+    made: list[Any] = []
+    waiting: list[tuple[Any, int]] = [(value, -1)]  # values, and tuples with the number of fields that are made
+    while waiting:
+        at, count = waiting.pop()
+        if count >= 0:
+            made[len(made) - count :] = [tuple(made[len(made) - count :])]
+        elif isinstance(at, tuple):
+            waiting.append((at, len(at)))
+            waiting.extend((field, -1) for field in reversed(at))
+        else:
+            made.append(np.asarray(at) if isinstance(at, np.generic) else at)
+    return made[0]
 
 
 def entry(function: Callable[..., Any], **kinds: Any) -> Callable[..., Any]:
