@@ -34,3 +34,17 @@ def test_programs_as_the_first_word():
 
 def test_nothing_outside_our_cells():
     assert names("prin") == []
+
+
+def test_vm_completes_programs_options_breakpoints_and_arrays():
+    import numpy as np
+
+    from passlab.relay import parse
+
+    space = {"net": parse("def @main(%x: float32) { exp(%x) }"), "image": np.zeros(3), "other": 3}
+    assert names("%vm ne", **space) == ["net"]
+    assert names("%vm net --br", **space) == ["--break"]
+    assert "nn.dense" in names("%vm net --break nn.den", **space)
+    assert names("%vm net --break @ma", **space) == ["@main"]
+    assert names("%vm net --args im", **space) == ["image"]
+    assert names("%vm net --executor gr", **space) == ["graph"]

@@ -174,3 +174,53 @@ def test_unloading_gives_everything_back(running_shell):
     assert running_shell.find_cell_magic("relay") is None
     assert running_shell.find_line_magic("passes") is None
     assert running_shell.find_line_magic("run") not in (None, ours)
+
+
+# ---------------------------------------------------------------- %vm
+def test_vm_opens_at_the_first_breakpoint(shell):
+    dbg = shell.run_line_magic("vm", "net --random 0 --break nn.dense -o dbg")
+    assert shell.user_ns["dbg"] is dbg
+    assert dbg.now.operators == ["nn.dense", "nn.relu"]
+    assert dbg.reason == "breakpoint 1: nn.dense"
+
+
+def test_vm_takes_arrays_of_the_notebook_and_other_executors(shell):
+    shell.user_ns.update(x=np.ones((1, 8), "float32"), w=np.ones((4, 8), "float32"))
+    results = [
+        shell.run_line_magic("vm", f"net --args x,w --executor {kind}").trace.result
+        for kind in ("vm", "graph", "debug")
+    ]
+    assert all(np.array_equal(result, np.full((1, 4), 8, "float32")) for result in results)
+
+
+def test_vm_steps_through_what_was_recorded_before(shell):
+    dbg = shell.run_line_magic("vm", "net --random 1 -o dbg")
+    shell.user_ns.update(trace=dbg.trace, exe=dbg.trace.sites.program)
+    assert shell.run_line_magic("vm", "dbg") is dbg
+    assert shell.run_line_magic("vm", "trace").trace is dbg.trace
+    again = shell.run_line_magic("vm", "exe --random 1")
+    assert np.array_equal(again.trace.result, dbg.trace.result)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("nt --random 0", "did you mean `net`"),
+        ("net --random 0 --break nn.dens", "did you mean `nn.dense`"),
+        ("net --args x,missing", "there is no variable `missing`"),
+        ("net --entry mian", "mian"),
+        ("net --executor tvm", "invalid choice"),
+    ],
+)
+def test_vm_says_what_is_wrong(shell, line, told):
+    shell.user_ns["x"] = np.ones((1, 8), "float32")
+    with pytest.raises((UsageError, PasslabError), match=told):
+        shell.run_line_magic("vm", line)
+
+
+def test_a_debugger_shows_itself_as_a_widget_with_a_plain_twin(shell):
+    dbg = shell.run_line_magic("vm", "net --random 0 --break nn.dense")
+    data, _ = shell.display_formatter.format(dbg)
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert data["text/plain"].startswith("@main on the virtual machine: 9 instructions, 1 kernel call\n")
+    assert ">     5  @main   5  fused_nn_dense_nn_relu" in data["text/plain"]

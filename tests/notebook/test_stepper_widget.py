@@ -1,0 +1,95 @@
+"""The stepper's Python half: what it answers to messages of the browser, good and bad."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import passlab
+from passlab import limits, vm
+from passlab.display.stepper import stepper_view
+from passlab.notebook.widgets import StepperWidget
+from tests.vm.traced import LOGARITHM, TREE
+
+
+@pytest.fixture
+def widget():
+    dbg = vm.Debugger(passlab.parse(LOGARITHM), np.full((2, 3), 0.3, "float32"), np.ones((4, 3), "float32"))
+    dbg.breakpoint("nn.softmax")
+    dbg.continue_()
+    return StepperWidget(stepper_view(dbg))
+
+
+def heard(widget, **content):
+    widget._heard(None, content, [])
+
+
+def test_it_opens_where_the_debugger_stands_and_moves_it(widget):
+    assert widget.now.operators == ["nn.softmax"]
+    widget.at = 3
+    assert widget.view.debugger.at == 3
+    assert widget.selection.number == 3
+
+
+def test_a_fork_is_a_branch_with_data_of_its_own(widget):
+    register = widget.now.reads[0]
+    heard(widget, fork={"instant": widget.at, "register": register, "value": "2"})
+    assert "another result" in widget.branch["text"]
+    assert widget.branch["data"]["fork"] == widget.branch["instant"]
+    assert np.allclose(widget.fork.result, 0.25)
+    assert widget.branch["rows"][0][1] == "$13"
+    widget.at = 0
+    assert widget.now.trace is widget.fork.trace
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"instant": 10**6, "register": 0, "value": "1"}, {"instant": 0, "register": 99, "value": "1"}, {},
+        {"instant": 0, "register": 0, "value": "one"}, {"instant": None, "register": 0, "value": "1"},
+    ],
+)  # fmt: skip
+def test_a_bad_fork_is_told_and_changes_nothing(widget, wanted):
+    heard(widget, fork=wanted)
+    assert widget.branch["error"]
+    assert widget.fork is None
+
+
+def test_odd_messages_are_ignored(widget):
+    before = dict(widget.data)
+    for content in (None, [], "x", {"draw": "1"}, {"draw": 10**9}, {"export": 1}, {"fork": 3}):
+        widget._heard(None, content, [])
+    assert widget.data == before
+    assert widget.page == ""
+
+
+def test_it_is_exported_as_a_page(widget):
+    heard(widget, export=True)
+    assert widget.page.startswith("<!doctype html>")
+    assert "pl-stepper" in widget.page
+
+
+def test_tensors_without_a_picture_are_drawn_when_asked():
+    view = stepper_view(vm.Debugger(passlab.parse(LOGARITHM), np.ones((2, 3), "float32"), np.ones((4, 3), "float32")))
+    view.values.room = 0
+    number = view.values.add(np.arange(12.0).reshape(3, 4))
+    assert number in view.values.tensors
+    widget = StepperWidget(view)
+    widget.view.values.tensors[number] = np.arange(12.0).reshape(3, 4)
+    heard(widget, draw=number)
+    assert widget.pictures[str(number)]["max"] == 11
+
+
+def test_long_runs_are_cut_and_say_so():
+    dbg = vm.Debugger(passlab.parse(TREE), np.int32(2))
+    with limits.override(shown_instants=100):
+        data = stepper_view(dbg).data()
+    assert (data["length"], data["left_out"]) == (100, len(dbg.trace) - 100)
+    assert data["end"]["what"] == "more"
+
+
+def test_text_and_html_are_stable_and_safe(widget):
+    view = widget.view
+    assert view.text() == stepper_view(view.debugger).text()
+    assert "<script" not in str(view.html())
+    assert len(view.frame()) == len(view.trace)
