@@ -83,6 +83,7 @@ with_funcid = _mark(
     inputs=("func",),
     shapes="a function -> the same",
     source="Relay",
+    edges=(),  # no tensor goes in
     example="annotation.with_funcid(%f)",
 )
 cast_hint = _mark(

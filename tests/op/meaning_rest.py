@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from tests.op.meaning import MEANING, means, wide
-from tests.op.meaning_nn import _along, _padded, _pool, _spread
+from tests.op.meaning_image import _padded
+from tests.op.meaning_nn import _along, _pool, _spread
 from tests.op_nn.test_vision import iou, sample, survivors
 
 

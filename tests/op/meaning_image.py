@@ -1,0 +1,190 @@
+"""What borders, blocks of pixels and operators on images mean, for small arrays; see `meaning`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tests.op.meaning import MEANING, each, is_int, means, wide
+from tests.op.meaning_nn import _PLAIN, _sides, _to
+from tests.op_nn.test_image import resized, sampled
+from tests.op_nn.test_vision import sample
+
+
+# ---------------------------------------------------------------- borders and blocks
+def _padded(x: Any, widths: Any, value: Any, mode: str) -> Any:
+    inner = x[tuple(slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(widths, x.shape, strict=True))]
+    widths = [(max(int(a), 0), max(int(b), 0)) for a, b in widths]
+    return (
+        np.pad(inner, widths, "constant", constant_values=value) if mode == "constant" else np.pad(inner, widths, mode)
+    )
+
+
+MEANING["nn.pad"] = lambda attrs, x, v: _padded(x, attrs.pad_width, np.asarray(v).astype(x.dtype), attrs.pad_mode)
+MEANING["dyn.nn.pad"] = lambda attrs, x, w, v: _padded(x, w, np.asarray(v).astype(x.dtype), attrs.pad_mode)
+MEANING["nn.mirror_pad"] = lambda attrs, x: np.pad(x, attrs.pad_width, attrs.mode.lower())
+
+
+@means("nn.dilate")
+def dilate(attrs: Any, x: Any) -> Any:
+    made = np.full(
+        [(n - 1) * s + 1 for n, s in zip(x.shape, attrs.strides, strict=True)],
+        np.asarray(attrs.dilation_value).astype(x.dtype),
+    )
+    made[tuple(slice(None, None, s) for s in attrs.strides)] = x
+    return made
+
+
+@means("nn.fifo_buffer")
+def fifo_buffer(attrs: Any, x: Any, buffer: Any) -> Any:
+    both = np.concatenate((buffer, x), attrs.axis)
+    length = both.shape[attrs.axis]
+    return np.take(both, range(length - buffer.shape[attrs.axis], length), attrs.axis)
+
+
+@means("nn.depth_to_space")
+def depth_to_space(attrs: Any, x: Any) -> Any:
+    b, x = attrs.block_size, _to(x, attrs.layout, "NCHW")
+    n, c, h, w = x.shape
+    made = np.zeros((n, c // b**2, h * b, w * b), x.dtype)
+    for k, i, j in np.ndindex(*made.shape[1:]):
+        place = i % b * b + j % b
+        source = place * (c // b**2) + k if attrs.mode == "DCR" else k * b * b + place
+        made[:, k, i, j] = x[:, source, i // b, j // b]
+    return _to(made, "NCHW", attrs.layout)
+
+
+@means("nn.space_to_depth")
+def space_to_depth(attrs: Any, x: Any) -> Any:
+    b, x = attrs.block_size, _to(x, attrs.layout, "NCHW")
+    made = np.zeros((x.shape[0], x.shape[1] * b**2, x.shape[2] // b, x.shape[3] // b), x.dtype)
+    for k, i, j in np.ndindex(*x.shape[1:]):
+        made[:, (i % b * b + j % b) * x.shape[1] + k, i // b, j // b] = x[:, k, i, j]
+    return _to(made, "NCHW", attrs.layout)
+
+
+@means("nn.space_to_batch_nd")
+def space_to_batch_nd(attrs: Any, x: Any) -> Any:
+    blocks, rank = attrs.block_shape, len(attrs.block_shape)
+    x = np.pad(
+        x,
+        [(0, 0), *attrs.paddings, *[(0, 0)] * (x.ndim - rank - 1)],
+        constant_values=np.asarray(attrs.pad_value).astype(x.dtype),
+    )
+    parts = [
+        x[(slice(None), *(slice(s, None, b) for s, b in zip(at, blocks, strict=True)))] for at in np.ndindex(*blocks)
+    ]
+    return np.concatenate(parts)
+
+
+@means("nn.batch_to_space_nd")
+def batch_to_space_nd(attrs: Any, x: Any) -> Any:
+    blocks, rank = attrs.block_shape, len(attrs.block_shape)
+    count = len(x) // math.prod(blocks)
+    made = np.zeros((count, *(n * b for n, b in zip(x.shape[1:], blocks, strict=False)), *x.shape[rank + 1 :]), x.dtype)
+    for number, at in enumerate(np.ndindex(*blocks)):
+        made[(slice(None), *(slice(s, None, b) for s, b in zip(at, blocks, strict=True)))] = x[
+            number * count : (number + 1) * count
+        ]
+    return made[(slice(None), *(slice(a, made.shape[1 + d] - b) for d, (a, b) in enumerate(attrs.crops)))]
+
+
+# ---------------------------------------------------------------- images
+def _resize(attrs: Any, x: Any, size: Any) -> Any:
+    plain = _PLAIN[x.ndim - 2][0]
+    x = wide(_to(x, attrs.layout, plain))
+    for d, count in enumerate(size):
+        rows = np.moveaxis(x, 2 + d, -1)
+        how = (attrs.method, attrs.coordinate_transformation_mode)
+        x = np.moveaxis(resized(rows, int(count), *how, rounding=attrs.rounding_method or "round"), -1, 2 + d)
+    return _to(x, plain, attrs.layout)
+
+
+for _rank in (1, 2, 3):
+    MEANING[f"image.resize{_rank}d"] = lambda attrs, x: _resize(attrs, x, attrs.size)
+MEANING["dyn.image.resize2d"] = lambda attrs, x, size, roi: _resize(attrs, x, size)
+
+
+def _upsampled(attrs: Any, x: Any, scales: Any) -> Any:
+    plain = _PLAIN[x.ndim - 2][0]
+    x = wide(_to(x, attrs.layout, plain))
+    nearest = attrs.method == "nearest_neighbor"
+    corners = "align_corners" if getattr(attrs, "align_corners", False) else "half_pixel"
+    mode = getattr(attrs, "coordinate_transformation_mode", corners)
+    near = getattr(attrs, "coordinate_transformation_mode", "asymmetric")
+    for d, scale in enumerate(scales):
+        count = math.floor(x.shape[2 + d] * float(scale) + 0.5)
+        rows = np.moveaxis(x, 2 + d, -1)
+        how = ("nearest_neighbor", near) if nearest else ("linear", mode)
+        x = np.moveaxis(resized(rows, count, *how), -1, 2 + d)
+    return _to(x, plain, attrs.layout)
+
+
+MEANING["nn.upsampling"] = lambda attrs, x: _upsampled(attrs, x, (attrs.scale_h, attrs.scale_w))
+MEANING["nn.upsampling3d"] = lambda attrs, x: _upsampled(attrs, x, (attrs.scale_d, attrs.scale_h, attrs.scale_w))
+MEANING["dyn.nn.upsampling"] = MEANING["dyn.nn.upsampling3d"] = lambda attrs, x, *scales: _upsampled(attrs, x, scales)
+
+
+@means("image.crop_and_resize")
+def crop_and_resize(attrs: Any, x: Any, boxes: Any, indices: Any) -> Any:
+    x = wide(_to(x, attrs.layout, "NCHW"))
+    (oh, ow), (height, width) = attrs.crop_size, x.shape[2:]
+    made = np.full((len(boxes), x.shape[1], oh, ow), attrs.extrapolation_value)
+    for k, i, j in np.ndindex(len(boxes), oh, ow):
+        y1, x1, y2, x2 = wide(boxes[k])
+        y = y1 * (height - 1) + i * (y2 - y1) * (height - 1) / (oh - 1) if oh > 1 else 0.5 * (y1 + y2) * (height - 1)
+        z = x1 * (width - 1) + j * (x2 - x1) * (width - 1) / (ow - 1) if ow > 1 else 0.5 * (x1 + x2) * (width - 1)
+        if not (0 <= y <= height - 1 and 0 <= z <= width - 1):
+            continue
+        image = x[int(indices[k])]
+        if attrs.method == "nearest_neighbor":
+            made[k, :, i, j] = image[:, math.floor(y + 0.5), math.floor(z + 0.5)]
+        else:
+            made[k, :, i, j] = sample(image, y, z)
+    return _to(made, "NCHW", attrs.layout)
+
+
+@means("image.dilation2d")
+def dilation2d(attrs: Any, x: Any, w: Any) -> Any:
+    x, w = _to(x, attrs.data_layout, "NCHW"), _to(w, attrs.kernel_layout, "IHW")
+    sides, (sh, sw), (dh, dw) = _sides(attrs.padding, 2), attrs.strides, attrs.dilations
+    reach = [(k - 1) * d + 1 for k, d in zip(w.shape[1:], (dh, dw), strict=True)]
+    counts = [(n + sum(p) - r) // s + 1 for n, p, r, s in zip(x.shape[2:], sides, reach, (sh, sw), strict=True)]
+    made = np.zeros((*x.shape[:2], *counts), x.dtype)
+    x = np.pad(x, [(0, 0), (0, 0), *sides])
+    for n, c, i, j in np.ndindex(*made.shape):
+        taps = []
+        for a, b in np.ndindex(*w.shape[1:]):
+            y, z = i * sh + a * dh, j * sw + b * dw
+            taps.append(
+                each(lambda u, v: u + v, x[n, c, y, z], w[c, a, b]) if is_int(x) else x[n, c, y, z] + w[c, a, b]
+            )
+        made[n, c, i, j] = np.max(np.array(taps))
+    return _to(made, "NCHW", attrs.data_layout)
+
+
+@means("image.affine_grid")
+def affine_grid(attrs: Any, theta: Any) -> Any:
+    rows, columns = attrs.target_shape
+    made = np.zeros((len(theta), 2, rows, columns))
+    for i, j in np.ndindex(rows, columns):
+        made[:, :, i, j] = wide(theta) @ np.array([-1 + 2 * j / (columns - 1), -1 + 2 * i / (rows - 1), 1])
+    return made
+
+
+@means("image.grid_sample")
+def grid_sample(attrs: Any, x: Any, grid: Any) -> Any:
+    made = np.zeros((*x.shape[:2], *grid.shape[2:]))
+    for n, i, j in np.ndindex(len(x), *grid.shape[2:]):
+        spot = []
+        for d in (1, 0):
+            g, length = float(wide(grid)[n, d, i, j]), x.shape[2:][1 - d]
+            spot.append((g + 1) / 2 * (length - 1) if attrs.align_corners else ((g + 1) * length - 1) / 2)
+        if not all(map(math.isfinite, spot)):
+            made[n, :, i, j] = np.nan
+            continue
+        method = {"nearest": "nearest", "bilinear": "bilinear"}[attrs.method]
+        made[n, :, i, j] = sampled(wide(x)[n], tuple(spot), method, attrs.padding_mode, attrs.align_corners)
+    return made

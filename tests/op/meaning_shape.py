@@ -1,0 +1,419 @@
+"""What the operators mean that shape, reduce, pick, scatter, sort, multiply and transform; see `meaning`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.op.dtypes import array_dtype
+from tests.op.meaning import MEANING, Meaning, _quotient, each, is_int, means, wide
+
+
+# ---------------------------------------------------------------- shape
+def _like_got(attrs: Any, x: Any, *_: Any) -> Any:
+    """Reshapes keep the order of elements; that the shape is right is the relation's law, which has its own cases."""
+    return x.ravel()
+
+
+for _name in (
+    "reshape", "contrib_reverse_reshape", "reshape_like", "squeeze", "expand_dims", "dyn.reshape", "dyn.squeeze",
+    "dyn.expand_dims", "vm.reshape_tensor", "nn.batch_flatten",
+):  # fmt: skip
+    MEANING[_name] = _like_got
+SHAPE_FROM_RELATION = {name for name, meaning in MEANING.items() if meaning is _like_got}
+
+MEANING["transpose"] = lambda attrs, x: np.transpose(x, attrs.axes)
+MEANING["reverse"] = lambda attrs, x: np.flip(x, attrs.axis)
+MEANING["concatenate"] = lambda attrs, parts: np.concatenate(parts, attrs.axis)
+MEANING["stack"] = lambda attrs, parts: np.stack(parts, attrs.axis)
+
+
+@means("layout_transform")
+def layout_transform(attrs: Any, x: Any) -> Any:
+    plain = attrs.src_layout
+    if attrs.dst_layout == "NCHW2c":
+        n, c, h, w = x.shape
+        return x.reshape(n, c // 2, 2, h, w).transpose(0, 1, 3, 4, 2)
+    return x.transpose([plain.index(axis) for axis in attrs.dst_layout])
+
+
+@means("split")
+def split(attrs: Any, x: Any) -> Any:
+    return tuple(np.split(x, list(v) if isinstance(v := attrs.indices_or_sections, tuple) else v, attrs.axis))
+
+
+@means("reverse_sequence")
+def reverse_sequence(attrs: Any, x: Any, lengths: Any) -> Any:
+    made = x.copy()
+    for at in np.ndindex(*x.shape):
+        length = min(int(lengths[at[attrs.batch_axis]]), x.shape[attrs.seq_axis])
+        if at[attrs.seq_axis] < length:
+            source = list(at)
+            source[attrs.seq_axis] = length - 1 - at[attrs.seq_axis]
+            made[at] = x[tuple(source)]
+    return made
+
+
+def _cut(x: Any, begin: Any, end: Any, strides: Any, attrs: Any) -> Any:
+    parts = [slice(None)] * x.ndim
+    axes = attrs.axes if getattr(attrs, "axes", None) is not None else range(len(begin))
+    for number, axis in enumerate(axes):
+        step = int(strides[number]) if len(strides) > 1 else int(strides[0])
+        first, last = int(begin[number]), int(end[number])
+        if getattr(attrs, "slice_mode", "end") == "size":
+            parts[axis] = slice(first, first + last if last >= 0 else None)
+        else:
+            parts[axis] = slice(first, last, step)
+            if step < 0 and last < -x.shape[axis]:
+                parts[axis] = slice(first, None, step)
+    return tuple(parts)
+
+
+MEANING["strided_slice"] = lambda attrs, x: x[_cut(x, attrs.begin, attrs.end, attrs.strides, attrs)]
+MEANING["dyn.strided_slice"] = lambda attrs, x, b, e, s: x[_cut(x, b, e, s, attrs)]
+
+
+@means("strided_set")
+def strided_set(attrs: Any, x: Any, v: Any, begin: Any, end: Any, strides: Any) -> Any:
+    made = x.copy()
+    made[_cut(x, begin, end, strides, None)] = v
+    return made
+
+
+@means("slice_like")
+def slice_like(attrs: Any, x: Any, y: Any) -> Any:
+    axes = [a % x.ndim for a in attrs.axes] if attrs.axes else range(y.ndim)
+    return x[tuple(slice(0, y.shape[d]) if d in axes else slice(None) for d in range(x.ndim))]
+
+
+MEANING["broadcast_to"] = lambda attrs, x: np.broadcast_to(x, attrs.shape)
+MEANING["broadcast_to_like"] = lambda attrs, x, y: np.broadcast_to(x, y.shape)
+MEANING["dyn.broadcast_to"] = lambda attrs, x, shape: np.broadcast_to(x, shape)
+MEANING["tile"] = lambda attrs, x: np.tile(x, attrs.reps)
+MEANING["dyn.tile"] = lambda attrs, x, reps: np.tile(x, reps)
+MEANING["repeat"] = lambda attrs, x: np.repeat(x, attrs.repeats, attrs.axis)
+
+
+def _collapse(x: Any, shape: Sequence[int]) -> Any:
+    axes = [d for d in range(x.ndim) if (k := d - x.ndim + len(shape)) < 0 or shape[k] == 1 != x.shape[d]]
+    return np.sum(x, tuple(axes), dtype=x.dtype).reshape(tuple(shape))
+
+
+MEANING["collapse_sum_like"] = lambda attrs, x, y: _collapse(x, y.shape)
+MEANING["collapse_sum_to"] = lambda attrs, x, shape: _collapse(x, [int(n) for n in shape])
+
+
+@means("sliding_window")
+def sliding_window(attrs: Any, x: Any) -> Any:
+    axis = attrs.axis % x.ndim
+    view = np.lib.stride_tricks.sliding_window_view(
+        x, attrs.window_shape, tuple(range(axis, axis + len(attrs.window_shape)))
+    )
+    return view[tuple([slice(None)] * axis + [slice(None, None, s) for s in attrs.strides])]
+
+
+@means("trilu")
+def trilu(attrs: Any, x: Any, k: Any) -> Any:
+    made = x.copy()
+    for at in np.ndindex(*x.shape):
+        above = at[-1] - at[-2]
+        if above < k if attrs.upper else above > k:
+            made[at] = 0
+    return made
+
+
+@means("matrix_set_diag")
+def matrix_set_diag(attrs: Any, x: Any, d: Any) -> Any:
+    made, (rows, columns) = x.copy(), x.shape[-2:]
+    for k in range(attrs.k1, attrs.k2 + 1):
+        row = d if attrs.k1 == attrs.k2 else d[..., attrs.k2 - k, :]
+        places = [(i, i + k) for i in range(rows) if 0 <= i + k < columns]
+        right = attrs.super_diag_right_align if k > 0 else attrs.sub_diag_right_align if k < 0 else False
+        start = row.shape[-1] - len(places) if right else 0
+        for number, (i, j) in enumerate(places):
+            made[..., i, j] = row[..., start + number]
+    return made
+
+
+# ---------------------------------------------------------------- reductions
+def _axes(attrs: Any, rank: int) -> tuple[int, ...]:
+    named = range(rank) if attrs.axis is None else [a % rank for a in attrs.axis]
+    return tuple(d for d in range(rank) if (d in named) != (attrs.exclude and attrs.axis is not None))
+
+
+def _reduced(function: Callable[..., Any]) -> Meaning:
+    return lambda attrs, x: function(x, axis=_axes(attrs, x.ndim), keepdims=attrs.keepdims)
+
+
+MEANING["sum"] = _reduced(lambda x, **how: np.sum(x, dtype=x.dtype, **how))
+MEANING["prod"] = _reduced(lambda x, **how: np.prod(x, dtype=x.dtype, **how))
+MEANING["max"] = _reduced(np.max)
+MEANING["min"] = _reduced(np.min)
+MEANING["all"] = _reduced(np.all)
+MEANING["any"] = _reduced(np.any)
+
+
+@means("mean")
+def mean(attrs: Any, x: Any) -> Any:
+    axes = _axes(attrs, x.ndim)
+    if not is_int(x):
+        return np.mean(x, axis=axes, keepdims=attrs.keepdims)
+    total, count = np.sum(x, axis=axes, dtype=x.dtype, keepdims=attrs.keepdims), math.prod(x.shape[d] for d in axes)
+    return each(lambda v: _quotient(v, count), np.asarray(total))
+
+
+@means("variance")
+def variance(attrs: Any, x: Any, center: Any) -> Any:
+    axes = _axes(attrs, x.ndim)
+    count = math.prod(x.shape[d] for d in axes) - attrs.unbiased
+    if is_int(x):
+        apart = each(lambda v, c: (v - c) ** 2, x, np.broadcast_to(center, x.shape))
+        total = np.sum(apart, axis=axes, dtype=x.dtype, keepdims=attrs.keepdims)
+        return each(lambda v: _quotient(v, count), np.asarray(total))
+    return np.sum((x - center) ** 2, axis=axes, keepdims=attrs.keepdims) / count
+
+
+def _position(best: Callable[[Any], Any]) -> Meaning:
+    def meaning(attrs: Any, x: Any) -> Any:
+        axes = _axes(attrs, x.ndim)
+        kept = [d for d in range(x.ndim) if d not in axes]
+        rows = x.transpose(*kept, *axes).reshape([x.shape[d] for d in kept] + [math.prod(x.shape[d] for d in axes)])
+        made = np.zeros(rows.shape[:-1], np.int64)
+        for at in np.ndindex(*made.shape):
+            made[at] = best(list(rows[at]))
+        return made.reshape([1 if d in axes else n for d, n in enumerate(x.shape)]) if attrs.keepdims else made
+
+    return meaning
+
+
+def _first_nan(row: list[Any]) -> int | None:
+    return next((i for i, v in enumerate(row) if v != v), None)
+
+
+MEANING["argmax"] = _position(lambda row: n if (n := _first_nan(row)) is not None else row.index(max(row)))
+MEANING["argmin"] = _position(lambda row: n if (n := _first_nan(row)) is not None else row.index(min(row)))
+
+
+def _scan(function: Any, start: int) -> Meaning:
+    def meaning(attrs: Any, x: Any) -> Any:
+        rows = x.ravel() if attrs.axis is None else x
+        axis = attrs.axis or 0
+        kind = array_dtype(attrs.dtype) if attrs.dtype else rows.dtype
+        rows = rows.astype(kind if kind.kind != "f" or attrs.dtype else rows.dtype)
+        moved = np.moveaxis(rows, axis, 0)
+        made = np.empty_like(moved)
+        so_far = np.full(moved.shape[1:], start, rows.dtype)
+        for i in range(len(moved)):
+            before, so_far = so_far, function(so_far, moved[i])
+            made[i] = before if attrs.exclusive else so_far
+        return np.moveaxis(made, 0, axis)
+
+    return meaning
+
+
+MEANING["cumsum"], MEANING["cumprod"] = _scan(np.add, 0), _scan(np.multiply, 1)
+
+
+# ---------------------------------------------------------------- indices
+@means("take")
+def take(attrs: Any, x: Any, i: Any) -> Any:
+    flat = x.ravel() if attrs.axis is None else x
+    axis = 0 if attrs.axis is None else attrs.axis % x.ndim
+    size = flat.shape[axis]
+    places = np.mod(i, size) if attrs.mode == "wrap" else np.clip(i, 0, size - 1)
+    if not attrs.batch_dims:
+        return flat[(slice(None),) * axis + (places,)]
+    return np.stack([take_one(x[b], places[b], axis - 1) for b in range(len(x))])
+
+
+def take_one(x: Any, places: Any, axis: int) -> Any:
+    return x[(slice(None),) * axis + (places,)]
+
+
+@means("gather")
+def gather(attrs: Any, x: Any, i: Any) -> Any:
+    made = np.empty(i.shape, x.dtype)
+    for at in np.ndindex(*i.shape):
+        source = list(at)
+        source[attrs.axis] = int(i[at])
+        made[at] = x[tuple(source)]
+    return made
+
+
+@means("gather_nd")
+def gather_nd(attrs: Any, x: Any, i: Any) -> Any:
+    if attrs.batch_dims:
+        return np.stack([x[b][tuple(i[:, b])] for b in range(len(x))])
+    return x[tuple(i)] if len(i) else np.broadcast_to(x, (*i.shape[1:], *x.shape))
+
+
+MEANING["adv_index"] = lambda attrs, parts: parts[0][tuple(parts[1:])]
+MEANING["argwhere"] = lambda attrs, c: np.argwhere(c)
+MEANING["unravel_index"] = lambda attrs, i, shape: np.stack(np.unravel_index(i, tuple(shape)))
+MEANING["invert_permutation"] = lambda attrs, p: np.array([list(p).index(i) for i in range(len(p))])
+
+
+def _combined(old: Any, new: Any, how: str) -> Any:
+    if how == "update":
+        return new
+    if how in ("max", "min"):
+        return (np.maximum if how == "max" else np.minimum)(old, new)
+    with np.errstate(over="ignore"):
+        return old + new if how == "add" else old * new
+
+
+@means("scatter", "scatter_elements")
+def scatter_elements(attrs: Any, x: Any, i: Any, u: Any) -> Any:
+    made = x.copy()
+    for at in np.ndindex(*i.shape):
+        to = list(at)
+        to[attrs.axis] = int(i[at])
+        made[tuple(to)] = _combined(made[tuple(to)], u[at], getattr(attrs, "reduction", "update"))
+    return made
+
+
+@means("scatter_nd")
+def scatter_nd(attrs: Any, x: Any, i: Any, u: Any) -> Any:
+    made = x.copy()
+    for at in np.ndindex(*i.shape[1:]):
+        to = tuple(int(v) for v in i[(slice(None), *at)])
+        made[to] = _combined(made[to], u[at], attrs.mode)
+    return made
+
+
+@means("sequence_mask")
+def sequence_mask(attrs: Any, x: Any, lengths: Any) -> Any:
+    made = x.copy()
+    for at in np.ndindex(*x.shape):
+        if at[attrs.axis] >= lengths[at[1 - attrs.axis]]:
+            made[at] = np.asarray(attrs.mask_value).astype(x.dtype)
+    return made
+
+
+def _dense(i: Any, v: Any, default: Any, shape: Any) -> Any:
+    made = np.full([int(n) for n in shape], default)
+    rows = i.reshape(-1, 1) if i.ndim < 2 else i
+    for row, value in zip(rows, np.broadcast_to(v, (len(rows),)), strict=True):
+        made[tuple(int(n) for n in row)] = value
+    return made
+
+
+MEANING["sparse_to_dense"] = lambda attrs, i, v, default: _dense(i, v, default, attrs.output_shape)
+MEANING["dyn.sparse_to_dense"] = lambda attrs, i, v, default, shape: _dense(i, v, default, shape)
+
+
+@means("sparse_reshape")
+def sparse_reshape(attrs: Any, i: Any, old: Any, new: Any) -> Any:
+    size = math.prod(int(n) for n in old)
+    given = math.prod(int(n) for n in new if n != -1)
+    shape = [size // given if n == -1 else int(n) for n in new]
+    rows = [np.unravel_index(np.ravel_multi_index(tuple(int(n) for n in row), tuple(old)), shape) for row in i]
+    return np.array(rows, i.dtype).reshape(len(i), len(new)), np.array(shape)
+
+
+@means("sparse_fill_empty_rows")
+def sparse_fill_empty_rows(attrs: Any, i: Any, v: Any, shape: Any, default: Any) -> Any:
+    rows: list[tuple[Any, Any]] = []
+    empty = []
+    for row in range(int(shape[0])):
+        mine = [(list(place), value) for place, value in zip(i.tolist(), v, strict=True) if place[0] == row]
+        empty.append(not mine)
+        rows += mine or [([row, 0], default[0])]
+    return np.array([r[0] for r in rows]).reshape(-1, 2), np.array([r[1] for r in rows]), np.array(empty)
+
+
+# ---------------------------------------------------------------- sorting: NaN is the largest
+def _order(row: Any, ascending: bool) -> list[int]:
+    key = (
+        (lambda n: (row[n] != row[n], row[n]))
+        if ascending
+        else (lambda n: (row[n] == row[n], -wide(row[n]) if not is_int(row) else -int(row[n])))
+    )
+    return sorted(range(len(row)), key=lambda n: key(n) if row[n] == row[n] else (key(n)[0], 0))
+
+
+def _orders(x: Any, axis: int, ascending: bool) -> Any:
+    moved = np.moveaxis(x, axis, -1)
+    made = np.zeros(moved.shape, np.int64)
+    for at in np.ndindex(*moved.shape[:-1]):
+        made[at] = _order(moved[at], ascending)
+    return made, moved
+
+
+@means("argsort")
+def argsort(attrs: Any, x: Any) -> Any:
+    return np.moveaxis(_orders(x, attrs.axis, attrs.is_ascend)[0], -1, attrs.axis)
+
+
+@means("sort")
+def sort(attrs: Any, x: Any) -> Any:
+    places, moved = _orders(x, attrs.axis, attrs.is_ascend)
+    return np.moveaxis(np.take_along_axis(moved, places, -1), -1, attrs.axis)
+
+
+def _topk(attrs: Any, x: Any, k: Any) -> Any:
+    places, moved = _orders(x, attrs.axis, attrs.is_ascend)
+    places = places[..., : int(k)] if k >= 1 else places
+    values = np.moveaxis(np.take_along_axis(moved, places, -1), -1, attrs.axis)
+    places = np.moveaxis(places, -1, attrs.axis)
+    return {"both": (values, places), "values": values, "indices": places}[attrs.ret_type]
+
+
+MEANING["topk"] = lambda attrs, x: _topk(attrs, x, attrs.k)
+MEANING["dyn.topk"] = _topk
+
+
+@means("searchsorted")
+def searchsorted(attrs: Any, rows: Any, values: Any) -> Any:
+    made = np.zeros(values.shape, np.int64)
+    for at in np.ndindex(*values.shape):
+        row = rows if rows.ndim == 1 else rows[at[:-1]]
+        made[at] = sum(bool(v <= values[at] if attrs.right else v < values[at]) for v in row)
+    return made
+
+
+@means("unique")
+def unique(attrs: Any, x: Any) -> Any:
+    seen = list(dict.fromkeys(x.tolist()))
+    values = sorted(seen) if attrs.sorted else seen
+    all_ = x.tolist()
+    made = (
+        np.array(values, x.dtype), np.array([all_.index(v) for v in values]), np.array([values.index(v) for v in all_]),
+        np.array([len(values)]),
+    )  # fmt: skip
+    return (*made, np.array([all_.count(v) for v in values])) if attrs.return_counts else made
+
+
+# ---------------------------------------------------------------- products and transforms
+@means("einsum")
+def einsum(attrs: Any, parts: Any) -> Any:
+    if all(p.dtype.kind == "b" for p in parts):
+        return np.einsum(attrs.equation, *(p.astype(np.int64) for p in parts)) != 0
+    return np.einsum(attrs.equation, *parts)
+
+
+def _fourier(x: Any, sign: int) -> Any:
+    count = x.shape[-1]
+    n = np.arange(count)
+    return (x[..., None, :] * np.exp(sign * 2j * np.pi * n[:, None] * n / count)).sum(-1)
+
+
+@means("dft")
+def dft(attrs: Any, re: Any, im: Any) -> Any:
+    made = _fourier(wide(re) + 1j * wide(im), 1 if attrs.inverse else -1)
+    made = made / re.shape[-1] if attrs.inverse else made
+    return made.real, made.imag
+
+
+@means("stft")
+def stft(attrs: Any, x: Any, window: Any) -> Any:
+    starts = range(0, x.shape[-1] - attrs.n_fft + 1, attrs.hop_length)
+    pad = (attrs.n_fft - attrs.win_length) // 2
+    taper = np.pad(wide(window), (pad, attrs.n_fft - attrs.win_length - pad))
+    frames = [_fourier(wide(x)[..., s : s + attrs.n_fft] * taper, -1) for s in starts]
+    made = np.stack(frames, -1) / (math.sqrt(attrs.n_fft) if attrs.normalized else 1)
+    made = made[..., : attrs.n_fft // 2 + 1, :] if attrs.onesided else made
+    return np.stack([made.real, made.imag], -1)
