@@ -27,6 +27,8 @@ from tests.faults.injection import (
 )  # fmt: skip
 
 WHOLE = 10_000
+# What arrives inside a finalizer is reported by Python and goes no further.
+FINALIZERS = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 def happened(faults: list[Fault]) -> int:
@@ -39,11 +41,13 @@ def test_a_sample_of_failures_in_hooks_and_bodies():
     assert happened(faults) == len(faults)
 
 
+@FINALIZERS
 def test_a_sample_of_interrupts_at_any_line():
     faults = line_faults(4)[::2]
     assert happened(faults) > len(faults) * 0.9
 
 
+@FINALIZERS
 @pytest.mark.slow
 def test_ten_thousand_failures_and_interrupts():
     calls = call_faults()
@@ -53,8 +57,7 @@ def test_ten_thousand_failures_and_interrupts():
     assert len(calls) + happened(lines) >= WHOLE
 
 
-# A signal that arrives inside a finalizer is reported by Python and goes no further.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@FINALIZERS
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no interval timers")
 @pytest.mark.parametrize("name", ["FuseOps", "FoldConstant", "PartialEvaluate"])
 def test_real_signals_at_any_moment(name, rng):
