@@ -57,9 +57,9 @@ class Executable:
 
     `kernel_functions` are the primitive functions the kernels are made of; `type_definitions` the data types, for
     values that leave the machine; `entry_types` functions with the parameters of those that may be called from outside.
-    Constants that are kept elsewhere are None, and `late_bound` has their names by number. Devices are numbered too, the
-    host is the first; `const_device_indexes` says where each constant is needed. `providers`, one for each device, compute
-    there; without them NumPy does.
+    Constants that are kept elsewhere are None, and `late_bound` has their names by number. Devices are numbered too,
+    the host is the first; `const_device_indexes` says where each constant is needed. `providers`, one for each device,
+    compute there; without them NumPy does.
     """
 
     functions: tuple[VMFunction, ...]
@@ -109,7 +109,7 @@ class Executable:
         if not self.providers:
             return tuple(make_kernel(f) for f in self.kernel_functions)
         return tuple(
-            self.providers[0 if f.attrs.get("ShapeFunction") else place].kernel(f)
+            make_kernel(f) if f.attrs.get("ShapeFunction") else self.providers[place].kernel(f)
             for f, place in zip(self.kernel_functions, self.kernel_devices, strict=True)
         )
 

@@ -21,11 +21,13 @@ Operation = Callable[..., Any]
 DTYPES: dict[str, torch.dtype] = {
     "bool": torch.bool, "uint8": torch.uint8, "int8": torch.int8, "int16": torch.int16, "int32": torch.int32,
     "int64": torch.int64, "float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32,
-    "float64": torch.float64,
+    "float64": torch.float64, "uint16": torch.uint16, "uint32": torch.uint32, "uint64": torch.uint64,
 }  # fmt: skip
+RARE = frozenset(("uint16", "uint32", "uint64"))  # PyTorch holds these, and computes little with them
+COMMON = frozenset(DTYPES) - RARE
 FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
 WIDE = frozenset(("float32", "float64"))  # sums of the narrow ones are rounded in another order
-NUMBERS = frozenset(DTYPES) - {"bool"}
+NUMBERS = COMMON - {"bool"}
 SIGNED = NUMBERS - {"uint8"}
 
 # operator -> (PyTorch's function, the dtypes of the arguments for which the two agree)
@@ -54,7 +56,7 @@ def operation(call: Call) -> Operation | None:
         made, dtypes = PLAIN[name]
         return made if _dtypes(call) <= dtypes else None
     rule = RULES.get(name)
-    return rule(call) if rule is not None and _dtypes(call) <= set(DTYPES) else None
+    return rule(call) if rule is not None and _dtypes(call) <= COMMON else None
 
 
 def _dtypes(call: Call) -> set[str]:
@@ -97,7 +99,7 @@ def _concatenate(call: Call) -> Operation | None:
 def _cast(call: Call) -> Operation | None:
     attrs: Any = call.attrs
     dtype, source = DTYPES.get(attrs.dtype), _dtypes(call)
-    if dtype is None or (source & FLOATS and not dtype.is_floating_point):
+    if dtype is None or attrs.dtype in RARE or (source & FLOATS and not dtype.is_floating_point):
         return None  # what a float beyond the range becomes is NumPy's matter
     return lambda x: x.to(dtype)
 
@@ -190,7 +192,7 @@ def _max_pool2d(call: Call) -> Operation | None:
     pads = _pads(attrs.padding)
     if not any(pads):
         return lambda x: fn.max_pool2d(x, size, strides, 0, dilation)
-    return lambda x: fn.max_pool2d(fn.pad(x, pads, value=float("-inf")), size, strides, 0, dilation)
+    return lambda x: fn.max_pool2d(fn.pad(x, pads, value=torch.finfo(x.dtype).min), size, strides, 0, dilation)
 
 
 def _avg_pool2d(call: Call) -> Operation | None:

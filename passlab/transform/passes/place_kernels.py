@@ -35,7 +35,7 @@ from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.walk import note_rewrite, post_order, rebuild
+from passlab.ir.walk import note_rewrite, rebuild
 from passlab.op import make
 from passlab.transform.base import ModulePass, infer_types, is_optimizable
 from passlab.transform.context import PassContext
@@ -87,7 +87,7 @@ def _node(node: Expr, here: VirtualDevice, result: dict[Expr, Expr]) -> Expr:
 
     made = rebuild(node, part)
     if type(made) is Function:
-        return made if made.virtual_device is None else made.with_fields(virtual_device=None)  # type: ignore[no-any-return]
+        return made if made.virtual_device is None else made.with_fields(virtual_device=None)
     return _call(made, here) if type(made) is Call else made
 
 
@@ -108,7 +108,7 @@ def _call(call: Call, here: VirtualDevice) -> Expr:
     """Return a kernel's call with its device in the kernel."""
     kernel = call.op
     if type(kernel) is Function and kernel.is_primitive:
-        return call if here == HOST else call.with_fields(op=kernel.with_fields(virtual_device=here))  # type: ignore[no-any-return]
+        return call if here == HOST else call.with_fields(op=kernel.with_fields(virtual_device=here))
     alone = type(kernel) is Op and kernel.spec.computes
     if here == HOST or not alone or not all(a.checked_type_ for a in call.args):
         return call

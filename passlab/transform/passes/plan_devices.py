@@ -38,7 +38,7 @@ from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Matc
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import FuncType
-from passlab.ir.walk import note_rewrite, post_order, rebuild
+from passlab.ir.walk import note_rewrite, rebuild
 from passlab.op import make
 from passlab.transform.base import ModulePass, infer_types, is_optimizable
 from passlab.transform.context import PassContext
