@@ -27,7 +27,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check bench docs bless lock clean
+.PHONY: help lab test quick check bench docs bless lock clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -38,6 +38,10 @@ lab: $(VENV)/.lab ## install passlab and open JupyterLab on the tour (ARGS="--no
 test: $(VENV)/.dev ## run every test: layers, architecture, unit, laws, notebooks, browser (SLOW=1 for the slow ones)
 	@$(if $(NOTEBOOKS),:,echo "no notebooks in notebooks/: none to run")
 	$(BIN)/python -m pytest $(SELECT) $(if $(NOTEBOOKS),$(NBVAL)) tests/architecture tests $(NOTEBOOKS) $(ARGS)
+
+quick: $(VENV)/.dev ## run the tests one runs while working: no notebooks, no browser, no law over the whole operator registry
+	$(BIN)/python -m pytest -m "not slow and not browser" --deselect tests/op/test_edges.py --deselect tests/op/test_illegal.py \
+	  tests $(ARGS)
 
 check: $(VENV)/.dev ## lint, type-check and check the layers
 	$(BIN)/ruff check --output-format concise .

@@ -28,7 +28,7 @@ from passlab.vm.machine import Action, Frame, Machine, _callee, _check_count, _n
 from passlab.vm.objects import Storage, VMClosure
 from passlab.vm.traced_steps import traced_step
 
-SEGMENT = 1 << 14  # instructions from one checkpoint to the next: what a look at dropped objects may have to run again
+SEGMENT = 1 << 12  # instructions from one checkpoint to the next: what a look at dropped objects may have to run again
 EVENT_BYTES = 40  # what the log of one instruction takes, besides the objects
 OBJECT_BYTES = 400  # what a storage, its tensor and their Python objects take, besides the data
 KERNEL, STORAGE = 7, 8  # kinds of traced code besides those of `Action`
@@ -280,14 +280,20 @@ class TracingMachine(Machine):
         return values
 
     def _made(self, buffer: np.ndarray[Any, Any]) -> None:
-        self._unwritten.add(id(buffer))
-        self.log.segments[-1].made.add(id(buffer))
+        key = id(buffer)
+        self._unwritten.add(key)
+        self._segment.made.add(key)
         self._bytes += buffer.size + OBJECT_BYTES
         if self._bytes > self.memory >> 4:
             self._mark = 0
 
     def _about_to_write(self, tensor: np.ndarray[Any, Any], event: int) -> None:
         """Before a kernel writes into a tensor: save what stands there, unless nothing does."""
+        key = id(tensor.base)
+        if key in self._unwritten:  # a tensor made in a storage that is new: nearly all are
+            self._unwritten.discard(key)
+            self._segment.writes[key] = [event]
+            return
         buffer = owner(tensor)
         key = id(buffer)
         if key in self._unwritten:
@@ -299,7 +305,7 @@ class TracingMachine(Machine):
             self.log.saved_bytes += len(content) + OBJECT_BYTES
             if self.log.saved_bytes > self.memory >> 1:
                 self._mark = 0
-        self.log.segments[-1].writes.setdefault(key, []).append(event)
+        self._segment.writes.setdefault(key, []).append(event)
 
     def _cut(self, frame: Frame, pc: int) -> bool:
         """Begin a new segment at a moment when results are complete; return whether recording is to stop."""
@@ -327,7 +333,8 @@ class TracingMachine(Machine):
         for number, frame in zip(self._numbers[self._lowest :], self.frames[self._lowest :], strict=True):
             registers = tuple(frame.registers)
             below = SavedFrame(number, frame.func_index, frame.pc, registers, frame.result_register, below)
-        log.segments.append(Segment(len(log), below, frozenset(self._unwritten)))
+        self._segment = Segment(len(log), below, frozenset(self._unwritten))
+        log.segments.append(self._segment)
         self._height = len(self.frames)
         self._lowest = len(self.frames) - 1
         self._bytes = 0
