@@ -192,7 +192,7 @@ on_device = _mark(
         anything("src_virtual_device", doc="the device the tensor lies on", optional=True),
         anything("dst_virtual_device", doc="the device it goes to", optional=True),
     ),
-    relation=identity, pattern=OpPattern.OPAQUE, level=10, out=False, gradient=_pass_on,
+    relation=identity, pattern=OpPattern.OPAQUE, level=10, out=False, gradient=_pass_on, non_computational=True,
     shapes="S -> S",
     source="Relay",
     edges=(

@@ -107,10 +107,14 @@ class FunctionBlocks:
         return Block(tuple(steps), end - start, end)
 
     def _step(self, instruction: Instruction) -> Step:
-        if self.allocator is not None and instruction.opcode is Opcode.ALLOC_STORAGE:
+        if self.allocator is not None and instruction.opcode is Opcode.ALLOC_STORAGE and self._is_native(instruction):
             return allocating(self.allocator, instruction)
         step = STEPS[instruction.opcode](self.exe, instruction)
         return with_arrays(instruction.reads(), step) if instruction.opcode in KEEPING else step
+
+    def _is_native(self, allocation: Instruction) -> bool:
+        """Whether a storage is this machine's memory."""
+        return not self.exe.providers or self.exe.providers[allocation.device].native
 
     def _fuse(self, at: int, start: int, dropped: set[int], fused: dict[int, Step]) -> None:
         """Let a kernel make its results when the storages of all of them serve nothing else."""

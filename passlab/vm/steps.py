@@ -66,12 +66,27 @@ def made_at_once(exe: Executable, i: Instruction, kinds: list[tuple[tuple[int, .
     ins, outs = args[: len(args) - outputs], args[len(args) - outputs :]
     if compute is None:
         return None
+    if not kernel.native:
+        return _elsewhere(compute, ins, outs, [shape for shape, _ in kinds])
     scalars = [ins[p] for p in scalar_positions(kernel.function)]
     making = _making(kernel, compute, ins, outs, kinds)
     making = with_arrays(scalars, making) if scalars else making
     if kernel.scalar is None or outputs != 1:
         return making
     return _on_scalars(kernel.scalar, ins, outs[0], kinds[0][1].type, making)
+
+
+def _elsewhere(compute: Callable[..., Any], ins: tuple[int, ...], outs: tuple[int, ...], shapes: list[Any]) -> Step:
+    """Return the step of a kernel whose arrays are not NumPy's."""
+
+    def step(r: list[Any]) -> None:
+        values = flat_values([compute(*[r[a] for a in ins])])
+        for out, value, shape in zip(outs, values, shapes, strict=True):
+            if tuple(value.shape) != shape:
+                raise RunError(f"a kernel gave a result of shape {tuple(value.shape)} for {shape}")
+            r[out] = value
+
+    return step
 
 
 def _on_scalars(compute: Callable[..., Any], ins: tuple[int, ...], out: int, kind: type, otherwise: Step) -> Step:
@@ -289,9 +304,10 @@ def _load_consti(exe: Executable, i: Instruction) -> Step:
 
 def _alloc_storage(exe: Executable, i: Instruction) -> Step:
     size, _, _, device, dst, _ = i.operands
+    make = exe.providers[device].storage if exe.providers else Storage
 
     def step(r: list[Any]) -> None:
-        r[dst] = Storage(int(r[size]), device)
+        r[dst] = make(int(r[size]), device)
 
     return step
 
@@ -322,17 +338,18 @@ def _reshape_tensor(exe: Executable, i: Instruction) -> Step:
         wanted = tuple(r[shape].reshape(-1).tolist())
         try:
             r[dst] = r[tensor].reshape(wanted)
-        except ValueError:
+        except (ValueError, RuntimeError):
             raise RunError(f"{describe(r[tensor])} cannot be reshaped to {wanted}") from None
 
     return step
 
 
 def _device_copy(exe: Executable, i: Instruction) -> Step:
-    source, _, _, dst = i.operands
+    source, here, there, dst = i.operands
+    copy = exe.copier(here, there)
 
     def step(r: list[Any]) -> None:
-        r[dst] = r[source].copy()
+        r[dst] = copy(r[source])
 
     return step
 
