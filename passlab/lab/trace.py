@@ -67,6 +67,7 @@ class Trace:
         self.error: PasslabError | None = None
         self.stopped = ""
         self.parent: tuple[Trace, int] | None = None  # of a fork: the trace it left, and where
+        self.machine: TracingMachine | None = None  # one that ran segments again
         self._replayed: dict[int, tuple[Segment, Log]] = {}
         self._calls: dict[
             int, int

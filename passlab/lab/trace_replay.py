@@ -80,6 +80,9 @@ def _frames(top: SavedFrame | None) -> tuple[list[Frame], list[int]]:
 def _machine(trace: Trace, instant: int) -> TracingMachine:
     """Return a machine whose log knows the frames there are at an instant."""
     machine = TracingMachine(trace.sites.program, UNBOUNDED, UNBOUNDED)
+    if trace.machine is None:
+        trace.machine = machine
+    machine.like(trace.machine)
     old, new = trace.log, machine.log
     for column in ("parent", "function", "created", "result_register", "depth"):
         getattr(new, column).extend(getattr(old, column))

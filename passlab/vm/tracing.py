@@ -31,7 +31,7 @@ from passlab.vm.stretches import APPLY, LEAVE, NEXT, Stretch, StretchMaker, sett
 from passlab.vm.trace_log import Log, Overwritten, SavedFrame, Segment, site_bases
 from passlab.vm.traced_steps import traced_step
 
-SEGMENT = 1 << 12  # instructions from one checkpoint to the next: what a look at dropped objects may have to run again
+SEGMENT = 1 << 11  # instructions from one checkpoint to the next: what a look at dropped objects may have to run again
 EVENT_BYTES = 40  # what the log of one instruction takes, besides the objects
 OBJECT_BYTES = 400  # what a storage, its tensor and their Python objects take, besides the data
 KERNEL, STORAGE = 7, 8  # kinds of traced code besides those of `Action`
@@ -67,6 +67,10 @@ class TracingMachine(Machine):
         self._limit = 0
         self._mark = 0
         self._bytes = 0
+
+    def like(self, other: TracingMachine) -> None:
+        """Use what another machine of the same executable has made of its instructions."""
+        self._code, self._traced = other._code, other._traced
 
     # ------------------------------------------------------------ driving
     def trace(self, func_index: int, args: Sequence[Any]) -> Any:
