@@ -53,9 +53,9 @@ function inProgram(stream, state) {
   }
   if (stream.match("#[metadata]")) {
     state.metadata = true;
-    return "header";
+    return "pragma";
   }
-  if (stream.match(/#\[version[^\]]*\]?/)) return "header";
+  if (stream.match(/#\[version[^\]]*\]?/)) return "pragma";
   if (stream.match('%"')) return startQuote(stream, state, "variable");
   if (stream.match('@"')) return startQuote(stream, state, "global");
   if (stream.match(/%\d+/)) return "temporary";

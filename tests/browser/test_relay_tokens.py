@@ -31,7 +31,7 @@ WORDS = json.loads(re.search(r"WORDS = (\{.*?\});", TOKENS, re.DOTALL)[1])
 KIND_OF = {
     Keyword: "keyword", Keyword.Constant: "bool", Keyword.Type: "type", Name.Function: "global", Name.Class: "constructor",
     Name.Builtin: "op", Name.Attribute: "attribute", Name.Constant: "meta", Number.Float: "number", Number.Integer: "number",
-    String.Double: "string", Comment.Single: "comment", Comment.Multiline: "comment", Comment.Preproc: "header", Operator: "operator",
+    String.Double: "string", Comment.Single: "comment", Comment.Multiline: "comment", Comment.Preproc: "pragma", Operator: "operator",
 }  # fmt: skip
 
 # A stream of one line, as CodeMirror's has it: only what the reader of tokens asks of it.
