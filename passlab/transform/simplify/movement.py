@@ -7,7 +7,7 @@ from typing import Any
 
 from passlab.ir.expr import Call, Expr
 from passlab.op import make
-from passlab.op.nn.layouts import parse_layout
+from passlab.op.layout_names import parse_layout
 from passlab.transform.rules import Match, Rule
 
 _RESHAPES = "reshape|contrib_reverse_reshape"
