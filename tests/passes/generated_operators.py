@@ -141,7 +141,9 @@ def whole_cast(pool: Pool) -> Expr | None:
         x = make("cast", x, dtype=pool.random.choice((*INTEGERS, "int16", "uint32", type_of(x).dtype)))
         x = pool.typed(x)
         if pool.random.random() < 0.3:
-            x = pool.typed(make("clip", x, a_min=pool.random.choice((-128.0, 0.0)), a_max=pool.random.choice((127.0, 255.0))))
+            x = pool.typed(
+                make("clip", x, a_min=pool.random.choice((-128.0, 0.0)), a_max=pool.random.choice((127.0, 255.0)))
+            )
     return make("cast", x, dtype="float32") if pool.random.random() < 0.4 else x
 
 
@@ -262,7 +264,9 @@ def convolution(pool: Pool) -> Expr | None:
     if x is None:
         return None
     channels, choice = type_of(x).concrete_shape[1], pool.random.choice
-    data = make("nn.pad", x, scalar(0.0, "float32"), pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]]) if choice((0, 1)) else x
+    data = (
+        make("nn.pad", x, scalar(0.0, "float32"), pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]]) if choice((0, 1)) else x
+    )
     data = make("multiply", data, pool.array((channels, 1, 1), "float32", positive=True)) if choice((0, 1)) else data
     made: list[Expr] = []
     groups = choice((1, 1, channels))

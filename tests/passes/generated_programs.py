@@ -17,9 +17,30 @@ from passlab.errors import PasslabError
 from passlab.evaluate import Evaluator
 from passlab.infer import infer_expr, infer_module
 from passlab.ir import (
-    ANY, Call, Clause, Constant, Expr, Function, FuncType, If, IRModule, Let, Match, PatternConstructor,
-    PatternVar, PatternWildcard, RefCreate, RefRead, RefWrite, TensorType, Tuple, TupleGetItem, TupleType, Type,
-    TypeCall, Var,
+    ANY,
+    Call,
+    Clause,
+    Constant,
+    Expr,
+    Function,
+    FuncType,
+    If,
+    IRModule,
+    Let,
+    Match,
+    PatternConstructor,
+    PatternVar,
+    PatternWildcard,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    TensorType,
+    Tuple,
+    TupleGetItem,
+    TupleType,
+    Type,
+    TypeCall,
+    Var,
 )  # fmt: skip
 from passlab.ir.expr import set_checked_type
 from passlab.ir.walk import make_lets, post_order, rewrite
@@ -83,7 +104,11 @@ class Writer:
         found = [e for e in self.scope if e.checked_type is ty]
         if ty.dynamic:
             return found[-1]
-        return self.random.choice(found) if found and self.random.random() < 0.8 else self.array(ty.concrete_shape, ty.dtype)
+        return (
+            self.random.choice(found)
+            if found and self.random.random() < 0.8
+            else self.array(ty.concrete_shape, ty.dtype)
+        )
 
     def array(self, shape: tuple[int, ...], dtype: str, positive: bool = False) -> Constant:
         if dtype == "bool":
@@ -276,7 +301,10 @@ def attempt(seed: int, smooth: bool) -> Program | None:
     for param in params:
         writer.scope.append(param)
         if isinstance(param.checked_type, TupleType):
-            writer.scope += [writer.typed(TupleGetItem(param, 0)), writer.typed(TupleGetItem(TupleGetItem(param, 1), 1))]
+            writer.scope += [
+                writer.typed(TupleGetItem(param, 0)),
+                writer.typed(TupleGetItem(TupleGetItem(param, 1), 1)),
+            ]
     try:
         main = Function(params, writer.block(writer.random.choice((2, 4, 6, 9))))
         mod = infer_module(LIBRARY.with_functions({"main": unannotated(main, writer.random)}))
@@ -293,4 +321,3 @@ def program(seed: int, smooth: bool = False) -> Program:
         if made is not None:
             return made
     raise AssertionError(f"no program of seed {seed} runs")
-
