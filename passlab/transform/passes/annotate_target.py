@@ -96,11 +96,12 @@ class _Annotation:
         self.marks: dict[tuple[str, str], Call] = {}
 
     def _marked(self, mark: str, expr: Expr, compiler: str) -> Call:
-        """Return a mark around an expression; all of one kind share operator and attributes."""
+        """Return a mark around an expression; a new one for each use; attributes are shared."""
         first = self.marks.get((mark, compiler))
         if first is None:
             first = self.marks[mark, compiler] = make(mark, expr, compiler=compiler)
-        return first if first.args[0] is expr else Call(first.op, (expr,), first.attrs)
+            return first
+        return Call(first.op, (expr,), first.attrs)
 
     def rule(self, pre: Expr, post: Expr) -> Expr:
         """Return a node with marks around its arguments."""
