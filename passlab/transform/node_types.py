@@ -9,7 +9,18 @@ from __future__ import annotations
 
 from passlab.errors import PasslabError
 from passlab.ir.expr import (
-    Call, Constant, Expr, Function, If, Let, Match, RefCreate, RefRead, Tuple, TupleGetItem, Var,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    Tuple,
+    TupleGetItem,
+    Var,
 )  # fmt: skip
 from passlab.ir.op import Op
 from passlab.ir.types import FuncType, RefType, TensorType, TupleType, Type

@@ -187,3 +187,18 @@ def test_what_cannot_be_is_refused(desired: dict[str, list[str]], says: str):
     with pytest.raises(PassValueError, match="layout") as caught:
         transform.ConvertLayout(desired)(program("%0"))
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("channels", [8, 64])
+def test_sums_in_another_order_move_by_little_beside_their_summands(channels: int):
+    image, weight = f"Tensor[(1, {channels}, 6, 6), float32]", f"Tensor[({channels}, {channels}, 3, 3), float32]"
+    conv = f"nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels={channels}, kernel_size=[3, 3])"
+    mod = infer_module(parse(f"def @main(%x: {image}, %w: {weight}) {{ {conv} }}"))
+    with transform.PassContext(opt_level=3):
+        made = infer_module(transform.Sequential([transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})])(mod))
+    rng = np.random.default_rng(0)
+    args = [rng.standard_normal(p.type_annotation.shape).astype("float32") for p in mod["main"].params]
+    before, after = (Evaluator(m).run("main", args) for m in (mod, made))
+    summands = Evaluator(mod).run("main", [np.abs(a) for a in args])
+    assert made is not mod
+    assert (np.abs(before - after) <= 4 * np.spacing(summands)).all()

@@ -15,6 +15,7 @@ from passlab.infer import infer_module
 from passlab.ir import Call, Constant, Function, IRModule, Let, TensorType, Var
 from passlab.ir.equal import structural_equal
 from passlab.ir.op import Op
+from passlab.ir.variables import bound_vars
 from passlab.ir.walk import children, post_order
 from passlab.op import make
 from passlab.text.parser import parse
@@ -200,3 +201,47 @@ def test_expressions_are_folded_and_brought_into_normal_form():
     normal = transform.ToANormalFormExpr(make("multiply", x, two))
     assert isinstance(normal, Let)
     assert transform.ToANormalFormExpr(x) is x
+
+
+def test_a_lifted_function_is_not_generic_in_what_its_constructors_are():
+    mod = typed("""type Option[A] { Some(A), None, }
+    def @main(%x: float32) { let %f = fn (%y: float32) { Some(add(%x, %y)) }; %f(1f) }""")
+    made = infer_module(transform.LambdaLift()(mod))
+    assert [f.type_params for name, f in made.items() if "lifted" in name] == [()]
+
+
+def test_a_lifted_function_binds_no_variable_of_the_one_around():
+    x, z = Var("x", TensorType((), "float32")), Var("z")
+    shared = Let(z, Constant(np.float32(2)), make("exp", z))
+    f = Function([], make("add", x, shared))
+    mod = infer_module(IRModule.from_expr(Function([x], make("multiply", Call(f, []), shared))))
+    made = infer_module(transform.LambdaLift()(mod))
+    bound = [v for _, g in made.items() for v in bound_vars(g)]
+    assert len(made) == 2
+    assert len(bound) == len(set(bound))
+    assert structural_equal(infer_module(parse(made.astext())), made)
+
+
+def test_a_match_may_become_short():
+    mod = typed("""type Option[A] { Some(A), None, }
+    def @main(%o: Option[Tensor[(2), float32]], %x: Tensor[(2), float32]) {
+      let %y: Tensor[(2), float32] = match (%o) { Some(%v) => { divide(%x, 2f) }, None => { divide(%x, 3f) } };
+      %y
+    }""")
+    made = transform.ToMixedPrecision()(mod)
+    assert str(made["main"].ret_type) == "Tensor[(2), float16]"
+
+
+@pytest.mark.parametrize(("axis", "batched"), [(-1, True), (1, True), (0, False)])
+def test_biases_of_parallel_dense_layers_are_added_to_the_batch(axis: int, batched: bool):
+    mod = typed(f"""def @main(%x: Tensor[(3, 3), float32], %w: Tensor[(3, 3), float32], %b: Tensor[(3), float32]) {{
+      %0 = nn.bias_add(nn.dense(%x, %w), %b, axis={axis});
+      (%0, nn.bias_add(nn.dense(%x, multiply(%w, 2f)), exp(%b), axis={axis}))
+    }}""")
+    with transform.PassContext(opt_level=4):
+        made = infer_module(transform.Sequential([transform.CombineParallelDense(2)])(mod))
+    text = made.astext()
+    assert ("bias_add" not in text) == batched
+    args = [np.random.default_rng(i).standard_normal((3, 3)[: 2 - i // 2]).astype("float32") for i in range(3)]
+    for a, b in zip(*(Evaluator(m).run("main", args) for m in (mod, made)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)

@@ -81,6 +81,7 @@ def compiler_for(call: Call, targets: Sequence[str]) -> str:
     return DEFAULT
 
 
+BEGIN, END = "annotation.compiler_begin", "annotation.compiler_end"
 _PARTS_ARE_RESULTS = (Function, If, Let, Match, RefCreate, RefRead, RefWrite)
 
 
@@ -92,6 +93,15 @@ class _Annotation:
         self.non_calls = non_calls
         self.compiler: dict[Expr, str] = {}
         self.tensors: dict[Type, bool] = {}
+        self.marks: dict[tuple[str, str], Call] = {}
+
+    def _marked(self, mark: str, expr: Expr, compiler: str) -> Call:
+        """Return a mark around an expression; a new one for each use; attributes are shared."""
+        first = self.marks.get((mark, compiler))
+        if first is None:
+            first = self.marks[mark, compiler] = make(mark, expr, compiler=compiler)
+            return first
+        return Call(first.op, (expr,), first.attrs)
 
     def rule(self, pre: Expr, post: Expr) -> Expr:
         """Return a node with marks around its arguments."""
@@ -122,11 +132,7 @@ class _Annotation:
             return call
         if is_end(call):
             compiler = self.compiler.setdefault(call.args[0], compiler_of(call))
-            return (
-                call
-                if compiler == compiler_of(call)
-                else make("annotation.compiler_end", call.args[0], compiler=compiler)
-            )
+            return call if compiler == compiler_of(call) else self._marked(END, call.args[0], compiler)
         first = call.args[0] if call.args else None
         if first is not None and is_begin(first) and compiler_of(first) != DEFAULT:
             self.compiler[call] = compiler_of(first)
@@ -157,11 +163,11 @@ class _Annotation:
         if is_begin(part) and compiler_of(part) == compiler:
             return part
         source = part.args[0] if is_begin(part) else self._end(part)
-        return make("annotation.compiler_begin", source, compiler=compiler)
+        return self._marked(BEGIN, source, compiler)
 
     def _end(self, expr: Expr) -> Expr:
         compiler = None if is_end(expr) else self.compiler.get(expr)
-        return expr if compiler is None else make("annotation.compiler_end", expr, compiler=compiler)
+        return expr if compiler is None else self._marked(END, expr, compiler)
 
     def _ended(self, node: Expr) -> Expr:
         """Return a node whose parts are results: each leaves its region."""

@@ -49,7 +49,7 @@ from passlab.ir.walk import post_order, rewrite, substitute
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
-from passlab.transform.expressions import fresh_binders
+from passlab.transform.fresh_copy import fresh_copy
 
 
 @standard_pass(opt_level=1, required=("InferType",), promise=EXACT)
@@ -77,7 +77,7 @@ def _apart(kept: Iterable[Function], made: dict[GlobalVar, Function]) -> dict[Gl
     result: dict[GlobalVar, Function] = {}
     for var, function in made.items():
         binds = bound_vars(function)
-        result[var] = function if seen.isdisjoint(binds) else fresh_binders(function)  # type: ignore[assignment]
+        result[var] = function if seen.isdisjoint(binds) else fresh_copy(function)  # type: ignore[assignment]
         seen.update(binds)
     return result
 

@@ -84,7 +84,8 @@ def _joined(op: str, match: Match) -> Expr | None:
     if type(made) is not Constant or not is_float_name(made.tensor_type.dtype):
         return made
     data = np.abs(made.data.astype("float64"))
-    normal = (data >= float(ml_dtypes.finfo(made.data.dtype).tiny)) & np.isfinite(data)
+    info: Any = ml_dtypes.finfo(made.data.dtype)  # type: ignore[no-untyped-call]
+    normal = (data >= float(info.tiny)) & np.isfinite(data)
     exact = (c1.data == 0) | (c2.data == 0) if op == "multiply" else data == 0
     return made if np.all(normal | exact) else None
 
