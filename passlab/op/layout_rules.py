@@ -204,6 +204,16 @@ def batch_first(call: Call, given: Arguments) -> Result | None:
     return along()(call, given) if arrangement is not None and arrangement.places(0) == [0] else None
 
 
+def behind_axis(call: Call, given: Arguments) -> Result | None:
+    """Normalization over the axes that stand behind the one that is named: they may move among themselves."""
+    arrangement = given.arrangement(call.args[0])
+    if arrangement is None:
+        return None
+    front = call.attrs.axis % len(arrangement.old) + 1  # type: ignore[union-attr]
+    stays = arrangement.whole and arrangement.new[:front] == arrangement.old[:front]
+    return elementwise(call, given) if stays else None
+
+
 def normalized(call: Call, given: Arguments) -> Result | None:
     """Normalization along the axes that a list names."""
     arrangement = given.arrangement(call.args[0])

@@ -204,7 +204,7 @@ def _group_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
         "nn.group_norm(%x: (0, 4, 3), %g: (4), %b: (4), num_groups=2)",
     ),
     example="nn.group_norm(%x, %gamma, %beta, num_groups=2)",
-    layout=layout_rules.batch_first,
+    layout=layout_rules.behind_axis,
 )
 @in_float
 def group_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
