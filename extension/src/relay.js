@@ -6,8 +6,8 @@ import { EditorView } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { indent, startState, token } from "./tokens.js";
 
-// For each kind of token what it is to editor themes, and its ink in light and dark: the inks of passlab's views. Kinds
-// that CodeMirror 5 had (variable, type, attribute, header, ...) keep the meaning they had there, whatever stands here.
+// For each kind of token what it is to editor themes, and its ink in light and dark: the inks of passlab's views. Names
+// of kinds that CodeMirror 5 had (variable, type, attribute, header, ...) keep the meaning they had there, whatever stands here.
 const VIOLET = ["#7a3ec8", "#c4a1ff"], BLUE = ["#0b5cc4", "#79b8ff"], TEAL = ["#0d7377", "#66c9c4"];
 const GREEN = ["#1a7f37", "#6fcf86"], AMBER = ["#8f5a00", "#e2b457"], DIM = ["#656d76", "#939aa7"];
 const PLAIN = ["inherit", "inherit"];
@@ -55,7 +55,7 @@ function define(magic) {
       indentOnInput: /^\s*[)\]}]$/
     }
   });
-  return new LanguageSupport(language, [looks, Prec.high(indentUnit.of("  "))]);
+  return new LanguageSupport(language, looks);
 }
 
 /** Files and fences. */
@@ -70,7 +70,8 @@ const magicLine = EditorState.languageData.of((state, at) =>
     ? [{ commentTokens: { line: "#" } }]
     : []
 );
-const cell = Prec.highest([magicLine, define(true)]);
+// Two spaces, as Relay is printed: the notebook's setting is for Python. Files follow the setting that their status bar shows.
+const cell = Prec.highest([magicLine, indentUnit.of("  "), define(true)]);
 
 /**
  * The extension of one code cell: Relay while its text starts with `%%relay`, else nothing.
