@@ -130,7 +130,7 @@ def test_no_other_cell_is(notebook: LabPage, number: int) -> None:
 def test_a_file_of_relay_opens_coloured(lab: tuple[LabServer, Browser], name: str) -> None:
     page = open_file(lab, name)
     assert coloured(page.locator(".jp-FileEditor .cm-content")) == COLOURED
-    expect(page.locator("#jp-bottom-panel").to_contain_text("relay")
+    expect(page.locator("#jp-bottom-panel")).to_contain_text("relay")
     page.close()
 
 
