@@ -83,6 +83,11 @@ class Executable:
         """The kernels, made when first needed."""
         return tuple(make_kernel(f) for f in self.kernel_functions)
 
+    @cached_property
+    def running(self) -> dict[str, Any]:
+        """What engines have made of the functions and constants, for as long as these stay what they are."""
+        return {}
+
     def function(self, name: str) -> VMFunction:
         """Return a function by name. Raises `RunError` with the nearest names."""
         if name not in self.global_map:
@@ -137,6 +142,7 @@ class Executable:
                 taken[f"const_{i}"] = constant
                 constants[i] = None
         self.constants = tuple(constants)
+        self.__dict__.pop("running", None)
         return taken
 
     def move_late_bound_consts(self, path: str, byte_limit: int) -> None:
@@ -168,6 +174,7 @@ class Executable:
         for name, i in wanted.items():
             filled[i] = constants[name].data if isinstance(constants[name], Constant) else np.asarray(constants[name])
         self.constants = tuple(filled)
+        self.__dict__.pop("running", None)
         self.late_bound = {}
 
     def check_complete(self) -> None:
