@@ -114,7 +114,8 @@ class _Allocation:
                 return next(leaves)
             raise VerifyError(Diagnostic(f"a primitive function returns tensors, and this one a {part}", call.span))
 
-        return fold_tuple(ty, leaf, Tuple)
+        result: Expr = fold_tuple(ty, leaf, Tuple)
+        return result
 
     def _static(self, ty: TensorType, bindings: list[Binding]) -> Var:
         shape = _integers(ty.shape)
