@@ -34,6 +34,7 @@ from passlab.ir.op import Op
 from passlab.vm.executable import VMFunction
 from passlab.vm.isa import Instruction, Opcode
 
+SAMPLE = 16  # elements by which constants are told apart before all of them are compared
 Work = Generator[Any, int, int]  # yields parts to be generated, is sent their registers, returns its own register
 
 
@@ -53,6 +54,13 @@ def drive(work: Work) -> int:
     return result
 
 
+def _same_bits(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    """Whether two arrays of one shape and dtype hold the same bytes, NaN and -0 told apart as they are stored."""
+    if a.size <= SAMPLE:
+        return True  # they begin alike, and have no more
+    return np.array_equal(np.ascontiguousarray(a).view(np.uint8), np.ascontiguousarray(b).view(np.uint8))
+
+
 class Pool:
     """The constants, kernels and function numbers that the functions of one executable share."""
 
@@ -62,16 +70,19 @@ class Pool:
         self.functions = {name: i for i, name in enumerate(n for n, f in functions if not f.is_primitive)}
         self.closures = {name for name, f in functions if f.attrs.get("Closure")}
         self.constants: list[np.ndarray[Any, Any]] = []
-        self._constant_numbers: dict[tuple[Any, ...], int] = {}
+        self._alike: dict[tuple[Any, ...], list[int]] = {}  # constants of one shape and dtype that begin alike
         self.kernels: dict[str, int] = {}
 
     def constant(self, data: np.ndarray[Any, Any]) -> int:
-        """Return the number of a constant; equal small ones, and the same large ones, share it."""
-        key = (data.shape, data.dtype.str, data.tobytes() if data.nbytes <= 64 else id(data))
-        if key not in self._constant_numbers:
-            self._constant_numbers[key] = len(self.constants)
-            self.constants.append(data)
-        return self._constant_numbers[key]
+        """Return the number of a constant; equal ones, bit for bit, share it."""
+        flat = data.reshape(-1)
+        alike = self._alike.setdefault((data.shape, data.dtype, flat[:SAMPLE].tobytes()), [])
+        for number in alike:
+            if self.constants[number] is data or _same_bits(self.constants[number].reshape(-1), flat):
+                return number
+        self.constants.append(data)
+        alike.append(len(self.constants) - 1)
+        return alike[-1]
 
     def kernel(self, name: str) -> int:
         """Return the number of a kernel."""
