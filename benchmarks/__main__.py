@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-BENCHMARKS = ("compile_time", "chains", "linear", "recording", "kernels", "vm_time", "memory_plan")
+BENCHMARKS = ("compile_time", "chains", "linear", "recording", "kernels", "vm_time", "memory_plan", "time_travel")
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ from passlab.errors import Diagnostic, DiagnosticError, did_you_mean
 
 # Relay's numbers of the kinds of devices, which its texts use (`device_type=1`).
 DEVICE_KINDS = {"cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10}
-_KIND_ALIASES = {"gpu": "cuda", "llvm": "cpu", "c": "cpu", "nvptx": "cuda"}
+KIND_ALIASES = {"gpu": "cuda", "llvm": "cpu", "c": "cpu", "nvptx": "cuda"}
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ def device(kind: str | int | Device, device_id: int = 0) -> Device:
         words = kind.split()
         name, _, number = (words[0] if words else "").partition(":")
         device_id = int(number) if number.isdecimal() else device_id
-        name = _KIND_ALIASES.get(name, name)
+        name = KIND_ALIASES.get(name, name)
     if name not in DEVICE_KINDS:
-        hint = did_you_mean(name, [*DEVICE_KINDS, *_KIND_ALIASES]) or f"known: {', '.join(DEVICE_KINDS)}"
+        hint = did_you_mean(name, [*DEVICE_KINDS, *KIND_ALIASES]) or f"known: {', '.join(DEVICE_KINDS)}"
         raise DiagnosticError(Diagnostic(f"there is no kind of device `{name}`", hint=hint))
     return Device(name, device_id)
 

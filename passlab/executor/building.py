@@ -20,6 +20,8 @@ from passlab.executor.graph_module import GraphModule, GraphModuleDebug
 from passlab.infer import infer_module
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
+from passlab.ir.types import is_dynamic
+from passlab.ir.walk import post_order
 from passlab.transform import PassContext, Sequential, parse_pipeline
 from passlab.transform.beta_reduction import beta_reduced
 from passlab.transform.parameters import bind_params
@@ -30,6 +32,12 @@ from passlab.vm.compiler import OPTIMISE, reachable
 from passlab.vm.loading import kernel_functions
 from passlab.vm.saving import KernelLibrary
 
+# Shapes that are computed from constants and from known shapes become known; only where some shape is not.
+STATIC = """
+    FoldConstant
+    DynamicToStatic
+    InferType
+"""
 LOWER = """
     ToGraphNormalForm
     InferType
@@ -135,11 +143,12 @@ def build(
 def build_graph(mod: IRModule, params: Mapping[str, Any] | None = None, name: str = "default") -> GraphExecutorFactory:
     """Compile `main` to a graph of kernels; see `build`."""
     context = PassContext.current()
-    passes = Sequential(parse_pipeline(OPTIMISE + LOWER).passes, name="relay.build")
     with PassContext(
         max(context.opt_level, 1), context.required_pass, context.disabled_pass, context.instruments, context.config
     ):
-        mod = passes(_flat(reachable(bind_params(mod, params))))
+        mod = _flat(reachable(bind_params(mod, params)))
+        shapes = STATIC if _has_unknown_shape(mod["main"]) else ""
+        mod = Sequential(parse_pipeline(shapes + OPTIMISE + LOWER).passes, name="relay.build")(mod)
     code = GraphCode(mod, prefix=f"tvmgen_{name}_")
     return GraphExecutorFactory(code.graph, code.kernels, code.params, name)
 
@@ -151,6 +160,10 @@ def _flat(mod: IRModule) -> IRModule:
     marked = {n: f.with_attr("Inline", 1) for n, f in mod.items() if n != "main" and not f.is_primitive}
     mod = ToGraphNormalForm()(Inline()(mod.with_functions(marked)))
     return InferType()(mod.with_functions({"main": beta_reduced(mod["main"])}))
+
+
+def _has_unknown_shape(function: Function) -> bool:
+    return any(n.checked_type_ is not None and is_dynamic(n.checked_type_) for n in post_order(function))
 
 
 def create_graph(graph_json: str, lib: KernelLibrary | str, device: Any = None, debug: bool = False) -> GraphModule:

@@ -18,6 +18,7 @@ from passlab.evaluate import Closure, Evaluator
 from passlab.executor.aot import CompiledFunction, python_source
 from passlab.executor.building import build_graph
 from passlab.executor.graph_module import GraphModule
+from passlab.executor.specializing import specialized
 from passlab.infer import infer_expr, infer_module
 from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, Var
 from passlab.ir.module import IRModule
@@ -129,20 +130,24 @@ class VMExecutor(Executor):
 
 
 class GraphExecutor(Executor):
-    """Runs functions without control flow as graphs of kernels in planned memory."""
+    """Runs functions without control flow as graphs of kernels in planned memory.
+
+    A function with parameters of unknown shape becomes one graph for each set of shapes it is called with.
+    """
 
     kind = "graph"
 
     def __init__(self, mod: IRModule) -> None:
         super().__init__(infer_module(mod))
-        self._graphs: dict[Function, tuple[GraphModule, Type | None]] = {}
+        self._graphs: dict[tuple[Function, tuple[Type | None, ...]], tuple[GraphModule, Type | None]] = {}
 
     def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
         function: Function = entry if isinstance(entry, Function) else self.mod[entry]
-        if function not in self._graphs:
-            mod = infer_module(self.mod.with_functions({"main": function}))
-            self._graphs[function] = build_graph(mod).module(), mod["main"].ret_type
-        module, ty = self._graphs[function]
+        made, types = specialized(function, args)
+        if (function, types) not in self._graphs:
+            mod = infer_module(self.mod.with_functions({"main": made}))
+            self._graphs[function, types] = build_graph(mod).module(), mod["main"].ret_type
+        module, ty = self._graphs[function, types]
         for i, value in enumerate(args):
             module.set_input(i, value)
         module.run()

@@ -11,7 +11,19 @@ import numpy as np
 
 from passlab.errors import Diagnostic, VerifyError
 from passlab.executor.graph import NOP, Entry, Graph, GraphNode
-from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple, TupleGetItem, Var
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
 from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.ir.walk import post_order
@@ -20,6 +32,10 @@ from passlab.vm.shape_kernels import numpy_dtype
 
 Array = np.ndarray[Any, Any]
 MOST_TRIED = 64  # storages that are looked at for one result
+INPUT_CURE = (
+    "give it a known shape, or call it through `create_executor`: that makes a graph for the shapes it is given"
+)
+VALUE_CURE = "its shape follows from values that are known only when it runs: use the `vm` executor"
 IDLE = 2**62  # nodes; a storage that is used no more
 
 
@@ -52,7 +68,8 @@ class GraphCode:
         tensors = tensor_types(ty)
         for tensor in tensors:
             if tensor.dynamic:
-                raise _no(f"a tensor of unknown shape ({tensor})", expr)
+                cure = INPUT_CURE if isinstance(expr, Var) else VALUE_CURE
+                raise _no(f"a tensor of unknown shape ({tensor})", expr, cure)
         self.tensors.append(tensors)
         self.entries[expr] = [(len(self.nodes) - 1, i) for i in range(len(tensors))]
 
@@ -84,7 +101,9 @@ class GraphCode:
         elif isinstance(node, Call) and isinstance(node.op, GlobalVar) and node.op in self.entries:
             self._call(node, node.op.name_hint)
         elif isinstance(node, Var):
-            raise _no(f"the variable %{node.name_hint} before its value", node)
+            raise _no(f"a loop (%{node.name_hint} is a function that calls itself)", node)
+        elif isinstance(node, (RefCreate, RefRead, RefWrite)):
+            raise _no("references", node, "the `debug` executor runs programs with references")
         else:
             name = node.name_hint if isinstance(node, GlobalVar) else type(node).__name__
             raise _no(f"control flow, functions or data types (found {name})", node)
@@ -172,7 +191,5 @@ def _gap(lives: list[tuple[int, int]], life: tuple[int, int]) -> int | None:
     return min(before, after) if before > 0 and after > 0 else None
 
 
-def _no(what: str, expr: Expr) -> VerifyError:
-    return VerifyError(
-        Diagnostic(f"the graph executor does not support {what}", expr.span, hint="the `vm` executor runs any program")
-    )
+def _no(what: str, expr: Expr, cure: str = "the `vm` executor runs it") -> VerifyError:
+    return VerifyError(Diagnostic(f"the graph executor does not support {what}", expr.span, hint=cure))

@@ -148,4 +148,3 @@ class PassTimingInstrument(PassInstrument):
 
 def _percent(part: float, whole: float) -> float:
     return 100 * part / whole if whole else 0.0
-

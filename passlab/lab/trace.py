@@ -11,7 +11,7 @@ the log they were written in again from its checkpoint (see `vm.tracing`). A tra
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +27,12 @@ from passlab.lab.trace_replay import replayed
 from passlab.lab.trace_sites import CALL, KERNEL, RETURN, Sites
 from passlab.lab.trace_values import Unwritten
 from passlab.transform import PassContext
+from passlab.vm.buffers import Redirection, content_at, owner, tensor_at
 from passlab.vm.compiler import compile as compile_vm
 from passlab.vm.control import Frame
 from passlab.vm.executable import Executable
-from passlab.vm.tracing import Log, Redirection, SavedFrame, Segment, TracingMachine, content_at, owner, tensor_at
+from passlab.vm.trace_log import Log, SavedFrame, Segment
+from passlab.vm.tracing import TracingMachine
 
 if TYPE_CHECKING:
     import os
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from passlab.vm.report import Report
 
 Columns = np.ndarray[Any, Any]
+REPLAYED = 16  # segments that were run again and are kept
 
 
 class Trace:
@@ -56,7 +59,7 @@ class Trace:
 
     def __init__(self, sites: Sites, log: Log, args: Sequence[Any], entry: str) -> None:
         self.sites = sites
-        self.log = log
+        self._log = log
         self.args = list(args)
         self.entry = entry
         self._result: Any = None
@@ -64,7 +67,11 @@ class Trace:
         self.error: PasslabError | None = None
         self.stopped = ""
         self.parent: tuple[Trace, int] | None = None  # of a fork: the trace it left, and where
+        self.machine: TracingMachine | None = None  # one that ran segments again
         self._replayed: dict[int, tuple[Segment, Log]] = {}
+        self._calls: dict[
+            int, int
+        ] = {}  # by frame: the event of the call that is waited for, tail calls looked through
 
     # ------------------------------------------------------------ recording
     @classmethod
@@ -116,7 +123,13 @@ class Trace:
 
     # ------------------------------------------------------------ columns
     def __len__(self) -> int:
-        return len(self.log)
+        return len(self._log)
+
+    @property
+    def log(self) -> Log:
+        """What was written down while it ran, an entry for each instruction."""
+        self._log.write_out()
+        return self._log
 
     @property
     def finished(self) -> bool:
@@ -190,7 +203,7 @@ class Trace:
         if found.values is not None:
             return found, self.log
         if number not in self._replayed:
-            if len(self._replayed) > 2:
+            if len(self._replayed) >= REPLAYED:
                 del self._replayed[next(iter(self._replayed))]
             end = self._starts[number + 1] if number + 1 < len(self._starts) else len(self)
             self._replayed[number] = replayed(self, found, end)
@@ -200,8 +213,11 @@ class Trace:
     def _starts(self) -> list[int]:
         return [s.start for s in self.log.segments]
 
-    def registers(self, frame: int, instant: int) -> list[Any]:
-        """Return the objects in the registers of a frame at an instant, as they are now (see `value_at`)."""
+    def registers(self, frame: int, instant: int, frames: Mapping[int, SavedFrame] | None = None) -> list[Any]:
+        """Return the objects in the registers of a frame at an instant, as they are now (see `value_at`).
+
+        `frames` are those of the checkpoint before it by number, for who looks at many frames.
+        """
         segment, _ = self.segment(instant)
         assert segment.values is not None
         size = self.sites.functions[self.log.function[frame]].register_file_size
@@ -209,8 +225,8 @@ class Trace:
         if created >= segment.start and created < instant:
             args: Sequence[Any] = segment.values[created - segment.start]
         else:
-            saved = _saved(segment.top, frame)
-            args = saved.registers if saved is not None else self.args
+            saved = _saved(segment.top, frame) if frames is None else frames.get(frame)
+            args = saved.objects() if saved is not None else self.args
         held = [*args, *[None] * (size - len(args))]
         events, _, written, starts = self._writes
         mine = events[starts[frame] : starts[frame + 1]]
@@ -257,18 +273,25 @@ class Trace:
         found: list[tuple[int, int]] = []
         while frame >= 0 and (most is None or len(found) < most):
             found.append((frame, pc))
-            created = self.log.created[frame]
-            frame = self.log.parent[frame]
+            called, frame = frame, self.log.parent[frame]
             if frame >= 0:
-                pc = self._waiting(frame, created)
+                pc = self._waiting(frame, called)
         return found
 
-    def _waiting(self, frame: int, before: int) -> int:
-        """Return where a frame goes on that called, directly or by tail calls, what was called at an event."""
-        while before >= 0 and self.frame_of[before] != frame:
-            before = self.log.created[self.frame_of[before]]
-        if before >= 0:
-            return int(self.sites.pc[self.site[before]]) + 1
+    def _waiting(self, frame: int, called: int) -> int:
+        """Return where a frame goes on that called, directly or by tail calls, another frame."""
+        path: list[int] = []
+        while called not in self._calls:
+            path.append(called)
+            created = int(self.log.created[called])
+            if created < 0 or self.frame_of[created] == frame:
+                self._calls[called] = created
+            else:  # a tail call: what it replaced was called by the same frame
+                called = int(self.frame_of[created])
+        event = self._calls[called]
+        self._calls.update(dict.fromkeys(path, event))
+        if event >= 0:
+            return int(self.sites.pc[self.site[event]]) + 1
         saved = _saved(self.log.segments[0].top, frame)  # a fork begins in the middle of calls
         assert saved is not None
         return saved.pc
@@ -276,8 +299,14 @@ class Trace:
     def machine_frames(self, instant: int) -> tuple[list[Frame], list[int]]:
         """Return the whole stack at an instant as frames for a machine, outermost first, and their numbers."""
         frames, numbers = [], []
+        saved: dict[int, SavedFrame] = {}
+        at = self.segment(instant)[0].top
+        while at is not None:
+            saved[at.number] = at
+            at = at.below
         for number, pc in reversed(self.frames_at(instant)):
-            frame = Frame(self.log.function[number], self.registers(number, instant), self.log.result_register[number])
+            held = self.registers(number, instant, saved)
+            frame = Frame(self.log.function[number], held, self.log.result_register[number])
             frame.pc = pc
             frames.append(frame)
             numbers.append(number)

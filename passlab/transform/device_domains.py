@@ -114,6 +114,14 @@ def is_loose(expr: Expr) -> bool:
     return is_op(expr, "on_device") and not expr.attrs["constrain_result"]  # type: ignore[attr-defined]
 
 
+def names_device(function: Function) -> bool:
+    """Whether a function says of anything where it lies."""
+    return any(
+        is_op(n, "on_device") or is_op(n, "device_copy") or getattr(n, "virtual_device", None) is not None
+        for n in post_order(function, enter=lambda n: not is_closed(n))
+    )
+
+
 class Devices:
     """The domains of all expressions of some functions; `free` are those whose value may be copied for each use.
 

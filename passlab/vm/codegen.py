@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, VerifyError
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
 from passlab.ir.expr import (
@@ -31,10 +32,11 @@ from passlab.ir.expr import (
 )  # fmt: skip
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.vm.executable import VMFunction
+from passlab.vm.executable import VMFunction, place_of
 from passlab.vm.isa import Instruction, Opcode
 
 SAMPLE = 16  # elements by which constants are told apart before all of them are compared
+HOST = VirtualDevice()
 Work = Generator[Any, int, int]  # yields parts to be generated, is sent their registers, returns its own register
 
 
@@ -70,17 +72,25 @@ class Pool:
         self.functions = {name: i for i, name in enumerate(n for n, f in functions if not f.is_primitive)}
         self.closures = {name for name, f in functions if f.attrs.get("Closure")}
         self.constants: list[np.ndarray[Any, Any]] = []
-        self._alike: dict[tuple[Any, ...], list[int]] = {}  # constants of one shape and dtype that begin alike
+        self.constant_devices: list[int] = []
+        self.devices: dict[VirtualDevice, int] = {HOST: 0}
+        self._alike: dict[tuple[Any, ...], list[int]] = {}  # constants of one device and kind that begin alike
         self.kernels: dict[str, int] = {}
 
-    def constant(self, data: np.ndarray[Any, Any]) -> int:
-        """Return the number of a constant; equal ones, bit for bit, share it."""
+    def device(self, device: Any) -> int:
+        """Return the number of a device; what is not said to be elsewhere is on the host."""
+        place = place_of(device)
+        return self.devices.setdefault(place, len(self.devices))
+
+    def constant(self, data: np.ndarray[Any, Any], device: int = 0) -> int:
+        """Return the number of a constant; equal ones, bit for bit, share it on each device."""
         flat = data.reshape(-1)
-        alike = self._alike.setdefault((data.shape, data.dtype, flat[:SAMPLE].tobytes()), [])
+        alike = self._alike.setdefault((device, data.shape, data.dtype, flat[:SAMPLE].tobytes()), [])
         for number in alike:
             if self.constants[number] is data or _same_bits(self.constants[number].reshape(-1), flat):
                 return number
         self.constants.append(data)
+        self.constant_devices.append(device)
         alike.append(len(self.constants) - 1)
         return alike[-1]
 
@@ -96,6 +106,7 @@ class FunctionCode:
         self.pool = pool
         self.code: list[Instruction | None] = []
         self.registers: dict[Var, int] = {}
+        self.held: dict[Var, Constant] = {}  # what variables are bound to constants
         self.count = 0
 
     def generate(self, name: str, function: Function) -> VMFunction:
@@ -111,7 +122,8 @@ class FunctionCode:
         self._emit(Opcode.RET, result, node=body)
         done = [i for i in self.code if i is not None]
         assert len(done) == len(self.code)
-        return VMFunction(name, tuple(p.name_hint for p in params), tuple(done), self.count, (0,) * len(params))
+        devices = tuple([self.pool.device(p.virtual_device) for p in params])
+        return VMFunction(name, tuple(p.name_hint for p in params), tuple(done), self.count, devices)
 
     # ------------------------------------------------------------ building
     def _register(self) -> int:
@@ -137,6 +149,8 @@ class FunctionCode:
         while isinstance(expr, Let):
             if isinstance(expr.value, Function):
                 raise _no("a function bound inside another", expr.value, "LambdaLift moves it to the module")
+            if isinstance(expr.value, Constant):
+                self.held[expr.var] = expr.value
             self.registers[expr.var] = yield self._value(expr.value)
             expr = expr.body
         return (yield self._leaf(expr)) if isinstance(expr, (If, Match)) else (yield from self._simple(expr))
@@ -207,8 +221,8 @@ class FunctionCode:
             return args[-1] if args else 0
         if name == "memory.alloc_storage":
             size = yield self._value(call.args[0])
-            dtype = call.attrs.dtype  # type: ignore[union-attr]
-            return self._into(Opcode.ALLOC_STORAGE, size, 64, dtype, 0, ..., (), node=call)
+            dtype, device = call.attrs.dtype, self.pool.device(call.attrs.virtual_device)  # type: ignore[union-attr]
+            return self._into(Opcode.ALLOC_STORAGE, size, 64, dtype, device, ..., (), node=call)
         if name == "memory.alloc_tensor":
             return (yield from self._alloc_tensor(call))
         if name == "vm.shape_of":
@@ -223,8 +237,21 @@ class FunctionCode:
             return dead
         if name == "device_copy":
             source = yield self._value(call.args[0])
-            return self._into(Opcode.DEVICE_COPY, source, 0, 0, ..., node=call)
+            attrs: Any = call.attrs
+            places = self.pool.device(attrs.src_virtual_device), self.pool.device(attrs.dst_virtual_device)
+            return self._into(Opcode.DEVICE_COPY, source, *places, ..., node=call) if len(set(places)) > 1 else source
+        if name == "on_device":
+            return (yield from self._on_device(call))
         raise _no(f"the operator `{name}` outside a kernel", call, "FuseOps and LowerTE put operators into kernels")
+
+    def _on_device(self, call: Call) -> Work:
+        """Load a constant on the device where it is needed; all else is where it is said to be already."""
+        body = call.args[0]
+        constant = self.held.get(body) if isinstance(body, Var) else body
+        if not isinstance(constant, Constant):
+            return (yield self._value(body))
+        device = self.pool.device(call.attrs.virtual_device)  # type: ignore[union-attr]
+        return self._into(Opcode.LOAD_CONST, self.pool.constant(constant.data, device), device, ..., node=constant)
 
     def _alloc_tensor(self, call: Call) -> Work:
         attrs: Any = call.attrs

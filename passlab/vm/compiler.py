@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from passlab.devices import DEVICE_KINDS, KIND_ALIASES, Device, Target, VirtualDevice, device
 from passlab.errors import RunError
 from passlab.ir.expr import Constant, Expr, GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order
 from passlab.transform import PassContext, Sequential, parse_pipeline
 from passlab.transform.parameters import bind_params
+from passlab.transform.passes.plan_devices import PlanDevices
 from passlab.vm.codegen import FunctionCode, Pool
 from passlab.vm.executable import Executable
 from passlab.vm.verifier import verify
@@ -28,8 +30,11 @@ OPTIMISE = """
     CanonicalizeOps
     FoldConstant
 """
-LOWER = """
+PLACE = """
     FuseOps
+    PlaceKernels
+"""
+LOWER = """
     ToANormalForm
     InferType
     LambdaLift
@@ -42,9 +47,20 @@ LOWER = """
 """
 
 
-def pipeline() -> Sequential:
-    """Return the passes that turn a program into manifest A-normal form."""
-    return Sequential(parse_pipeline(OPTIMISE + LOWER).passes, name="vm.compile")
+def pipeline(target: Any = None) -> Sequential:
+    """Return the passes that turn a program into manifest A-normal form, computed on the target's device by default."""
+    before, after = parse_pipeline(OPTIMISE), parse_pipeline(PLACE + LOWER)
+    place = PlanDevices(default_device(target))
+    return Sequential([*before.passes, place, *after.passes], name="vm.compile")
+
+
+def default_device(target: Any) -> VirtualDevice | None:
+    """Return the device that a target names, where the operators go that nothing puts elsewhere; None for the CPU."""
+    kind = Target.of(target).kind
+    if kind not in DEVICE_KINDS and kind not in KIND_ALIASES:
+        return None  # a target of another machine's compiler: all of it means this CPU
+    found = device(kind)
+    return None if found == Device() else VirtualDevice(found)
 
 
 def reachable(mod: IRModule, entry: str = "main") -> IRModule:
@@ -62,9 +78,9 @@ def reachable(mod: IRModule, entry: str = "main") -> IRModule:
     return mod.with_functions({name: None for name, _ in mod.items() if name not in found})
 
 
-def optimize(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
+def optimize(mod: IRModule, params: Mapping[str, Any] | None = None, target: Any = None) -> IRModule:
     """Run the compiler's passes under the current context, with `params` bound in `main`."""
-    return pipeline()(reachable(bind_params(mod, params)))
+    return pipeline(target)(reachable(bind_params(mod, params)))
 
 
 def compile(
@@ -72,20 +88,23 @@ def compile(
 ) -> Executable:
     """Compile a module, or one function, to an executable. Passes run under the current context, at least at level 1.
 
-    `target` and `target_host` are accepted and mean this CPU. Raises `VerifyError` for what the machine cannot run.
+    Operators that no `on_device` puts elsewhere are computed on the device of `target`: "cuda" is `cuda(0)`, "llvm" the
+    CPU. `target_host` is accepted and means this CPU. Raises `VerifyError` for what the machine cannot run.
     """
     mod = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
     context = PassContext.current()
     if context.opt_level >= 1:
-        return generate(optimize(mod, params), mod)
+        return generate(optimize(mod, params, target), mod)
     with PassContext(1, context.required_pass, context.disabled_pass, context.instruments, context.config):
-        return generate(optimize(mod, params), mod)
+        return generate(optimize(mod, params, target), mod)
 
 
 def generate(mod: IRModule, original: IRModule | None = None) -> Executable:
     """Generate the code of a module in manifest A-normal form."""
     pool = Pool(mod)
     functions = tuple(FunctionCode(pool).generate(name, f) for name, f in mod.items() if not f.is_primitive)
+    for kernel in pool.kernels:
+        pool.device(pool.primitives[kernel].virtual_device)
     kernels = sorted(pool.kernels, key=pool.kernels.__getitem__)
     entries = {name: f for name, f in mod.items() if not f.is_primitive and not f.attrs.get("Closure")}
     exe = Executable(
@@ -95,6 +114,8 @@ def generate(mod: IRModule, original: IRModule | None = None) -> Executable:
         tuple(pool.primitives[k] for k in kernels),
         tuple(mod.type_definitions.values()),
         entries,
+        virtual_devices=tuple(pool.devices),
+        const_device_indexes=tuple(pool.constant_devices),
     )
     verify(exe)
     return exe
@@ -120,7 +141,7 @@ class VMCompiler:
     ) -> tuple[IRModule, dict[str, Any]]:
         """Run only the passes; return the module and the parameters."""
         self.set_params(params or {})
-        return optimize(mod, self.params), self.get_params()
+        return optimize(mod, self.params, target), self.get_params()
 
     def lower(self, mod: IRModule, target: Any = None, target_host: Any = None) -> None:
         """Compile a module. Raises `RunError` when this compiler was used before."""

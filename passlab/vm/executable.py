@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, RunError, did_you_mean
 from passlab.ir.adt import Constructor, TypeData
 from passlab.ir.expr import Constant, Function
 from passlab.vm.isa import Instruction, encode
 from passlab.vm.kernels import Kernel, make_kernel
+from passlab.vm.providers import Provider
 
 if TYPE_CHECKING:
     from passlab.vm.saving import KernelLibrary
+
+
+def place_of(virtual_device: Any) -> VirtualDevice:
+    """Return where a value lies, whatever the target of the code there; the host when nothing is said."""
+    return (
+        VirtualDevice(virtual_device.device, None, virtual_device.memory_scope) if virtual_device else VirtualDevice()
+    )
+
 
 COLUMN = 40  # where the text of an instruction begins in a listing
 
@@ -47,7 +57,9 @@ class Executable:
 
     `kernel_functions` are the primitive functions the kernels are made of; `type_definitions` the data types, for
     values that leave the machine; `entry_types` functions with the parameters of those that may be called from outside.
-    Constants that are kept elsewhere are None, and `late_bound` has their names by number.
+    Constants that are kept elsewhere are None, and `late_bound` has their names by number. Devices are numbered too,
+    the host is the first; `const_device_indexes` says where each constant is needed. `providers`, one for each device,
+    compute there; without them NumPy does.
     """
 
     functions: tuple[VMFunction, ...]
@@ -57,6 +69,19 @@ class Executable:
     type_definitions: tuple[TypeData, ...] = ()
     entry_types: dict[str, Function] = field(default_factory=dict)
     late_bound: dict[int, str] = field(default_factory=dict)
+    virtual_devices: tuple[VirtualDevice, ...] = (VirtualDevice(),)
+    const_device_indexes: tuple[int, ...] = ()
+    providers: tuple[Provider, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.const_device_indexes:
+            self.const_device_indexes = (0,) * len(self.constants)
+
+    @cached_property
+    def kernel_devices(self) -> tuple[int, ...]:
+        """The number of the device of each kernel."""
+        numbers = {place: i for i, place in enumerate(self.virtual_devices)}
+        return tuple([numbers.get(place_of(f.virtual_device), 0) for f in self.kernel_functions])
 
     @cached_property
     def constructors(self) -> dict[int, Constructor]:
@@ -80,8 +105,30 @@ class Executable:
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
-        """The kernels, made when first needed."""
-        return tuple(make_kernel(f) for f in self.kernel_functions)
+        """The kernels, made when first needed by the providers of their devices."""
+        if not self.providers:
+            return tuple(make_kernel(f) for f in self.kernel_functions)
+        return tuple(
+            make_kernel(f) if f.attrs.get("ShapeFunction") else self.providers[place].kernel(f)
+            for f, place in zip(self.kernel_functions, self.kernel_devices, strict=True)
+        )
+
+    def on(self, providers: Sequence[Provider]) -> Executable:
+        """Return the executable with a provider for each device; the constants are brought to their devices."""
+        if all(type(p) is Provider for p in providers):
+            return self
+        places = [providers[i] for i in self.const_device_indexes]
+        constants = [None if c is None else p.to_device(c) for c, p in zip(self.constants, places, strict=True)]
+        return replace(self, constants=tuple(constants), providers=tuple(providers))
+
+    def copier(self, source: int, goal: int) -> Callable[[Any], Any]:
+        """Return what brings a copy of an array from one device to another."""
+        if not self.providers:
+            return lambda value: value.copy()
+        here, there = self.providers[source], self.providers[goal]
+        if here.native and there.native:
+            return lambda value: value.copy()
+        return lambda value: there.to_device(here.to_host(value))
 
     @cached_property
     def running(self) -> dict[str, Any]:

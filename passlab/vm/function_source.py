@@ -93,7 +93,7 @@ class FunctionSource:
                 found.add(i.dst)
             elif i.opcode is Opcode.MOVE:
                 copies.setdefault(i.operands[0], []).append(i.operands[1])
-            elif at in self.blocks.makers and self.exe.kernels[i.operands[0]].scalar is not None:
+            elif at in self.blocks.makers and self._is_arithmetic(i):
                 found.add(i.args[-1])
         waiting = list(found)
         while waiting:
@@ -310,7 +310,7 @@ class FunctionSource:
             operands.append(value)
         small = Instruction(i.opcode, *operands, node=i.node)
         step: Step
-        if self.allocator is not None and i.opcode is Opcode.ALLOC_STORAGE:
+        if self.allocator is not None and i.opcode is Opcode.ALLOC_STORAGE and self._is_native(i):
             step = allocating(self.allocator, small)
         else:
             step = STEPS[i.opcode](self.exe, small)
@@ -323,8 +323,13 @@ class FunctionSource:
         (dst,) = i.writes()
         return [f"held = [{values}]", f"{name}(held)", f"r{dst} = held[{number[dst]}]", "held = None"]
 
+    def _is_native(self, allocation: Instruction) -> bool:
+        """Whether a storage is this machine's memory."""
+        return not self.exe.providers or self.exe.providers[allocation.device].native
+
     def _is_arithmetic(self, i: Instruction) -> bool:
-        return self.exe.kernels[i.operands[0]].scalar is not None and i.outputs == 1
+        kernel = self.exe.kernels[i.operands[0]]
+        return kernel.native and kernel.scalar is not None and i.outputs == 1
 
     def _make(self, at: int, i: Instruction) -> list[str]:
         """Write a kernel's call whose results are its own."""

@@ -29,6 +29,8 @@ Step = Callable[[list[Any]], None]
 class Kernel:
     """One primitive function, ready to run. Raises `RunError` when it holds what no kernel can."""
 
+    native = True  # whether its arrays are NumPy's
+
     def __init__(self, function: Function) -> None:
         self.function = function
         self.shapes = function.attrs.get("ShapeFunction")

@@ -5,11 +5,13 @@ See `saving` for the format.
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from passlab.devices import DEVICE_KINDS, Device, VirtualDevice
 from passlab.errors import Diagnostic, PasslabError, VerifyError
 from passlab.infer import infer_module
 from passlab.ir.expr import Function
@@ -22,6 +24,7 @@ from passlab.vm.saving import MAGIC, SECTIONS, SIGNATURE, VERSION, KernelLibrary
 from passlab.vm.verifier import verify
 
 Part = TypeVar("Part")
+_DEVICE = re.compile(r"([a-z]+)(?::([1-9][0-9]{0,3}))?\Z")
 REGISTERS_PER_INSTRUCTION = 16  # at most; an instruction writes one
 
 
@@ -124,20 +127,16 @@ def _whole(section: Reader, read: Callable[[Reader], Part]) -> Part:
 
 
 def _assembled(sections: dict[str, Reader], mod: IRModule) -> Executable:
-    devices = _whole(
-        sections["devices"], lambda r: [(r.text(), r.text()) for _ in range(r.count(16))] + [("", str(r.number()))]
-    )
-    if devices[-1][1] != "0" or len(devices) < 2:
-        raise sections["devices"].bad("the host is not the first device")
+    devices = _whole(sections["devices"], _devices)
     names = _whole(sections["globals"], Reader.texts)
-    constants, late = _whole(sections["constants"], _constants)
+    constants, late, places = _whole(sections["constants"], _constants)
     kernels = _whole(sections["primitives"], _primitives)
     functions = _whole(sections["code"], _functions)
     if tuple(f.name for f in functions) != names or len(set(names)) < len(names):
         raise sections["globals"].bad("the names are not those of the functions")
     exe = Executable(
         functions, constants, kernels, tuple(_kernel(mod, k) for k in kernels), tuple(mod.type_definitions.values()),
-        {name: f for name, f in mod.items() if f.attrs.get(SIGNATURE)}, late,
+        {name: f for name, f in mod.items() if f.attrs.get(SIGNATURE)}, late, devices, places,
     )  # fmt: skip
     for function in functions:
         entry = exe.entry_types.get(function.name)
@@ -168,7 +167,24 @@ def _kernel(mod: IRModule, name: str) -> Function:
     return function
 
 
-def _constants(r: Reader) -> tuple[tuple[Any, ...], dict[int, str]]:
+def _devices(r: Reader) -> tuple[VirtualDevice, ...]:
+    found = tuple([VirtualDevice(_device(r), None, r.text()) for _ in range(r.count(16))])
+    if not found or r.number() != 0 or found[0] != VirtualDevice():
+        raise r.bad("the host is not the first device")
+    if len(set(found)) < len(found):
+        raise r.bad("a device is named twice")
+    return found
+
+
+def _device(r: Reader) -> Device:
+    name = r.text()
+    match = _DEVICE.match(name)
+    if match is None or match[1] not in DEVICE_KINDS:
+        raise r.bad(f"there is no device {name[:40]!r}")
+    return Device(match[1], int(match[2] or 0))
+
+
+def _constants(r: Reader) -> tuple[tuple[Any, ...], dict[int, str], tuple[int, ...]]:
     constants: list[Any] = []
     late: dict[int, str] = {}
     for i in range(r.count(12)):
@@ -183,11 +199,12 @@ def _constants(r: Reader) -> tuple[tuple[Any, ...], dict[int, str]]:
                 raise r.bad(str(error)) from None
         else:
             raise r.bad(f"constant {i} is of the unknown kind {kind}")
-    if any(r.numbers()):
-        raise r.bad("a constant is on a device that does not exist")
+    places = tuple(r.numbers())
+    if len(places) != len(constants):
+        raise r.bad("the devices are not those of the constants")
     if len(set(late.values())) < len(late):
         raise r.bad("two constants share a name")
-    return tuple(constants), late
+    return tuple(constants), late, places
 
 
 def _primitives(r: Reader) -> tuple[str, ...]:
@@ -212,7 +229,7 @@ def _function(r: Reader) -> VMFunction:
         raise r.bad("a function has no name, register count and instruction count")
     name, registers, count = head[0], int(head[1]), int(head[2])
     params, devices = r.texts(), r.numbers()
-    if len(devices) != len(params) or any(devices):
+    if len(devices) != len(params):
         raise r.bad(f"{name}: the devices are not those of its parameters")
     if count * 24 > r.left or registers > REGISTERS_PER_INSTRUCTION * (count + len(params)) + 64:
         raise r.bad(f"{name}: {count:,} instructions and {registers:,} registers are announced")

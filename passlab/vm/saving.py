@@ -2,7 +2,7 @@
 
     magic number (8 bytes), version string
     then six sections, each as: length (8), that many bytes, their CRC-32 (4)
-        devices     the kinds of devices, and the host's number
+        devices     for each its kind (with its number, if that is not 0: "cpu:1") and memory; then the host's number
         globals     the names of the functions, by number
         constants   for each: 0 and a record of TVM's binary NDArray, or 1 and the name it is kept under elsewhere
         primitives  the names of the kernels, by number; then for each its attributes that are strings
@@ -68,7 +68,7 @@ def save(exe: Executable) -> tuple[bytes, KernelLibrary]:
     """Return an executable as bytes, and its kernels."""
     library = _library(exe)
     sections = (
-        number(1) + text("cpu") + text("") + number(0),
+        _devices(exe),
         texts(exe.globals),
         _constants(exe),
         _primitives(exe),
@@ -107,6 +107,15 @@ def checksum(values: list[int]) -> int:
     return zlib.crc32(struct.pack(f"<{len(values)}q", *values))
 
 
+def _devices(exe: Executable) -> bytes:
+    parts = [number(len(exe.virtual_devices))]
+    for place in exe.virtual_devices:
+        where = place.device
+        name = f"{where.kind}:{where.device_id}" if where.device_id else where.kind
+        parts.append(text(name) + text(place.memory_scope))
+    return b"".join(parts) + number(0)
+
+
 def _constants(exe: Executable) -> bytes:
     parts = [number(len(exe.constants))]
     for i, constant in enumerate(exe.constants):
@@ -115,7 +124,7 @@ def _constants(exe: Executable) -> bytes:
         else:
             record = tensor_record(constant)
             parts.append(struct.pack("<I", 0) + number(len(record)) + record)
-    parts.append(numbers([0] * len(exe.constants)))
+    parts.append(numbers(exe.const_device_indexes))
     return b"".join(parts)
 
 

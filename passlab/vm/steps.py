@@ -65,9 +65,24 @@ def made_at_once(exe: Executable, i: Instruction, kinds: list[tuple[tuple[int, .
     compute = kernel.value
     if compute is None:
         return None
+    if not kernel.native:
+        return _elsewhere(compute, [shape for shape, _ in kinds])
     if len(kinds) == 1 and 0 in kinds[0][0]:
         return lambda *inputs: np.empty(*kinds[0])  # nothing to compute
     return _one_result(kernel, compute, *kinds[0]) if len(kinds) == 1 else _several_results(kernel, compute, kinds)
+
+
+def _elsewhere(compute: Callable[..., Any], shapes: list[tuple[int, ...]]) -> Maker:
+    """Return the maker of a kernel whose arrays are not NumPy's."""
+
+    def make(*inputs: Any) -> Any:
+        values = flat_values([compute(*inputs)])
+        for value, shape in zip(values, shapes, strict=True):
+            if tuple(value.shape) != shape:
+                raise RunError(f"a kernel gave a result of shape {tuple(value.shape)} for {shape}")
+        return values[0] if len(values) == 1 else values
+
+    return make
 
 
 def _several_results(
@@ -191,9 +206,10 @@ def _load_consti(exe: Executable, i: Instruction) -> Step:
 
 def _alloc_storage(exe: Executable, i: Instruction) -> Step:
     size, _, _, device, dst, _ = i.operands
+    make = exe.providers[device].storage if exe.providers else Storage
 
     def step(r: list[Any]) -> None:
-        r[dst] = Storage(int(r[size]), device)
+        r[dst] = make(int(r[size]), device)
 
     return step
 
@@ -224,17 +240,18 @@ def _reshape_tensor(exe: Executable, i: Instruction) -> Step:
         wanted = tuple(r[shape].reshape(-1).tolist())
         try:
             r[dst] = r[tensor].reshape(wanted)
-        except ValueError:
+        except (ValueError, RuntimeError):
             raise RunError(f"{describe(r[tensor])} cannot be reshaped to {wanted}") from None
 
     return step
 
 
 def _device_copy(exe: Executable, i: Instruction) -> Step:
-    source, _, _, dst = i.operands
+    source, here, there, dst = i.operands
+    copy = exe.copier(here, there)
 
     def step(r: list[Any]) -> None:
-        r[dst] = r[source].copy()
+        r[dst] = copy(r[source])
 
     return step
 

@@ -6,7 +6,7 @@ The check is iterative, and linear in instructions times the few times a registe
 from __future__ import annotations
 
 from passlab.errors import VerifyError
-from passlab.vm.executable import Executable, VMFunction
+from passlab.vm.executable import Executable, VMFunction, place_of
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.shape_kernels import numpy_dtype
 
@@ -15,6 +15,7 @@ def verify(exe: Executable) -> None:
     """Raise `VerifyError`, naming function and instruction, unless every instruction can run."""
     if len(exe.kernel_names) != len(exe.kernel_functions):
         raise VerifyError("the executable names other kernels than it has")
+    _check_devices(exe)
     for function in exe.functions:
         if len(function.params) > function.register_file_size:
             raise VerifyError(
@@ -27,6 +28,18 @@ def verify(exe: Executable) -> None:
         _check_flow(function)
 
 
+def _check_devices(exe: Executable) -> None:
+    known = range(len(exe.virtual_devices))
+    if len(exe.const_device_indexes) != len(exe.constants) or not all(i in known for i in exe.const_device_indexes):
+        raise VerifyError("a constant is on a device that does not exist")
+    for name, kernel in zip(exe.kernel_names, exe.kernel_functions, strict=True):
+        if place_of(kernel.virtual_device) not in exe.virtual_devices:
+            raise VerifyError(f"the kernel {name} is on a device that the executable does not have")
+    for function in exe.functions:
+        if not all(i in known for i in function.param_device_indexes):
+            raise VerifyError(f"a parameter of {function.name} is on a device that does not exist")
+
+
 def _fail(function: VMFunction, index: int, what: str) -> VerifyError:
     return VerifyError(f"{function.name}, instruction {index} ({function.instructions[index]}): {what}")
 
@@ -35,7 +48,9 @@ def _check_numbers(exe: Executable, function: VMFunction, i: int, instruction: I
     for register in (*instruction.reads(), *instruction.writes()):
         if not 0 <= register < function.register_file_size:
             raise _fail(function, i, f"there is no register ${register}")
-    sizes = {"func": len(exe.functions), "packed": len(exe.kernel_names), "const": len(exe.constants)}
+    devices = len(exe.virtual_devices)
+    sizes = {"func": len(exe.functions), "packed": len(exe.kernel_names), "const": len(exe.constants),
+             "device": devices, "src_device": devices, "dst_device": devices}  # fmt: skip
     for operand, value in zip(instruction.form.stored, instruction.operands, strict=True):
         if operand.kind == "index" and operand.name in sizes and not 0 <= value < sizes[operand.name]:
             raise _fail(function, i, f"there is no {operand.name} {value}")
@@ -45,6 +60,8 @@ def _check_numbers(exe: Executable, function: VMFunction, i: int, instruction: I
                 raise _fail(function, i, f"{operand.name} is negative")
         if operand.kind == "dtype":
             _check_dtype(function, i, value)
+    if instruction.opcode is Opcode.LOAD_CONST and instruction.device != exe.const_device_indexes[instruction.const]:
+        raise _fail(function, i, f"constant {instruction.const} is on another device")
     if instruction.opcode is Opcode.INVOKE_PACKED:
         _check_kernel(exe, function, i, instruction)
     if instruction.opcode is Opcode.INVOKE and len(instruction.args) != len(exe.functions[instruction.func].params):

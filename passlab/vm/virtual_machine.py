@@ -15,13 +15,18 @@ from passlab.vm.executable import Executable
 from passlab.vm.kernels import flat_values
 from passlab.vm.machine import Machine
 from passlab.vm.objects import Allocator, PooledAllocator, VMClosure
+from passlab.vm.providers import Choice, moved, provider_for
 
 Array = np.ndarray[Any, Any]
 _UNSET = object()  # an input that was not given yet
 
 
 class VirtualMachine:
-    """Runs an executable. Any `device` is accepted and means this CPU.
+    """Runs an executable. Its devices are those it was compiled for; `device` is accepted and changes nothing.
+
+    `providers` say who computes on which device: a name, or names by device or kind of device, such as
+    `{"cuda": "torch"}`; NumPy is the default everywhere. Inputs go to the devices where the function wants them, and
+    results leave as NumPy arrays.
 
     `memory_cfg` is "naive" (every storage is new memory), "pooled" (memory is used again once nothing refers to it), a
     dict of these by device, or None: kernels then make their results themselves wherever a storage serves nothing else.
@@ -30,11 +35,14 @@ class VirtualMachine:
     `run(*args, **named)` runs `main`; `invoke(name, *args)` any function; inputs may be set beforehand.
     """
 
-    def __init__(self, exe: Executable, device: Any = None, memory_cfg: Any = None) -> None:
+    def __init__(self, exe: Executable, device: Any = None, memory_cfg: Any = None, providers: Choice = None) -> None:
         if not isinstance(exe, Executable):
             raise TypeError(f"a VirtualMachine runs an Executable, not {type(exe).__name__}; see relay.vm.compile")
         self.exe = exe
-        self.machine = Machine(exe, _allocator(memory_cfg))
+        exe.check_complete()
+        self.providers = tuple([provider_for(place.device, providers) for place in exe.virtual_devices])
+        self.elsewhere = not all(p.native for p in self.providers)
+        self.machine = Machine(exe.on(self.providers), _allocator(memory_cfg))
         self._inputs: dict[str, list[Any]] = {}
         self._result: Any = None
 
@@ -85,8 +93,22 @@ class VirtualMachine:
         ]
         if missing:
             raise RunError(f"inputs of {func_name} are not set: {', '.join(missing)}")
-        self._result = self.machine.invoke(self.exe.global_map[func_name], self._inputs[func_name])
+        self._result = self._run(self.exe.global_map[func_name], self._inputs[func_name])
         return self._result
+
+    def _run(self, func_index: int, args: Sequence[Any]) -> Any:
+        """Run a function on NumPy arrays, which go to their devices first; return the result in NumPy arrays."""
+        if not self.elsewhere:
+            return self.machine.invoke(func_index, args)
+        places = self.exe.functions[func_index].param_device_indexes
+        there = [moved(v, self.providers[i].to_device, np.ndarray) for v, i in zip(args, places, strict=True)]
+        return self._at_home(self.machine.invoke(func_index, there))
+
+    def _at_home(self, value: Any) -> Any:
+        for provider in self.providers:
+            if provider.array_type is not np.ndarray:
+                value = moved(value, provider.to_host, provider.array_type)
+        return value
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Run `main`."""
@@ -150,7 +172,7 @@ class VirtualMachine:
 
     def call_value(self, closure: VMClosure, args: list[Any]) -> Any:
         """Call a function that a program returned."""
-        return Machine(self.exe).invoke(closure.func_index, [*closure.captured, *args])
+        return self._run(closure.func_index, [*closure.captured, *args])
 
 
 ALLOCATORS = {"naive": Allocator, "pooled": PooledAllocator}

@@ -148,6 +148,8 @@ def test_an_interrupt_is_said_and_has_its_own_status(monkeypatch, net, capsys):
 
 
 def test_it_runs_as_a_module(net):
-    done = subprocess.run([sys.executable, "-m", "passlab", "opt", net, "FoldConstant"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "passlab", "opt", net, "FoldConstant"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "6f" in done.stdout

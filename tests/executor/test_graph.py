@@ -130,6 +130,51 @@ def test_what_a_graph_cannot_say_is_told(text, why):
         relay.build(passlab.parse(text))
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "cure"),
+    [
+        ("def @main(%c: bool) { if (%c) { 1 } else { 2 } }", "if (%c) { 1 } else { 2 }", "`vm` executor"),
+        ("def @main(%x: Tensor[(2, 2), float32]) { exp(argwhere(%x)) }", "argwhere(%x)", "use the `vm` executor"),
+        ("def @main(%x: Tensor[(?), float32]) { exp(%x) }", "%x: Tensor[(?), float32]", "create_executor"),
+        ("def @main(%x: int32) { ref_read(ref(%x)) }", "ref(%x)", "`debug` executor"),
+        ("def @main(%x: int32) { let %l = fn (%i: int32) { if (less(%i, 3)) { %l(%i + 1) } else { %i } }; %l(%x) }",
+         "%l", "`vm` executor"),
+    ],
+)  # fmt: skip
+def test_the_error_shows_the_place_and_the_executor_that_runs_it(text, place, cure):
+    with pytest.raises(VerifyError) as caught:
+        relay.build(passlab.parse(text))
+    (finding,) = caught.value.diagnostics
+    assert cure in finding.hint
+    assert finding.place is not None
+    assert text[finding.place.column - 1 :].startswith(place[: len(place)])
+
+
+def test_shapes_that_follow_from_constants_become_known(rng):
+    text = "def @main(%x: Tensor[(2, 6), float32]) { dyn.reshape(exp(%x), reverse(shape_of(%x), axis=0), newshape=[]) }"
+    x = rng.random((2, 6), "float32")
+    module = relay.build(passlab.parse(text)).module()
+    module.run(x=x)
+    np.testing.assert_allclose(module.get_output(0), np.exp(x).reshape(6, 2), rtol=1e-6)
+
+
+def test_unknown_dimensions_are_those_of_the_call(rng):
+    text = """
+        def @main(%p: (Tensor[(?, 3), float32], Tensor[(?), float32]), %w: Tensor[(4, 3), float32]) {
+          (nn.relu(nn.dense(%p.0, %w)), %p.1)
+        }
+    """
+    run = relay.create_executor("graph", passlab.parse(text)).evaluate()
+    w = rng.random((4, 3), "float32")
+    for n in (2, 5, 2):
+        x, y = rng.random((n, 3), "float32"), rng.random(n + 1, "float32")
+        first, second = run((x, y), w)
+        np.testing.assert_allclose(first, x @ w.T, rtol=1e-5)
+        np.testing.assert_array_equal(second, y)
+    with pytest.raises(RunError, match="shape differs"):
+        run((rng.random((2, 4), "float32"), y), w)
+
+
 def test_functions_that_are_not_recursive_are_taken_apart():
     mod = passlab.parse("""
         def @twice(%x: float32) -> float32 { %x + %x }

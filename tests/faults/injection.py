@@ -253,11 +253,15 @@ def suffer(fault: Fault, turn: int) -> bool:
     except BaseException as error:  # noqa: BLE001 - the injected ones are of this kind
         raised = error
     faulty.fault = None
-    came = raised is not None and (fault.where in ("line", *BODIES) or faulty.calls[fault.where, fault.name] >= fault.call)
+    came = raised is not None and (
+        fault.where in ("line", *BODIES) or faulty.calls[fault.where, fault.name] >= fault.call
+    )
     if raised is not None:
         chain = f"{raised!r} / {raised.__cause__!r} / {raised.__context__!r}"
         hidden = fault.where == "pass_failed" and issubclass(fault.error, Exception)  # behind the first error
-        assert isinstance(raised, ValueError if hidden else fault.error), f"{fault}: another error came out: {chain} at {lines.place}"
+        assert isinstance(raised, ValueError if hidden else fault.error), (
+            f"{fault}: another error came out: {chain} at {lines.place}"
+        )
     check_what_is_left(where, context, used, f"{fault} {lines.place}", whole=turn % 25 == 0)
     return came
 

@@ -174,7 +174,13 @@ def test_statistics_of_size_and_cost_before_and_after():
     run(module_pass(lambda m, ctx: IRModule(), opt_level=0, name="Empty"), counts, mod=mod)
     row = counts.frame().iloc[0]
     dense, add = 4 * (2 * 3 + 4 * 3 + 2 * 4), 4 * (2 * 4 + 4 + 2 * 4)
-    assert [row[f"{name}_before"] for name in ("functions", "calls", "parameters", "macs", "bytes")] == [1, 2, 4, 24, dense + add]
+    assert [row[f"{name}_before"] for name in ("functions", "calls", "parameters", "macs", "bytes")] == [
+        1,
+        2,
+        4,
+        24,
+        dense + add,
+    ]
     assert [row[name] for name in ("functions", "calls", "parameters", "macs", "bytes")] == [0, 0, 0, 0, 0]
 
 

@@ -73,7 +73,9 @@ class Everything(Writer):
         if pick == 2:
             return make("cast", make("cast", vector, dtype="float64"), dtype="float32")
         if pick == 3:
-            return TupleGetItem(make("split", make("concatenate", Tuple([vector, vector]), axis=0), indices_or_sections=2), 1)
+            return TupleGetItem(
+                make("split", make("concatenate", Tuple([vector, vector]), axis=0), indices_or_sections=2), 1
+            )
         return make("reshape", make("expand_dims", vector, axis=0, num_newaxis=2), newshape=(-1,))
 
     def literal(self, ty: Type, size: int, scope: Scope) -> Expr:
@@ -101,12 +103,16 @@ class Everything(Writer):
     def partial(self, ty: Type, size: int, scope: Scope) -> Expr:
         """A `match?` that leaves cases out, and one that binds the whole."""
         item, rest = self.var(INT), self.var(TypeCall(NIL.belong_to, [INT]))
-        one = Clause(PatternConstructor(CONS, [PatternVar(item), PatternVar(rest)]), self.expr(ty, size, {**scope, item: INT}))
+        one = Clause(
+            PatternConstructor(CONS, [PatternVar(item), PatternVar(rest)]), self.expr(ty, size, {**scope, item: INT})
+        )
         data = self.expr(TypeCall(NIL.belong_to, [INT]), size, scope)
         if self.random.random() < 0.5:
             return Match(data, [one], complete=False)
         whole = self.var(TypeCall(NIL.belong_to, [INT]))
-        return Match(data, [one, Clause(self.random.choice((PatternVar(whole), PatternWildcard())), self.expr(ty, 0, scope))])
+        return Match(
+            data, [one, Clause(self.random.choice((PatternVar(whole), PatternWildcard())), self.expr(ty, 0, scope))]
+        )
 
     def marked(self, ty: Type, size: int, scope: Scope) -> Expr:
         """A call of a function with attributes."""

@@ -22,7 +22,10 @@ def test_build_config_is_an_old_name_of_the_context_and_says_so():
 
 
 def test_the_trace_of_build_config_does_not_land_among_the_instruments():
-    with pytest.warns(DeprecationWarning, match="deprecated"), pytest.raises(PassTypeError, match="not traced by a callback"):
+    with (
+        pytest.warns(DeprecationWarning, match="deprecated"),
+        pytest.raises(PassTypeError, match="not traced by a callback"),
+    ):
         relay.build_config(trace=print)
 
 

@@ -274,3 +274,13 @@ def test_loops_written_as_recursion_are_stepped_in_one_frame():
     dbg.goto(len(dbg.trace) // 2)
     assert [frame.function for frame in dbg.stack] == ["loop"]
     assert dbg.finish().ended
+
+
+def test_a_frame_that_waits_for_a_loop_is_found_at_once():
+    text = f"{LOOP.replace('@main', '@sum')}\ndef @main(%n: int32) -> int32 {{ 1 + @sum(%n) + @sum(3) }}"
+    dbg = vm.Debugger(passlab.parse(text), np.int32(300))
+    machine = vm.Machine(dbg.trace.sites.program)
+    machine.start(machine.exe.global_map["main"], dbg.trace.args)
+    for instant in range(len(dbg.trace)):
+        assert [frame.pc for frame in dbg.goto(instant).stack] == [frame.pc for frame in reversed(machine.frames)]
+        machine.step()

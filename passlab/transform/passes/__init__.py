@@ -49,6 +49,7 @@ PASSES: dict[str, str] = {
     "MergeComposite": "merge_composite:MergeComposite",
     "PartialEvaluate": "partial_evaluate:PartialEvaluate",
     "PartitionGraph": "partition_graph:PartitionGraph",
+    "PlaceKernels": "place_kernels:PlaceKernels",
     "PlanDevices": "plan_devices:PlanDevices",
     "PrintIR": "print_ir:PrintIR",
     "QnnCanonicalizeOps": "qnn_canonicalize_ops:QnnCanonicalizeOps",

@@ -37,7 +37,7 @@ from passlab.transform.beta_reduction import beta_reduced
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
-OF_THE_MACHINE = ("vm.", "memory.", "device_copy")  # what is an instruction, not a kernel
+OF_THE_MACHINE = ("vm.", "memory.", "device_copy", "on_device")  # what is an instruction, not a kernel
 LONGEST_NAME = 80  # characters; a name lists the operators of its function up to here
 
 

@@ -36,6 +36,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, VerifyError
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
@@ -103,7 +104,7 @@ class _Allocation:
         if any(t.dynamic for t in types):
             outs = self._dynamic(call, primitive, types, bindings)
         else:
-            outs = [self._static(t, bindings) for t in types]
+            outs = [self._static(t, bindings, primitive.virtual_device) for t in types]
         done = self._var("called", TupleType(()))
         invoke = make("vm.invoke_tvm_op", call.op, Tuple(call.args), Tuple(outs))
         bindings.append((done, Call(invoke.op, invoke.args, invoke.attrs, (), call.span)))
@@ -117,14 +118,16 @@ class _Allocation:
         result: Expr = fold_tuple(ty, leaf, Tuple)
         return result
 
-    def _static(self, ty: TensorType, bindings: list[Binding]) -> Var:
+    def _static(self, ty: TensorType, bindings: list[Binding], device: Any = None) -> Var:
         shape = _integers(ty.shape)
         size = _int64(prod(ty.concrete_shape) * itemsize(ty.dtype))
-        return self._tensor(ty, size, shape, shape, bindings)
+        return self._tensor(ty, size, shape, shape, bindings, device)
 
-    def _tensor(self, ty: TensorType, size: Expr, shape: Expr, constant: Expr | None, bindings: list[Binding]) -> Var:
+    def _tensor(
+        self, ty: TensorType, size: Expr, shape: Expr, constant: Expr | None, bindings: list[Binding], device: Any
+    ) -> Var:
         storage, tensor = self._var("storage"), self._var("tensor")
-        alloc = make("memory.alloc_storage", size, shape, _int64(ALIGNMENT), dtype=ty.dtype, virtual_device=None)
+        alloc = make("memory.alloc_storage", size, shape, _int64(ALIGNMENT), dtype=ty.dtype, virtual_device=device)
         bindings.append((storage, alloc))
         place = make(
             "memory.alloc_tensor",
@@ -142,35 +145,56 @@ class _Allocation:
         """Call the shape function, then allocate what it asks for."""
         assert isinstance(call.op, GlobalVar)
         by_data = needs_data(primitive)
-        inputs: list[Expr] = list(call.args)
-        if not by_data:
-            inputs = []
-            for argument in call.args:
+        device = primitive.virtual_device
+        inputs: list[Expr] = []
+        for argument in call.args:
+            if not by_data:
                 inputs += self._shapes_of(argument, bindings)
+            else:
+                inputs += [argument] if device is None else self._on_host(argument, device, bindings)
         rows = [self._static(TensorType((len(t.shape),), "int64"), bindings) for t in types]
         sizes = [self._static(TensorType((), "int64"), bindings) for _ in types]
         invoke = make(
             "vm.invoke_tvm_op", self._shape_function(call.op, primitive, by_data), Tuple(inputs), Tuple([*rows, *sizes])
         )
         bindings.append((self._var("shaped", TupleType(())), invoke))
-        return [self._tensor(t, size, row, None, bindings) for t, row, size in zip(types, rows, sizes, strict=True)]
+        return [
+            self._tensor(t, size, row, None, bindings, device) for t, row, size in zip(types, rows, sizes, strict=True)
+        ]
 
     def _shapes_of(self, argument: Expr, bindings: list[Binding]) -> list[Expr]:
         """Bind the shapes of an argument, field by field for a tuple."""
+        return [
+            self._bound("shape", make("vm.shape_of", t, dtype="int64"), bindings)
+            for t in self._tensors(argument, bindings)
+        ]
+
+    def _on_host(self, argument: Expr, device: Any, bindings: list[Binding]) -> list[Expr]:
+        """Bind copies of an argument's tensors on the host, where shape functions run."""
+        places = {"src_virtual_device": device, "dst_virtual_device": VirtualDevice()}
+        return [
+            self._bound("copied", make("device_copy", t, **places), bindings) for t in self._tensors(argument, bindings)
+        ]
+
+    def _bound(self, stem: str, value: Expr, bindings: list[Binding]) -> Var:
+        var = self._var(stem)
+        bindings.append((var, value))
+        return var
+
+    def _tensors(self, argument: Expr, bindings: list[Binding]) -> list[Expr]:
+        """Return an argument's tensors as variables, binding the fields of a tuple."""
         stack: list[tuple[Expr, Type]] = [(argument, argument.checked_type)]
         out: list[Expr] = []
         while stack:
             expr, ty = stack.pop()
             if isinstance(ty, TupleType):
                 stack.extend((TupleGetItem(expr, i), t) for i, t in reversed(list(enumerate(ty.fields))))
-                continue
-            if not isinstance(expr, Var):
+            elif isinstance(expr, Var):
+                out.append(expr)
+            else:
                 var = self._var("field", ty)
                 bindings.append((var, expr))
-                expr = var
-            shape = self._var("shape")
-            bindings.append((shape, make("vm.shape_of", expr, dtype="int64")))
-            out.append(shape)
+                out.append(var)
         return out
 
     def _shape_function(self, var: GlobalVar, primitive: Function, by_data: bool) -> GlobalVar:
@@ -181,7 +205,8 @@ class _Allocation:
         made = GlobalVar(name)
         copy = fresh_copy(primitive)  # functions that share nodes cannot be told apart in a text
         assert isinstance(copy, Function)
-        self.shape_functions[made] = copy.with_attr("ShapeFunction", "data" if by_data else "shape")
+        on_host: Function = copy if copy.virtual_device is None else copy.with_fields(virtual_device=None)
+        self.shape_functions[made] = on_host.with_attr("ShapeFunction", "data" if by_data else "shape")
         return made
 
     def _var(self, stem: str, ty: Type | None = None) -> Var:

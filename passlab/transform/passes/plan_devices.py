@@ -38,12 +38,12 @@ from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Matc
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import FuncType
-from passlab.ir.walk import note_rewrite, post_order, rebuild
+from passlab.ir.walk import note_rewrite, rebuild
 from passlab.op import make
 from passlab.transform.base import ModulePass, infer_types, is_optimizable
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
-from passlab.transform.device_domains import ON_HOST, Devices, is_loose, is_op
+from passlab.transform.device_domains import ON_HOST, Devices, is_loose, is_op, names_device
 
 
 @standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
@@ -61,7 +61,7 @@ class PlanDevices(ModulePass):
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         functions = {name: f for name, f in mod.items() if is_optimizable(f) and not f.is_primitive}
-        if self.config is None and not any(map(_names_device, functions.values())):
+        if self.config is None and not any(map(names_device, functions.values())):
             return mod
         devices = Devices(functions, VirtualDevice())
         devices.settle(functions, default_device(self.config))
@@ -78,13 +78,6 @@ def default_device(config: Any) -> VirtualDevice:
         return VirtualDevice(device(named or "cpu"))
     expected = "VirtualDevice, Device or the name of a device"
     raise PassTypeError(Diagnostic("PlanDevices: bad default device", expected=expected, found=repr(config)))
-
-
-def _names_device(function: Function) -> bool:
-    return any(
-        is_op(n, "on_device") or is_op(n, "device_copy") or getattr(n, "virtual_device", None) is not None
-        for n in post_order(function, enter=lambda n: not is_closed(n))
-    )
 
 
 def _is_pin(expr: Expr) -> bool:

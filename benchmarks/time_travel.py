@@ -1,0 +1,82 @@
+"""What recording a run costs, and how soon any instant of it is there.
+
+    python -m benchmarks.time_travel [--json FILE]
+
+Goals: under 1.5 times a free run for a convolutional network, 10 times for a loop over scalars (the running engine
+compiles such a loop to Python, the recording one steps, so this one is not met); any instant of a run of 1,000,000
+instructions in 50 ms, values that were dropped included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import passlab
+from benchmarks.calibrate import calibrate, median_ms
+from benchmarks.vm_time import LOOP
+from passlab.display.stepper import stepper_view
+from passlab.lab.trace import Trace
+from passlab.testing import resnet
+from passlab.vm import Machine, compile
+
+LONG = 48_000  # iterations: a million instructions
+SHORT = 10_000
+MEMORY = 8 * 2**20  # bytes, so that most values of the long run are dropped
+
+
+def recording() -> dict[str, float]:
+    """Return what -> times a free run."""
+    mod, params = resnet.get_workload(num_layers=18)
+    rows = {}
+    image = np.random.default_rng(0).random((1, 3, 224, 224), "float32")
+    for name, exe, args in (
+        ("ResNet-18", compile(mod, params=params), [image]),
+        ("scalar loop", compile(passlab.parse(LOOP)), [np.int32(SHORT)]),
+    ):  # fmt: skip
+        machine, entry = Machine(exe), exe.global_map["main"]
+        machine.invoke(entry, args)
+        free = median_ms(lambda m=machine, e=entry, a=args: m.invoke(e, a), 5)
+        rows[f"recording {name}, times a free run"] = median_ms(lambda x=exe, a=args: Trace.record(x, a), 5) / free
+    return rows
+
+
+def reaching() -> dict[str, float]:
+    """Return what -> milliseconds to reach an instant, the median and the worst of many."""
+    exe = compile(passlab.parse(LOOP))
+    rows = {}
+    for name, memory in (("kept", 2**31), ("dropped", MEMORY)):
+        trace = Trace.record(exe, [np.int32(LONG)], memory=memory)
+        trace[0].registers  # noqa: B018 - the index of writes is made once
+        places = np.random.default_rng(0).integers(0, len(trace), 40).tolist()
+        times = [median_ms(lambda t=trace, i=int(i): t[i].registers, 1) for i in places]
+        rows[f"an instant of {len(trace):,}, values {name}, median"] = float(np.median(times))
+        rows[f"an instant of {len(trace):,}, values {name}, worst of 40"] = max(times)
+    return rows
+
+
+def pages() -> dict[str, float]:
+    """Return what -> milliseconds to make the data of the stepper."""
+    trace = Trace.record(compile(passlab.parse(LOOP)), [np.int32(LONG // 10)])
+    return {f"the stepper's data for {len(trace):,} instructions": median_ms(lambda: stepper_view(trace).data(), 3)}
+
+
+def main(argv: list[str]) -> None:
+    """Measure, print a table and write the record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", default="benchmarks/out/time_travel.json")
+    options = parser.parse_args(argv)
+    rows = {**recording(), **reaching(), **pages()}
+    for what, value in rows.items():
+        print(f"{what:<64} {value:>10.2f}")
+    path = Path(options.json)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"machine": calibrate().record(), "rows": rows}, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
