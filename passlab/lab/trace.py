@@ -29,8 +29,8 @@ from passlab.lab.trace_values import Unwritten
 from passlab.transform import PassContext
 from passlab.vm.buffers import Redirection, content_at, owner, tensor_at
 from passlab.vm.compiler import compile as compile_vm
+from passlab.vm.control import Frame
 from passlab.vm.executable import Executable
-from passlab.vm.machine import Frame
 from passlab.vm.trace_log import Log, SavedFrame, Segment
 from passlab.vm.tracing import TracingMachine
 

@@ -16,7 +16,7 @@ from passlab.evaluate.arguments import check_argument
 from passlab.ir.expr import Var
 from passlab.ir.types import TensorType
 from passlab.vm.buffers import Redirection, content_at, owner
-from passlab.vm.machine import Frame
+from passlab.vm.control import Frame
 from passlab.vm.objects import Storage
 from passlab.vm.trace_log import Log, SavedFrame, Segment
 from passlab.vm.tracing import TracingMachine

@@ -130,6 +130,11 @@ class Executable:
             return lambda value: value.copy()
         return lambda value: there.to_device(here.to_host(value))
 
+    @cached_property
+    def running(self) -> dict[str, Any]:
+        """What engines have made of the functions and constants, for as long as these stay what they are."""
+        return {}
+
     def function(self, name: str) -> VMFunction:
         """Return a function by name. Raises `RunError` with the nearest names."""
         if name not in self.global_map:
@@ -184,6 +189,7 @@ class Executable:
                 taken[f"const_{i}"] = constant
                 constants[i] = None
         self.constants = tuple(constants)
+        self.__dict__.pop("running", None)
         return taken
 
     def move_late_bound_consts(self, path: str, byte_limit: int) -> None:
@@ -215,6 +221,7 @@ class Executable:
         for name, i in wanted.items():
             filled[i] = constants[name].data if isinstance(constants[name], Constant) else np.asarray(constants[name])
         self.constants = tuple(filled)
+        self.__dict__.pop("running", None)
         self.late_bound = {}
 
     def check_complete(self) -> None:

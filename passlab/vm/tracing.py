@@ -23,9 +23,10 @@ import numpy as np
 
 from passlab import limits
 from passlab.vm.buffers import bytes_of, offset_in, owner
+from passlab.vm.control import Action, Frame, called, check_count, no_arm, too_deep
 from passlab.vm.executable import Executable
 from passlab.vm.isa import Instruction, Opcode
-from passlab.vm.machine import Action, Frame, Machine, _callee, _check_count, _no_arm, _too_deep
+from passlab.vm.machine import Machine
 from passlab.vm.scalars import as_array
 from passlab.vm.stretches import APPLY, LEAVE, NEXT, Stretch, StretchMaker, settled
 from passlab.vm.trace_log import Log, Overwritten, SavedFrame, Segment, site_bases
@@ -179,13 +180,13 @@ class TracingMachine(Machine):
             if stretch.kind == APPLY:
                 callee, given = given
                 path.callees.append(callee)
-                _check_count(self.exe.functions[callee], given)
+                check_count(self.exe.functions[callee], given)
             r = [*given, *self._blank[callee]]
             if stretch.tail:
                 frame.func_index, frame.registers, numbers[-1] = callee, r, number
             else:
                 if len(frames) >= cap:
-                    raise _too_deep(cap)
+                    raise too_deep(cap)
                 frame.pc = stretch.after
                 frame = QuickFrame(callee, r, stretch.result_register)
                 frames.append(frame)
@@ -298,10 +299,9 @@ class TracingMachine(Machine):
             self._return(value)
             return value
         if kind == Action.STOP:
-            raise _no_arm(work)
-        func, args = _callee(kind, work, frame.registers)
+            raise no_arm(work)
+        func, args = called(self.exe.functions, kind, work, frame.registers)
         function = self.exe.functions[func]
-        _check_count(function, args)
         registers = [*args, *[None] * (function.register_file_size - len(args))]
         number, event = self._numbers[-1], len(self.log)
         if work.tail:
@@ -312,7 +312,7 @@ class TracingMachine(Machine):
             self._push(func, registers, frame.result_register)
         else:
             if len(self.frames) >= limits.current().frames:
-                raise _too_deep(limits.current().frames)
+                raise too_deep(limits.current().frames)
             frame.pc += 1
             made = self.log.add_frame(number, func, event, work.dst)
             self._push(func, registers, work.dst)
