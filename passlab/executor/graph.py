@@ -72,6 +72,29 @@ class Graph:
         """The inputs and parameters."""
         return [i for i, node in enumerate(self.nodes) if not node.func_name]
 
+    def lives(self) -> dict[int, tuple[int, int]]:
+        """For each result that a kernel makes, the nodes that make it and last read it; the number of all for outputs.
+
+        A reshape makes nothing: who reads it reads what it began from.
+        """
+        rows = self.row_ptr
+        root = list(range(rows[-1]))
+        last: dict[int, tuple[int, int]] = {}
+        for i, node in enumerate(self.nodes):
+            for j, index in node.inputs:
+                read = root[rows[j] + index]
+                if read in last:
+                    last[read] = last[read][0], i
+            if node.func_name == NOP and node.inputs:
+                j, index = node.inputs[0]
+                root[rows[i]] = root[rows[j] + index]
+            elif node.func_name:
+                last.update((result, (i, i)) for result in range(rows[i], rows[i + 1]))
+        for i, index in self.heads:
+            if root[rows[i] + index] in last:
+                last[root[rows[i] + index]] = last[root[rows[i] + index]][0], len(self.nodes)
+        return last
+
     def to_json(self) -> str:
         """Return Relay's JSON of the graph."""
         attrs = {

@@ -10,6 +10,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError, did_you_mean
 from passlab.evaluate.arguments import check_argument
+from passlab.executor.arena import placed
 from passlab.executor.graph import NOP, Entry, Graph
 from passlab.ir.expr import Constant, Function, Var
 from passlab.ir.types import TensorType, TupleType, Type
@@ -44,24 +45,21 @@ class GraphModule:
             self.set_input(name, value)
 
     def _allocate(self) -> None:
-        """Make the storages, each as large as its largest tensor, and the tensors that kernels write into."""
+        """Make the tensors that kernels write into: in one piece of memory, or each for itself."""
         graph = self.graph
-        ids = graph.storage_ids if self.shares_memory else tuple(range(self.rows[-1]))
         kinds = [numpy_dtype(d) for d in graph.dtypes]
-        sizes: dict[int, int] = {}
-        made = [
-            result
-            for i, node in enumerate(graph.nodes)
-            if node.func_name and node.func_name != NOP
-            for result in range(self.rows[i], self.rows[i + 1])
-        ]
-        for result in made:
-            size = prod(graph.shapes[result]) * kinds[result].itemsize
-            sizes[ids[result]] = max(size, sizes.get(ids[result], 0))
-        storages = {number: Storage(size) for number, size in sizes.items()}
-        for result in made:
-            self.values[result] = storages[ids[result]].tensor(0, graph.shapes[result], kinds[result])
-        self.storage_bytes = sum(sizes.values())
+        lives = graph.lives()
+        made = list(lives)
+        sizes = [prod(graph.shapes[result]) * kinds[result].itemsize for result in made]
+        if self.shares_memory:
+            offsets, self.storage_bytes = placed([lives[result] for result in made], sizes)
+            arena = Storage(self.storage_bytes)
+            places = [(arena, offset) for offset in offsets]
+        else:
+            self.storage_bytes = sum(sizes)
+            places = [(Storage(size), 0) for size in sizes]
+        for result, (storage, offset) in zip(made, places, strict=True):
+            self.values[result] = storage.tensor(offset, graph.shapes[result], kinds[result])
 
     def _result(self, entry: Entry) -> int:
         return self.rows[entry[0]] + entry[1]

@@ -28,8 +28,8 @@ from passlab.lab.trace_sites import CALL, KERNEL, RETURN, Sites
 from passlab.lab.trace_values import Unwritten
 from passlab.transform import PassContext
 from passlab.vm.compiler import compile as compile_vm
+from passlab.vm.control import Frame
 from passlab.vm.executable import Executable
-from passlab.vm.machine import Frame
 from passlab.vm.tracing import Log, Redirection, SavedFrame, Segment, TracingMachine, content_at, owner, tensor_at
 
 if TYPE_CHECKING:

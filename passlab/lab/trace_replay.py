@@ -15,7 +15,7 @@ from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError
 from passlab.evaluate.arguments import check_argument
 from passlab.ir.expr import Var
 from passlab.ir.types import TensorType
-from passlab.vm.machine import Frame
+from passlab.vm.control import Frame
 from passlab.vm.objects import Storage
 from passlab.vm.tracing import Log, Redirection, SavedFrame, Segment, TracingMachine, content_at, owner
 

@@ -121,6 +121,10 @@ class Executable:
         constants = [None if c is None else p.to_device(c) for c, p in zip(self.constants, places, strict=True)]
         return replace(self, constants=tuple(constants), providers=tuple(providers))
 
+    def is_native(self, device: int) -> bool:
+        """Whether what lies on a device are NumPy arrays."""
+        return not self.providers or self.providers[device].native
+
     def copier(self, source: int, goal: int) -> Callable[[Any], Any]:
         """Return what brings a copy of an array from one device to another."""
         if not self.providers:
@@ -129,6 +133,11 @@ class Executable:
         if here.native and there.native:
             return lambda value: value.copy()
         return lambda value: there.to_device(here.to_host(value))
+
+    @cached_property
+    def running(self) -> dict[str, Any]:
+        """What engines have made of the functions and constants, for as long as these stay what they are."""
+        return {}
 
     def function(self, name: str) -> VMFunction:
         """Return a function by name. Raises `RunError` with the nearest names."""
@@ -184,6 +193,7 @@ class Executable:
                 taken[f"const_{i}"] = constant
                 constants[i] = None
         self.constants = tuple(constants)
+        self.__dict__.pop("running", None)
         return taken
 
     def move_late_bound_consts(self, path: str, byte_limit: int) -> None:
@@ -215,6 +225,7 @@ class Executable:
         for name, i in wanted.items():
             filled[i] = constants[name].data if isinstance(constants[name], Constant) else np.asarray(constants[name])
         self.constants = tuple(filled)
+        self.__dict__.pop("running", None)
         self.late_bound = {}
 
     def check_complete(self) -> None:

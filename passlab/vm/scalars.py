@@ -7,7 +7,7 @@ array kernels do. The running engine keeps such values as scalars between kernel
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,15 @@ OPERATIONS: dict[str, tuple[Operation, frozenset[str]]] = {
     "greater": (operator.gt, NATIVE), "greater_equal": (operator.ge, NATIVE),
     "logical_and": (operator.and_, BOOL), "logical_or": (operator.or_, BOOL), "logical_not": (operator.invert, BOOL),
 }  # fmt: skip
+
+
+# Python's spelling of the operations; those with one argument stand before it
+SYMBOLS: dict[Operation, str] = {
+    operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.neg: "-",
+    operator.eq: "==", operator.ne: "!=", operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=",
+    operator.and_: "&", operator.or_: "|", operator.invert: "~",
+}  # fmt: skip
+LONGEST = 4  # operations that are written as one expression
 
 
 def is_scalar(ty: Type | None) -> bool:
@@ -74,6 +83,30 @@ def scalar_function(function: Function) -> Operation | None:
     if not steps:
         return None
     return _single(*steps[0], len(function.params), held) if len(steps) == 1 else _line(steps, held)
+
+
+def scalar_text(function: Function, args: Sequence[str], constant: Callable[[Any], str]) -> str | None:
+    """Return a primitive function that `scalar_function` can make as a short Python expression over `args`.
+
+    `constant` names a NumPy scalar. None when the expression would be long or compute something twice.
+    """
+    texts: dict[Expr, str] = dict(zip(function.params, args, strict=True))
+    calls = 0
+    used: set[Expr] = set()
+    for node in post_order(function.body):
+        if isinstance(node, Constant):
+            texts[node] = constant(node.data[()])
+        elif isinstance(node, Call):
+            operation = _operation(node)
+            inner = [a for a in node.args if isinstance(a, Call)]
+            calls += 1
+            if operation is None or calls > LONGEST or not used.isdisjoint(inner):
+                return None
+            used.update(inner)
+            symbol = SYMBOLS[operation]
+            parts = [texts[a] for a in node.args]
+            texts[node] = f"({symbol}{parts[0]})" if len(parts) == 1 else f"({parts[0]} {symbol} {parts[1]})"
+    return texts[function.body].removeprefix("(").removesuffix(")") if calls else None
 
 
 def _operation(node: Call) -> Operation | None:

@@ -5,7 +5,7 @@ A step is made once, when a machine is made; it knows its operands and touches n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,9 @@ from passlab.vm.executable import Executable
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.kernels import Kernel, fitted, flat_values, numpy_dtype
 from passlab.vm.objects import Allocator, Storage, VMClosure
-from passlab.vm.scalars import scalar_positions
 
 Step = Callable[[list[Any]], None]
+Maker = Callable[..., Any]  # of the inputs of a kernel
 Array = np.ndarray
 
 
@@ -55,160 +55,62 @@ def _invoke_packed(exe: Executable, i: Instruction) -> Step:
     return step
 
 
-def made_at_once(exe: Executable, i: Instruction, kinds: list[tuple[tuple[int, ...], np.dtype[Any]]]) -> Step | None:
-    """Return the step of a kernel call that makes its results itself, instead of writing into tensors made for it.
+def made_at_once(exe: Executable, i: Instruction, kinds: list[tuple[tuple[int, ...], np.dtype[Any]]]) -> Maker | None:
+    """Return a function of a kernel's inputs that makes its results, instead of writing into tensors made for it.
 
-    `kinds` are the shapes and dtypes of those tensors. None when the kernel needs them.
+    `kinds` are the shapes and dtypes of those tensors. One result is returned as it is, several as a list. None when
+    the kernel needs the tensors.
     """
-    packed, outputs, args = i.operands
-    kernel = exe.kernels[packed]
+    kernel = exe.kernels[i.operands[0]]
     compute = kernel.value
-    ins, outs = args[: len(args) - outputs], args[len(args) - outputs :]
     if compute is None:
         return None
     if not kernel.native:
-        return _elsewhere(compute, ins, outs, [shape for shape, _ in kinds])
-    scalars = [ins[p] for p in scalar_positions(kernel.function)]
-    making = _making(kernel, compute, ins, outs, kinds)
-    making = with_arrays(scalars, making) if scalars else making
-    if kernel.scalar is None or outputs != 1:
-        return making
-    return _on_scalars(kernel.scalar, ins, outs[0], kinds[0][1].type, making)
+        return _elsewhere(compute, [shape for shape, _ in kinds])
+    if len(kinds) == 1 and 0 in kinds[0][0]:
+        return lambda *inputs: np.empty(*kinds[0])  # nothing to compute
+    return _one_result(kernel, compute, *kinds[0]) if len(kinds) == 1 else _several_results(kernel, compute, kinds)
 
 
-def _elsewhere(compute: Callable[..., Any], ins: tuple[int, ...], outs: tuple[int, ...], shapes: list[Any]) -> Step:
-    """Return the step of a kernel whose arrays are not NumPy's."""
+def _elsewhere(compute: Callable[..., Any], shapes: list[tuple[int, ...]]) -> Maker:
+    """Return the function of a kernel whose arrays are not NumPy's."""
 
-    def step(r: list[Any]) -> None:
-        values = flat_values([compute(*[r[a] for a in ins])])
-        for out, value, shape in zip(outs, values, shapes, strict=True):
+    def make(*inputs: Any) -> Any:
+        values = flat_values([compute(*inputs)])
+        for value, shape in zip(values, shapes, strict=True):
             if tuple(value.shape) != shape:
                 raise RunError(f"a kernel gave a result of shape {tuple(value.shape)} for {shape}")
-            r[out] = value
+        return values if len(shapes) > 1 else values[0]
 
-    return step
-
-
-def _on_scalars(compute: Callable[..., Any], ins: tuple[int, ...], out: int, kind: type, otherwise: Step) -> Step:
-    """Return the step of arithmetic on numbers: they stay scalars in the registers of the running engine.
-
-    A result of another type than `kind` says that the registers hold something else; `otherwise` deals with that.
-    """
-    if len(ins) == 1:
-        (a,) = ins
-
-        def one(r: list[Any]) -> None:
-            value = compute(r[a])
-            if type(value) is kind:
-                r[out] = value
-            else:
-                otherwise(r)
-
-        return one
-    if len(ins) == 2:
-        a, b = ins
-
-        def two(r: list[Any]) -> None:
-            value = compute(r[a], r[b])
-            if type(value) is kind:
-                r[out] = value
-            else:
-                otherwise(r)
-
-        return two
-
-    def many(r: list[Any]) -> None:
-        value = compute(*[r[a] for a in ins])
-        if type(value) is kind:
-            r[out] = value
-        else:
-            otherwise(r)
-
-    return many
+    return make
 
 
-def with_arrays(registers: Sequence[int], step: Step) -> Step:
-    """Return a step before which the scalars in some registers become arrays."""
-
-    def run(r: list[Any]) -> None:
-        for a in registers:
-            if isinstance(r[a], np.generic):
-                r[a] = np.asarray(r[a])
-        step(r)
-
-    return run
-
-
-def _making(
-    kernel: Kernel,
-    compute: Callable[..., Any],
-    ins: tuple[int, ...],
-    outs: tuple[int, ...],
-    kinds: list[tuple[tuple[int, ...], np.dtype[Any]]],
-) -> Step:
-    outputs = len(outs)
-    if outputs == 1 and 0 in kinds[0][0]:
-        return lambda r: r.__setitem__(outs[0], np.empty(*kinds[0]))  # nothing to compute
-    if outputs == 1:
-        return _one_result(kernel, compute, ins, outs[0], *kinds[0])
-
-    def several(r: list[Any]) -> None:
-        inputs = [r[a] for a in ins]
+def _several_results(
+    kernel: Kernel, compute: Callable[..., Any], kinds: list[tuple[tuple[int, ...], np.dtype[Any]]]
+) -> Maker:
+    def several(*inputs: Any) -> list[Any]:
         try:
             values = flat_values([compute(*inputs)])
         except Exception:
             kernel.explain(inputs)
             raise
-        for out, value, (shape, dtype) in zip(outs, values, kinds, strict=True):
-            r[out] = fitted(value, shape, dtype)
+        return [fitted(value, shape, dtype) for value, (shape, dtype) in zip(values, kinds, strict=True)]
 
     return several
 
 
-def _one_result(
-    kernel: Kernel, compute: Callable[..., Any], ins: tuple[int, ...], out: int, shape: tuple[int, ...], dtype: Any
-) -> Step:
-    def explained(r: list[Any]) -> None:
-        kernel.explain([r[a] for a in ins])
-
-    if len(ins) == 1:
-        (a,) = ins
-
-        def one(r: list[Any]) -> None:
-            try:
-                value = compute(r[a])
-            except Exception:
-                explained(r)
-                raise
-            if type(value) is not Array or value.dtype is not dtype or value.shape != shape:
-                value = fitted(value, shape, dtype)
-            r[out] = value
-
-        return one
-    if len(ins) == 2:
-        a, b = ins
-
-        def two(r: list[Any]) -> None:
-            try:
-                value = compute(r[a], r[b])
-            except Exception:
-                explained(r)
-                raise
-            if type(value) is not Array or value.dtype is not dtype or value.shape != shape:
-                value = fitted(value, shape, dtype)
-            r[out] = value
-
-        return two
-
-    def many(r: list[Any]) -> None:
+def _one_result(kernel: Kernel, compute: Callable[..., Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Maker:
+    def one(*inputs: Any) -> Any:
         try:
-            value = compute(*[r[a] for a in ins])
+            value = compute(*inputs)
         except Exception:
-            explained(r)
+            kernel.explain(inputs)
             raise
-        r[out] = fitted(value, shape, dtype)
+        if type(value) is not Array or value.dtype is not dtype or value.shape != shape:
+            value = fitted(value, shape, dtype)
+        return value
 
-    return many
+    return one
 
 
 def _alloc_tensor(exe: Executable, i: Instruction) -> Step:

@@ -22,9 +22,10 @@ import numpy as np
 
 from passlab import limits
 from passlab.evaluate.values import ADTValue
+from passlab.vm.control import Action, Frame, called, no_arm, too_deep
 from passlab.vm.executable import Executable
 from passlab.vm.isa import Instruction, Opcode
-from passlab.vm.machine import Action, Frame, Machine, _callee, _check_count, _no_arm, _too_deep
+from passlab.vm.machine import Machine
 from passlab.vm.objects import Storage, VMClosure
 from passlab.vm.traced_steps import traced_step
 
@@ -242,10 +243,9 @@ class TracingMachine(Machine):
             self._return(value)
             return value
         if kind == Action.STOP:
-            raise _no_arm(work)
-        func, args = _callee(kind, work, frame.registers)
+            raise no_arm(work)
+        func, args = called(self.exe.functions, kind, work, frame.registers)
         function = self.exe.functions[func]
-        _check_count(function, args)
         registers = [*args, *[None] * (function.register_file_size - len(args))]
         number, event = self._numbers[-1], len(self.log)
         if work.tail:
@@ -256,7 +256,7 @@ class TracingMachine(Machine):
             self._push(func, registers, frame.result_register)
         else:
             if len(self.frames) >= limits.current().frames:
-                raise _too_deep(limits.current().frames)
+                raise too_deep(limits.current().frames)
             frame.pc += 1
             made = self.log.add_frame(number, func, event, work.dst)
             self._push(func, registers, work.dst)

@@ -37,6 +37,7 @@ from typing import Any
 import numpy as np
 
 from passlab.devices import VirtualDevice
+from passlab.errors import Diagnostic, VerifyError
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
@@ -108,7 +109,13 @@ class _Allocation:
         invoke = make("vm.invoke_tvm_op", call.op, Tuple(call.args), Tuple(outs))
         bindings.append((done, Call(invoke.op, invoke.args, invoke.attrs, (), call.span)))
         leaves = iter(outs)
-        result: Expr = fold_tuple(ty, lambda _: next(leaves), Tuple)
+
+        def leaf(part: Type) -> Expr:
+            if isinstance(part, TensorType):
+                return next(leaves)
+            raise VerifyError(Diagnostic(f"a primitive function returns tensors, and this one a {part}", call.span))
+
+        result: Expr = fold_tuple(ty, leaf, Tuple)
         return result
 
     def _static(self, ty: TensorType, bindings: list[Binding], device: Any = None) -> Var:
