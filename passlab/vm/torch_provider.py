@@ -107,6 +107,14 @@ class TorchStorage(Storage):
         super().__init__(size, number, np.empty(0, np.uint8))
         self.memory = torch.empty(size, dtype=torch.uint8, device=place)
 
+    @property
+    def size(self) -> int:
+        return int(self.memory.numel())
+
+    @property
+    def held(self) -> Any:
+        return self.memory.untyped_storage()
+
     def tensor(self, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """Return a tensor inside the storage. Raises `RunError` when it does not fit."""
         end = offset + prod(shape) * dtype.itemsize
