@@ -43,7 +43,8 @@ class Report:
     def memory_frame(self) -> pd.DataFrame:
         """Return memory over time as a pandas table: event, its name, live bytes. `.plot()` draws it."""
         rows = [{"Event": i, "Name": self.calls[i]["Name"], "Live bytes": live} for i, live in self.memory]
-        return _pandas().DataFrame(rows, columns=["Event", "Name", "Live bytes"])
+        table: pd.DataFrame = _pandas().DataFrame(rows, columns=["Event", "Name", "Live bytes"])
+        return table
 
     def rows(self, sort: bool = True, aggregate: bool = True) -> list[Row]:
         """Return the events, those of one name, shapes and device as one row, the longest first."""
@@ -107,7 +108,8 @@ class Report:
     def frame(self, aggregate: bool = True) -> pd.DataFrame:
         """Return the rows as a pandas table. Raises `MissingPackageError` without pandas."""
         rows = self.rows(aggregate=aggregate)
-        return _pandas().DataFrame(rows, columns=_columns(rows))
+        table: pd.DataFrame = _pandas().DataFrame(rows, columns=_columns(rows))
+        return table
 
     def __str__(self) -> str:
         return self.table()
