@@ -203,6 +203,17 @@ class RunError(PasslabError):
     """A program failed while running."""
 
 
+class InterruptedRunError(KeyboardInterrupt):
+    """A run was interrupted from the keyboard: where it stood. Like every interrupt it is no `Exception`."""
+
+    def __init__(self, *findings: Diagnostic) -> None:
+        self.diagnostics = findings
+        super().__init__(*findings)
+
+    def __str__(self) -> str:
+        return "\n".join(d.render() for d in self.diagnostics)
+
+
 class LimitError(PasslabError):
     """A cap of `passlab.limits` was reached; the message names it and how to raise it."""
 

@@ -27,6 +27,7 @@ from passlab.ir.variables import free_vars
 from passlab.transform.parameters import bind_params
 from passlab.vm.compiler import compile as compile_module
 from passlab.vm.objects import VMClosure
+from passlab.vm.providers import Choice
 from passlab.vm.virtual_machine import VirtualMachine
 
 
@@ -106,8 +107,10 @@ class VMExecutor(Executor):
 
     kind = "vm"
 
-    def __init__(self, mod: IRModule) -> None:
+    def __init__(self, mod: IRModule, target: Any = None, providers: Choice = None) -> None:
         super().__init__(infer_module(mod))
+        self.target = target
+        self.providers = providers
         self._machines: dict[Function | str, VirtualMachine] = {}
 
     def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
@@ -115,7 +118,8 @@ class VMExecutor(Executor):
         if key not in self._machines:
             function: Function = entry if isinstance(entry, Function) else self.mod[entry]
             self._machines[key] = VirtualMachine(
-                compile_module(infer_module(self.mod.with_functions({"main": function})))
+                compile_module(infer_module(self.mod.with_functions({"main": function})), self.target),
+                providers=self.providers,
             )
         machine = self._machines[key]
         return self._out(machine, machine.run(*args))
@@ -235,10 +239,13 @@ def create_executor(
     device: Any = None,
     target: Any = "llvm",
     params: Mapping[str, Any] | None = None,
+    providers: Choice = None,
 ) -> Executor:
     """Return an executor of a kind for a module (an empty one if not given), with `params` bound in its `main`.
 
-    `device` and `target` are accepted and mean this CPU. Raises `RunError` for an unknown kind.
+    The kind "vm" computes on the device that `target` names, with the kernels of `providers` (see `VirtualMachine`);
+    for the others, and for `device`, all means this CPU. Raises `RunError` for an unknown kind, and for providers of
+    another executor than the virtual machine.
     """
     if kind not in EXECUTORS:
         raise RunError(
@@ -247,4 +254,9 @@ def create_executor(
                 hint=did_you_mean(kind, EXECUTORS) or f"there are {', '.join(EXECUTORS)}",
             )
         )
-    return EXECUTORS[kind](bind_params(mod if mod is not None else IRModule(), params))
+    bound = bind_params(mod if mod is not None else IRModule(), params)
+    if kind == "vm":
+        return VMExecutor(bound, target, providers)
+    if providers is not None:
+        raise RunError(Diagnostic(f"the `{kind}` executor computes with NumPy", hint="the `vm` executor has providers"))
+    return EXECUTORS[kind](bound)

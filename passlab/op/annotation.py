@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.devices import Device, VirtualDevice
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr
@@ -164,7 +165,8 @@ def meta_reference(attrs: Any) -> Any:
 def _on_device_face(
     body: Any, virtual_device: Any = None, constrain_result: bool = False, constrain_body: bool = True
 ) -> Call:
-    """State that `body` runs, and with `constrain_result` is left, on a device."""
+    """State that `body` runs, and with `constrain_result` is left, on a device: a `VirtualDevice`, or a `Device`."""
+    virtual_device = VirtualDevice(virtual_device) if isinstance(virtual_device, Device) else virtual_device
     return call(
         "on_device",
         body,

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab import limits
 from passlab.errors import RunError
 from passlab.evaluate.operators import describe
 from passlab.vm.executable import Executable, VMFunction
@@ -126,7 +127,11 @@ class FunctionBlocks:
             return None
         size = self.presets.get(made[1].size)
         kind = numpy_dtype(tensor[1].dtype)
-        if size is None or np.prod(tensor[1].shape, dtype=np.float64) * kind.itemsize > int(size):
+        if (
+            size is None
+            or int(size) > limits.current().tensor_bytes
+            or np.prod(tensor[1].shape, dtype=np.float64) * kind.itemsize > int(size)
+        ):
             return None  # left to the instructions, which say what is wrong
         if any(out in self.code[i].reads() for i in range(tensor[0] + 1, at)):
             return None

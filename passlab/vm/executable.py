@@ -121,6 +121,10 @@ class Executable:
         constants = [None if c is None else p.to_device(c) for c, p in zip(self.constants, places, strict=True)]
         return replace(self, constants=tuple(constants), providers=tuple(providers))
 
+    def is_native(self, device: int) -> bool:
+        """Whether what lies on a device are NumPy arrays."""
+        return not self.providers or self.providers[device].native
+
     def copier(self, source: int, goal: int) -> Callable[[Any], Any]:
         """Return what brings a copy of an array from one device to another."""
         if not self.providers:

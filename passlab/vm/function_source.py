@@ -310,7 +310,7 @@ class FunctionSource:
             operands.append(value)
         small = Instruction(i.opcode, *operands, node=i.node)
         step: Step
-        if self.allocator is not None and i.opcode is Opcode.ALLOC_STORAGE and self._is_native(i):
+        if self.allocator is not None and i.opcode is Opcode.ALLOC_STORAGE and self.exe.is_native(i.device):
             step = allocating(self.allocator, small)
         else:
             step = STEPS[i.opcode](self.exe, small)

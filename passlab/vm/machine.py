@@ -9,13 +9,14 @@ returned at once reuses its frame, so loops written as recursion run in constant
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from passlab import limits
-from passlab.errors import Diagnostic, LimitError, PasslabError, RunError
+from passlab.errors import Diagnostic, InterruptedRunError, LimitError, PasslabError, RunError
 from passlab.vm.control import Action, CallWork, Frame, called, check_count, control_of, no_arm, too_deep
 from passlab.vm.executable import Executable
 from passlab.vm.function_source import Spent
@@ -108,22 +109,24 @@ class Machine:
             with np.errstate(all="ignore"):
                 go(most)
         except PasslabError as error:
-            notes = self._stack_notes()
-            self.frames = []
             first, *rest = error.diagnostics
-            raise type(error)(
-                Diagnostic(first.message, first.place, first.expected, first.found, (*first.notes, *notes), first.hint),
-                *rest,
-            ) from error
+            raise type(error)(self._located(first), *rest) from error
         except Exception as error:  # bytecode from elsewhere can ask anything of the objects in its registers
-            notes = self._stack_notes()
-            self.frames = []
-            raise RunError(
-                Diagnostic(f"an instruction failed: {type(error).__name__}: {error}", notes=tuple(notes))
-            ) from error
-        except BaseException:  # an interrupt: the machine stays usable, the exception is not ours
+            finding = Diagnostic(f"an instruction failed: {type(error).__name__}: {error}")
+            raise RunError(self._located(finding)) from error
+        except KeyboardInterrupt as error:
+            finding = Diagnostic("the program was interrupted", hint="the machine is ready for the next run")
+            raise InterruptedRunError(self._located(finding)) from error
+        except BaseException:  # not ours to tell of; the machine stays usable
             self.frames = []
             raise
+
+    def _located(self, finding: Diagnostic) -> Diagnostic:
+        """Return a finding with the place of the instruction and the machine's stack, and give the run up."""
+        place = finding.place or (self._node_span(self.frames[-1]) if self.frames else None)
+        notes = (*finding.notes, *self._stack_notes())
+        self.frames = []
+        return replace(finding, place=place, notes=notes)
 
     # ------------------------------------------------------------ one instruction at a time
     def _step_through(self, most: int) -> None:
@@ -168,7 +171,7 @@ class Machine:
         except Spent:
             self.frames = engine.frames(whole=True)
             self._step_through(engine.state.left)
-        except Exception:
+        except (Exception, KeyboardInterrupt):
             self.frames = engine.frames()
             raise
         finally:

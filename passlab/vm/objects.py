@@ -25,6 +25,16 @@ class Storage:
         self.buffer = np.empty(size, np.uint8) if buffer is None else buffer
         self.device = device
 
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return int(self.buffer.size)
+
+    @property
+    def held(self) -> Any:
+        """The object that lives as long as the memory is in use."""
+        return self.buffer
+
     def tensor(self, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """Return a tensor inside the storage. Raises `RunError` when it does not fit."""
         # NumPy takes a negative offset for one inside the buffer, and writes there: this must be checked here

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
@@ -35,9 +36,13 @@ class VirtualMachineProfiler(VirtualMachine):
         for _ in range(WARM_UPS):
             self.invoke(func_name)
         calls: list[dict[str, Any]] = []
+        memory = _Memory()
 
         def observe(instruction: Instruction, registers: Sequence[Any], seconds: float) -> None:
             calls.append(self._event(instruction, registers, seconds))
+            if instruction.opcode is Opcode.ALLOC_STORAGE:
+                memory.add(registers[instruction.dst])
+            memory.note(len(calls) - 1)
 
         started = perf_counter()
         self.machine.start(self.exe.global_map[func_name], self._inputs[func_name])
@@ -45,7 +50,8 @@ class VirtualMachineProfiler(VirtualMachine):
         total = (perf_counter() - started) * 1e6
         return Report(
             tuple(calls), {DEVICE: {"Duration (us)": total, "Percent": 100.0, "Count": 1}},
-            {"Executor": "VM", "Number of threads": 1, "NumPy": np.__version__},
+            {"Executor": "VM", "Number of threads": 1, "NumPy": np.__version__}, tuple(memory.over_time),
+            memory.allocated,
         )  # fmt: skip
 
     def _event(self, instruction: Instruction, registers: Sequence[Any], seconds: float) -> dict[str, Any]:
@@ -63,10 +69,36 @@ class VirtualMachineProfiler(VirtualMachine):
         elif instruction.writes() and instruction.opcode in _MAKING:
             made = registers[instruction.writes()[0]]
             if isinstance(made, Storage):
-                event["Bytes"] = int(made.buffer.size)
+                event["Bytes"] = int(made.size)
             elif isinstance(made, np.ndarray):
                 shapes = _described(made)
         return {"Name": name, "Duration (us)": seconds * 1e6, "Device": DEVICE, "Argument Shapes": shapes, **event}
+
+
+class _Memory:
+    """The bytes of the storages that something still refers to, over time."""
+
+    def __init__(self) -> None:
+        self.live = 0
+        self.allocated = 0
+        self.over_time: list[tuple[int, int]] = []
+        self._watched: dict[int, weakref.ref[Any]] = {}
+
+    def add(self, storage: Storage) -> None:
+        """Count a new storage until its buffer is gone: tensors keep it alive."""
+        size, number = int(storage.size), len(self._watched)
+
+        def gone(_: object) -> None:
+            self.live -= size
+
+        self._watched[number] = weakref.ref(storage.held, gone)
+        self.live += size
+        self.allocated += size
+
+    def note(self, event: int) -> None:
+        """Note what is alive after an event, if it changed."""
+        if self.live != (self.over_time[-1][1] if self.over_time else 0):
+            self.over_time.append((event, self.live))
 
 
 _MAKING = (Opcode.ALLOC_STORAGE, Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG, Opcode.RESHAPE_TENSOR)

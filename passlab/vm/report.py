@@ -23,11 +23,28 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Report:
-    """The events of a run in order (`calls`), totals by device, and under what conditions it ran."""
+    """The events of a run in order (`calls`), totals by device, and under what conditions it ran.
+
+    `memory` tells how many bytes of storage were alive from which event on; `allocated_bytes` are those of all storages
+    together, so `peak_bytes` of them is what the planning of lifetimes left.
+    """
 
     calls: tuple[Row, ...]
     device_metrics: Mapping[str, Row] = field(default_factory=dict)
     configuration: Mapping[str, Any] = field(default_factory=dict)
+    memory: tuple[tuple[int, int], ...] = ()
+    allocated_bytes: int = 0
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most bytes of storage that were alive at once."""
+        return max((live for _, live in self.memory), default=0)
+
+    def memory_frame(self) -> pd.DataFrame:
+        """Return memory over time as a pandas table: event, its name, live bytes. `.plot()` draws it."""
+        rows = [{"Event": i, "Name": self.calls[i]["Name"], "Live bytes": live} for i, live in self.memory]
+        table: pd.DataFrame = _pandas().DataFrame(rows, columns=["Event", "Name", "Live bytes"])
+        return table
 
     def rows(self, sort: bool = True, aggregate: bool = True) -> list[Row]:
         """Return the events, those of one name, shapes and device as one row, the longest first."""
@@ -51,6 +68,8 @@ class Report:
         widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
         out = ["  ".join(_placed(cell, i, widths[i]) for i, cell in enumerate(line)).rstrip() for line in lines]
         config = [f"{name}: {value}" for name, value in self.configuration.items()]
+        if self.memory:
+            config.append(f"Memory: {self.peak_bytes:,} bytes at most at once, of {self.allocated_bytes:,} allocated")
         return "\n".join([*out, "", "Configuration", "-------------", *config])
 
     def csv(self) -> str:
@@ -66,7 +85,8 @@ class Report:
     def json(self) -> str:
         """Return the report as JSON; `from_json` reads it."""
         data = {"calls": list(self.calls), "device_metrics": dict(self.device_metrics),
-                "configuration": dict(self.configuration)}  # fmt: skip
+                "configuration": dict(self.configuration), "memory": [list(m) for m in self.memory],
+                "allocated_bytes": self.allocated_bytes}  # fmt: skip
         return json.dumps(data)
 
     @staticmethod
@@ -77,21 +97,30 @@ class Report:
             calls = tuple([{str(k): v for k, v in c.items()} for c in data["calls"]])
             for call in calls:
                 call["Name"], call["Device"], call["Argument Shapes"], float(call["Duration (us)"])
-            return Report(calls, dict(data["device_metrics"]), dict(data["configuration"]))
+            memory = tuple([(int(event), int(live)) for event, live in data.get("memory", ())])
+            if not all(0 <= event < len(calls) for event, _ in memory):
+                raise ValueError("memory is told of events that are not there")
+            devices, configuration = dict(data["device_metrics"]), dict(data["configuration"])
+            return Report(calls, devices, configuration, memory, int(data.get("allocated_bytes", 0)))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise VerifyError(Diagnostic(f"this is no report: {type(error).__name__}: {error}")) from None
 
     def frame(self, aggregate: bool = True) -> pd.DataFrame:
         """Return the rows as a pandas table. Raises `MissingPackageError` without pandas."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingPackageError("a frame needs pandas: pip install pandas") from None
         rows = self.rows(aggregate=aggregate)
-        return pd.DataFrame(rows, columns=_columns(rows))
+        table: pd.DataFrame = _pandas().DataFrame(rows, columns=_columns(rows))
+        return table
 
     def __str__(self) -> str:
         return self.table()
+
+
+def _pandas() -> Any:
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingPackageError("a frame needs pandas: pip install pandas") from None
+    return pd
 
 
 def _aggregated(calls: Iterable[Row]) -> list[Row]:

@@ -19,7 +19,7 @@ from passlab.devices import Device
 from passlab.errors import Diagnostic, PasslabError, RunError
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.op import Op
-from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.types import TensorType, TupleType, Type, fold_tuple
 from passlab.ir.walk import post_order
 from passlab.vm.kernels import Kernel, flat_values
 from passlab.vm.objects import Storage
@@ -107,6 +107,14 @@ class TorchStorage(Storage):
         super().__init__(size, number, np.empty(0, np.uint8))
         self.memory = torch.empty(size, dtype=torch.uint8, device=place)
 
+    @property
+    def size(self) -> int:
+        return int(self.memory.numel())
+
+    @property
+    def held(self) -> Any:
+        return self.memory.untyped_storage()
+
     def tensor(self, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """Return a tensor inside the storage. Raises `RunError` when it does not fit."""
         end = offset + prod(shape) * dtype.itemsize
@@ -132,7 +140,7 @@ class TorchKernel(Kernel):
 
         def run(inputs: Sequence[Any], results: Sequence[Any]) -> None:
             flat = iter(inputs)
-            values = compute([_gathered(p.checked_type, flat) for p in params])
+            values = compute([fold_tuple(p.checked_type, lambda _: next(flat), tuple) for p in params])
             for value, result in zip(flat_values([values]), results, strict=True):
                 if tuple(value.shape) != tuple(result.shape):
                     raise RunError(f"a kernel gave a result of shape {tuple(value.shape)} for {tuple(result.shape)}")
@@ -220,11 +228,6 @@ class TorchKernel(Kernel):
 # recurses: the results of one kernel, a level or two
 def _mapped(move: Callable[[Any], Any], value: Any) -> Any:
     return tuple([_mapped(move, v) for v in value]) if type(value) is tuple else move(value)
-
-
-# recurses: the parameters of one kernel, a level or two
-def _gathered(ty: Type, flat: Any) -> Any:
-    return tuple([_gathered(t, flat) for t in ty.fields]) if isinstance(ty, TupleType) else next(flat)
 
 
 def _tensors(ty: Type | None) -> list[TensorType]:

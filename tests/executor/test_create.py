@@ -73,3 +73,14 @@ def test_the_module_is_not_changed(kind):
 def test_an_unknown_kind_is_told():
     with pytest.raises(RunError, match="did you mean `debug`"):
         relay.create_executor("debugg")
+
+
+def test_providers_are_the_virtual_machines(rng):
+    mod = passlab.parse("def @main(%x: Tensor[(3), float32]) { exp(%x) }")
+    x = rng.random(3, "float32")
+    run = relay.create_executor("vm", mod, target="cuda", providers={"cuda": "numpy"}).evaluate()
+    np.testing.assert_allclose(run(x), np.exp(x), rtol=1e-6)
+    with pytest.raises(RunError, match="no provider of kernels"):
+        relay.create_executor("vm", mod, providers="nunpy").evaluate()(x)
+    with pytest.raises(RunError, match="`vm` executor has providers"):
+        relay.create_executor("graph", mod, providers="torch")

@@ -68,3 +68,19 @@ def test_reports_go_through_their_formats(rng):
     for bad in ("", "{}", "[]", '{"calls": [{}], "device_metrics": {}, "configuration": {}}'):
         with pytest.raises(VerifyError, match="no report"):
             Report.from_json(bad)
+
+
+def test_memory_is_told_over_time(rng):
+    text = "def @main(%x: Tensor[(1000), float32]) {" + "%0 = sort(%x);" + "".join(
+        f"%{i} = sort(%{i - 1});" for i in range(1, 6)
+    ) + " sort(%5) }"  # fmt: skip
+    vm = VirtualMachineProfiler(compile(passlab.parse(text)), passlab.relay.cpu())
+    report = vm.profile(rng.random(1000, "float32"))
+    assert report.allocated_bytes == 7 * 4000
+    assert report.peak_bytes == 2 * 4000  # what is read, and what is written
+    assert report.memory[-1][1] == 4000  # the result
+    assert [report.calls[i]["Name"] for i, _ in report.memory[:2]] == ["VM::AllocStorage", "VM::AllocStorage"]
+    assert "Memory: 8,000 bytes at most at once, of 28,000 allocated" in str(report)
+    again = Report.from_json(report.json())
+    assert (again.memory, again.peak_bytes, again.allocated_bytes) == (report.memory, 8000, 28000)
+    assert report.memory_frame()["Live bytes"].max() == 8000

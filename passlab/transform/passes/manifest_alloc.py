@@ -38,7 +38,7 @@ import numpy as np
 
 from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, VerifyError
-from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var, set_span
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, TensorType, TupleType, Type, fold_tuple
@@ -157,6 +157,7 @@ class _Allocation:
         invoke = make(
             "vm.invoke_tvm_op", self._shape_function(call.op, primitive, by_data), Tuple(inputs), Tuple([*rows, *sizes])
         )
+        set_span(invoke, call.span)
         bindings.append((self._var("shaped", TupleType(())), invoke))
         return [
             self._tensor(t, size, row, None, bindings, device) for t, row, size in zip(types, rows, sizes, strict=True)
