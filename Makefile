@@ -27,7 +27,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test quick check bench docs bless lock clean
+.PHONY: help lab test quick check bench docs bless extension lock clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -61,13 +61,16 @@ bless: $(VENV)/.dev ## rewrite the expected outputs of tests and notebooks from 
 	$(if $(NOTEBOOKS),$(BIN)/jupyter nbconvert --to notebook --execute --inplace \
 	  --ExecutePreprocessor.store_widget_state=False --ExecutePreprocessor.record_timing=False $(NOTEBOOKS),@echo "no notebooks in notebooks/: none to run")
 
+extension: ## rebuild the JupyterLab extension from its sources (needs Node 20); commit extension/dist with them
+	cd extension && npm ci --ignore-scripts --no-audit --no-fund && npm run build
+
 lock: ## renew requirements.lock (needs uv)
 	@test -n "$(UV)" || { echo "make lock needs uv: https://docs.astral.sh/uv"; exit 1; }
 	$(UV) pip compile --quiet --upgrade --universal --python-version 3.10 --all-extras --no-emit-package passlab \
 	  --no-annotate --custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
 
 clean: ## remove .venv and everything else make has made
-	rm -rf $(VENV) site build dist benchmarks/out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) site build dist extension/node_modules benchmarks/out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:
@@ -75,11 +78,11 @@ $(VENV)/.made:
 	$(if $(UV),$(UV) venv --quiet --allow-existing --python "$(or $(PYTHON),>=3.10)" $(VENV),$(PYTHON) -m venv $(VENV))
 	@touch $@
 
-$(VENV)/.lab: pyproject.toml requirements.lock | $(VENV)/.made
+$(VENV)/.lab: pyproject.toml requirements.lock extension/dist/built-from.txt | $(VENV)/.made
 	$(INSTALL) --editable ".[lab]"
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml requirements.lock | $(VENV)/.made
+$(VENV)/.dev: pyproject.toml requirements.lock extension/dist/built-from.txt | $(VENV)/.made
 	$(INSTALL) --editable ".[dev]"
 	@touch $@ $(VENV)/.lab
 

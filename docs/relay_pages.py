@@ -93,7 +93,11 @@ def _operator(spec: OpSpec) -> Iterator[str]:
 def _facts(spec: OpSpec) -> str:
     """What passes know of an operator, in a line."""
     kind = spec.pattern.name.lower().replace("_", " ")
-    facts = [f"Fusion: {kind}", f"mixed precision: {spec.precision.name.lower()}"]
+    facts = [
+        f"Fusion: {kind}",
+        f"mixed precision: {spec.precision.name.lower() if spec.precision is not None else 'unknown, follows'}",
+    ]
+    facts += ["goes along with other data layouts"] if spec.layout else []
     facts += ["has a gradient"] if spec.gradient else []
     facts += ["shape depends on data"] if spec.shape_function else []
     return "; ".join([*facts, *(["has effects"] if spec.stateful else [])]) + "."

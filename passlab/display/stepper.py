@@ -286,10 +286,10 @@ class _Sweep:
         at = self.trace.log.segments[0].top if self.trace.log.segments else None
         while at is not None:
             size = self.trace.sites.functions[at.func_index].register_file_size
-            registers[at.number] = [*at.registers, *[None] * (size - len(at.registers))]
-            held = [self.trace.value_at(v, 0) for v in at.registers]
+            registers[at.number] = [*at.objects(), *[None] * (size - len(at.registers))]
+            held = [self.trace.value_at(v, 0) for v in at.objects()]
             self.given[at.number] = [
-                self.number.add(v, not isinstance(h, Unwritten)) for v, h in zip(at.registers, held, strict=True)
+                self.number.add(v, not isinstance(h, Unwritten)) for v, h in zip(at.objects(), held, strict=True)
             ]
             at = at.below
 

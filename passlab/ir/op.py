@@ -65,6 +65,9 @@ class OpSpec:
     (`np.errstate(all="ignore")`) for a whole run. `shape_function(attrs, *arrays)` gives the result type of an operator
     whose result shape depends on data.
 
+    `layout(call, arguments)` brings a call into other data layouts (`passlab.op.layout_rules`); an operator without it
+    gets its data as it was written for. `precision` is None where nobody has looked at what shorter floats do to it.
+
     For people and tests: `doc` says what is computed, `shapes` from which shapes to which, `source` by which algorithm;
     `example` is a call in Relay text, and `edges` are calls at the edges of what is legal (`passlab.op.edges`).
     """
@@ -81,7 +84,7 @@ class OpSpec:
     non_computational: bool = False
     shape_function: Callable[..., Type] | None = None
     gradient: Callable[[Call, Expr], list[Expr]] | None = None
-    precision: Precision = Precision.FOLLOW
+    precision: Precision | None = None
     layout: Callable[..., Any] | None = None
     face: Callable[..., Expr] | None = None
     doc: str = ""

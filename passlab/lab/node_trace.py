@@ -29,7 +29,7 @@ from passlab.lab.recording import Recording
 from passlab.lab.trace import Trace
 from passlab.lab.trace_sites import CALL, KERNEL, PLAIN, RETURN, Sites
 from passlab.transform import PassContext
-from passlab.vm.tracing import Log, SavedFrame, Segment
+from passlab.vm.trace_log import Log, SavedFrame, Segment
 
 _SILENT = (Constant, Var, GlobalVar, Op, Let, Function, Constructor)  # nodes that compute nothing of their own
 

@@ -27,10 +27,12 @@ from passlab.lab.trace_replay import replayed
 from passlab.lab.trace_sites import CALL, KERNEL, RETURN, Sites
 from passlab.lab.trace_values import Unwritten
 from passlab.transform import PassContext
+from passlab.vm.buffers import Redirection, content_at, owner, tensor_at
 from passlab.vm.compiler import compile as compile_vm
 from passlab.vm.control import Frame
 from passlab.vm.executable import Executable
-from passlab.vm.tracing import Log, Redirection, SavedFrame, Segment, TracingMachine, content_at, owner, tensor_at
+from passlab.vm.trace_log import Log, SavedFrame, Segment
+from passlab.vm.tracing import TracingMachine
 
 if TYPE_CHECKING:
     import os
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from passlab.vm.report import Report
 
 Columns = np.ndarray[Any, Any]
+REPLAYED = 16  # segments that were run again and are kept
 
 
 class Trace:
@@ -56,7 +59,7 @@ class Trace:
 
     def __init__(self, sites: Sites, log: Log, args: Sequence[Any], entry: str) -> None:
         self.sites = sites
-        self.log = log
+        self._log = log
         self.args = list(args)
         self.entry = entry
         self._result: Any = None
@@ -64,6 +67,7 @@ class Trace:
         self.error: PasslabError | None = None
         self.stopped = ""
         self.parent: tuple[Trace, int] | None = None  # of a fork: the trace it left, and where
+        self.machine: TracingMachine | None = None  # one that ran segments again
         self._replayed: dict[int, tuple[Segment, Log]] = {}
         self._calls: dict[
             int, int
@@ -119,7 +123,13 @@ class Trace:
 
     # ------------------------------------------------------------ columns
     def __len__(self) -> int:
-        return len(self.log)
+        return len(self._log)
+
+    @property
+    def log(self) -> Log:
+        """What was written down while it ran, an entry for each instruction."""
+        self._log.write_out()
+        return self._log
 
     @property
     def finished(self) -> bool:
@@ -193,7 +203,7 @@ class Trace:
         if found.values is not None:
             return found, self.log
         if number not in self._replayed:
-            if len(self._replayed) > 2:
+            if len(self._replayed) >= REPLAYED:
                 del self._replayed[next(iter(self._replayed))]
             end = self._starts[number + 1] if number + 1 < len(self._starts) else len(self)
             self._replayed[number] = replayed(self, found, end)
@@ -216,7 +226,7 @@ class Trace:
             args: Sequence[Any] = segment.values[created - segment.start]
         else:
             saved = _saved(segment.top, frame) if frames is None else frames.get(frame)
-            args = saved.registers if saved is not None else self.args
+            args = saved.objects() if saved is not None else self.args
         held = [*args, *[None] * (size - len(args))]
         events, _, written, starts = self._writes
         mine = events[starts[frame] : starts[frame + 1]]

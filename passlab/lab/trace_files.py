@@ -23,7 +23,8 @@ from passlab.lab.trace_sites import Sites
 from passlab.text.tensor_bytes import tensor_of_record, tensor_record
 from passlab.vm.executable import Executable
 from passlab.vm.saving import KernelLibrary
-from passlab.vm.tracing import Log, TracingMachine
+from passlab.vm.trace_log import Log
+from passlab.vm.tracing import TracingMachine
 
 if TYPE_CHECKING:
     from passlab.lab.trace import Trace
@@ -171,6 +172,7 @@ def rerun(trace: Trace) -> None:
     except PasslabError as error:
         trace.error = error
     made = machine.log
+    made.write_out()
     if made.sites[: len(old)] != old.sites or made.parent != old.parent or made.created != old.created:
         raise VerifyError("the run took another way than the trace says: it was recorded with another program")
     old.segments, old.overwritten, old.dropped = made.segments, made.overwritten, made.dropped

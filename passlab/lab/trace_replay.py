@@ -15,9 +15,11 @@ from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError
 from passlab.evaluate.arguments import check_argument
 from passlab.ir.expr import Var
 from passlab.ir.types import TensorType
+from passlab.vm.buffers import Redirection, content_at, owner
 from passlab.vm.control import Frame
 from passlab.vm.objects import Storage
-from passlab.vm.tracing import Log, Redirection, SavedFrame, Segment, TracingMachine, content_at, owner
+from passlab.vm.trace_log import Log, SavedFrame, Segment
+from passlab.vm.tracing import TracingMachine
 
 if TYPE_CHECKING:
     from passlab.lab.trace import Trace
@@ -38,7 +40,7 @@ def replayed(trace: Trace, segment: Segment, end: int) -> tuple[Segment, Log]:
         _redirect(frames, {k: c for k, c in copies.items() if c is not None}, unwritten)
     machine = _machine(trace, segment.start)
     try:
-        machine.resume(frames, numbers, unwritten, end - segment.start)
+        machine.resume(frames, numbers, unwritten, end - segment.start, every_object=True)
     except PasslabError as error:
         if len(machine.log) < end - segment.start:
             raise VerifyError(Diagnostic("the run failed earlier than the trace says")) from error
@@ -67,7 +69,7 @@ def _frames(top: SavedFrame | None) -> tuple[list[Frame], list[int]]:
     frames, numbers = [], []
     at = top
     while at is not None:
-        frame = Frame(at.func_index, list(at.registers), at.result_register)
+        frame = Frame(at.func_index, list(at.objects()), at.result_register)
         frame.pc = at.pc
         frames.append(frame)
         numbers.append(at.number)
@@ -78,6 +80,9 @@ def _frames(top: SavedFrame | None) -> tuple[list[Frame], list[int]]:
 def _machine(trace: Trace, instant: int) -> TracingMachine:
     """Return a machine whose log knows the frames there are at an instant."""
     machine = TracingMachine(trace.sites.program, UNBOUNDED, UNBOUNDED)
+    if trace.machine is None:
+        trace.machine = machine
+    machine.like(trace.machine)
     old, new = trace.log, machine.log
     for column in ("parent", "function", "created", "result_register", "depth"):
         getattr(new, column).extend(getattr(old, column))

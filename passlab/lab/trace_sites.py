@@ -18,7 +18,7 @@ from passlab.ir.op import Op
 from passlab.ir.walk import post_order
 from passlab.lab.diff import node_name
 from passlab.vm.isa import Instruction, Opcode
-from passlab.vm.tracing import site_bases
+from passlab.vm.trace_log import site_bases
 
 if TYPE_CHECKING:
     from passlab.lab.recording import Recording

@@ -13,6 +13,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import IncompleteType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
 from passlab.op.edges import on_one
@@ -72,9 +73,15 @@ compiler_end = _mark(
     ),
     example='annotation.compiler_end(%x, compiler="dnnl")',
 )  # fmt: skip
-stop_fusion = _mark("annotation.stop_fusion", "A barrier: operators before and after it are not fused together.")
+stop_fusion = _mark(
+    "annotation.stop_fusion",
+    "A barrier: operators before and after it are not fused together.",
+    layout=layout_rules.elementwise,
+)
 checkpoint = _mark(
-    "annotation.checkpoint", "A value that is computed again in the backward pass instead of being kept."
+    "annotation.checkpoint",
+    "A value that is computed again in the backward pass instead of being kept.",
+    layout=layout_rules.elementwise,
 )
 bitpack_start = _mark("annotation.bitpack_start", "The start of a region whose tensors are packed into bits.")
 bitpack_end = _mark("annotation.bitpack_end", "The end of a region whose tensors are packed into bits.")
@@ -98,6 +105,7 @@ cast_hint = _mark(
         'annotation.cast_hint(%x: (0, 3), dtype="int8")',
     ),
     example='annotation.cast_hint(%x, dtype="int8")',
+    layout=layout_rules.elementwise,
 )  # fmt: skip
 
 
@@ -184,6 +192,7 @@ on_device = _mark(
         "on_device(%x: (0, 3), constrain_result=True)",
     ),
     example="on_device(%x, constrain_result=True)",
+    layout=layout_rules.elementwise,
 )  # fmt: skip
 
 
@@ -203,6 +212,7 @@ on_device = _mark(
         "device_copy(%x: (0, 3), src_virtual_device=None, dst_virtual_device=None)",
     ),
     example="device_copy(%x, src_virtual_device=None, dst_virtual_device=None)",
+    layout=layout_rules.elementwise,
 )  # fmt: skip
 def device_copy(attrs: Any, data: Array) -> Array:
     """Copy a tensor from one device to another."""

@@ -15,6 +15,7 @@ from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Expr
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import Type
+from passlab.op import layout_rules
 from passlab.op.declare import call, deliver, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.edges import on_two
@@ -131,6 +132,7 @@ def _power_grad(x: Expr, y: Expr, z: Expr, grad: Expr) -> tuple[Expr, Expr]:
 def binary(name: str, kernel: Kernel, doc: str, *, level: int, warns: bool = True, **facts: Any) -> Op:
     """Declare an operator on two tensors of one dtype that broadcast, with a result of that dtype."""
     facts.setdefault("relation", broadcast)
+    facts.setdefault("layout", layout_rules.broadcast)
     example = f"{name}(%x, %y)"
     return operator(
         name, ("lhs", "rhs"), pattern=OpPattern.BROADCAST, level=level, warns=warns, doc=doc, example=example, **facts
@@ -143,19 +145,23 @@ add = binary(
     "The sums of elements; integers wrap.",
     level=1,
     gradient=both(lambda x, y, z, grad: (grad, grad)),
+    precision=Precision.FOLLOW,
 )
 subtract = binary(
     "subtract", binary_kernel(np.subtract, np.not_equal), "The differences of elements; integers wrap.", level=1,
     gradient=both(lambda x, y, z, grad: (grad, -grad)),
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 multiply = binary(
     "multiply", binary_kernel(np.multiply), "The products of elements; integers wrap.", level=1,
     gradient=both(lambda x, y, z, grad: (grad * y, grad * x)),
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 divide = binary(
     "divide", dividing_kernel(truncated_quotient, np.divide),
     "The quotients of elements; those of integers are cut towards zero.", level=1,
     gradient=both(lambda x, y, z, grad: (grad / y, -(grad * z / y))),
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 floor_divide = binary(
     "floor_divide",
@@ -190,10 +196,12 @@ power = binary(
 maximum = binary(
     "maximum", binary_kernel(np.maximum), "The larger element of each pair; NaN when one is NaN.", level=4,
     gradient=_choose("greater_equal"),
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 minimum = binary(
     "minimum", binary_kernel(np.minimum), "The smaller element of each pair; NaN when one is NaN.", level=4,
     gradient=_choose("less_equal"),
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 
 

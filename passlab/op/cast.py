@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.ir.expr import Call, Expr
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.fields import attrs, dtype
@@ -37,6 +38,7 @@ def _cast_grad(orig: Call, grad: Expr) -> list[Expr]:
         'cast(%x: (7), dtype="uint8")',
     ),
     example='cast(%x, dtype="int32")',
+    layout=layout_rules.elementwise, precision=Precision.FOLLOW,
 )  # fmt: skip
 def cast(attrs: Any, data: Array) -> Array:
     """Convert each element to another dtype: floats are cut towards zero, integers wrap, bool asks for not zero."""
@@ -65,6 +67,7 @@ def _cast_like_grad(orig: Call, grad: Expr) -> list[Expr]:
         "cast_like(%x: (0, 3), %y: (0) bool)",
     ),
     example="cast_like(%x, %y)",
+    layout=layout_rules.elementwise, precision=Precision.FOLLOW,
 )  # fmt: skip
 def cast_like(attrs: Any, data: Array, dtype_like: Array) -> Array:
     """Convert each element of `data` to the dtype of `dtype_like`."""
@@ -96,6 +99,7 @@ def _reinterpret_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
         'reinterpret(%x: (0, 3) int8, dtype="uint8")',
     ),
     example='reinterpret(%x, dtype="int32")',
+    layout=layout_rules.elementwise,
 )  # fmt: skip
 def reinterpret(attrs: Any, data: Array) -> Array:
     """Read the bits of each element as another dtype of the same size."""

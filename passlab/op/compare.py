@@ -8,28 +8,37 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Call, Expr
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.broadcast import binary, binary_kernel, flat_in_both
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
 from passlab.op.relations import broadcast_compare, broadcast_shape, same_dtype, tensor
 
 
-def _comparison(name: str, ufunc: Callable[..., Any], doc: str) -> Op:
+def _comparison(name: str, ufunc: Callable[..., Any], doc: str, precision: Precision | None = None) -> Op:
     kernel = binary_kernel(ufunc)
-    return binary(name, kernel, doc, level=4, relation=broadcast_compare, gradient=flat_in_both)
+    return binary(name, kernel, doc, level=4, relation=broadcast_compare, gradient=flat_in_both, precision=precision)
 
 
 equal = _comparison("equal", np.equal, "Whether elements are equal; NaN equals nothing.")
 not_equal = _comparison("not_equal", np.not_equal, "Whether elements differ; NaN differs from everything.")
-less = _comparison("less", np.less, "Whether each element of `lhs` is less than that of `rhs`.")
+less = _comparison("less", np.less, "Whether each element of `lhs` is less than that of `rhs`.", Precision.FOLLOW)
 less_equal = _comparison(
-    "less_equal", np.less_equal, "Whether each element of `lhs` is less than that of `rhs` or equal to it."
+    "less_equal",
+    np.less_equal,
+    "Whether each element of `lhs` is less than that of `rhs` or equal to it.",
+    Precision.FOLLOW,
 )
-greater = _comparison("greater", np.greater, "Whether each element of `lhs` is greater than that of `rhs`.")
+greater = _comparison(
+    "greater", np.greater, "Whether each element of `lhs` is greater than that of `rhs`.", Precision.FOLLOW
+)
 greater_equal = _comparison(
-    "greater_equal", np.greater_equal, "Whether each element of `lhs` is greater than that of `rhs` or equal to it."
+    "greater_equal",
+    np.greater_equal,
+    "Whether each element of `lhs` is greater than that of `rhs` or equal to it.",
+    Precision.FOLLOW,
 )
 
 
@@ -66,6 +75,7 @@ def _where_grad(orig: Call, grad: Expr) -> list[Expr]:
         "where(%c: (2, 3) float32, %x: (2, 3), %y: ())",
     ),
     example="where(%c, %x, %y)",
+    layout=layout_rules.broadcast, precision=Precision.FOLLOW,
 )  # fmt: skip
 def where(attrs: Any, condition: Array, x: Array, y: Array) -> Array:
     """The element of `x` where `condition` is true (not zero), else that of `y`; all three broadcast."""

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, array_dtype, filled_array
 from passlab.op.fields import attrs, dims, dtype
@@ -57,7 +58,9 @@ def _init(name: str, value: int, doc: str) -> Op:
         return filled_array(attrs.shape, array_dtype(attrs.dtype), value, name)
 
     return operator(
-        name, (), attrs=INIT, relation=_init_type, pattern=OpPattern.ELEMWISE, level=3, out=False, face=face, doc=doc,
+        name, (), attrs=INIT, relation=_init_type,
+        precision=Precision.FOLLOW,
+        pattern=OpPattern.ELEMWISE, level=3, out=False, face=face, doc=doc,
         gradient=_no_gradient, shapes="-> shape", source=f"np.{name}",
         edges=tuple(f'{name}(shape={shape}, dtype="T")' for shape in ([2, 3], [], [0, 3])),
         example=f'{name}(shape=[2, 3], dtype="float32")',
@@ -76,7 +79,9 @@ def _like(name: str, fill: Callable[[Array], Array], doc: str) -> Op:
         return [call("zeros_like", orig.args[0])]
 
     return operator(
-        name, ("data",), relation=identity, pattern=OpPattern.ELEMWISE, level=4, out=False, doc=doc, gradient=gradient,
+        name, ("data",), relation=identity, pattern=OpPattern.ELEMWISE,
+        layout=layout_rules.elementwise,
+        level=4, out=False, doc=doc, gradient=gradient,
         example=f"{name}(%x)",
     )(kernel)  # fmt: skip
 
@@ -127,6 +132,7 @@ def _full_grad(orig: Call, grad: Expr) -> list[Expr]:
         "full(%v: (), shape=[0, 3])",
     ),
     example='full(%v, shape=[2, 3], dtype="float32")',
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 def full(attrs: Any, fill_value: Array) -> Array:
     """A tensor of the given shape filled with one value."""
@@ -156,6 +162,7 @@ def _full_like_grad(orig: Call, grad: Expr) -> list[Expr]:
         "full_like(%x: (0, 3), %v: ())",
     ),
     example="full_like(%x, %v)",
+    layout=layout_rules.elementwise,
 )  # fmt: skip
 def full_like(attrs: Any, data: Array, fill_value: Array) -> Array:
     """A tensor in the shape and dtype of `data` filled with one value."""

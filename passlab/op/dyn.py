@@ -13,7 +13,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Expr
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op.create import INIT, scalar
 from passlab.op.declare import call, operator
@@ -108,6 +108,7 @@ def _full_shape(attrs: Any, fill_value: Array, shape: Array) -> Type:
         'dyn.full(%v: (), %s: (0) int64, shape=None, dtype="T")',
     ),
     example='dyn.full(%v, %shape, shape=None, dtype="float32")',
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 def full(attrs: Any, fill_value: Array, shape: Array) -> Array:
     """A tensor filled with one value, of the shape that a vector holds."""
@@ -163,7 +164,7 @@ reshape = _data_and_vector(
     "dyn.reshape", "newshape", RESHAPE, lambda shape, values, attrs: infer_newshape(shape, values, attrs.allowzero),
     _reshaped,
     lambda rank, length, attrs: length, "The elements in the shape that a vector holds, with the codes of `reshape`.",
-    pattern=OpPattern.INJECTIVE, level=3, gradient=_with_zero(reshape_back),
+    precision=Precision.FOLLOW, pattern=OpPattern.INJECTIVE, level=3, gradient=_with_zero(reshape_back),
     shapes="data (...), newshape (rank) -> newshape",
     source="np.reshape, with Relay's codes",
     edges=(
@@ -197,7 +198,7 @@ broadcast_to = _data_and_vector(
     "dyn.broadcast_to", "shape", INIT, _broadcast_shape, lambda attrs, data,
     shape: np.array(np.broadcast_to(data, shape)),
     lambda rank, length, attrs: length, "Say the elements again up to the shape that a vector holds.",
-    pattern=OpPattern.BROADCAST, level=4, gradient=_with_zero(sum_back),
+    precision=Precision.FOLLOW, pattern=OpPattern.BROADCAST, level=4, gradient=_with_zero(sum_back),
     shapes="data (...), shape (rank) -> shape",
     source="np.broadcast_to",
     edges=(
@@ -247,7 +248,7 @@ def _tile(attrs: Any, data: Array, shape: tuple[int, ...]) -> Array:
 tile = _data_and_vector(
     "dyn.tile", "reps", TILE, lambda shape, values, attrs: tiled(shape, values), _tile,
     lambda rank, length, attrs: max(rank, length), "Repeat a tensor as a whole, as often as a vector says.",
-    pattern=OpPattern.INJECTIVE, level=3,
+    precision=Precision.FOLLOW, pattern=OpPattern.INJECTIVE, level=3,
     shapes="data (d0, ...), reps (rank) -> (d0 * reps[0], ...)",
     source="np.tile",
     edges=(
@@ -296,6 +297,7 @@ def _slice_shape(attrs: Any, data: Array, *bounds: Array) -> Type:
         'end=None, strides=None, slice_mode="size", axes=None)'),
     ),
     example="dyn.strided_slice(%x, %begin, %end, %strides, begin=None, end=None, strides=None, axes=None)",
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 def strided_slice(attrs: Any, data: Array, begin: Array, end: Array, strides: Array) -> Array:
     """Cut a box out of a tensor, as Python's slices do, at bounds that vectors hold."""

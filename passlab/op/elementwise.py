@@ -14,6 +14,7 @@ import numpy as np
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op, OpPattern, Precision
 from passlab.ir.types import TensorType
+from passlab.op import layout_rules
 from passlab.op.declare import call, deliver, operator, quiet
 from passlab.op.dtypes import Array, array_dtype, as_array, is_float
 from passlab.op.fields import attrs, number
@@ -62,6 +63,7 @@ def elementwise(name: str, kernel: Callable[..., Any], doc: str, *, level: int, 
     """Declare an operator on one tensor that keeps its type."""
     kernel.__doc__ = doc
     facts.setdefault("example", f"{name}(%x)")
+    facts.setdefault("layout", layout_rules.elementwise)
     return operator(name, ("data",), relation=identity, pattern=OpPattern.ELEMWISE, level=level, **facts)(kernel)
 
 
@@ -153,7 +155,9 @@ log = calculus(
 )
 log2 = calculus("log2", np.log2, "The logarithm to base 2 of each element.", gradient=_log_to(2))
 log10 = calculus("log10", np.log10, "The logarithm to base 10 of each element.", gradient=_log_to(10))
-sqrt = calculus("sqrt", np.sqrt, "The square root of each element.", gradient=_grad(_sqrt_grad))
+sqrt = calculus(
+    "sqrt", np.sqrt, "The square root of each element.", gradient=_grad(_sqrt_grad), precision=Precision.FOLLOW
+)
 rsqrt = calculus("rsqrt", _rsqrt, "One over the square root of each element.", gradient=_grad(_rsqrt_grad))
 sin = calculus(
     "sin", np.sin, "The sine of each element (radians).", gradient=_grad(lambda x, y, grad: grad * call("cos", x))
@@ -199,6 +203,7 @@ tanh = calculus(
     np.tanh,
     "The hyperbolic tangent of each element.",
     gradient=_grad(lambda x, y, grad: grad * _one_minus_square(y)),
+    precision=Precision.FOLLOW,
 )
 asinh = calculus(
     "asinh", np.arcsinh, "The inverse hyperbolic sine of each element.",
@@ -215,6 +220,7 @@ atanh = calculus(
 sigmoid = calculus(
     "sigmoid", _sigmoid, "The logistic function 1 / (1 + exp(-x)) of each element.", widen_half=True,
     gradient=_grad(lambda x, y, grad: grad * y * (_one(y) - y)),
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 erf = calculus(
     "erf",
@@ -287,6 +293,7 @@ copy = elementwise(
     level=3,
     out=False,
     gradient=_grad(lambda x, y, grad: grad),
+    precision=Precision.FOLLOW,
 )
 
 
@@ -328,6 +335,7 @@ def _bound(value: float, dtype: np.dtype[Any]) -> Any:
         "clip(%x: (3), a_min=3f, a_max=1f)",
     ),
     example="clip(%x, a_min=0f, a_max=6f)",
+    layout=layout_rules.elementwise, precision=Precision.FOLLOW,
 )  # fmt: skip
 def clip(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
     """Limit each element to [a_min, a_max]; NaN stays NaN, and where the bounds cross, a_max wins."""
@@ -359,12 +367,15 @@ hardswish = calculus(
 fast_exp = calculus(
     "fast_exp", np.exp, "The exponential, where speed may cost digits (here it costs none).",
     gradient=_grad(lambda x, y, grad: grad * call("fast_exp", x)),
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 fast_tanh = calculus(
     "fast_tanh", np.tanh, "The hyperbolic tangent, where speed may cost digits (here it costs none).",
     gradient=_grad(lambda x, y, grad: grad * _one_minus_square(y)),
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 fast_erf = calculus(
     "fast_erf", _erf, "The error function, where speed may cost digits (here it costs none).", widen_half=True,
     gradient=_grad(_erf_grad),
+    precision=Precision.FOLLOW,
 )  # fmt: skip

@@ -13,6 +13,7 @@ import numpy as np
 from passlab.ir.expr import Call
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import Type
+from passlab.op import layout_rules
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, boolean, integer, integers
@@ -60,6 +61,7 @@ def _multiply_face(data: Any, multiplier: int, shift: int) -> Call:
         "fixed_point_multiply(%x: (0, 3) int32, multiplier=1, shift=0)",
     ),
     example="fixed_point_multiply(%i, multiplier=1073741824, shift=1)",
+    layout=layout_rules.elementwise,
 )  # fmt: skip
 def fixed_point_multiply(attrs: Any, data: Array) -> Array:
     """`data * multiplier * 2^(shift - 31)`, rounded with halves up."""

@@ -126,6 +126,7 @@ def _from_front(rank: int, axis: int) -> list[int]:
         "take(%x: (2, 3, 2), %i: (2, 1) int32 = [[0], [2]], axis=1, batch_dims=1)",
     ),
     example="take(%x, %i, axis=0)",
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 def take(attrs: Any, data: Array, indices: Array) -> Array:
     """Pick elements or slices along one dimension. In mode "clip" negative indices mean 0."""

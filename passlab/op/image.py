@@ -12,16 +12,17 @@ import numpy as np
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
 from passlab.op.dtypes import is_float
 from passlab.op.fields import attrs, boolean, dims, dtype, integer, integers, number, numbers, text
+from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape, layout_axes
 from passlab.op.nn import sampling
 from passlab.op.nn.activation import finish
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.convolve import pad_spatial
-from passlab.op.nn.layouts import DATA_LAYOUTS, conversion, forward_shape, layout_axes
 from passlab.op.nn.pooling import lowest
 from passlab.op.nn.resample import COORDINATES, METHODS, ROUNDINGS, Scheme, mix, resample
 from passlab.op.nn.windows import check_lengths, check_positive, full_padding, per_axis, split_padding, window_size
@@ -149,6 +150,8 @@ def _declare_resize(rank: int) -> Op:
         attrs=RESIZE[rank],
         relation=partial(_resize_type, rank),
         pattern=OpPattern.INJECTIVE,
+        layout=layout_rules.OneLayout(ends=True),
+        precision=Precision.FOLLOW if rank == 2 else None,
         level=5,
         warns=True,
         face=_resize_face(rank),
@@ -226,6 +229,7 @@ def crop_and_resize_face(
         ),
     ),
     example="image.crop_and_resize(%x, %boxes, %indices, crop_size=[8, 8])",
+    layout=layout_rules.OneLayout(ends=True),
 )
 def crop_and_resize(attrs: Any, data: Any, boxes: Any, box_indices: Any, *, out: Any = None) -> Any:
     """Cut boxes (in units of the image's size) out of images and resize each."""

@@ -10,8 +10,9 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem, set_checked_type
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import TupleWrapper, as_expr, call, field_of, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer, integer_or_integers, text
@@ -107,6 +108,7 @@ def _concatenate_grad(orig: Call, grad: Expr) -> list[Expr]:
         "concatenate((%x: (3),))",
     ),
     example="concatenate((%x, %x), axis=1)",
+    layout=layout_rules.joined, precision=Precision.FOLLOW,
 )  # fmt: skip
 def concatenate(attrs: Any, data: tuple[Array, ...], *, out: Array | None = None) -> Array:
     """Join the tensors of a tuple along one dimension; all others must agree."""
@@ -209,6 +211,7 @@ def _split_grad(orig: Call, grad: Expr) -> list[Expr]:
         "split(%x: (0, 4), indices_or_sections=2, axis=1)",
     ),
     example="split(%x, indices_or_sections=2)",
+    layout=layout_rules.split, precision=Precision.FOLLOW,
 )  # fmt: skip
 def split(attrs: Any, data: Array) -> tuple[Array, ...]:
     """Part a tensor along one dimension; the result is a tuple."""

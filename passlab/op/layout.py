@@ -10,10 +10,11 @@ import numpy as np
 from passlab.ir.expr import Call, Expr
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, text
-from passlab.op.nn.layouts import Conversion, conversion, forward_shape, parse_layout
+from passlab.op.layout_names import Conversion, conversion, forward_shape, parse_layout
 from passlab.op.relations import refuse, tensor
 
 
@@ -60,6 +61,7 @@ def _layout_grad(orig: Call, grad: Expr) -> list[Expr]:
         'layout_transform(%x: (0, 4, 2, 3), src_layout="NCHW", dst_layout="HWCN")',
     ),
     example='layout_transform(%im, src_layout="NCHW", dst_layout="NHWC")',
+    layout=layout_rules.laid_out,
 )  # fmt: skip
 def layout_transform(attrs: Any, data: Array) -> Array:
     """Bring a tensor from one data layout into another."""

@@ -9,8 +9,9 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Expr
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer, integers
@@ -57,6 +58,7 @@ def _transpose_grad(orig: Call, grad: Expr) -> list[Expr]:
         "transpose(%x: (0, 3), axes=[1, 0])",
     ),
     example="transpose(%x, axes=[1, 0])",
+    layout=layout_rules.transposed, precision=Precision.FOLLOW,
 )  # fmt: skip
 def transpose(attrs: Any, data: Array) -> Array:
     """Put the dimensions in another order."""
@@ -91,6 +93,7 @@ def _reverse_grad(orig: Call, grad: Expr) -> list[Expr]:
         "reverse(%x: (0, 3), axis=0)",
     ),
     example="reverse(%x, axis=0)",
+    layout=layout_rules.along(),
 )  # fmt: skip
 def reverse(attrs: Any, data: Array) -> Array:
     """Turn the elements along one dimension round."""

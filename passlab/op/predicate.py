@@ -9,6 +9,7 @@ import numpy as np
 
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import deliver, operator
 from passlab.op.dtypes import Array, as_array, is_float
 from passlab.op.edges import on_one
@@ -38,6 +39,7 @@ def _test(name: str, function: Callable[..., Any], on_integers: bool, doc: str) 
         ("data",),
         relation=_to_bool,
         pattern=OpPattern.ELEMWISE,
+        layout=layout_rules.elementwise,
         level=3,
         shapes="S -> S of bool",
         source=f"np.{name}",
@@ -86,6 +88,7 @@ logical_not = elementwise(
     source="np.invert",
     edges=on_one("bitwise_not"),
     example="bitwise_not(%x)",
+    layout=layout_rules.elementwise,
 )
 def bitwise_not(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
     """Each bit of each integer inverted."""

@@ -16,6 +16,7 @@ from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Expr
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import Shape, TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.broadcast import truncated_quotient
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, as_array, is_float
@@ -185,7 +186,9 @@ def _edges(name: str) -> tuple[str, ...]:
 
 def _reduction(name: str, function: Callable[..., Array], doc: str, **facts: Any) -> Op:
     return operator(
-        name, ("data",), attrs=REDUCE, relation=_reduce_type, pattern=OpPattern.COMM_REDUCE, level=4, out=False,
+        name, ("data",), attrs=REDUCE,
+        layout=layout_rules.reduced,
+        relation=_reduce_type, pattern=OpPattern.COMM_REDUCE, level=4, out=False,
         warns=True,
         doc=doc, shapes=_SHAPES, source=f"np.{name}", edges=_edges(name), example=f"{name}(%x, axis=[1])", **facts,
     )(_kernel(function))  # fmt: skip
@@ -200,8 +203,12 @@ mean = _reduction(
     gradient=_mean_grad,
 )
 prod = _reduction("prod", _prod, "The products of elements; integers wrap.", gradient=_prod_grad)
-max_ = _reduction("max", _max, "The largest elements; NaN when one is NaN.", gradient=_extremum_grad)
-min_ = _reduction("min", _min, "The smallest elements; NaN when one is NaN.", gradient=_extremum_grad)
+max_ = _reduction(
+    "max", _max, "The largest elements; NaN when one is NaN.", gradient=_extremum_grad, precision=Precision.FOLLOW
+)
+min_ = _reduction(
+    "min", _min, "The smallest elements; NaN when one is NaN.", gradient=_extremum_grad, precision=Precision.FOLLOW
+)
 all_ = _reduction("all", _all, "Whether all elements are true, in their dtype.", gradient=_no_slope)
 any_ = _reduction("any", _any, "Whether some element is true, in their dtype.", gradient=_no_slope)
 
@@ -229,7 +236,9 @@ def _position(name: str, find: Callable[..., Any], doc: str) -> Op:
 
     face.__name__, face.__doc__ = name, doc
     return operator(
-        name, ("data",), attrs=ARG_REDUCE, relation=_arg_type, pattern=OpPattern.COMM_REDUCE, level=4, out=False,
+        name, ("data",), attrs=ARG_REDUCE,
+        layout=layout_rules.reduced, precision=Precision.FOLLOW,
+        relation=_arg_type, pattern=OpPattern.COMM_REDUCE, level=4, out=False,
         face=face,
         doc=doc, gradient=_no_slope, shapes=_SHAPES, source=f"np.{name}", edges=_edges(name),
         example=f"{name}(%x, axis=[1])",

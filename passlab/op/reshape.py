@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, integers
@@ -179,6 +180,7 @@ def reshape_back(orig: Call, grad: Expr) -> list[Expr]:
         "reshape(%x: (2, 3, 4), newshape=[-4, 1, -1, -2])",
     ),
     example="reshape(%x, newshape=[0, -1])",
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 def reshape(attrs: Any, data: Array) -> Array:
     """The elements in a new shape; see `newshape` for its codes."""
@@ -325,6 +327,7 @@ def _expand_dims_face(data: Any, axis: Any, num_newaxis: int = 1) -> Call:
         "expand_dims(%x: (2, 3), axis=1, num_newaxis=0)",
     ),
     example="expand_dims(%x, axis=0)",
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 def expand_dims(attrs: Any, data: Array) -> Array:
     """Put dimensions of size 1 in at one place."""
@@ -380,6 +383,7 @@ SQUEEZE = attrs(
         "squeeze(%x: (1))",
     ),
     example="squeeze(%b, axis=[0])",
+    layout=layout_rules.squeezed, precision=Precision.FOLLOW,
 )  # fmt: skip
 def squeeze(attrs: Any, data: Array) -> Array:
     """Drop dimensions of size 1."""

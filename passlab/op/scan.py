@@ -10,6 +10,7 @@ import numpy as np
 from passlab.ir.expr import Call, Expr
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.fields import attrs, boolean, dtype, integer
@@ -51,7 +52,9 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
         return made
 
     return operator(
-        name, ("data",), attrs=SCAN, relation=_scan_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True,
+        name, ("data",),
+        layout=layout_rules.along(),
+        attrs=SCAN, relation=_scan_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True,
         face=face,
         doc=doc, gradient=gradient,
         shapes="S -> S, or (size of S) without axis", source=f"np.{name}",

@@ -9,7 +9,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import Shape, TensorType, Type
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, filled_array
@@ -116,6 +116,7 @@ def _scatter_elements_grad(orig: Call, grad: Expr) -> list[Expr]:
         "scatter_elements(%x: (2, 3), %i: (0, 3) int32, %u: (0, 3), axis=0)",
     ),
     example="scatter_elements(%x, %ii, %x, axis=0)",
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 def scatter_elements(attrs: Any, data: Array, indices: Array, updates: Array) -> Array:
     """Write each update where its index along `axis` says; of two in one place the last wins, or they combine.
@@ -160,6 +161,7 @@ def _scatter_grad(orig: Call, grad: Expr) -> list[Expr]:
         "scatter(%x: (2, 3), %i: (0, 3) int64, %u: (0, 3), axis=-1)",
     ),
     example="scatter(%x, %ii, %x, axis=0)",
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 def scatter(attrs: Any, data: Array, indices: Array, updates: Array) -> Array:
     """Write each update where its index along `axis` says: the name `scatter_elements` had before TVM 0.9."""
@@ -221,6 +223,7 @@ def _scatter_nd_grad(orig: Call, grad: Expr) -> list[Expr]:
         "scatter_nd(%x: (2, 3), %i: (1, 0) int32, %u: (0, 3))",
     ),
     example="scatter_nd(%v, %ii, %r)",
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 def scatter_nd(attrs: Any, data: Array, indices: Array, updates: Array) -> Array:
     """Write elements or slices at indices of several dimensions: `indices[:, ...]` is one index into `data`."""

@@ -53,6 +53,7 @@ def _shape_of_face(data: Any, dtype: str = "int32") -> Call:
         'shape_of(%x: (0, 3), dtype="int64")',
     ),
     example='shape_of(%x, dtype="int32")',
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 def shape_of(attrs: Any, data: Array) -> Array:
     """The shape of a tensor as a vector."""

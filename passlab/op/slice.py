@@ -9,8 +9,9 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integers, text
@@ -153,6 +154,7 @@ def _slice_grad(orig: Call, grad: Expr) -> list[Expr]:
         'strided_slice(%x: (4, 5), begin=[1], end=[2], strides=[1], slice_mode="size", axes=[-1])',
     ),
     example="strided_slice(%x, begin=[0, 1], end=[2, 3], strides=[1, 1], axes=None)",
+    layout=layout_rules.sliced, precision=Precision.FOLLOW,
 )  # fmt: skip
 def strided_slice(attrs: Any, data: Array) -> Array:
     """Cut a box out of a tensor, as Python's slices do; indices beyond a dimension are cut back to it."""

@@ -13,6 +13,7 @@ import numpy as np
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, TupleType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import TupleWrapper, call, field_of, operator
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.fields import attrs, boolean, dtype, integer, text
@@ -68,6 +69,7 @@ def _sort_grad(orig: Call, grad: Expr) -> list[Expr]:
         "sort(%x: (1), axis=0)",
     ),
     example="sort(%x, axis=1)",
+    layout=layout_rules.along(),
 )  # fmt: skip
 def sort(attrs: Any, data: Array) -> Array:
     """The elements in sorted order along one dimension."""
@@ -97,6 +99,7 @@ def _argsort_face(data: Any, axis: int = -1, is_ascend: bool = True, dtype: str 
         'argsort(%x: (0, 3), axis=0, dtype="int32")',
     ),
     example='argsort(%x, axis=1, dtype="int32")',
+    layout=layout_rules.along(),
 )  # fmt: skip
 def argsort(attrs: Any, data: Array) -> Array:
     """The positions of the elements in sorted order along one dimension."""

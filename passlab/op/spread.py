@@ -9,8 +9,9 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Shape, TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.create import INIT, shape_argument
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, as_array, guard_size
@@ -68,6 +69,7 @@ def sum_back(orig: Call, grad: Expr) -> list[Expr]:
         "broadcast_to(%x: (1, 3), shape=[0, 3])",
     ),
     example="broadcast_to(%x, shape=[3, 2, 3])",
+    layout=layout_rules.permuted("shape"),
 )  # fmt: skip
 def broadcast_to(attrs: Any, data: Array) -> Array:
     """Say the elements again along dimensions of size 1, and new ones in front, up to the given shape."""
@@ -100,6 +102,7 @@ def _broadcast_like_grad(orig: Call, grad: Expr) -> list[Expr]:
         "broadcast_to_like(%x: (1, 3), %y: (0, 3))",
     ),
     example="broadcast_to_like(%x, %y)",
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 def broadcast_to_like(attrs: Any, data: Array, broadcast_type: Array) -> Array:
     """Say the elements of `data` again up to the shape of `broadcast_type`."""
@@ -252,6 +255,7 @@ def _tile_grad(orig: Call, grad: Expr) -> list[Expr]:
         "tile(%x: (2, 3), reps=[0, 1])",
     ),
     example="tile(%x, reps=[2, 1])",
+    layout=layout_rules.permuted("reps"), precision=Precision.FOLLOW,
 )  # fmt: skip
 def tile(attrs: Any, data: Array) -> Array:
     """Repeat a tensor as a whole along its dimensions."""
@@ -302,6 +306,7 @@ def _repeat_grad(orig: Call, grad: Expr) -> list[Expr]:
         "repeat(%x: (0, 3), repeats=2, axis=1)",
     ),
     example="repeat(%x, repeats=2, axis=1)",
+    layout=layout_rules.along(),
 )  # fmt: skip
 def repeat(attrs: Any, data: Array) -> Array:
     """Repeat each element in place along one dimension."""

@@ -17,7 +17,7 @@ from passlab.errors import PasslabError
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Constant, Expr, Tuple
 from passlab.op import make
-from passlab.op.nn.layouts import parse_layout
+from passlab.op.layout_names import parse_layout
 from passlab.transform.constant_folding import folded
 from passlab.transform.node_types import NodeTypes
 

@@ -14,16 +14,7 @@ from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.op import Op
 from passlab.ir.walk import note_rewrite, post_order, rebuild
 from passlab.op import make
-from passlab.transform.layout_rules import (
-    CONVOLUTIONS,
-    RULES,
-    Arranged,
-    Arrangement,
-    Result,
-    in_layout,
-    in_layouts,
-    in_place,
-)
+from passlab.op.layout_rules import Arranged, Arrangement, Result, TwoLayouts, in_layout, in_layouts, in_place
 from passlab.transform.legalization import checked
 from passlab.transform.node_types import NodeTypes
 
@@ -117,18 +108,18 @@ class _Rewriting:
 
     def _call(self, call: Call) -> Result | None:
         assert isinstance(call.op, Op)
-        name = call.op.name
         if self._replace is not None and (replaced := self._replaced(call)) is not None:
             return replaced
-        rule = RULES.get(name)
-        if name in CONVOLUTIONS:
+        rule = call.op.spec.layout
+        if isinstance(rule, TwoLayouts):
             return in_layouts(call, self, self._convert(call) or call.attrs)
         if rule is None:
             return None
         wanted = self._convert(call) if hasattr(call.attrs, "layout") else None
         if wanted is not None:
             return in_layout(call, self, wanted.layout)
-        return rule(call, self) if self._is_moved(call) else None
+        result: Result | None = rule(call, self) if self._is_moved(call) else None
+        return result
 
     def _replaced(self, call: Call) -> Result | None:
         """Return what the caller puts in the place of a call, if anything; None also where a tensor does not fit."""

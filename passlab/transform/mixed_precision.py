@@ -38,19 +38,6 @@ from passlab.transform.tuple_values import fieldwise
 
 _WITH_OUT_DTYPE = ("Conv", "DeformableConv", "Dense", "BatchMatmul")
 
-# Operators that were looked at and follow their arguments. All others are taken to follow too, but are reported.
-FOLLOWERS = frozenset((
-    "nn.pad", "nn.batch_flatten", "concatenate", "zeros", "split", "squeeze", "transpose", "expand_dims",
-    "reshape", "dyn.reshape", "broadcast_to_like", "dyn.broadcast_to", "strided_slice", "dyn.strided_slice",
-    "take", "argwhere", "where", "tile", "dyn.tile", "scatter", "scatter_elements", "scatter_nd", "full",
-    "dyn.full", "nn.depth_to_space", "less", "greater", "less_equal", "greater_equal", "copy", "cast", "cast_like",
-    "add", "subtract", "multiply", "divide", "nn.bias_add", "nn.batch_norm", "sqrt", "shape_of", "max", "min",
-    "maximum", "minimum", "argmax", "argmin", "nn.relu", "nn.leaky_relu", "nn.prelu", "nn.dropout", "sigmoid",
-    "tanh", "fast_tanh", "fast_exp", "fast_erf", "clip", "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d",
-    "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "nn.global_max_pool2d", "nn.adaptive_max_pool1d",
-    "nn.adaptive_max_pool2d", "nn.adaptive_max_pool3d", "image.resize2d",
-))  # fmt: skip
-
 
 class MixedPrecision:
     """Converts one function. `missing` counts the calls of operators of which nothing is known."""
@@ -172,8 +159,9 @@ class MixedPrecision:
             kind, accumulate, result = own(call, self.short)
             return Precision(int(kind)), str(accumulate), str(result)
         kind = op.spec.precision
-        if kind is Precision.FOLLOW and op.name not in FOLLOWERS:
+        if kind is None:  # taken to follow
             self.missing[op.name] = self.missing.get(op.name, 0) + 1
+            kind = Precision.FOLLOW
         if op.name == "clip" and self._bounds_overflow(call):
             kind = Precision.NEVER
         return kind, self.short, self.short
@@ -266,4 +254,4 @@ def _with_dtype(ty: Type, dtype: str) -> Type:
     return map_type(ty, leaf)
 
 
-__all__ = ["FOLLOWERS", "MixedPrecision"]
+__all__ = ["MixedPrecision"]

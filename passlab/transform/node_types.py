@@ -8,7 +8,20 @@ nothing of passes.
 from __future__ import annotations
 
 from passlab.errors import PasslabError
-from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, RefCreate, RefRead, Tuple, TupleGetItem, Var
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    Tuple,
+    TupleGetItem,
+    Var,
+)  # fmt: skip
 from passlab.ir.op import Op
 from passlab.ir.types import FuncType, RefType, TensorType, TupleType, Type
 from passlab.ir.walk import CHILDREN
@@ -64,6 +77,8 @@ class NodeTypes:
             return (node.body,)  # type: ignore[attr-defined]
         if kind is If:
             return (node.true_branch,)  # type: ignore[attr-defined]
+        if kind is Match:
+            return (node.clauses[0].rhs,) if node.clauses else ()  # type: ignore[attr-defined]
         if kind is Function:
             return CHILDREN[kind](node)
         return CHILDREN[kind](node) if kind in (Tuple, TupleGetItem, RefCreate, RefRead) else ()
@@ -91,7 +106,7 @@ class NodeTypes:
             return RefType(parts[0])
         if type(node) is RefRead:
             return parts[0].value if type(parts[0]) is RefType else None
-        return parts[0] if type(node) in (Let, If) else None
+        return parts[0] if type(node) in (Let, If, Match) and parts else None
 
     def _called(self, node: Call, parts: list[Type]) -> Type | None:
         if type(node.op) is not Op:

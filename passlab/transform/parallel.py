@@ -44,6 +44,10 @@ class Combiner:
         """Return argument `index` of the calls that follow, joined."""
         raise NotImplementedError
 
+    def followed(self, call: Call, args: Sequence[Expr]) -> Expr:
+        """Return a following operator on the joined operands."""
+        return Call(call.op, args, call.attrs)
+
     def parts(self, whole: Expr, calls: Sequence[Call]) -> Iterable[Expr]:
         """Return for each branch its part of the combined result; `calls` are the last calls that were combined."""
         raise NotImplementedError
@@ -168,7 +172,7 @@ def _combined(group: list[Branch], combiner: Combiner) -> dict[Expr, Expr]:
         if not (_same_step(group, level, parent, combiner) and _independent(group, level + 1)):
             break
         args = [whole if i == parent else combiner.joined(calls, parent, i) for i in range(len(calls[0].args))]
-        whole = Call(calls[0].op, args, calls[0].attrs)
+        whole = combiner.followed(calls[0], args)
         last = level
     ends = [branch[last] for branch in group]
     return dict(zip(ends, combiner.parts(whole, ends), strict=True))

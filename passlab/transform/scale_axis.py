@@ -16,7 +16,7 @@ from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType
 from passlab.op import make
-from passlab.op.nn.layouts import parse_layout
+from passlab.op.layout_names import parse_layout
 
 CONVOLUTIONS = frozenset({"nn.conv2d", "nn.conv3d"})
 ACTIVATIONS = frozenset({"nn.relu", "nn.leaky_relu"})

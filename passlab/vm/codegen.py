@@ -35,6 +35,7 @@ from passlab.ir.op import Op
 from passlab.vm.executable import VMFunction, place_of
 from passlab.vm.isa import Instruction, Opcode
 
+SAMPLE = 16  # elements by which constants are told apart before all of them are compared
 HOST = VirtualDevice()
 Work = Generator[Any, int, int]  # yields parts to be generated, is sent their registers, returns its own register
 
@@ -55,6 +56,13 @@ def drive(work: Work) -> int:
     return result
 
 
+def _same_bits(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    """Whether two arrays of one shape and dtype hold the same bytes, NaN and -0 told apart as they are stored."""
+    if a.size <= SAMPLE:
+        return True  # they begin alike, and have no more
+    return np.array_equal(np.ascontiguousarray(a).view(np.uint8), np.ascontiguousarray(b).view(np.uint8))
+
+
 class Pool:
     """The constants, kernels and function numbers that the functions of one executable share."""
 
@@ -66,7 +74,7 @@ class Pool:
         self.constants: list[np.ndarray[Any, Any]] = []
         self.constant_devices: list[int] = []
         self.devices: dict[VirtualDevice, int] = {HOST: 0}
-        self._constant_numbers: dict[tuple[Any, ...], int] = {}
+        self._alike: dict[tuple[Any, ...], list[int]] = {}  # constants of one device and kind that begin alike
         self.kernels: dict[str, int] = {}
 
     def device(self, device: Any) -> int:
@@ -75,13 +83,16 @@ class Pool:
         return self.devices.setdefault(place, len(self.devices))
 
     def constant(self, data: np.ndarray[Any, Any], device: int = 0) -> int:
-        """Return the number of a constant; equal small ones, and the same large ones, share it on each device."""
-        key = (device, data.shape, data.dtype.str, data.tobytes() if data.nbytes <= 64 else id(data))
-        if key not in self._constant_numbers:
-            self._constant_numbers[key] = len(self.constants)
-            self.constants.append(data)
-            self.constant_devices.append(device)
-        return self._constant_numbers[key]
+        """Return the number of a constant; equal ones, bit for bit, share it on each device."""
+        flat = data.reshape(-1)
+        alike = self._alike.setdefault((device, data.shape, data.dtype, flat[:SAMPLE].tobytes()), [])
+        for number in alike:
+            if self.constants[number] is data or _same_bits(self.constants[number].reshape(-1), flat):
+                return number
+        self.constants.append(data)
+        self.constant_devices.append(device)
+        alike.append(len(self.constants) - 1)
+        return alike[-1]
 
     def kernel(self, name: str) -> int:
         """Return the number of a kernel."""

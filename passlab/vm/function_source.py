@@ -93,7 +93,7 @@ class FunctionSource:
                 found.add(i.dst)
             elif i.opcode is Opcode.MOVE:
                 copies.setdefault(i.operands[0], []).append(i.operands[1])
-            elif at in self.blocks.makers and self.exe.kernels[i.operands[0]].scalar is not None:
+            elif at in self.blocks.makers and self._is_arithmetic(i):
                 found.add(i.args[-1])
         waiting = list(found)
         while waiting:
@@ -324,7 +324,8 @@ class FunctionSource:
         return [f"held = [{values}]", f"{name}(held)", f"r{dst} = held[{number[dst]}]", "held = None"]
 
     def _is_arithmetic(self, i: Instruction) -> bool:
-        return self.exe.kernels[i.operands[0]].scalar is not None and i.outputs == 1
+        kernel = self.exe.kernels[i.operands[0]]
+        return kernel.native and kernel.scalar is not None and i.outputs == 1
 
     def _make(self, at: int, i: Instruction) -> list[str]:
         """Write a kernel's call whose results are its own."""

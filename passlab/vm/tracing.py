@@ -7,121 +7,41 @@ exist already: only when it writes over something written before is the old cont
 The log is cut into segments. Each begins with a checkpoint: the frames and registers of that moment, shared with those
 before it where nothing changed. Control is kept for ever (some 25 bytes an instruction); objects of old segments are
 dropped when the memory they hold is over the cap, and come back by running their segment again from its checkpoint.
-This module knows nothing of queries: `lab.trace` answers them.
+
+Where a program computes with numbers and data only, whole stretches of instructions run at once (`stretches`), and the
+log keeps the way the run took: objects come back as dropped ones do, and the instructions of a stretch share its time
+evenly. This module knows nothing of queries: `lab.trace` answers them.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from passlab import limits
-from passlab.evaluate.values import ADTValue
-from passlab.vm.control import Action, Frame, called, no_arm, too_deep
+from passlab.vm.buffers import bytes_of, offset_in, owner
+from passlab.vm.control import Action, Frame, called, check_count, no_arm, too_deep
 from passlab.vm.executable import Executable
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.machine import Machine
-from passlab.vm.objects import Storage, VMClosure
+from passlab.vm.scalars import as_array
+from passlab.vm.stretches import APPLY, LEAVE, NEXT, Stretch, StretchMaker, settled
+from passlab.vm.trace_log import Log, Overwritten, SavedFrame, Segment, site_bases
 from passlab.vm.traced_steps import traced_step
 
-SEGMENT = 1 << 12  # instructions from one checkpoint to the next: what a look at dropped objects may have to run again
+SEGMENT = 1 << 11  # instructions from one checkpoint to the next: what a look at dropped objects may have to run again
 EVENT_BYTES = 40  # what the log of one instruction takes, besides the objects
 OBJECT_BYTES = 400  # what a storage, its tensor and their Python objects take, besides the data
 KERNEL, STORAGE = 7, 8  # kinds of traced code besides those of `Action`
 
 
-@dataclass(frozen=True)
-class SavedFrame:
-    """A frame at a checkpoint. Frames below it are shared with other checkpoints."""
+class QuickFrame(Frame):
+    """A frame whose registers stretches wrote: see `stretches.settled`."""
 
-    number: int
-    func_index: int
-    pc: int
-    registers: tuple[Any, ...]
-    result_register: int
-    below: SavedFrame | None
-
-
-@dataclass(frozen=True, eq=False)
-class Overwritten:
-    """What stood in a buffer from byte `start` on until the kernel of event `event` wrote over it."""
-
-    event: int
-    buffer: np.ndarray[Any, Any]
-    start: int
-    content: bytes
-
-
-@dataclass(eq=False)
-class Segment:
-    """A stretch of the log. `values` are the objects written, by event, or None when they were dropped.
-
-    `unwritten` are the buffers (by id) that no kernel had written into when it began, `made` those allocated in it, and
-    `writes` the events that wrote into a buffer.
-    """
-
-    start: int
-    top: SavedFrame | None
-    unwritten: frozenset[int] = frozenset()
-    values: list[Any] | None = field(default_factory=list)
-    made: set[int] = field(default_factory=set)
-    writes: dict[int, list[int]] = field(default_factory=dict)
-    bytes: int = 0
-
-
-class Log:
-    """All that was written down about a run: columns by event, frames by number, segments."""
-
-    def __init__(self) -> None:
-        self.sites = array("i")
-        self.clock = array("d")
-        self.started = 0.0
-        self.switched_at = array("q")  # events before which the frame changed, and to which
-        self.switched_to = array("i")
-        self.parent = array("i")  # by frame: who waits for it, -1 for none
-        self.function = array("i")
-        self.created = array("q")  # the event of its call, -1 for the entry
-        self.result_register = array("i")
-        self.depth = array("i")
-        self.segments: list[Segment] = []
-        self.overwritten: dict[int, list[Overwritten]] = {}
-        self.saved_bytes = 0
-        self.end_pc = 0  # of the frame on top when recording ended
-        self.dropped = 0  # segments, the oldest, whose objects were dropped
-
-    def __len__(self) -> int:
-        return len(self.sites)
-
-    def add_frame(self, parent: int, function: int, created: int, result_register: int) -> int:
-        """Enter a frame and return its number."""
-        self.parent.append(parent)
-        self.function.append(function)
-        self.created.append(created)
-        self.result_register.append(result_register)
-        self.depth.append(self.depth[parent] + 1 if parent >= 0 else 0)
-        return len(self.parent) - 1
-
-    def switch(self, frame: int) -> None:
-        """Note that the next event is one of `frame`."""
-        self.switched_at.append(len(self.sites))
-        self.switched_to.append(frame)
-
-    def kept_bytes(self) -> int:
-        """What the objects that are still there take, as far as it is counted."""
-        return self.saved_bytes + sum(s.bytes for s in self.segments[self.dropped :])
-
-
-def site_bases(functions: Sequence[Any]) -> list[int]:
-    """Return for each function the site of its first instruction; at the end the number of all sites."""
-    bases = [0]
-    for function in functions:
-        bases.append(bases[-1] + len(function.instructions))
-    return bases
+    __slots__ = ()
 
 
 class TracingMachine(Machine):
@@ -139,12 +59,19 @@ class TracingMachine(Machine):
         self.stopped = ""
         self.bases = site_bases(exe.functions)
         self._traced: dict[int, list[tuple[int, Any, Any]]] = {}
+        self._maker = StretchMaker(exe)
+        self._blank = [[None] * (f.register_file_size - len(f.params)) for f in exe.functions]
+        self._stretches: list[dict[int, Stretch | None]] = [{} for _ in exe.functions]
         self._numbers: list[int] = []  # of the frames, as the machine's stack has them
         self._unwritten: set[int] = set()
         self._lowest = 0  # frames below this one have not run since the last checkpoint
         self._limit = 0
         self._mark = 0
         self._bytes = 0
+
+    def like(self, other: TracingMachine) -> None:
+        """Use what another machine of the same executable has made of its instructions."""
+        self._code, self._traced = other._code, other._traced
 
     # ------------------------------------------------------------ driving
     def trace(self, func_index: int, args: Sequence[Any]) -> Any:
@@ -154,8 +81,15 @@ class TracingMachine(Machine):
         self._numbers = [0]
         return self._go()
 
-    def resume(self, frames: list[Frame], numbers: list[int], unwritten: Iterable[int], most: int) -> Any:
-        """Run on from frames, numbered so in a log whose frames this one has too, for `most` instructions."""
+    def resume(
+        self, frames: list[Frame], numbers: list[int], unwritten: Iterable[int], most: int, every_object: bool = False
+    ) -> Any:
+        """Run on from frames, numbered so in a log whose frames this one has too, for `most` instructions.
+
+        With `every_object`, all that is written is kept.
+        """
+        if every_object:
+            self._maker.suited = False
         self.frames, self._numbers, self._unwritten = frames, numbers, set(unwritten)
         self.most = most
         return self._go()
@@ -172,11 +106,133 @@ class TracingMachine(Machine):
             self.stopped = f"it was recorded for {len(self.log):,} instructions, the cap that was set"
         return self.result
 
-    # ------------------------------------------------------------ the loop
+    # ------------------------------------------------------------ the loops
     def _trace_through(self, most: int) -> None:
+        singly = False
+        while self.frames and not self.stopped and len(self.log) < self._limit:
+            if singly or self._stretch_at(self.frames[-1]) is None:
+                self._write_down()
+                singly = False
+            else:
+                singly = self._follow()
+
+    def _stretch_at(self, frame: Frame) -> Stretch | None:
+        known = self._stretches[frame.func_index]
+        if frame.pc not in known:
+            known[frame.pc] = made = self._maker.make(
+                frame.func_index, frame.pc, self.bases[frame.func_index],
+                lambda at: bool(self._code_of(frame.func_index)[at][1].tail),
+            )  # fmt: skip
+            if made is not None:
+                self.log.plans.append(made)
+        return known[frame.pc]
+
+    def _follow(self) -> bool:
+        """Run stretches to the end of a segment; return whether the next one must be carried out one by one.
+
+        What goes wrong in a stretch goes wrong again one by one, where it can be told what it was.
+        """
+        segment, path = self.log.segments[-1], self.log.path
+        sizes = path.sizes()
+        segment.values, segment.quick = None, True
+        try:
+            self._run_stretches(self._mark - len(self.log))
+        except Exception:  # noqa: BLE001 - whatever it was, it comes again and is told then
+            path.cut(sizes)
+            segment.values, segment.quick = [], False
+            self._restore(segment.top)
+            return True
+        if self.frames:
+            self.log.end_pc = self.frames[-1].pc
+            self._cut()
+        return False
+
+    def _run_stretches(self, budget: int) -> None:
+        """Run stretches for `budget` instructions, or to an instruction that is in none; leave the frames ready."""
+        path, frames, numbers, cap = self.log.path, self.frames, self._numbers, limits.current().frames
+        put_stretch, put_time = path.stretches.append, path.clock.append
+        number, done = self.log.frames, 0
+        frame = self._quick_frame()
+        r, pc, known = frame.registers, frame.pc, self._stretches[frame.func_index]
+        while done < budget:
+            frame.pc = pc
+            stretch = known.get(pc) or self._stretch_at(frame)
+            if stretch is None:
+                break
+            given = stretch.work(r)
+            put_stretch(stretch.number)
+            put_time(perf_counter())
+            done += stretch.count
+            if stretch.kind == NEXT:
+                pc = given
+                continue
+            if stretch.kind == LEAVE:
+                self._lowest = min(self._lowest, len(frames) - 2)
+                numbers.pop()
+                self._return(given)
+                if not frames:
+                    self.result = as_array(given)
+                    break
+                frame = frames[-1] if type(frames[-1]) is QuickFrame else self._quick_frame()
+                r, pc, known = frame.registers, frame.pc, self._stretches[frame.func_index]
+                continue
+            callee = stretch.callee
+            if stretch.kind == APPLY:
+                callee, given = given
+                path.callees.append(callee)
+                check_count(self.exe.functions[callee], given)
+            r = [*given, *self._blank[callee]]
+            if stretch.tail:
+                frame.func_index, frame.registers, numbers[-1] = callee, r, number
+            else:
+                if len(frames) >= cap:
+                    raise too_deep(cap)
+                frame.pc = stretch.after
+                frame = QuickFrame(callee, r, stretch.result_register)
+                frames.append(frame)
+                numbers.append(number)
+            number += 1
+            pc, known = 0, self._stretches[callee]
+        path.instructions += done
+        path.calls = number - len(self.log.parent)
+
+    def _quick_frame(self) -> Frame:
+        """Return the frame on top as one that stretches may write into."""
+        top = self.frames[-1]
+        if type(top) is not QuickFrame:
+            made = QuickFrame(top.func_index, top.registers, top.result_register)
+            made.pc = top.pc
+            self.frames[-1] = top = made
+        return top
+
+    def _settled_frame(self) -> Frame:
+        """Return the frame on top as one that single instructions go on from."""
+        top = self.frames[-1]
+        if type(top) is QuickFrame:
+            made = Frame(top.func_index, settled(top.registers), top.result_register)
+            made.pc = top.pc
+            self.frames[-1] = top = made
+        return top
+
+    def _restore(self, top: SavedFrame | None) -> None:
+        """Go back to the frames of the last checkpoint."""
+        frames: list[Frame] = []
+        numbers: list[int] = []
+        while top is not None:
+            made = (QuickFrame if top.quick else Frame)(top.func_index, list(top.registers), top.result_register)
+            made.pc = top.pc
+            frames.append(made)
+            numbers.append(top.number)
+            top = top.below
+        self.frames, self._numbers = frames[::-1], numbers[::-1]
+        self._lowest = len(frames) - 1
+
+    def _write_down(self) -> None:
+        """Carry out instructions one by one, to the end of a segment or of the program."""
         log, frames = self.log, self.frames
+        log.write_out()
         put_site, put_time, put_value = log.sites.append, log.clock.append, self._values().append
-        frame = frames[-1]
+        frame = self._settled_frame()
         r, pc = frame.registers, frame.pc
         code, base = self._traced_of(frame.func_index), self.bases[frame.func_index]
         try:
@@ -205,7 +261,8 @@ class TracingMachine(Machine):
                     pc = work
                     put_value(None)
                     put_time(perf_counter())
-                    if len(log.sites) >= most:
+                    if len(log.sites) >= self._limit:
+                        frame.pc = pc
                         return
                     continue
                 else:
@@ -216,21 +273,20 @@ class TracingMachine(Machine):
                     if not frames:
                         return
                     log.switch(self._numbers[-1])
-                    frame = frames[-1]
+                    frame = frames[-1] if type(frames[-1]) is Frame else self._settled_frame()
                     r, pc = frame.registers, frame.pc
                     code, base = self._traced_of(frame.func_index), self.bases[frame.func_index]
                     if len(log.sites) >= self._mark:
-                        if self._cut(frame, pc):
-                            return
-                        put_value = self._values().append
+                        self._cut()
+                        return
                     continue
                 put_site(base + pc)
                 put_time(perf_counter())
                 pc += 1
                 if kind == KERNEL and len(log.sites) >= self._mark:
-                    if self._cut(frame, pc):
-                        return
-                    put_value = self._values().append
+                    frame.pc = pc
+                    self._cut()
+                    return
         finally:
             log.end_pc = pc
 
@@ -299,40 +355,42 @@ class TracingMachine(Machine):
         if key in self._unwritten:
             self._unwritten.discard(key)
         elif tensor.size:
-            start = _offset(tensor, buffer)
-            content = _bytes_of(buffer)[start : start + tensor.nbytes].tobytes()
+            start = offset_in(tensor, buffer)
+            content = bytes_of(buffer)[start : start + tensor.nbytes].tobytes()
             self.log.overwritten.setdefault(key, []).append(Overwritten(event, buffer, start, content))
             self.log.saved_bytes += len(content) + OBJECT_BYTES
             if self.log.saved_bytes > self.memory >> 1:
                 self._mark = 0
         self._segment.writes.setdefault(key, []).append(event)
 
-    def _cut(self, frame: Frame, pc: int) -> bool:
-        """Begin a new segment at a moment when results are complete; return whether recording is to stop."""
-        frame.pc = pc
-        if len(self.log) >= self._limit:
-            return True
-        self._checkpoint()
+    def _cut(self) -> None:
+        """Begin a new segment at a moment when results are complete, unless recording is at its end."""
         log = self.log
+        if len(log) >= self._limit:
+            return
+        self._checkpoint()
         while log.kept_bytes() > self.memory and log.dropped < len(log.segments) - 1:
             segment = log.segments[log.dropped]
             segment.values, segment.made, segment.writes = None, set(), {}
+            log.kept -= segment.bytes
             log.dropped += 1
         if log.kept_bytes() > self.memory:
             self.stopped = f"what writes in place replaced takes more than the {self.memory:,} bytes that were allowed"
-        return bool(self.stopped)
 
     def _checkpoint(self) -> None:
         log = self.log
         if log.segments:
-            log.segments[-1].bytes = self._bytes + EVENT_BYTES * (len(log) - log.segments[-1].start)
+            last = log.segments[-1]
+            events = 0 if last.quick else len(log) - last.start
+            last.bytes = self._bytes + EVENT_BYTES * events
+            log.kept += last.bytes
         below = log.segments[-1].top if log.segments else None
         for _ in range(self._saved_height() - max(self._lowest, 0)):
             assert below is not None
             below = below.below
         for number, frame in zip(self._numbers[self._lowest :], self.frames[self._lowest :], strict=True):
-            registers = tuple(frame.registers)
-            below = SavedFrame(number, frame.func_index, frame.pc, registers, frame.result_register, below)
+            registers, quick = tuple(frame.registers), type(frame) is QuickFrame
+            below = SavedFrame(number, frame.func_index, frame.pc, registers, frame.result_register, below, quick)
         self._segment = Segment(len(log), below, frozenset(self._unwritten))
         log.segments.append(self._segment)
         self._height = len(self.frames)
@@ -354,97 +412,3 @@ def _traced(exe: Executable, action: int, work: Any, instruction: Instruction) -
     if action:
         return action, work, -1
     return (STORAGE if opcode is Opcode.ALLOC_STORAGE else 0), work, instruction.writes()[0]
-
-
-# ---------------------------------------------------------------- buffers
-def owner(tensor: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the array whose memory a tensor looks into: a storage's buffer, or the tensor itself."""
-    while type(tensor.base) is np.ndarray:
-        tensor = tensor.base
-    return tensor
-
-
-def _offset(tensor: np.ndarray[Any, Any], buffer: np.ndarray[Any, Any]) -> int:
-    return int(tensor.__array_interface__["data"][0] - buffer.__array_interface__["data"][0])
-
-
-def _bytes_of(buffer: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return np.ndarray((buffer.nbytes,), np.uint8, buffer)
-
-
-def content_at(log: Log, buffer: np.ndarray[Any, Any], instant: int) -> np.ndarray[Any, Any] | None:
-    """Return a copy of a buffer as it was at an instant, None when it is still as it was."""
-    later = [o for o in log.overwritten.get(id(buffer), ()) if o.event >= instant]
-    if not later:
-        return None
-    copy = buffer.copy()
-    flat = _bytes_of(copy)
-    for old in reversed(later):
-        flat[old.start : old.start + len(old.content)] = np.frombuffer(old.content, np.uint8)
-    return copy
-
-
-def tensor_at(log: Log, tensor: np.ndarray[Any, Any], instant: int) -> np.ndarray[Any, Any]:
-    """Return a tensor as it was at an instant: itself, or a copy with the old content."""
-    buffer = owner(tensor)
-    copy = content_at(log, buffer, instant) if log.overwritten else None
-    return tensor if copy is None else looked_into(tensor, buffer, copy)
-
-
-def looked_into(
-    tensor: np.ndarray[Any, Any], buffer: np.ndarray[Any, Any], other: np.ndarray[Any, Any]
-) -> np.ndarray[Any, Any]:
-    """Return what a tensor inside `buffer` is inside another buffer of the same size."""
-    if tensor is buffer:
-        return other
-    return np.ndarray(tensor.shape, tensor.dtype, other, _offset(tensor, buffer), tensor.strides)
-
-
-class Redirection:
-    """Rebuilds values so that those that look into some buffers look into others. What does not change is shared."""
-
-    def __init__(self, buffers: dict[int, np.ndarray[Any, Any]]) -> None:
-        self.buffers = buffers
-        self.known: dict[int, tuple[Any, Any]] = {}  # by id: the value itself, which keeps the id, and what it became
-
-    def __call__(self, root: Any) -> Any:
-        """Return the rebuilt value. Values may be nested as deep as programs make them."""
-        stack = [(root, False)]
-        while stack:
-            value, ready = stack.pop()
-            if id(value) in self.known:
-                continue
-            parts = _parts(value)
-            if ready or not parts:
-                self.known[id(value)] = (value, self._made(value, parts))
-            else:
-                stack.append((value, True))
-                stack.extend((part, False) for part in parts)
-        return self.known[id(root)][1]
-
-    def _made(self, value: Any, parts: Sequence[Any]) -> Any:
-        if isinstance(value, Storage):
-            other = self.buffers.get(id(value.buffer))
-            return value if other is None else Storage(value.buffer.size, value.device, other)
-        if isinstance(value, np.ndarray):
-            buffer = owner(value)
-            other = self.buffers.get(id(buffer))
-            return value if other is None else looked_into(value, buffer, other)
-        fields = [self.known[id(part)][1] for part in parts]
-        if all(new is old for new, old in zip(fields, parts, strict=True)):
-            return value
-        if isinstance(value, tuple):
-            return tuple(fields)
-        return (
-            ADTValue(value.constructor, fields)
-            if isinstance(value, ADTValue)
-            else VMClosure(value.func_index, tuple(fields))
-        )
-
-
-def _parts(value: Any) -> Sequence[Any]:
-    if type(value) is tuple:
-        return value
-    if isinstance(value, ADTValue):
-        return value.fields
-    return value.captured if isinstance(value, VMClosure) else ()

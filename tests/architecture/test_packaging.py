@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -49,10 +50,15 @@ def test_the_lock_holds_every_direct_dependency_and_no_address():
     assert not [word for word in ("://", "--index", "--find-links") if word in LOCK], "the lock names no registry"
 
 
-def test_the_wheel_holds_every_file_of_the_package(tmp_path):
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+def build_wheel(folder: Path) -> Path:
+    """Build the wheel of this checkout into a folder."""
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    held = set(zipfile.ZipFile(wheel).namelist())
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def test_the_wheel_holds_every_file_of_the_package(tmp_path):
+    held = set(zipfile.ZipFile(build_wheel(tmp_path)).namelist())
     tracked = subprocess.run(["git", "ls-files", "passlab"], cwd=ROOT, check=True, capture_output=True, text=True)
     assert set(tracked.stdout.split()) <= held

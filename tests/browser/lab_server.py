@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
@@ -31,6 +32,7 @@ class LabServer:
     def __init__(self, home: Path) -> None:
         self.folder = home / "files"
         self.folder.mkdir(parents=True)
+        shutil.copytree(ROOT / "extension/dist", home / "share/labextensions/passlab")
         self.token = secrets.token_hex(16)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -86,13 +88,14 @@ class LabServer:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """Nothing of the user's own Jupyter is read or written, and kernels import passlab from this checkout."""
+    """Nothing of the user's own Jupyter is read or written; kernels and the page have the passlab of this checkout."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "IPYTHON"))}
     path = os.pathsep.join([str(ROOT), *filter(None, [own.get("PYTHONPATH")])])
     return {
         **own,
         "PYTHONPATH": path,
         "JUPYTER_PREFER_ENV_PATH": "1",
+        "JUPYTER_PATH": str(home / "share"),
         "JUPYTER_CONFIG_DIR": str(home / "config"),
         "JUPYTER_DATA_DIR": str(home / "data"),
         "JUPYTER_RUNTIME_DIR": str(home / "runtime"),

@@ -13,10 +13,13 @@ from passlab import relay
 from passlab.errors import RunError, VerifyError
 from passlab.executor.aot import PythonSource, python_source
 from passlab.executor.aot.names import Names
+from passlab.executor.aot.outlying import Outlying
+from passlab.executor.aot.program_source import DEEPEST
 from passlab.executor.aot.vendor import Library
 from passlab.ir.expr import Function, Var
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType, TupleType
+from passlab.ir.variables import free_vars
 from passlab.op import make
 from tests.op import cases_index, cases_shape
 from tests.op.cases import CASES
@@ -207,3 +210,18 @@ def test_the_module_of_build_has_the_interface_of_executors():
         module.set_input("z", 1)
     with pytest.raises(RunError, match="nothing is built for"):
         relay.build(passlab.parse("def @main() { 1 }"), executor="jit")
+
+
+def test_blocks_that_stand_too_deep_know_the_variables_they_need():
+    """One pass finds them all; asked one by one, nested branches would be quadratic."""
+    n = 120
+    lets = "".join(f"if (%n == {i}) {{ %v{i} }} else {{ let %v{i + 1} = add(%v{i}, %x); " for i in range(n))
+    text = f"def @main(%x: float32, %n: int32) -> float32 {{ let %v0 = add(%x, %x); {lets} %v{n} {'}' * n} }}"
+    mod = passlab.parse(text)
+    found = Outlying(mod["main"], 1, DEEPEST).found
+    assert len(found) == n // DEEPEST
+    assert all(set(variables) == set(free_vars(block)) for block, variables in found.items())
+    run = relay.create_executor("aot", mod).evaluate()
+    for i in (0, 5, 77, -1):
+        expected = (i if i >= 0 else n) + 2
+        assert float(run(np.float32(1), np.int32(i))) == expected

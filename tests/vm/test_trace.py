@@ -144,7 +144,8 @@ def test_wrong_arguments_are_told_at_once():
 def test_long_runs_are_reached_anywhere_without_keeping_them():
     whole = Trace.record(passlab.parse(LOOP), [np.int32(3000)])
     bounded = Trace.record(whole.sites.program, whole.args, memory=2_000_000)
-    assert bounded.log.dropped
+    assert len(bounded.log.segments) > 10
+    assert not any(segment.values for segment in bounded.log.segments)
     for instant in (0, 1, len(whole) // 2, len(whole) - 1, 17, len(whole)):
         assert bounded[instant].same_state(whole[instant])
 

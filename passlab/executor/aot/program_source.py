@@ -18,6 +18,7 @@ from passlab.executor.aot.call_graph import CallGraph
 from passlab.executor.aot.constants import Constants
 from passlab.executor.aot.kernel_source import SHORT, Kernels
 from passlab.executor.aot.names import Names
+from passlab.executor.aot.outlying import Outlying
 from passlab.executor.aot.spelling import wrapped
 from passlab.executor.aot.vendor import Library
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
@@ -57,7 +58,7 @@ class Program:
         self.kernels = Kernels(names, self.constants, library)
         self.functions = {name: f for name, f in mod.items() if not f.is_primitive}
         self.calls = CallGraph(self.functions, DEEPEST)
-        self.waiting: list[tuple[str, Function, str | None, Counter[Expr]]] = []
+        self.waiting: list[tuple[str, Function, str | None, Counter[Expr], dict[Expr, tuple[Var, ...]]]] = []
         called = {n.name_hint for f in self.functions.values() for n in post_order(f) if isinstance(n, GlobalVar)}
         self.globals = {n: entry if n == entry and n not in called else names.make(n) for n in self.functions}
         self.constructors: dict[Constructor, str] = {}
@@ -65,12 +66,19 @@ class Program:
 
     def write(self) -> None:
         """Write all functions."""
-        self.waiting = [(self.globals[n], f, n, _uses(f)) for n, f in reversed(self.functions.items())]
+        self.waiting = [
+            (self.globals[n], f, n, _uses(f), self._outlying(n, f)) for n, f in reversed(self.functions.items())
+        ]
         while self.waiting:  # a function may need others for the blocks that stand too deep in it
-            name, function, own, uses = self.waiting.pop()
-            text = FunctionText(self, Names(self.names), own, uses)
+            name, function, own, uses, outlying = self.waiting.pop()
+            text = FunctionText(self, Names(self.names), own, uses, outlying)
             drive(text.function(name, function, 0))
             self.blocks.append("\n".join(text.lines) + "\n")
+
+    def _outlying(self, name: str, function: Function) -> dict[Expr, tuple[Var, ...]]:
+        if self.calls.facts[name].nesting <= DEEPEST:
+            return {}
+        return Outlying(function, 2 if name in self.calls.loops else 1, DEEPEST).found
 
     def constructor(self, constructor: Constructor) -> str:
         """Return the class of a constructor."""
@@ -99,13 +107,17 @@ class Sink:
 class FunctionText:
     """The text of one function of the module, with the functions inside it."""
 
-    def __init__(self, program: Program, names: Names, own: str | None, uses: Counter[Expr]) -> None:
+    def __init__(
+        self, program: Program, names: Names, own: str | None, uses: Counter[Expr],
+        outlying: dict[Expr, tuple[Var, ...]],
+    ) -> None:  # fmt: skip
         self.program = program
         self.names = names
         self.texts: dict[Var, str] = {}
         self.own = own
         self.lines: list[str] = []
         self.uses = uses
+        self.outlying = outlying  # blocks that stand too deep, with the variables they need
         self.pending: dict[Var, str] = {}
         self.loop: list[str] | None = None
 
@@ -143,10 +155,12 @@ class FunctionText:
 
     def _elsewhere(self, expr: Expr, sink: Sink, depth: int) -> None:
         """Write a block that stands too deep as a function of its own."""
-        free = free_vars(expr)
+        free = self.outlying.get(expr)
+        if free is None:
+            free = tuple(free_vars(expr))
         self._flush(depth)
         name = self.program.names.make("rest")
-        self.program.waiting.append((name, Function(free, expr), None, self.uses))
+        self.program.waiting.append((name, Function(free, expr), None, self.uses, self.outlying))
         args = [self.texts[v] for v in free]
         if sink.variable is None:
             self._line(depth, f"return {self._driver('Call')}({', '.join([name, *args])})")

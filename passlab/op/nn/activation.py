@@ -9,6 +9,7 @@ import numpy as np
 
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import TupleWrapper, make_call, operator
 from passlab.op.dtypes import as_array, is_float
 from passlab.op.fields import attrs, integer, number
@@ -32,6 +33,8 @@ from passlab.op.relations import identity, normal_axis, tensor
         "nn.relu(%x: (0, 3))",
     ),
     example="nn.relu(%x)",
+    layout=layout_rules.elementwise,
+    precision=Precision.FOLLOW,
 )
 def relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Replace negative elements by zero."""
@@ -55,6 +58,8 @@ def relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
         "nn.leaky_relu(%x: (0, 3), alpha=0.1f)",
     ),
     example="nn.leaky_relu(%x, alpha=0.1f)",
+    layout=layout_rules.elementwise,
+    precision=Precision.FOLLOW,
 )
 def leaky_relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Multiply negative elements by `alpha`."""
@@ -116,6 +121,8 @@ def along(vector: Any, axis: int, rank: int) -> Any:
         "nn.bias_add(%x: (0, 3), %b: (3))",
     ),
     example="nn.bias_add(%x, %b)",
+    layout=layout_rules.along(),
+    precision=Precision.FOLLOW,
 )
 def bias_add(attrs: Any, data: Any, bias: Any, *, out: Any = None) -> Any:
     """Add a vector along one axis."""
@@ -139,6 +146,8 @@ def bias_add(attrs: Any, data: Any, bias: Any, *, out: Any = None) -> Any:
         "nn.prelu(%x: (0, 3), %a: (3))",
     ),
     example="nn.prelu(%x, %a)",
+    layout=layout_rules.along(),
+    precision=Precision.FOLLOW,
 )
 def prelu(attrs: Any, data: Any, alpha: Any, *, out: Any = None) -> Any:
     """Multiply negative elements by the `alpha` of their channel."""
@@ -203,6 +212,7 @@ def finish(made: Any, dtype: Any, out: Any) -> Any:
         "nn.softmax(%x: (1), axis=0)",
     ),
     example="nn.softmax(%x, axis=1)",
+    layout=layout_rules.along(),
 )
 def softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """exp(x) / sum(exp(x)) along one axis, computed from x less its maximum."""
@@ -228,6 +238,7 @@ def softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
         "nn.fast_softmax(%x: (1), axis=0)",
     ),
     example="nn.fast_softmax(%x, axis=1)",
+    layout=layout_rules.along(),
 )
 def fast_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """The softmax that FastMath puts in: here the exact one, since NumPy's `exp` is as fast as the approximation."""
@@ -253,6 +264,7 @@ def fast_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
         "nn.log_softmax(%x: (1), axis=0)",
     ),
     example="nn.log_softmax(%x, axis=1)",
+    layout=layout_rules.along(),
 )
 def log_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """X - log(sum(exp(x))) along one axis, computed from x less its maximum."""
@@ -294,6 +306,8 @@ def dropout_face(data: Any, rate: float = 0.5) -> Any:
         "nn.dropout(%x: (0, 3))",
     ),
     example="nn.dropout(%x, rate=0.5f)",
+    layout=layout_rules.dropped,
+    precision=Precision.FOLLOW,
 )
 def dropout(attrs: Any, data: Any) -> Any:
     """At inference the data unchanged, with a mask of ones."""

@@ -10,12 +10,13 @@ from passlab.errors import Diagnostic, RelationError
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import Shape, TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, dtype, integer, integers, text
+from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape
 from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.convolve import Window, convolve
-from passlab.op.nn.layouts import DATA_LAYOUTS, conversion, forward_shape
 from passlab.op.nn.windows import check_lengths, check_positive, full_padding, per_axis, split_padding, window_size
 from passlab.op.relations import refuse, tensor
 
@@ -298,6 +299,7 @@ def conv3d_face(
         "nn.conv1d(%x: (0, 2, 5), %w: (3, 2, 3))",
     ),
     example="nn.conv1d(%x, %w, padding=[1, 1], channels=8, kernel_size=[3])",
+    layout=layout_rules.TwoLayouts({"NCW": "OIW", "NWC": "WIO"}),
 )
 def conv1d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     """Slide windows along one axis; each result is the sum of a window's elements times the weight."""
@@ -330,6 +332,7 @@ def conv1d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
         'nn.conv2d(%x: (1, 2, 3, 3) int8, %w: (3, 2, 2, 2) int8, out_dtype="int32")',
     ),
     example="nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3])",
+    layout=layout_rules.TwoLayouts({"NCHW": "OIHW", "NHWC": "HWIO", "HWNC": "HWOI"}),
 )
 def conv2d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     """Slide windows over two axes; each result is the sum of a window's elements times the weight.
@@ -358,6 +361,7 @@ def conv2d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
         "nn.conv3d(%x: (0, 1, 2, 2, 2), %w: (1, 1, 1, 1, 1))",
     ),
     example="nn.conv3d(%x, %w, padding=[1, 1, 1, 1, 1, 1], channels=8, kernel_size=[3, 3, 3])",
+    layout=layout_rules.TwoLayouts({"NCDHW": "OIDHW", "NDHWC": "DHWIO"}),
 )
 def conv3d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     """Slide windows over three axes; each result is the sum of a window's elements times the weight."""

@@ -9,12 +9,13 @@ from passlab.errors import Diagnostic, RelationError
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, dtype, integer, integers, text
+from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.conv import check_window, conv_values
 from passlab.op.nn.convolve import convolve_transposed
-from passlab.op.nn.layouts import DATA_LAYOUTS, conversion, forward_shape
 from passlab.op.nn.windows import check_lengths
 from passlab.op.relations import tensor
 
@@ -276,6 +277,7 @@ def conv3d_transpose_face(
         "nn.conv1d_transpose(%x: (0, 2, 3), %w: (2, 3, 3))",
     ),
     example="nn.conv1d_transpose(%x, %w, channels=8, kernel_size=[3], strides=[2])",
+    layout=layout_rules.TwoLayouts({"NCW": "IOW", "NWC": "WIO"}),
 )
 def conv1d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     """Add each element times the weight's window into the result, windows `strides` apart, along one axis."""
@@ -300,6 +302,7 @@ def conv1d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> 
         "nn.conv2d_transpose(%x: (0, 2, 2, 2), %w: (2, 1, 2, 2))",
     ),
     example="nn.conv2d_transpose(%x, %w, channels=8, kernel_size=[4, 4], strides=[2, 2], padding=[1, 1, 1, 1])",
+    layout=layout_rules.TwoLayouts({"NCHW": "IOHW", "NHWC": "HWIO"}),
 )
 def conv2d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     """Add each element times the weight's window into the result, windows `strides` apart, over two axes."""
@@ -323,6 +326,7 @@ def conv2d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> 
         "nn.conv3d_transpose(%x: (0, 1, 2, 2, 2), %w: (1, 1, 2, 2, 2))",
     ),
     example="nn.conv3d_transpose(%x, %w, channels=8, kernel_size=[2, 2, 2], strides=[2, 2, 2])",
+    layout=layout_rules.TwoLayouts({"NCDHW": "IODHW", "NDHWC": "DHWIO"}),
 )
 def conv3d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     """Add each element times the weight's window into the result, windows `strides` apart, over three axes."""

@@ -176,6 +176,8 @@ def _room(scratch: Any, count: int) -> Any:
 _DEPTHWISE_BYTES = 256 << 10
 # Below this length of the last axis the inner loops are too short: the channels make longer ones.
 _SHORT_ROW = 32
+# From this many channels on, loops along the channels are long enough.
+_MANY_CHANNELS = 64
 
 
 def _depthwise(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...], last: bool) -> None:
@@ -185,6 +187,8 @@ def _depthwise(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]
     """
     if last:
         _depthwise_last(out, x, w.reshape(*kernel, -1), window, kernel)
+    elif out.shape[1] == x.shape[1] >= _MANY_CHANNELS:
+        _depthwise_turned(out, x, w.reshape(-1, *kernel), window, kernel)
     elif out.shape[-1] >= _SHORT_ROW:
         _depthwise_first(out, x, w.reshape(-1, *kernel), window, kernel)
     else:
@@ -193,6 +197,37 @@ def _depthwise(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]
         taps = np.ascontiguousarray(w.reshape(-1, *kernel).transpose(*range(1, len(kernel) + 1), 0))
         _depthwise_last(swapped, np.ascontiguousarray(x.transpose(back)), taps, window, kernel)
         np.copyto(out, swapped.transpose(0, x.ndim - 1, *range(1, x.ndim - 1)))
+
+
+def _depthwise_turned(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
+    """Channels first, and many of them: turn a few rows at a time so that the channels stand last, and turn them back.
+
+    The rows stay in cache between the three steps, which is what turning them costs.
+    """
+    size = out.shape[2:]
+    taps = np.ascontiguousarray(np.moveaxis(w, 0, -1))
+    span = window.extent(kernel)[0]
+    rest = math.prod(x.shape[3:]) * x.shape[1] * x.itemsize
+    step = max(1, min(size[0], _DEPTHWISE_BYTES // max(1, rest * window.strides[0])))
+    made = np.empty((step, *size[1:], x.shape[1]), out.dtype)
+    for n, r in itertools.product(range(x.shape[0]), range(0, size[0], step)):
+        rows = min(step, size[0] - r)
+        first = r * window.strides[0]
+        data = np.ascontiguousarray(np.moveaxis(x[n, :, first : first + (rows - 1) * window.strides[0] + span], 0, -1))
+        _sum_taps(made[:rows], data, taps, window)
+        np.copyto(out[n, :, r : r + rows], np.moveaxis(made[:rows], -1, 0))
+
+
+def _sum_taps(out: Any, x: Any, w: Any, window: Window) -> None:
+    """Sum a channel's window over (*S, C) into `out`: multiplied and added in one go, along the channels."""
+    axes = list(range(x.ndim - 1))
+    taps = [x.ndim - 1 + a for a in axes]
+    channel = 2 * (x.ndim - 1)
+    steps = [s * d for s, d in zip(x.strides, window.strides, strict=False)]
+    offsets = [s * d for s, d in zip(x.strides, window.dilation, strict=False)]
+    shape = (*out.shape[:-1], *w.shape)
+    patches = as_strided(x, shape, (*steps, *offsets, x.strides[-1]), writeable=False)
+    np.einsum(patches, [*axes, *taps, channel], w, [*taps, channel], [*axes, channel], out=out)
 
 
 def _shifts(
@@ -231,6 +266,10 @@ def _depthwise_first(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int
 
 def _depthwise_last(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
     size, times = out.shape[1:-1], out.shape[-1] // x.shape[-1]
+    if times == 1 and x.shape[-1] >= _MANY_CHANNELS:
+        for n in range(x.shape[0]):
+            _sum_taps(out[n], x[n], w, window)
+        return
     rest = math.prod(size[1:]) * x.shape[-1]
     step = max(1, min(size[0], _DEPTHWISE_BYTES // max(1, 2 * rest * out.itemsize)))
     product = np.empty((step, *size[1:], x.shape[-1]), out.dtype)

@@ -9,11 +9,12 @@ import numpy as np
 
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import Dim, TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, dtype, integer, integers, text
+from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtype
 from passlab.op.nn.conv import check_weight, check_window
-from passlab.op.nn.layouts import conversion, forward_shape
 from passlab.op.nn.sampling import linear
 from passlab.op.nn.windows import check_positive, full_padding, per_axis, window_size
 from passlab.op.relations import join_dim, refuse, tensor
@@ -132,6 +133,7 @@ def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Any, befor
 @operator(
     NAME,
     ("data", "offset", "weight"),
+    layout=layout_rules.TwoLayouts({"NCHW": "OIHW", "NHWC": "HWIO"}, images=2),
     attrs=attrs(
         "DeformableConv2DAttrs",
         integers("strides", (1, 1), "steps of the window"),

@@ -9,7 +9,7 @@ from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, Type
 from passlab.op.declare import operator
 from passlab.op.image import RESIZE, check_resize, resize
-from passlab.op.nn.layouts import layout_axes
+from passlab.op.layout_names import layout_axes
 from passlab.op.nn.pad import PadAttrs, check_number, padded_type, with_border
 from passlab.op.nn.upsampling import UpSampling3DAttrs, UpSamplingAttrs, scaled_shape, upsample
 from passlab.op.relations import refuse, tensor

@@ -13,6 +13,7 @@ import numpy as np
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TupleType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import TupleWrapper, deliver, make_call, operator
 from passlab.op.fields import attrs, boolean, integer, integers, number
 from passlab.op.nn import gradients
@@ -76,6 +77,8 @@ def batch_norm_face(
         "nn.batch_norm(%x: (0, 2), %g: (2), %b: (2), %m: (2), %v: (2) T = [1, 1], center=False)",
     ),
     example="nn.batch_norm(%x, %gamma, %beta, %mean, %var)",
+    layout=layout_rules.along(results=3),
+    precision=Precision.FOLLOW,
 )
 @in_float
 def batch_norm(
@@ -132,6 +135,7 @@ def _affine(made: Any, attrs: Any, gamma: Any, beta: Any, out: Any) -> Any:
         "nn.layer_norm(%x: (0, 3), %g: (3), %b: (3), center=False)",
     ),
     example="nn.layer_norm(%x, %gamma, %beta)",
+    layout=layout_rules.along(),
 )
 @in_float
 def layer_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
@@ -164,6 +168,7 @@ def _instance_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -
         "nn.instance_norm(%x: (0, 3, 2), %g: (3), %b: (3))",
     ),
     example="nn.instance_norm(%x, %gamma, %beta)",
+    layout=layout_rules.batch_first,
 )
 @in_float
 def instance_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
@@ -199,6 +204,7 @@ def _group_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
         "nn.group_norm(%x: (0, 4, 3), %g: (4), %b: (4), num_groups=2)",
     ),
     example="nn.group_norm(%x, %gamma, %beta, num_groups=2)",
+    layout=layout_rules.batch_first,
 )
 @in_float
 def group_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
@@ -242,6 +248,7 @@ def l2_normalize_face(data: Any, eps: float, axis: Any = None) -> Any:
         "nn.l2_normalize(%x: (0, 3), eps=0.001f, axis=[1])",
     ),
     example="nn.l2_normalize(%x, eps=0.001f, axis=[1])",
+    layout=layout_rules.normalized,
 )
 @in_float
 def l2_normalize(attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -281,6 +288,7 @@ def _lrn_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
         "nn.lrn(%x: (0, 3, 2, 2), size=3)",
     ),
     example="nn.lrn(%x, size=5)",
+    layout=layout_rules.along(),
 )
 @in_float
 def lrn(attrs: Any, data: Any, *, out: Any = None) -> Any:

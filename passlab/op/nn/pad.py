@@ -10,8 +10,9 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.expr import Constant, Expr
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, pairs, text
 from passlab.op.nn import gradients
@@ -133,6 +134,8 @@ PadAttrs = attrs(
         "nn.pad(%x: (4, 3), %v: (), pad_width=[[-1, 0], [1, -1]])",
     ),
     example="nn.pad(%x, 0f, pad_width=[[0, 0], [1, 1]])",
+    layout=layout_rules.permuted("pad_width"),
+    precision=Precision.FOLLOW,
 )
 def pad(attrs: Any, data: Any, pad_val: Any, *, out: Any = None) -> Any:
     """Put a border around a tensor: a constant, its edge, or its reflection. Negative widths cut off."""
@@ -189,6 +192,7 @@ def mirror_pad_face(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> Any:
         "nn.mirror_pad(%x: (0, 3), pad_width=[[0, 0], [1, 1]])",
     ),
     example="nn.mirror_pad(%x, pad_width=[[0, 0], [1, 1]])",
+    layout=layout_rules.permuted("pad_width"),
 )
 def mirror_pad(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Put the tensor's mirror image around it, with (SYMMETRIC) or without (REFLECT) its edge."""
@@ -223,6 +227,7 @@ def _flatten_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
         "nn.batch_flatten(%x: (2, 1))",
     ),
     example="nn.batch_flatten(%x)",
+    precision=Precision.FOLLOW,
 )
 def batch_flatten(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Join all dimensions after the first."""

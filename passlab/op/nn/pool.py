@@ -12,11 +12,12 @@ from passlab.errors import Diagnostic, RelationError
 from passlab.ir.attrs import Attrs, Field
 from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, boolean, integers, text
+from passlab.op.layout_names import DATA_LAYOUTS as _LAYOUTS
+from passlab.op.layout_names import layout_axes, spatial_axes
 from passlab.op.nn import gradients, pooling
-from passlab.op.nn.layouts import DATA_LAYOUTS as _LAYOUTS
-from passlab.op.nn.layouts import layout_axes, spatial_axes
 from passlab.op.nn.windows import check_lengths, check_positive, full_padding, per_axis, split_padding, window_size
 from passlab.op.relations import tensor
 
@@ -235,6 +236,8 @@ def _declare_pool(rank: int, mean: bool) -> Op:
         attrs=pool_attrs(rank, mean),
         relation=pool_relation(rank, name),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        layout=layout_rules.OneLayout(split=True),
+        precision=Precision.FOLLOW,
         level=2,
         warns=True,
         face=_pool_face(name, rank, mean),
@@ -288,6 +291,7 @@ def _declare_global(name: str, kernel: Callable[..., Any], precision: Precision,
         relation=partial(_global_type, name),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         gradient=gradient,
+        layout=layout_rules.OneLayout(split=True),
         precision=precision,
         level=2,
         warns=True,
@@ -371,6 +375,7 @@ def _declare_adaptive(rank: int, mean: bool) -> Op:
         attrs=record,
         relation=partial(_adaptive_type, rank, name),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        layout=layout_rules.OneLayout(),
         precision=Precision.NEVER if mean else Precision.FOLLOW,
         level=10,
         warns=True,

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import Dim, TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, integer, integers, number, pairs, text
-from passlab.op.nn.layouts import conversion, forward_shape
+from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn.pad import bordered, given
 from passlab.op.relations import normal_axis, refuse, tensor
 
@@ -215,6 +216,7 @@ def space_to_depth_face(data: Any, block_size: int, layout: str = "NCHW") -> Any
         "nn.space_to_depth(%x: (0, 1, 2, 4), block_size=2)",
     ),
     example="nn.space_to_depth(%x, block_size=2)",
+    layout=layout_rules.OneLayout(ends=True),
 )
 def space_to_depth(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Move blocks of pixels into the channels, the place in the block before the channel."""
@@ -259,6 +261,8 @@ def depth_to_space_face(data: Any, block_size: int, layout: str = "NCHW", mode: 
         "nn.depth_to_space(%x: (0, 4, 2, 3), block_size=2)",
     ),
     example="nn.depth_to_space(%x, block_size=2)",
+    layout=layout_rules.OneLayout(ends=True),
+    precision=Precision.FOLLOW,
 )
 def depth_to_space(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Spread the channels over blocks of pixels; `mode` tells whether a channel's place in the block is outer."""
@@ -315,6 +319,7 @@ def dilate_face(data: Any, strides: Any, dilation_value: float = 0.0) -> Any:
         "nn.dilate(%x: (1), strides=[4])",
     ),
     example="nn.dilate(%x, strides=[1, 2])",
+    layout=layout_rules.permuted("strides"),
 )
 def dilate(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Put elements apart, with a value between them."""

@@ -11,10 +11,11 @@ from passlab.errors import Diagnostic, RelationError
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import Shape, TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, boolean, number, text
+from passlab.op.layout_names import layout_axes
 from passlab.op.nn.activation import finish
-from passlab.op.nn.layouts import layout_axes
 from passlab.op.nn.resample import COORDINATES, Scheme, resample
 from passlab.op.relations import tensor
 
@@ -142,6 +143,7 @@ UpSampling3DAttrs = attrs(
         "nn.upsampling(%x: (0, 2, 2, 3), scale_h=2f, scale_w=2f)",
     ),
     example="nn.upsampling(%x, scale_h=2f, scale_w=2f)",
+    layout=layout_rules.OneLayout(),
 )
 def upsampling(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Enlarge images, repeating elements or interpolating between them."""
@@ -164,6 +166,7 @@ def upsampling(attrs: Any, data: Any, *, out: Any = None) -> Any:
         'nn.upsampling3d(%x: (1, 1, 2, 2, 2), scale_d=2f, scale_h=2f, scale_w=2f, method="trilinear")',
     ),
     example="nn.upsampling3d(%x, scale_d=2f, scale_h=2f, scale_w=2f)",
+    layout=layout_rules.OneLayout(),
 )
 def upsampling3d(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Enlarge volumes, repeating elements or interpolating between them."""

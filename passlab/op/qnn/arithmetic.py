@@ -10,6 +10,7 @@ import numpy as np
 from passlab.ir.expr import Call
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import IncompleteType, TensorType, TupleType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, integer
@@ -80,7 +81,9 @@ def _binary(name: str, combine: Combine, doc: str) -> Op:
         return saturate(combine(lhs, rhs, facts, attrs), lhs.dtype.name)
 
     return operator(
-        name, INPUTS, attrs=BROADCAST, relation=_binary_type, pattern=OpPattern.BROADCAST, non_computational=True,
+        name, INPUTS, attrs=BROADCAST,
+        layout=layout_rules.rescaled_pair,
+        relation=_binary_type, pattern=OpPattern.BROADCAST, non_computational=True,
         level=11,
         out=False, face=face, doc=doc,
         shapes="lhs and rhs, which broadcast to S -> S; scales and zero points ()",
@@ -132,6 +135,7 @@ def _concatenate_face(
         "qnn.concatenate((%q: (0, 3) uint8, %r: (2, 3) uint8), (0.5f, 0.5f), (1, 1), 0.5f, 1)",
     ),
     example="qnn.concatenate((%q, %q), (0.5f, 0.5f), (0, 0), 0.5f, 0)",
+    layout=layout_rules.joined,
 )  # fmt: skip
 def concatenate(
     attrs: Any, data: tuple[Array, ...], input_scales: tuple[Array, ...], input_zero_points: tuple[Array, ...],

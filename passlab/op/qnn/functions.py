@@ -14,6 +14,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.nn.windows import full_padding, per_axis
@@ -50,7 +51,9 @@ def _pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpP
 
     face.__name__, face.__doc__ = name.rpartition(".")[2], doc
     return operator(
-        name, _SHORT, relation=_same_type, pattern=pattern, non_computational=True, level=11, out=False, warns=True,
+        name, _SHORT, relation=_same_type,
+        layout=layout_rules.rescaled,
+        pattern=pattern, non_computational=True, level=11, out=False, warns=True,
         face=face,
         doc=doc, shapes="S -> S; scales and zero points ()",
         source="Jacob et al., Quantization and training of neural networks (2018)",
@@ -123,6 +126,7 @@ leaky_relu = operator(
         "qnn.leaky_relu(%q: (0, 3) int8, 0.25f, 1, 0.125f, 3, alpha=0.1f)",
     ),
     example="qnn.leaky_relu(%q, 0.5f, 0, 0.5f, 0, alpha=0.1f)",
+    layout=layout_rules.rescaled,
 )(_kernel(lambda data, attrs: np.where(data < 0, data * np.float32(attrs.alpha), data)))  # fmt: skip
 
 
@@ -153,6 +157,7 @@ softmax = operator(
         "qnn.softmax(%q: (0, 3) int8, 0.25f, 1, 0.125f, 3, axis=-1)",
     ),
     example="qnn.softmax(%q, 0.5f, 0, 0.01f, 0)",
+    layout=layout_rules.along(),
 )(_kernel(_of("nn.softmax")))  # fmt: skip
 
 
@@ -190,6 +195,7 @@ def _pool_face(
         "qnn.avg_pool2d(%q: (1, 2, 4, 4) uint8, 0.5f, 128, 0.25f, 3, pool_size=[2, 2])",
     ),
     example="qnn.avg_pool2d(%q4, 0.5f, 0, 0.5f, 0, pool_size=[2, 2])",
+    layout=layout_rules.OneLayout(),
 )  # fmt: skip
 def avg_pool2d(
     attrs: Any, data: Array, input_scale: Array, input_zero_point: Array, output_scale: Array, output_zero_point: Array

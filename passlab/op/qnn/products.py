@@ -16,6 +16,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.nn.windows import full_padding, per_axis
@@ -171,6 +172,7 @@ conv2d = _product(
         'kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWOI", out_dtype="int32")'),
     ),
     example='qnn.conv2d(%q4, %qw, 0, 0, 0.5f, 0.5f, channels=2, kernel_size=[2, 2], out_dtype="int32")',
+    layout=layout_rules.TwoLayouts({"NCHW": "OIHW", "NHWC": "HWIO"}),
 )  # fmt: skip
 
 
@@ -201,4 +203,5 @@ conv2d_transpose = _product(
         'kernel_size=[2, 2], strides=[2, 2], out_dtype="int32")'),
     ),
     example='qnn.conv2d_transpose(%q4, %qw, 0, 0, 0.5f, 0.5f, channels=2, kernel_size=[2, 2], out_dtype="int32")',
+    layout=layout_rules.TwoLayouts({"NCHW": "IOHW", "NHWC": "HWIO"}),
 )  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 from passlab.ir.expr import Call, Constant
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, array_dtype, is_float_name
 from passlab.op.fields import attrs, dtype, integer, text
@@ -57,6 +58,7 @@ def _quantize_face(
         'qnn.quantize(%x: () float32, 0.5f, 1, out_dtype="int16")',
     ),
     example='qnn.quantize(%x, 0.5f, 0, out_dtype="int8")',
+    layout=layout_rules.along(),
 )  # fmt: skip
 def quantize(attrs: Any, data: Array, output_scale: Array, output_zero_point: Array) -> Array:
     """Numbers as integers: divided by the scale, moved by the zero point, rounded, and held in the dtype's range."""
@@ -99,6 +101,7 @@ def _dequantize_face(
         'qnn.dequantize(%q: () int16, 0.5f, 1, out_dtype="float16")',
     ),
     example='qnn.dequantize(%q, 0.5f, 0, out_dtype="float32")',
+    layout=layout_rules.along(),
 )  # fmt: skip
 def dequantize(attrs: Any, data: Array, input_scale: Array, input_zero_point: Array) -> Array:
     """The numbers that integers stand for: moved by the zero point, multiplied by the scale."""
@@ -149,6 +152,7 @@ def _requantize_face(
         'qnn.requantize(%q: (0, 3) int32, 0.5f, 1, 0.25f, 2, out_dtype="int8")',
     ),
     example='qnn.requantize(%q, 0.5f, 0, 0.25f, 0, out_dtype="int8")',
+    layout=layout_rules.along(),
 )  # fmt: skip
 def requantize(
     attrs: Any, data: Array, input_scale: Array, input_zero_point: Array, output_scale: Array, output_zero_point: Array

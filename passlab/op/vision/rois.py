@@ -11,6 +11,7 @@ import numpy as np
 
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, Type
+from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, integer, integers, number, text
 from passlab.op.image import check_batch
@@ -120,6 +121,7 @@ def _align(attrs: Any, image: Any, roi: Any) -> Any:
         ),
     ),
     example="vision.roi_align(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)",
+    layout=layout_rules.OneLayout(ends=True),
 )
 def roi_align(attrs: Any, data: Any, rois: Any, *, out: Any = None) -> Any:
     """Pool regions over samples between the pixels (He et al., "Mask R-CNN", 2017)."""
@@ -175,6 +177,7 @@ def _maxima(attrs: Any, image: Any, roi: Any) -> Any:
         ),
     ),
     example="vision.roi_pool(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)",
+    layout=layout_rules.OneLayout(ends=True),
 )
 def roi_pool(attrs: Any, data: Any, rois: Any, *, out: Any = None) -> Any:
     """The maximum of the pixels of each bin of a region, 0 for a bin without pixels (Girshick, "Fast R-CNN", 2015)."""

@@ -27,7 +27,7 @@ from typing import Any
 
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
-from passlab.op.nn.layouts import parse_layout
+from passlab.op.layout_names import parse_layout
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass

@@ -34,6 +34,7 @@ from typing import Any
 
 from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
+from passlab.ir.op import Op
 from passlab.op import make
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
@@ -84,6 +85,8 @@ class _ToDense(Combiner):
 
     def fits(self, calls: Sequence[Call], parent: int, index: int) -> bool:
         """All axes but the last must agree; the last is that of the branch, or 1 to be repeated."""
+        if not _of_units(calls[0]):
+            return False
         shapes = [shape_of(c.args[index]) for c in calls]
         if len({dtype_of(c.args[index]) for c in calls}) > 1 or len({(len(s), *s[:-1]) for s in shapes}) > 1:
             return False
@@ -128,8 +131,14 @@ class _ToBatch(Combiner):
         return make("nn.batch_matmul", _stack(data), _stack(weight), out_dtype=attrs.out_dtype, transpose_b=True)
 
     def fits(self, calls: Sequence[Call], parent: int, index: int) -> bool:
+        if not _of_units(calls[0]):
+            return False
         kinds = {(shape_of(c.args[index]), dtype_of(c.args[index])) for c in calls}
         return len(kinds) == 1 and all(shape_of(c) == shape_of(c.args[parent]) for c in calls)
+
+    def followed(self, call: Call, args: Sequence[Expr]) -> Expr:
+        """The biases of a batch are no vector, so that they are added."""
+        return make("add", *args) if _is_bias(call) else super().followed(call, args)
 
     def joined(self, calls: Sequence[Call], parent: int, index: int) -> Expr:
         """Each gets the two axes of a result, so that the stack broadcasts as each of them does."""
@@ -142,6 +151,16 @@ class _ToBatch(Combiner):
     def parts(self, whole: Expr, calls: Sequence[Call]) -> Iterable[Expr]:
         pieces = make("split", whole, indices_or_sections=len(calls), axis=0)
         return [make("squeeze", TupleGetItem(pieces, i), axis=[0]) for i in range(len(calls))]
+
+
+def _is_bias(call: Call) -> bool:
+    return type(call.op) is Op and call.op.name == "nn.bias_add"
+
+
+def _of_units(call: Call) -> bool:
+    """Whether a call is no bias, or one of the last axis, where the units are."""
+    attrs: Any = call.attrs
+    return not _is_bias(call) or attrs.axis in (-1, len(shape_of(call)) - 1)
 
 
 def _stack(values: Sequence[Expr]) -> Expr:

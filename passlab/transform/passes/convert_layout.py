@@ -51,29 +51,17 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op, find_op
 from passlab.ir.types import TensorType
 from passlab.ir.walk import post_order
-from passlab.op.nn.layouts import parse_layout
+from passlab.op.layout_names import parse_layout
+from passlab.op.layout_rules import OneLayout, TwoLayouts
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
 from passlab.transform.layout_config import LayoutConfig
 from passlab.transform.layout_rewriting import in_other_layouts
-from passlab.transform.layout_rules import CONVOLUTIONS, IN_LAYOUT
 from passlab.transform.promise import Rounds
 
 _log = logging.getLogger("passlab.ConvertLayout")
 
-# The layout of the weight that goes with one of the data, where "default" is asked for.
-_KERNELS = {
-    ("nn.conv1d", "NCW"): "OIW", ("nn.conv1d", "NWC"): "WIO",
-    ("nn.conv2d", "NCHW"): "OIHW", ("nn.conv2d", "NHWC"): "HWIO", ("nn.conv2d", "HWNC"): "HWOI",
-    ("nn.conv3d", "NCDHW"): "OIDHW", ("nn.conv3d", "NDHWC"): "DHWIO",
-    ("nn.conv1d_transpose", "NCW"): "IOW", ("nn.conv1d_transpose", "NWC"): "WIO",
-    ("nn.conv2d_transpose", "NCHW"): "IOHW", ("nn.conv2d_transpose", "NHWC"): "HWIO",
-    ("nn.conv3d_transpose", "NCDHW"): "IODHW", ("nn.conv3d_transpose", "NDHWC"): "DHWIO",
-    ("nn.deformable_conv2d", "NCHW"): "OIHW", ("nn.deformable_conv2d", "NHWC"): "HWIO",
-    ("qnn.conv2d", "NCHW"): "OIHW", ("qnn.conv2d", "NHWC"): "HWIO",
-    ("qnn.conv2d_transpose", "NCHW"): "IOHW", ("qnn.conv2d_transpose", "NHWC"): "HWIO",
-}  # fmt: skip
 _HOOK = "FTVMConvertOpLayout"
 _PACKED = re.compile(r"NCHW(\d+)c\Z")
 
@@ -94,8 +82,9 @@ class ConvertLayout(FunctionPass):
 
     def __post_init__(self) -> None:
         for name, layouts in self.desired_layouts.items():
-            if name not in CONVOLUTIONS and name not in IN_LAYOUT and not _has_hook(name):
-                hint = did_you_mean(name, (*CONVOLUTIONS, *IN_LAYOUT)) or "convolutions, pooling and resizing have"
+            if not _names_layouts(name) and not _has_hook(name):
+                hint = did_you_mean(name, filter(_names_layouts, Op.list_op_names()))
+                hint = hint or "convolutions, pooling and resizing have"
                 raise PassValueError(Diagnostic(f"`{name}` has no layouts to convert", hint=hint))
             for layout in layouts if not _has_hook(name) else ():
                 if layout != "default" and parse_layout(layout) is None:
@@ -104,7 +93,7 @@ class ConvertLayout(FunctionPass):
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         made = in_other_layouts(func, self._wanted, self._replaced)
         calls = (n for n in post_order(func) if type(n) is Call and type(n.op) is Op)
-        names = {c.op.name for c in calls if c.op.name in CONVOLUTIONS} - set(self.desired_layouts)  # type: ignore[attr-defined]
+        names = {c.op.name for c in calls if _is_convolution(c)} - set(self.desired_layouts)  # type: ignore[attr-defined]
         if names:
             _log.warning("no layouts are desired for %s: what they take is brought back", ", ".join(sorted(names)))
         return made
@@ -117,7 +106,7 @@ class ConvertLayout(FunctionPass):
     def _replaced(self, call: Call, args: list[Expr]) -> Any:
         """Return what the function registered for an operator makes of a call."""
         hook, name = self._hook(call), call.op.name  # type: ignore[attr-defined]
-        if hook is None or (name in CONVOLUTIONS and LayoutConfig.skips()):
+        if hook is None or (_is_convolution(call) and LayoutConfig.skips()):
             return None
         return hook(call.attrs, args, [a.checked_type for a in call.args], list(self.desired_layouts[name]))
 
@@ -126,15 +115,24 @@ class ConvertLayout(FunctionPass):
             return None
         name, attrs = call.op.name, call.attrs  # type: ignore[attr-defined]
         desired = self.desired_layouts.get(name)
-        skips = name in CONVOLUTIONS and LayoutConfig.skips()
+        skips = _is_convolution(call) and LayoutConfig.skips()
         if not desired or attrs is None or skips or desired[0] == "default":
             return None
-        if name in IN_LAYOUT:
+        if not _is_convolution(call):
             return attrs.with_fields(layout=desired[0])
         kernel = desired[1] if len(desired) > 1 and desired[1] != "default" else _kernel(call, desired[0])
         return attrs.with_fields(
             data_layout=desired[0], kernel_layout=kernel, out_layout=desired[0] if attrs["out_layout"] else ""
         )
+
+
+def _is_convolution(call: Call) -> bool:
+    return isinstance(call.op.spec.layout, TwoLayouts)  # type: ignore[attr-defined]
+
+
+def _names_layouts(name: str) -> bool:
+    op = find_op(name)
+    return op is not None and isinstance(op.spec.layout, (OneLayout, TwoLayouts))
 
 
 def _has_hook(name: str) -> bool:
@@ -151,7 +149,7 @@ def _kernel(call: Call, data: str) -> str:
     packed = _PACKED.match(data)
     if packed and attrs.groups == 1:
         return f"OIHW{packed[1]}o{packed[1]}i"
-    kernel = _KERNELS.get((name, data))
+    kernel: str | None = call.op.spec.layout.weights.get(data)  # type: ignore[attr-defined]
     if kernel is None:
         what = f"there is no default layout of the weight of {name} for data in {data}"
         raise PassValueError(Diagnostic(what, call.span, hint="give it in desired_layouts"))

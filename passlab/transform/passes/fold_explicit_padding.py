@@ -36,7 +36,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import rewrite
 from passlab.op.dtypes import array_dtype, is_float_name
-from passlab.op.nn.layouts import parse_layout
+from passlab.op.layout_names import parse_layout
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import Promise, standard_pass

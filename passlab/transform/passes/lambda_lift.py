@@ -37,16 +37,19 @@ keep:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from passlab.analysis.type_variables import free_type_vars
 from passlab.ir.equal import structural_equal, structural_hash
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
 from passlab.ir.module import IRModule
 from passlab.ir.types import Type
-from passlab.ir.variables import free_vars
+from passlab.ir.variables import bound_vars, free_vars
 from passlab.ir.walk import post_order, rewrite, substitute
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
+from passlab.transform.expressions import fresh_binders
 
 
 @standard_pass(opt_level=1, required=("InferType",), promise=EXACT)
@@ -65,13 +68,25 @@ class LambdaLift(ModulePass):
         for name, function in mod.items():
             if "Compiler" not in function.attrs and not function.is_primitive:
                 changes[name] = lifter.lifted(function)
-        return mod.with_functions({**changes, **lifter.made})
+        return mod.with_functions({**changes, **_apart(changes.values(), lifter.made)})
+
+
+def _apart(kept: Iterable[Function], made: dict[GlobalVar, Function]) -> dict[GlobalVar, Function]:
+    """Return lifted functions that bind no variable of another function, as they do where both held the same nodes."""
+    seen = {v for function in kept for v in bound_vars(function)} if made else set()
+    result: dict[GlobalVar, Function] = {}
+    for var, function in made.items():
+        binds = bound_vars(function)
+        result[var] = function if seen.isdisjoint(binds) else fresh_binders(function)  # type: ignore[assignment]
+        seen.update(binds)
+    return result
 
 
 class _Lifter:
     """The functions lifted so far, by name."""
 
     def __init__(self, mod: IRModule) -> None:
+        self.mod = mod
         self.taken = {name for name, _ in mod.items()}
         self.made: dict[GlobalVar, Function] = {}
         self.by_stem: dict[str, list[GlobalVar]] = {}
@@ -105,12 +120,12 @@ class _Lifter:
         itself: Expr = Call(var, arguments) if captured else var
         body = substitute(literal, {**inner, **({name: itself} if recursive and name is not None else {})})
         assert isinstance(body, Function)
-        made = body
+        made, generic = body, free_type_vars(body, self.mod)
         if captured:
             params: list[Var] = [v for v in arguments if isinstance(v, Var)]
-            made = Function(params, body, literal.checked_type_, free_type_vars(body), {"Closure": 1}, literal.span)
-        elif free_type_vars(body):
-            made = body.with_fields(type_params=(*body.type_params, *free_type_vars(body)))
+            made = Function(params, body, literal.checked_type_, generic, {"Closure": 1}, literal.span)
+        elif generic:
+            made = body.with_fields(type_params=(*body.type_params, *generic))
         var = self._named(var, made, recursive)
         return Call(var, captured, span=literal.span) if captured else var
 

@@ -25,7 +25,7 @@ keep:
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from passlab.ir.equal import structural_equal, structural_hash
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
@@ -62,6 +62,7 @@ class _Library:
 
     def __init__(self, mod: IRModule) -> None:
         self.taken = {name for name, _ in mod.items()}
+        self.counts: Counter[str] = Counter()  # the last number given to each stem
         self.made: dict[GlobalVar, Function] = {}
         self.by_hash: defaultdict[int, list[tuple[Function, GlobalVar]]] = defaultdict(list)
 
@@ -104,10 +105,10 @@ class _Library:
         return var
 
     def _free(self, stem: str) -> str:
-        name, count = stem, 0
+        name = stem
         while name in self.taken:
-            count += 1
-            name = f"{stem}_{count}"
+            self.counts[stem] += 1
+            name = f"{stem}_{self.counts[stem]}"
         self.taken.add(name)
         return name
 

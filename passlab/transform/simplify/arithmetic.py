@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op
 from passlab.op import make
-from passlab.op.dtypes import array_dtype
+from passlab.op.dtypes import array_dtype, is_float_name
 from passlab.transform.promise import FINITE, Promise, Rounds
 from passlab.transform.rules import Match, Rule, computed
 
@@ -76,19 +77,34 @@ def _twice(match: Match) -> Expr | None:
     )
 
 
+def _joined(op: str, match: Match) -> Expr | None:
+    """Return the sum or product of the constants; None where it leaves the range in which rounding is small."""
+    c1, c2 = match["c1"], match["c2"]
+    made = computed(make(op, c1, c2))
+    if type(made) is not Constant or not is_float_name(made.tensor_type.dtype):
+        return made
+    data = np.abs(made.data.astype("float64"))
+    normal = (data >= float(ml_dtypes.finfo(made.data.dtype).tiny)) & np.isfinite(data)
+    exact = (c1.data == 0) | (c2.data == 0) if op == "multiply" else data == 0
+    return made if np.all(normal | exact) else None
+
+
 def _regrouped(match: Match) -> Expr | None:
     """Join the constants of two sums or two products, where that leaves the type of the result as it is."""
     if not _variable(match):
         return None
-    made = make(match["root"].op.name, match["x"], computed(make(match["root"].op.name, match["c1"], match["c2"])))
+    joined = _joined(match["root"].op.name, match)
+    if joined is None:
+        return None
+    made = make(match["root"].op.name, match["x"], joined)
     return made if match.types.of(made) is match.type("root") else None
 
 
 def _distributed(match: Match) -> Expr | None:
-    if not _variable(match):
+    joined = _joined("multiply", match) if _variable(match) else None
+    if joined is None:
         return None
-    product = make("multiply", match["x"], match["c2"])
-    made = make("add", product, computed(make("multiply", match["c1"], match["c2"])))
+    made = make("add", make("multiply", match["x"], match["c2"]), joined)
     return made if match.types.of(made) is match.type("root") else None
 
 

@@ -34,17 +34,21 @@ def _made(op: str, **names: str) -> Any:
 
 def _whole_reshape(match: Match) -> bool:
     """Whether reshape_like takes over the whole shape."""
-    attrs = match.attrs("root")
+    attrs, ty = match.attrs("root"), match.tensor("root")
+    if ty is None or 0 in ty.shape:  # which reshape reads as "the dimension the data has there"
+        return False
     return _static(match) and (
         attrs is None
         or (not attrs.lhs_begin and attrs.lhs_end is None and not attrs.rhs_begin and attrs.rhs_end is None)
     )
 
 
-def _collapse(match: Match) -> Expr:
+def _collapse(match: Match) -> Expr | None:
+    """Sum to a shape, unless the type then no longer says what the shape is: that of collapse_sum_to tells the rank."""
     ty = match.tensor("root")
     assert ty is not None
-    return make("collapse_sum_to", match["data"], Constant(np.asarray(ty.concrete_shape, dtype="int64")))
+    made = make("collapse_sum_to", match["data"], Constant(np.asarray(ty.concrete_shape, dtype="int64")))
+    return made if match.types.of(made) is ty else None
 
 
 def _cast(match: Match) -> Expr | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from passlab.ir.expr import Call, Expr
 from passlab.op import make
-from passlab.op.nn.layouts import parse_layout
+from passlab.op.layout_names import parse_layout
 from passlab.transform.rules import Match, Rule
 
 _RESHAPES = "reshape|contrib_reverse_reshape"
@@ -17,7 +17,9 @@ Letters = list[str]
 
 def _reshape_again(match: Match) -> Expr | None:
     ty = match.tensor("root")
-    return None if ty is None or ty.dynamic else make("reshape", match["x"], newshape=list(ty.shape))
+    if ty is None or ty.dynamic or 0 in ty.shape:  # a 0 would mean "the dimension the data has there"
+        return None
+    return make("reshape", match["x"], newshape=list(ty.shape))
 
 
 def _letters(layout: str) -> Letters | None:

@@ -9,10 +9,20 @@ from passlab.transform.rules import Match, Rule
 
 
 def _positive_scale(match: Match) -> bool:
-    """One positive scale and one zero point for all elements: then order, and ties, are those of the quantized data."""
-    scale, zero = match["scale"], match["zero"]
+    """One positive scale and one zero point for all elements: then order, and ties, are those of the quantized data.
+
+    Only where neighbours stay apart: 8 bits go into any float, 16 into float32, and no product over- or underflows.
+    """
+    scale, zero, data = match["scale"], match["zero"], match.tensor("x")
     known = type(scale) is Constant and type(zero) is Constant and scale.data.size == 1 and zero.data.size == 1
-    return bool(known and scale.data.ndim == 0 and np.isfinite(scale.data) and scale.data > 0)
+    if not known or scale.data.ndim or data is None or data.dtype not in ("int8", "uint8", "int16", "uint16"):
+        return False
+    short = match.attrs("dequantized").out_dtype == "float16"
+    made, bits = np.finfo("float16" if short else "float32"), 8 if data.dtype in ("int8", "uint8") else 16
+    furthest = 2.0**bits + abs(float(zero.data))
+    if furthest > 2.0**made.nmant:
+        return False
+    return bool(float(made.tiny) <= float(scale.data) and float(scale.data) * furthest < float(made.max))
 
 
 def _of_data(match: Match) -> Expr:
@@ -20,5 +30,10 @@ def _of_data(match: Match) -> Expr:
 
 
 ORDERING = (
-    Rule("order of quantized data", "argmax|argmin|argsort(qnn.dequantize(x, scale, zero))", _of_data, _positive_scale),
+    Rule(
+        "order of quantized data",
+        "argmax|argmin|argsort(dequantized:qnn.dequantize(x, scale, zero))",
+        _of_data,
+        _positive_scale,
+    ),
 )

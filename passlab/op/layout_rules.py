@@ -1,18 +1,20 @@
-"""How operators take data in another layout than the one they were written for. Knows nothing of passes.
+"""How operators take data in another layout than the one they were written for: the rules that declarations name.
 
 A rule gets a call as it was written and a view of its arguments as they are now. It answers with the call on them, and
 with the layout of its result (of each result, for several); or None, where the operator needs things as they were.
+This file knows calls and layouts by name, not passes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from passlab.ir.expr import Call, Expr, Tuple
 from passlab.ir.types import TensorType, TupleType
-from passlab.op import make
-from passlab.op.nn.layouts import parse_layout
+from passlab.op.declare import call as make
+from passlab.op.layout_names import parse_layout
 
 
 class Arranged(NamedTuple):
@@ -89,11 +91,12 @@ def _again(call: Call, args: tuple[Expr, ...], attrs: Any) -> Call:
 
 
 # ---------------------------------------------------------------- one element at a time
-def _elementwise(call: Call, given: Arguments) -> Result | None:
+def elementwise(call: Call, given: Arguments) -> Result | None:
+    """The operator computes each element by itself."""
     return _with(call, given), given.arrangement(call.args[0])
 
 
-def _broadcast(call: Call, given: Arguments) -> Result | None:
+def broadcast(call: Call, given: Arguments) -> Result | None:
     """All arguments are brought into the layout of the first one that is in another and has all axes."""
     rank = _rank(call)
     found = (given.arrangement(a) for a in call.args if _rank(a) == rank)
@@ -139,9 +142,9 @@ def _split_as(shape: Sequence[Any], wanted: Arranged) -> str | None:
     return "".join(out)
 
 
-def _rescaled(call: Call, given: Arguments) -> Result | None:
+def rescaled(call: Call, given: Arguments) -> Result | None:
     """A function of each element that is given scales: one for all elements, or it needs things as they were."""
-    return _elementwise(call, given) if all(_single(a) for a in call.args[1:]) else None
+    return elementwise(call, given) if all(_single(a) for a in call.args[1:]) else None
 
 
 def _single(expr: Expr) -> bool:
@@ -149,8 +152,8 @@ def _single(expr: Expr) -> bool:
     return isinstance(ty, TensorType) and all(d == 1 for d in ty.shape)
 
 
-def _rescaled_pair(call: Call, given: Arguments) -> Result | None:
-    """As `_broadcast` for the first two arguments; scales that vary along an axis vary along its new place."""
+def rescaled_pair(call: Call, given: Arguments) -> Result | None:
+    """As `broadcast` for the first two arguments; scales that vary along an axis vary along its new place."""
     ranks = {_rank(a) for a in call.args[:2]}
     wanted = next((a for a in map(given.arrangement, call.args[:2]) if a is not None), None)
     if wanted is None or len(ranks) != 1:
@@ -166,26 +169,24 @@ def _rescaled_pair(call: Call, given: Arguments) -> Result | None:
     return _again(call, whole, call.attrs.with_fields(**moved)), wanted  # type: ignore[union-attr]
 
 
-def _dropped(call: Call, given: Arguments) -> Result | None:
+def dropped(call: Call, given: Arguments) -> Result | None:
+    """Both results are laid out as the data."""
     arrangement = given.arrangement(call.args[0])
     return _with(call, given), [arrangement, arrangement]
 
 
 # ---------------------------------------------------------------- operators that name axes
-def _axis(names: Sequence[str] = ("axis",), results: int = 0) -> Rule:
-    """A rule for operators that name single axes of their first argument; of several results the first is alike."""
+def along(results: int = 0) -> Rule:
+    """A rule for operators that name an axis of their first argument; of several results the first is alike."""
 
     def rule(call: Call, given: Arguments) -> Result | None:
         arrangement = given.arrangement(call.args[0])
         if arrangement is None:
             return None
-        moved = {}
-        for name in names:
-            axis = _one_place(arrangement, getattr(call.attrs, name), _rank(call.args[0]))
-            if axis is None:
-                return None
-            moved[name] = axis
-        made = _with(call, given, call.attrs.with_fields(**moved))  # type: ignore[union-attr]
+        axis = _one_place(arrangement, call.attrs.axis, _rank(call.args[0]))  # type: ignore[union-attr]
+        if axis is None:
+            return None
+        made = _with(call, given, call.attrs.with_fields(axis=axis))  # type: ignore[union-attr]
         return made, [arrangement, *[None] * (results - 1)] if results else arrangement
 
     return rule
@@ -197,13 +198,14 @@ def _one_place(arrangement: Arranged, axis: Any, rank: int) -> int | None:
     return places[0] if len(places) == 1 else None
 
 
-def _batch_first(call: Call, given: Arguments) -> Result | None:
+def batch_first(call: Call, given: Arguments) -> Result | None:
     """Normalization over all axes but the first and the one that is named."""
     arrangement = given.arrangement(call.args[0])
-    return _axis()(call, given) if arrangement is not None and arrangement.places(0) == [0] else None
+    return along()(call, given) if arrangement is not None and arrangement.places(0) == [0] else None
 
 
-def _normalized(call: Call, given: Arguments) -> Result | None:
+def normalized(call: Call, given: Arguments) -> Result | None:
+    """Normalization along the axes that a list names."""
     arrangement = given.arrangement(call.args[0])
     axes = call.attrs.axis  # type: ignore[union-attr]
     if arrangement is None or not isinstance(axes, tuple):
@@ -214,7 +216,8 @@ def _normalized(call: Call, given: Arguments) -> Result | None:
     return _with(call, given, call.attrs.with_fields(axis=tuple(places))), arrangement  # type: ignore[union-attr]
 
 
-def _reduced(call: Call, given: Arguments) -> Result | None:
+def reduced(call: Call, given: Arguments) -> Result | None:
+    """Reductions take away the places of the axes that they name."""
     arrangement, attrs = given.arrangement(call.args[0]), call.attrs
     rank = _rank(call.args[0])
     axes = attrs.axis  # type: ignore[union-attr]
@@ -239,7 +242,8 @@ def _without(arrangement: Arranged, letters: set[str]) -> Arranged:
     return Arranged("".join(p for p in arrangement.old if p not in letters), "".join(parts))
 
 
-def _squeezed(call: Call, given: Arguments) -> Result | None:
+def squeezed(call: Call, given: Arguments) -> Result | None:
+    """The axes taken away are those of the same letters."""
     arrangement, ty = given.arrangement(call.args[0]), call.args[0].checked_type
     if arrangement is None or not arrangement.whole or not isinstance(ty, TensorType):
         return None
@@ -250,7 +254,7 @@ def _squeezed(call: Call, given: Arguments) -> Result | None:
     return _with(call, given, call.attrs.with_fields(axis=tuple(places))), settled(left)  # type: ignore[union-attr]
 
 
-def _transposed(call: Call, given: Arguments) -> Result | None:
+def transposed(call: Call, given: Arguments) -> Result | None:
     """The result is as it was written, in one step from the data as it is now."""
     arrangement, axes = given.arrangement(call.args[0]), call.attrs.axes  # type: ignore[union-attr]
     if arrangement is None or not arrangement.whole:
@@ -263,7 +267,7 @@ def _transposed(call: Call, given: Arguments) -> Result | None:
     return _with(call, given, call.attrs.with_fields(axes=now)), None  # type: ignore[union-attr]
 
 
-def _laid_out(call: Call, given: Arguments) -> Result | None:
+def laid_out(call: Call, given: Arguments) -> Result | None:
     """The result of `layout_transform`, too, is made in one step from the data as it is now."""
     arrangement, attrs = given.arrangement(call.args[0]), call.attrs
     named = arrangement.named(attrs.src_layout) if arrangement is not None else None  # type: ignore[union-attr]
@@ -274,7 +278,8 @@ def _laid_out(call: Call, given: Arguments) -> Result | None:
     return _with(call, given, attrs.with_fields(src_layout=named.new)), None  # type: ignore[union-attr]
 
 
-def _joined(call: Call, given: Arguments) -> Result | None:
+def joined(call: Call, given: Arguments) -> Result | None:
+    """All parts are brought into the layout of the first one that is in another."""
     whole = call.args[0]
     if not isinstance(whole, Tuple) or not whole.fields:
         return None
@@ -289,8 +294,9 @@ def _joined(call: Call, given: Arguments) -> Result | None:
     return _with(call, given, call.attrs.with_fields(axis=axis), data), wanted  # type: ignore[union-attr]
 
 
-def _split(call: Call, given: Arguments) -> Result | None:
-    made = _axis()(call, given)
+def split(call: Call, given: Arguments) -> Result | None:
+    """All parts are laid out as the data."""
+    made = along()(call, given)
     ty = call.checked_type
     if made is None or not isinstance(ty, TupleType):
         return None
@@ -298,26 +304,25 @@ def _split(call: Call, given: Arguments) -> Result | None:
 
 
 # ---------------------------------------------------------------- operators with a value for each axis
-def _permuted(names: Sequence[str]) -> Rule:
-    """A rule for operators with lists of one entry for each axis."""
+def permuted(name: str) -> Rule:
+    """A rule for operators with a list of one entry for each axis, the attribute `name`."""
 
     def rule(call: Call, given: Arguments) -> Result | None:
         arrangement = given.arrangement(call.args[0])
         if arrangement is None or not arrangement.whole or getattr(call.attrs, "axes", None) is not None:
             return None
         order = [arrangement.old.index(letter) for letter in arrangement.new]
-        moved = {}
-        for name in names:
-            values = getattr(call.attrs, name)
-            if len(values) != len(order):
-                return None
-            moved[name] = tuple(values[i] for i in order)
+        values = getattr(call.attrs, name)
+        if len(values) != len(order):
+            return None
+        moved = {name: tuple(values[i] for i in order)}
         return _with(call, given, call.attrs.with_fields(**moved)), arrangement  # type: ignore[union-attr]
 
     return rule
 
 
-def _sliced(call: Call, given: Arguments) -> Result | None:
+def sliced(call: Call, given: Arguments) -> Result | None:
+    """The axes that are cut are named where they are now."""
     attrs, rank = call.attrs, _rank(call.args[0])
     arrangement = given.arrangement(call.args[0])
     if arrangement is None or not arrangement.whole or len(call.args) != 1:
@@ -331,16 +336,42 @@ def _sliced(call: Call, given: Arguments) -> Result | None:
 
 
 # ---------------------------------------------------------------- operators that name layouts
-def _layout(call: Call, given: Arguments) -> Result | None:
-    """The operator goes on in the layout that its data is in."""
-    attrs: Any = call.attrs
-    arrangement = given.arrangement(call.args[0])
-    named = arrangement.named(attrs.layout) if arrangement is not None else None
-    if named is None or not (named.whole or call.op.name in SPLITS):  # type: ignore[attr-defined]
-        return None
-    if call.op.name in CHANNELS and named.new not in ("NCHW", "NHWC", "NCW", "NWC", "NCDHW", "NDHWC"):  # type: ignore[attr-defined]
-        return None
-    return in_layout(call, given, named.new)
+@dataclass(frozen=True)
+class OneLayout:
+    """The rule of operators that name the layout of their data: they go on in the one that it is in.
+
+    `split` tells that axes may be split there, `ends` that channels must stand next to the batch or last.
+    """
+
+    split: bool = False
+    ends: bool = False
+
+    def __call__(self, call: Call, given: Arguments) -> Result | None:
+        """Return the call in the layout that its data is in, None where it has none for it."""
+        attrs: Any = call.attrs
+        arrangement = given.arrangement(call.args[0])
+        named = arrangement.named(attrs.layout) if arrangement is not None else None
+        if named is None or not (named.whole or self.split):
+            return None
+        if self.ends and named.new not in ("NCHW", "NHWC", "NCW", "NWC", "NCDHW", "NDHWC"):
+            return None
+        return in_layout(call, given, named.new)
+
+
+@dataclass(frozen=True)
+class TwoLayouts:
+    """The rule of convolutions, which name layouts of data and weight: both are brought into those that they name.
+
+    `weights` gives the layout of the weight that usually goes with one of the data; `images` is the number of
+    arguments in the layout of the data, which stand before the weight.
+    """
+
+    weights: Mapping[str, str]
+    images: int = 1
+
+    def __call__(self, call: Call, given: Arguments) -> Result | None:
+        """Return the call on its arguments in the layouts that it names."""
+        return in_layouts(call, given, call.attrs)
 
 
 def in_layout(call: Call, given: Arguments, layout: str) -> Result | None:
@@ -387,71 +418,12 @@ def _named_layouts(call: Call, new: Any) -> tuple[list[Arranged], Arranged] | No
     old: Any = call.attrs
     if hasattr(old, "kernel_layout") and hasattr(new, "kernel_layout"):
         data = Arranged(old.data_layout, new.data_layout)
-        weights = 2 if call.op.name == "nn.deformable_conv2d" else 1  # type: ignore[attr-defined]
-        leading = [*[data] * weights, Arranged(old.kernel_layout, new.kernel_layout)]
+        rule = call.op.spec.layout  # type: ignore[attr-defined]
+        images = rule.images if isinstance(rule, TwoLayouts) else 1
+        leading = [*[data] * images, Arranged(old.kernel_layout, new.kernel_layout)]
     elif hasattr(old, "layout") and hasattr(new, "layout"):
         data = Arranged(old.layout, new.layout)
         leading = [data]
     else:
         return None
     return leading, Arranged(getattr(old, "out_layout", "") or data.old, getattr(new, "out_layout", "") or data.new)
-
-
-SPLITS = frozenset(
-    f"nn.{kind}{rank}d" for kind in ("max_pool", "avg_pool", "global_max_pool", "global_avg_pool") for rank in (1, 2, 3)
-)
-CHANNELS = frozenset(
-    {
-        "nn.depth_to_space",
-        "nn.space_to_depth",
-        "image.resize1d",
-        "image.resize2d",
-        "image.resize3d",
-        "vision.roi_align",
-        "vision.roi_pool",
-        "image.crop_and_resize",
-    }
-)
-CONVOLUTIONS = frozenset((
-    "nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose",
-    "nn.deformable_conv2d", "qnn.conv2d", "qnn.conv2d_transpose",
-))  # fmt: skip
-IN_LAYOUT = frozenset((
-    *SPLITS, *CHANNELS, "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d",
-    "nn.adaptive_max_pool1d", "nn.adaptive_max_pool2d", "nn.adaptive_max_pool3d", "nn.upsampling", "nn.upsampling3d",
-    "qnn.avg_pool2d",
-))  # fmt: skip
-RULES: dict[str, Rule] = {
-    **dict.fromkeys((
-        "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_not", "cast", "ceil", "clip", "copy", "cos",
-        "cosh", "erf", "exp", "fast_erf", "fast_exp", "fast_tanh", "fixed_point_multiply", "floor", "isfinite", "isinf",
-        "isnan", "log", "log10", "log2", "logical_not", "negative", "nn.leaky_relu", "nn.relu", "ones_like", "round",
-        "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "zeros_like", "annotation.cast_hint",
-        "annotation.checkpoint", "annotation.stop_fusion", "cast_like", "device_copy", "full_like", "on_device",
-        "reinterpret",
-    ), _elementwise),
-    **dict.fromkeys((
-        "qnn.abs", "qnn.erf", "qnn.exp", "qnn.hardswish", "qnn.leaky_relu", "qnn.log", "qnn.rsqrt", "qnn.sigmoid",
-        "qnn.sqrt", "qnn.tanh",
-    ), _rescaled),
-    **dict.fromkeys(("qnn.add", "qnn.mul", "qnn.subtract"), _rescaled_pair),
-    **dict.fromkeys(("nn.instance_norm", "nn.group_norm"), _batch_first),
-    **dict.fromkeys((
-        "add", "bitwise_and", "bitwise_or", "bitwise_xor", "divide", "equal", "floor_divide", "floor_mod", "greater",
-        "greater_equal", "left_shift", "less", "less_equal", "logical_and", "logical_or", "logical_xor", "maximum",
-        "minimum", "mod", "multiply", "not_equal", "power", "right_shift", "subtract", "trunc_divide", "trunc_mod",
-        "where",
-    ), _broadcast),
-    **dict.fromkeys((
-        "nn.bias_add", "nn.fast_softmax", "nn.log_softmax", "nn.lrn", "nn.prelu", "nn.softmax", "qnn.dequantize",
-        "qnn.quantize", "qnn.requantize", "qnn.softmax", "cumsum", "cumprod", "reverse", "argsort", "nn.layer_norm",
-        "repeat", "sort",
-    ), _axis()),
-    **dict.fromkeys(("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum"), _reduced),
-    **dict.fromkeys(IN_LAYOUT, _layout),
-    "concatenate": _joined, "nn.batch_norm": _axis(results=3), "nn.l2_normalize": _normalized,
-    "nn.pad": _permuted(["pad_width"]), "nn.mirror_pad": _permuted(["pad_width"]), "nn.dilate": _permuted(["strides"]),
-    "tile": _permuted(["reps"]), "broadcast_to": _permuted(["shape"]), "nn.dropout": _dropped,
-    "layout_transform": _laid_out, "qnn.concatenate": _joined, "split": _split, "squeeze": _squeezed,
-    "strided_slice": _sliced, "transpose": _transposed,
-}  # fmt: skip

@@ -1,0 +1,56 @@
+"""The JupyterLab extension that is committed is the one its sources make, found out without Node."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+
+import pytest
+
+from tests.architecture.sources import ROOT
+from tests.architecture.test_packaging import PROJECT, build_wheel
+
+EXTENSION = ROOT / "extension"
+BUILT = json.loads((EXTENSION / "dist/package.json").read_text(encoding="utf-8"))
+
+
+def hash_of_sources() -> str:
+    """What extension/stamp.mjs writes: a hash over "path NUL length NUL bytes" of what the build reads."""
+    paths = [EXTENSION / "package-lock.json", EXTENSION / "package.json", *(EXTENSION / "src").iterdir()]
+    found = hashlib.sha256()
+    for path in sorted(paths):
+        text = path.read_bytes()
+        found.update(f"{path.relative_to(EXTENSION).as_posix()}\0{len(text)}\0".encode() + text)
+    return found.hexdigest()
+
+
+def test_it_is_built_from_its_sources():
+    stamp = (EXTENSION / "dist/built-from.txt").read_text(encoding="ascii").strip()
+    assert stamp == hash_of_sources(), "run `make extension` and commit extension/dist"
+
+
+def test_what_jupyterlab_loads_is_there():
+    entry = EXTENSION / "dist" / BUILT["jupyterlab"]["_build"]["load"]
+    parts = [path for path in entry.parent.glob("*.js") if path != entry and path.name != "style.js"]
+    assert parts
+    assert [path.name for path in parts if path.name.split(".")[1] not in entry.read_text(encoding="utf-8")] == []
+
+
+def test_it_has_the_version_of_the_package_and_runs_in_every_jupyterlab_that_is_asked_for():
+    assert BUILT["version"] == PROJECT["project"]["version"]
+    assert BUILT["dependencies"]["@jupyterlab/codemirror"] == "^4.0.0"
+    assert "jupyterlab>=4.2" in PROJECT["project"]["optional-dependencies"]["lab"]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    with zipfile.ZipFile(build_wheel(tmp_path_factory.mktemp("wheel"))) as built:
+        return built.namelist()
+
+
+def test_the_wheel_puts_it_where_jupyterlab_looks(wheel):
+    held = {name.split(".data/data/")[1] for name in wheel if ".data/data/" in name}
+    files = [path for path in (EXTENSION / "dist").rglob("*") if path.is_file()]
+    folder = "share/jupyter/labextensions/passlab"
+    assert held == {f"{folder}/{path.relative_to(EXTENSION / 'dist').as_posix()}" for path in files}
