@@ -323,10 +323,6 @@ class FunctionSource:
         (dst,) = i.writes()
         return [f"held = [{values}]", f"{name}(held)", f"r{dst} = held[{number[dst]}]", "held = None"]
 
-    def _is_native(self, allocation: Instruction) -> bool:
-        """Whether a storage is this machine's memory."""
-        return not self.exe.providers or self.exe.providers[allocation.device].native
-
     def _is_arithmetic(self, i: Instruction) -> bool:
         kernel = self.exe.kernels[i.operands[0]]
         return kernel.native and kernel.scalar is not None and i.outputs == 1

@@ -73,14 +73,14 @@ def made_at_once(exe: Executable, i: Instruction, kinds: list[tuple[tuple[int, .
 
 
 def _elsewhere(compute: Callable[..., Any], shapes: list[tuple[int, ...]]) -> Maker:
-    """Return the function of a kernel whose arrays are not NumPy's."""
+    """Return the maker of a kernel whose arrays are not NumPy's."""
 
     def make(*inputs: Any) -> Any:
         values = flat_values([compute(*inputs)])
         for value, shape in zip(values, shapes, strict=True):
             if tuple(value.shape) != shape:
                 raise RunError(f"a kernel gave a result of shape {tuple(value.shape)} for {shape}")
-        return values if len(shapes) > 1 else values[0]
+        return values[0] if len(values) == 1 else values
 
     return make
 
