@@ -148,7 +148,9 @@ def test_a_cell_becomes_relay_as_the_magic_is_typed_and_python_again_without_it(
 
 
 def test_it_is_still_relay_after_the_kernel_has_restarted(notebook: LabPage) -> None:
-    notebook.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart()")
+    notebook.page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart()"
+    )
     notebook.page.wait_for_function(
         "() => window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.status === 'idle'"
     )
