@@ -117,7 +117,10 @@ def load(path: str | os.PathLike[str]) -> Trace:
 
 def _part(file: zipfile.ZipFile, name: str) -> bytes:
     limits.check("tensor_bytes", file.getinfo(name).file_size, f"the part {name} of a trace")
-    return file.read(name)
+    try:
+        return file.read(name)
+    except OSError as error:  # its table of contents leads outside
+        raise zipfile.BadZipFile(str(error)) from None
 
 
 def _read(data: Any, exe: Executable, file: zipfile.ZipFile) -> Any:

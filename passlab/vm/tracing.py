@@ -193,6 +193,7 @@ class TracingMachine(Machine):
                 numbers.append(number)
             number += 1
             pc, known = 0, self._stretches[callee]
+        frame.pc = pc
         path.instructions += done
         path.calls = number - len(self.log.parent)
 
