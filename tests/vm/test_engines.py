@@ -185,7 +185,9 @@ def assert_agree_on_typed_program(seed: int) -> bool:
 
 
 def test_both_engines_agree_on_typed_programs():
-    assert sum(assert_agree_on_typed_program(seed) for seed in range(60)) > 15
+    assert (
+        sum(assert_agree_on_typed_program(seed) for seed in (*range(40), 224)) > 12
+    )  # 224: a kernel of a tuple of one
 
 
 @pytest.mark.slow
