@@ -110,7 +110,10 @@ class FunctionBlocks:
             places += found
             tensor = self.code[found[1]]
             kinds.append((tensor.shape, numpy_dtype(tensor.dtype)))
-        maker = made_at_once(self.exe, call, kinds)
+        try:
+            maker = made_at_once(self.exe, call, kinds)
+        except RunError:  # no kernel can be made of it; the instruction says so when it is reached
+            return
         if maker is not None:
             self.dropped.update(places)
             self.makers[at] = maker, kinds

@@ -69,7 +69,9 @@ def made_at_once(exe: Executable, i: Instruction, kinds: list[tuple[tuple[int, .
         return _elsewhere(compute, [shape for shape, _ in kinds])
     if len(kinds) == 1 and 0 in kinds[0][0]:
         return lambda *inputs: np.empty(*kinds[0])  # nothing to compute
-    return _one_result(kernel, compute, *kinds[0]) if len(kinds) == 1 else _several_results(kernel, compute, kinds)
+    if len(kinds) == 1:
+        return _one_result(kernel, compute, *kinds[0])
+    return _several_results(kernel, compute, kinds)
 
 
 def _elsewhere(compute: Callable[..., Any], shapes: list[tuple[int, ...]]) -> Maker:
@@ -106,6 +108,8 @@ def _one_result(kernel: Kernel, compute: Callable[..., Any], shape: tuple[int, .
         except Exception:
             kernel.explain(inputs)
             raise
+        if type(value) is tuple:
+            (value,) = flat_values(value)
         if type(value) is not Array or value.dtype is not dtype or value.shape != shape:
             value = fitted(value, shape, dtype)
         return value

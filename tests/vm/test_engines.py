@@ -177,15 +177,16 @@ def assert_agree_on_typed_program(seed: int) -> bool:
             exe = compile(mod)
     except PasslabError:
         return False
-    assert_agree(exe, args)
-    for fuel in (3, 17, 40):
+    for fuel in (3, 17, 40, 5_000):  # some run for ever
         with limits.override(instructions=fuel):
             assert_agree(exe, args)
     return True
 
 
 def test_both_engines_agree_on_typed_programs():
-    assert sum(assert_agree_on_typed_program(seed) for seed in range(60)) > 15
+    assert (
+        sum(assert_agree_on_typed_program(seed) for seed in (*range(40), 224)) > 12
+    )  # 224: a kernel of a tuple of one
 
 
 @pytest.mark.slow
