@@ -53,7 +53,9 @@ def conv(
         data, weight = (1, side, side, inputs), (kernel, kernel, inputs // groups, outputs)
         attrs |= {"data_layout": "NHWC", "kernel_layout": "HWIO"}
     work = 2 * outputs * inputs / groups * kernel**2 * out**2
-    return Kernel("nn.conv2d", (data, weight), attrs, onnx if layout == "NCHW" else None, work, groups == 1)
+    return Kernel(
+        "nn.conv2d", (data, weight), attrs, onnx if layout == "NCHW" else None, work, groups == 1 and kernel in (1, 3)
+    )
 
 
 def pool(name: str, onnx: str, kernel: int, stride: int) -> Kernel:
