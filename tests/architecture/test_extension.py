@@ -52,5 +52,5 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_the_wheel_puts_it_where_jupyterlab_looks(wheel):
     held = {name.split(".data/data/")[1] for name in wheel if ".data/data/" in name}
     files = [path for path in (EXTENSION / "dist").rglob("*") if path.is_file()]
-    folder = "share/jupyter/labextensions/passlab"
-    assert held == {f"{folder}/{path.relative_to(EXTENSION / 'dist').as_posix()}" for path in files}
+    names = {path.relative_to(EXTENSION / "dist").as_posix() for path in files} | {"install.json"}
+    assert held == {f"share/jupyter/labextensions/passlab/{name}" for name in names}
