@@ -289,7 +289,7 @@ class Stepper {
     } else made.push(el("div", "pl-dim pl-written", "an argument of the program"));
     const picture = run.data.values.pictures[number] || (this.model.get("pictures") || {})[number];
     if (picture) made.push(tensorCard(picture));
-    else if (run.data.values.late.includes(number)) made.push(el("div", "pl-empty", this.ask(number)));
+    else if (run.late.has(number)) made.push(el("div", "pl-empty", this.ask(number)));
     this.card.replaceChildren(...made);
   }
 
