@@ -109,7 +109,7 @@ class StepperView(View):
             }
         if trace.stopped:
             return {"what": "stopped", "text": visible(trace.stopped), "pc": trace.current(length)[1]}
-        return {"what": "ended", "text": "the program has ended"}
+        return {"what": "ended", "text": "the program has ended", "result": self.values.add(trace.result)}
 
     def _functions(self) -> list[dict[str, Any]]:
         sites = self.trace.sites

@@ -259,7 +259,7 @@ class Stepper {
     this.registers.clear();
     if (last < 0) return;
     this.code.show(run, run.func[run.frameOf[last]], -1, run.site[last], new Map(), stops, true);
-    const number = run.sites.roles[run.site[last]] === 2 ? run.value[last] : 0;
+    const number = run.data.end.result || 0;
     const head = el("div", "pl-value-head", el("b", "", "result"), el("span", "pl-value-text", run.texts[number] || "–"));
     const drawn = run.data.values.pictures[number];
     this.card.replaceChildren(head, ...(drawn ? [tensorCard(drawn)] : []));
