@@ -13,6 +13,7 @@ from passlab.display.tensors import odd_numbers, picture
 from passlab.errors import visible
 from passlab.evaluate.values import value_text
 from passlab.lab.trace_values import Unwritten, short_text
+from passlab.vm.objects import Storage
 
 PICTURES = 700  # tensors drawn beforehand
 EMPTY, NOTHING = 0, -1  # numbers of values: a register that was cleared; and no write at all
@@ -28,6 +29,9 @@ class StepValues:
         self.room = pictures
         self.tensors: dict[int, np.ndarray[Any, Any]] = {}  # those without a picture, by number
         self._by_text: dict[Any, int] = {}
+        self._unwritten: dict[Any, int] = {}
+        self._scalars: dict[Any, int] = {}
+        self._storages: dict[int, int] = {}
         self._by_object: dict[
             tuple[int, bool], tuple[Any, int]
         ] = {}  # the object is kept, so that its id stays its own
@@ -42,16 +46,31 @@ class StepValues:
         known = self._by_object.get(key)
         if known is not None:
             return known[1]
-        number = self._tensor(value, written) if isinstance(value, np.ndarray) else self._text(_line(value), 0)
+        if isinstance(value, np.ndarray):
+            number = self._tensor(value, written)
+            if value.ndim == 0 or not written:
+                return number  # found again by what it is
+        elif type(value) is Storage:
+            size = value.buffer.size
+            if size not in self._storages:
+                self._storages[size] = self._text(_line(value), 0)
+            return self._storages[size]
+        else:
+            number = self._text(_line(value), 0)
         self._by_object[key] = (value, number)
         return number
 
     def _tensor(self, value: np.ndarray[Any, Any], written: bool) -> int:
         if not written:
-            return self._text(str(Unwritten(value.shape, value.dtype)), 0)
+            kind = value.shape, value.dtype
+            if kind not in self._unwritten:
+                self._unwritten[kind] = self._text(str(Unwritten(*kind)), 0)
+            return self._unwritten[kind]
         if value.ndim == 0:
-            item = value.item()
-            return self._text(f"{item!r} {value.dtype.name}", odd_numbers(value))
+            key = value.dtype, value.tobytes()
+            if key not in self._scalars:
+                self._scalars[key] = self._text(f"{value.item()!r} {value.dtype.name}", odd_numbers(value))
+            return self._scalars[key]
         number = len(self.texts)
         self.texts.append(visible(short_text(value)))
         self.odd.append(odd_numbers(value))

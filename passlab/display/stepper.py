@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STATIC_INSTRUCTIONS = 60  # that static HTML and text show
+TIME_STEPS = 2000  # times are sent as logarithms: to a twentieth of a percent
 STRIP = 1500  # storages, and points of the curve of live bytes, that the strip shows
 _ALLOCATE = (Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG)
 EXECUTORS = {"vm": "virtual machine", "graph": "graph executor", "debug": "evaluator"}
@@ -108,7 +109,7 @@ class StepperView(View):
             }
         if trace.stopped:
             return {"what": "stopped", "text": visible(trace.stopped), "pc": trace.current(length)[1]}
-        return {"what": "ended", "text": "the program has ended"}
+        return {"what": "ended", "text": "the program has ended", "result": self.values.add(trace.result)}
 
     def _functions(self) -> list[dict[str, Any]]:
         sites = self.trace.sites
@@ -154,11 +155,11 @@ class StepperView(View):
         frames = len(log.parent)
         return {
             "site": packed(trace.site[:length]), "value": packed(wrote.values), "more": wrote.more,
-            "micros": packed((trace.seconds[:length] * 1e6).astype(np.float32)),
-            "switchedAt": packed(at for at, _ in switched), "switchedTo": packed(to for _, to in switched),
+            "micros": packed(np.rint(np.log1p(np.maximum(trace.seconds[:length], 0) * 1e6) * TIME_STEPS)),
+            "switchedAt": packed([at for at, _ in switched]), "switchedTo": packed([to for _, to in switched]),
             "parent": packed(log.parent[:frames]), "function": packed(log.function[:frames]),
             "created": packed(log.created[:frames]), "result": packed(log.result_register[:frames]),
-            "depth": packed(log.depth[:frames]), "given": wrote.given, "waits": _waits(trace),
+            "depth": packed(log.depth[:frames]), **_given(wrote.given, frames), "waits": _waits(trace),
         }  # fmt: skip
 
     def _storage(self, length: int) -> dict[str, Any]:
@@ -181,11 +182,24 @@ def stepper_view(program: Trace | Debugger) -> StepperView:
     return StepperView(program if isinstance(program, Debugger) else Debugger(program))
 
 
-def packed(numbers: Iterable[float]) -> str:
-    """Return numbers as base64 of 32 bits each, little-endian: floats for floats, integers for all else."""
-    array = numbers if isinstance(numbers, np.ndarray) else np.array(list(numbers), np.int32)
-    kind = "<f4" if array.dtype.kind == "f" else "<i4"
-    return base64.b64encode(array.astype(kind).tobytes()).decode("ascii")
+def packed(numbers: Any) -> str:
+    """Return whole numbers from -1 on as text: how many bytes each takes, then, each one more, little-endian in base64.
+
+    `ints` of `steprun.js` reads it.
+    """
+    array = np.asarray(numbers).astype(np.int64) + 1
+    most = int(array.max(initial=0))
+    size = 1 if most < 1 << 8 else 2 if most < 1 << 16 else 4
+    return f"{size}{base64.b64encode(array.astype(f'<u{size}').tobytes()).decode('ascii')}"
+
+
+def _given(found: dict[int, list[int]], frames: int) -> dict[str, str]:
+    """The values that frames began with, one after the other, and where those of each begin."""
+    counts = [len(found.get(frame, ())) for frame in range(frames)]
+    return {
+        "given": packed([number for frame in range(frames) for number in found.get(frame, ())]),
+        "givenAt": packed(np.cumsum([0, *counts])),
+    }
 
 
 def _waits(trace: Trace) -> dict[int, int]:

@@ -111,6 +111,7 @@ class TracingMachine(Machine):
         singly = False
         while self.frames and not self.stopped and len(self.log) < self._limit:
             if singly or self._stretch_at(self.frames[-1]) is None:
+                self.log.write_out()
                 self._write_down()
                 singly = False
             else:
@@ -231,7 +232,6 @@ class TracingMachine(Machine):
     def _write_down(self) -> None:
         """Carry out instructions one by one, to the end of a segment or of the program."""
         log, frames = self.log, self.frames
-        log.write_out()
         put_site, put_time, put_value = log.sites.append, log.clock.append, self._values().append
         frame = self._settled_frame()
         r, pc = frame.registers, frame.pc

@@ -259,7 +259,7 @@ class Stepper {
     this.registers.clear();
     if (last < 0) return;
     this.code.show(run, run.func[run.frameOf[last]], -1, run.site[last], new Map(), stops, true);
-    const number = run.sites.roles[run.site[last]] === 2 ? run.value[last] : 0;
+    const number = run.data.end.result || 0;
     const head = el("div", "pl-value-head", el("b", "", "result"), el("span", "pl-value-text", run.texts[number] || "–"));
     const drawn = run.data.values.pictures[number];
     this.card.replaceChildren(head, ...(drawn ? [tensorCard(drawn)] : []));
@@ -289,7 +289,7 @@ class Stepper {
     } else made.push(el("div", "pl-dim pl-written", "an argument of the program"));
     const picture = run.data.values.pictures[number] || (this.model.get("pictures") || {})[number];
     if (picture) made.push(tensorCard(picture));
-    else if (run.data.values.late.includes(number)) made.push(el("div", "pl-empty", this.ask(number)));
+    else if (run.late.has(number)) made.push(el("div", "pl-empty", this.ask(number)));
     this.card.replaceChildren(...made);
   }
 

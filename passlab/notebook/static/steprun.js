@@ -3,11 +3,37 @@
 const PLAIN = 0, CALL = 1, RETURN = 2, KERNEL = 3;
 const ODD = /** @type {Record<string, number>} */ ({ nan: 1, inf: 2, "not finite": 3 });
 
-/** @param {string} text base64 of four bytes each @returns {Int32Array} */
-function ints(text) {
+const TIME_STEPS = 2000;
+
+/** @param {string} text base64 @returns {Uint8Array} */
+function bytesOf(text) {
+  const Bytes = /** @type {any} */ (Uint8Array);
+  if (Bytes.fromBase64) return Bytes.fromBase64(text);
   const raw = atob(text), bytes = new Uint8Array(raw.length);
   for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
-  return new Int32Array(bytes.buffer);
+  return bytes;
+}
+
+/** Whole numbers from -1 on. @param {string} text how many bytes each takes, and base64 of them, each one more @returns {Int32Array} */
+function ints(text) {
+  const { buffer } = bytesOf(text.slice(1)), stored = text[0] === "1" ? new Uint8Array(buffer) : text[0] === "2" ? new Uint16Array(buffer) : new Uint32Array(buffer);
+  const made = new Int32Array(stored.length);
+  for (let i = 0; i < made.length; i++) made[i] = stored[i] - 1;
+  return made;
+}
+
+/** @param {Int32Array} steps @returns {Float32Array} microseconds */
+function times(steps) {
+  const made = new Float32Array(steps.length);
+  for (let i = 0; i < made.length; i++) made[i] = Math.expm1(steps[i] / TIME_STEPS);
+  return made;
+}
+
+/** The frame of each instruction. @param {Int32Array} at where it changes @param {Int32Array} to @param {number} length @returns {Int32Array} */
+function spread(at, to, length) {
+  const made = new Int32Array(length);
+  for (let i = 0; i < at.length; i++) for (let e = at[i], end = i + 1 < at.length ? at[i + 1] : length; e < end; e++) made[e] = to[i];
+  return made;
 }
 
 /**
@@ -25,7 +51,10 @@ export class Run {
     this.odd = data.values.odd;
     this.site = ints(data.site);
     this.value = ints(data.value);
-    this.micros = new Float32Array(ints(data.micros).buffer);
+    this.micros = times(ints(data.micros));
+    this.late = new Set(data.values.late);
+    this.given = ints(data.given);
+    this.givenAt = ints(data.givenAt);
     this.parent = ints(data.parent);
     this.func = ints(data.function);
     this.created = ints(data.created);
@@ -33,8 +62,7 @@ export class Run {
     this.depth = ints(data.depth);
     const at = ints(data.switchedAt), to = ints(data.switchedTo);
     this.last = to.length ? to[to.length - 1] : -1;
-    this.frameOf = new Int32Array(this.length);
-    for (let i = 0; i < at.length; i++) this.frameOf.fill(to[i], at[i], i + 1 < at.length ? at[i + 1] : this.length);
+    this.frameOf = spread(at, to, this.length);
     this.index();
   }
 
@@ -44,21 +72,18 @@ export class Run {
     this.toFrame = new Int32Array(length);
     this.toRegister = new Int32Array(length);
     const starts = new Int32Array(parent.length + 1);
+    const { toFrame, toRegister } = this, own = Int32Array.from(roles, (role, s) => (results[s].length ? results[s][0] : role === CALL ? -1 : written[s]));
     for (let e = 0; e < length; e++) {
-      const s = site[e], frame = frameOf[e];
-      let to = frame, register = written[s];
-      if (roles[s] === RETURN) [to, register] = [parent[frame], result[frame]];
-      else if (results[s].length) register = results[s][0];
-      else if (roles[s] === CALL) register = -1;
-      if (to < 0) register = -1;
-      this.toFrame[e] = to;
-      this.toRegister[e] = register;
+      const s = site[e], frame = frameOf[e], back = roles[s] === RETURN, to = back ? parent[frame] : frame;
+      const register = to < 0 ? -1 : back ? result[frame] : own[s];
+      toFrame[e] = to;
+      toRegister[e] = register;
       if (register >= 0) starts[to + 1]++;
     }
     for (let f = 0; f < parent.length; f++) starts[f + 1] += starts[f];
-    const fill = starts.slice();
-    this.events = new Int32Array(starts[parent.length]);
-    for (let e = 0; e < length; e++) if (this.toRegister[e] >= 0) this.events[fill[this.toFrame[e]]++] = e;
+    const fill = starts.slice(), events = new Int32Array(starts[parent.length]);
+    for (let e = 0; e < length; e++) if (toRegister[e] >= 0) events[fill[toFrame[e]]++] = e;
+    this.events = events;
     this.starts = starts;
   }
 
@@ -84,7 +109,7 @@ export class Run {
    */
   registers(frame, at) {
     const size = this.data.functions[this.func[frame]].size, values = new Int32Array(size), by = new Int32Array(size).fill(-1);
-    const given = this.data.given[frame] || [];
+    const given = this.given.subarray(this.givenAt[frame], this.givenAt[frame + 1]);
     for (let i = 0; i < given.length && i < size; i++) [values[i], by[i]] = [given[i], given[i] ? this.created[frame] : -1];
     for (let i = this.starts[frame]; i < this.starts[frame + 1]; i++) {
       const e = this.events[i];

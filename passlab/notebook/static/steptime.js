@@ -14,6 +14,8 @@ export class Timeline {
     this.run = /** @type {Run | null} */ (null);
     this.breaks = /** @type {Break[]} */ ([]);
     this.width = 0;
+    this.bars = /** @type {Element[]} */ ([]);
+    this.waiting = false;
     this.drawing = svg("svg", { class: "pl-time-drawing", height: HEIGHT, role: "img", "aria-label": "timeline: kernels, calls and marks" });
     this.memory = svg("svg", { class: "pl-time-drawing", height: STRIP, role: "img", "aria-label": "live memory and its reuse" });
     this.cursor = el("div", "pl-cursor");
@@ -26,7 +28,7 @@ export class Timeline {
     this.element = el("div", "pl-timeline", this.track, this.facts);
     this.listen();
     this.watch = new ResizeObserver(() => {
-      if (this.track.clientWidth !== this.width) this.draw();
+      if (this.track.clientWidth !== this.width) this.soon();
     });
     this.watch.observe(this.track);
   }
@@ -62,10 +64,21 @@ export class Timeline {
 
   /** @param {Run} run @param {Break[]} breaks */
   show(run, breaks) {
+    const other = this.run !== run;
     this.run = run;
     this.breaks = breaks;
-    this.width = 0;
-    this.draw();
+    if (other) [this.width, this.bars] = [0, []];
+    this.soon();
+  }
+
+  /** Draw when what is more urgent has been painted. */
+  soon() {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => setTimeout(() => {
+      this.waiting = false;
+      this.draw();
+    }));
   }
 
   /** @param {number} at */
@@ -87,9 +100,12 @@ export class Timeline {
   draw() {
     const run = this.run, width = this.track.clientWidth;
     if (!run || !width) return;
+    const again = width === this.width && this.bars.length > 0;
+    if (!again) this.bars = this.kernels(run, width);
+    this.drawing.replaceChildren(...this.bars, ...this.marks(run, width));
+    if (again) return;
     this.width = width;
     for (const drawing of [this.drawing, this.memory]) drawing.setAttribute("viewBox", `0 0 ${width} ${drawing === this.drawing ? HEIGHT : STRIP}`);
-    this.drawing.replaceChildren(...this.kernels(run, width), ...this.marks(run, width));
     this.memory.replaceChildren(...this.storages(run, width));
     this.memory.style.display = run.data.storage.count ? "" : "none";
   }
@@ -99,13 +115,13 @@ export class Timeline {
     const buckets = Math.max(1, Math.min(width / 2, run.length)), step = width / buckets;
     const most = new Float32Array(Math.ceil(buckets)), deep = new Int32Array(Math.ceil(buckets));
     let longest = 1, deepest = 1;
+    const { roles } = run.sites, { site, micros: took, depth, frameOf } = run, part = buckets / run.length;
     for (let e = 0; e < run.length; e++) {
-      const b = Math.min(most.length - 1, Math.floor((e / run.length) * buckets));
-      if (run.sites.roles[run.site[e]] === 3 && run.micros[e] > most[b]) most[b] = run.micros[e];
-      deep[b] = Math.max(deep[b], run.depth[run.frameOf[e]]);
-      longest = Math.max(longest, most[b]);
-      deepest = Math.max(deepest, deep[b]);
+      const b = Math.min(most.length - 1, Math.floor(e * part)), down = depth[frameOf[e]];
+      if (took[e] > most[b] && roles[site[e]] === 3) most[b] = took[e];
+      if (down > deep[b]) deep[b] = down;
     }
+    for (let b = 0; b < most.length; b++) [longest, deepest] = [Math.max(longest, most[b]), Math.max(deepest, deep[b])];
     const base = HEIGHT - 8;
     let bars = "", calls = "";
     for (let b = 0; b < most.length; b++) {
@@ -119,14 +135,15 @@ export class Timeline {
   /** Breakpoints are triangles, NaN and infinities crosses, the peak of memory a diamond. @param {Run} run @param {number} width @returns {Element[]} */
   marks(run, width) {
     const x = (/** @type {number} */ at) => (width * at) / Math.max(1, run.length), on = this.breaks.filter((b) => b.on), seen = new Set();
-    let stops = "", odd = "", left = MARKS;
+    const plain = Object.keys(run.odd).length === 0;
+    let stops = "", odd = "", left = on.length || !plain ? MARKS : 0;
     for (let at = 0; at <= run.length && left > 0; at++) {
       if (on.some((b) => run.stops(b, at)) && !seen.has(Math.round(x(at)))) {
         seen.add(Math.round(x(at)));
         stops += `M${(x(at) - 4).toFixed(1)} 0h8l-4 6z`;
         left--;
       }
-      if (at > 0 && run.oddAt(at - 1) && !seen.has(`odd${Math.round(x(at) / 4)}`)) {
+      if (!plain && at > 0 && run.oddAt(at - 1) && !seen.has(`odd${Math.round(x(at) / 4)}`)) {
         seen.add(`odd${Math.round(x(at) / 4)}`);
         odd += `M${(x(at) - 3).toFixed(1)} 9l6 6m0 -6l-6 6`;
         left--;
