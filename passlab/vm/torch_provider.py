@@ -94,7 +94,7 @@ def to_numpy(value: torch.Tensor) -> Array:
     """Return a tensor as a NumPy array."""
     here = value.detach().cpu()
     if here.dtype is torch.bfloat16:
-        return here.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+        return np.asarray(here.contiguous().view(torch.int16).numpy()).view(ml_dtypes.bfloat16)
     return np.asarray(here.numpy())
 
 
