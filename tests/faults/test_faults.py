@@ -70,16 +70,18 @@ def test_real_signals_at_any_moment(name, rng):
 
     assert threading.current_thread() is threading.main_thread()
     where, before = setting(name), signal.signal(signal.SIGALRM, interrupt)
-    stopped, began = 0, perf_counter()
-    run(where, PassContext(opt_level=4, instruments=instruments(Faulty(), 0)))
-    whole = perf_counter() - began
+    stopped, times = 0, []
+    for _ in range(3):
+        began = perf_counter()
+        run(where, PassContext(opt_level=4))
+        times.append(perf_counter() - began)
     try:
         for turn in range(20):
             used = instruments(Faulty(), turn)
             context = PassContext(opt_level=4, instruments=used)
             try:
                 armed = True
-                signal.setitimer(signal.ITIMER_REAL, float(rng.uniform(0.05, 0.9)) * whole)
+                signal.setitimer(signal.ITIMER_REAL, float(rng.uniform(0.05, 0.9)) * min(times))
                 run(where, context)
                 armed = False
             except KeyboardInterrupt:  # each timer rings once
