@@ -17,6 +17,8 @@ myst_heading_anchors = 3
 exclude_patterns = ["images"]
 
 html_theme = "furo"
+html_static_path = ["static"]
+html_js_files = [("filter.js", {"defer": "defer"})]
 html_title = f"passlab {release}"
 html_show_sourcelink = False
 html_copy_source = False

@@ -104,7 +104,11 @@ def _facts(spec: OpSpec) -> str:
 
 
 def passes() -> Iterator[str]:
-    """The passes, one paragraph each."""
+    """The passes: a table, then one paragraph each."""
+    yield "\n| pass | level | promise | what it does |\n|---|---|---|---|"
+    for row in transform.list_passes():
+        link = f"[`{row['pass']}`](#{_anchor(row['pass'])})"
+        yield f"| {link} | {row['opt_level']} | {row['promise'] or ''} | {_cell(row['what it does'])} |"
     for row in transform.list_passes():
         yield f"\n## `{row['pass']}`\n"
         yield f"{_prose(row['what it does'])}\n"

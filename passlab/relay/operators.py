@@ -74,7 +74,10 @@ def operator_module(module: str, prefix: str) -> tuple[Callable[[str], Any], Cal
 
 
 def operator_table() -> Table:
-    """Return a table of all operators: inputs, attributes, fusion pattern and what each does."""
+    """Return a table of all operators: inputs, attributes, fusion pattern and what each does.
+
+    `relay.op.list().search("pool 3d")` finds those that speak of something.
+    """
 
     def rows() -> Iterator[tuple[Any, ...]]:
         for name in Op.list_op_names():

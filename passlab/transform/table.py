@@ -32,6 +32,14 @@ class Table:
         at = self.columns.index(name)
         return [row[at] for row in self.rows]
 
+    def search(self, *words: str) -> Table:
+        """Return the rows that hold every word, in whatever column and letter case."""
+        wanted = [word.casefold() for text in words for word in text.split()]
+        texts = (" ".join(map(str, row)).casefold() for row in self.rows)
+        return Table(
+            self.columns, [row for row, text in zip(self.rows, texts, strict=True) if all(w in text for w in wanted)]
+        )
+
     def __len__(self) -> int:
         return len(self.rows)
 

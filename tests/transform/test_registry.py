@@ -131,3 +131,9 @@ def test_the_list_of_passes_is_a_table_with_a_stable_text():
 def test_the_pass_and_its_other_name_are_both_shown():
     register_pass(idle("Other"), "Mine")
     assert [row["other name"] for row in list_passes() if row["pass"] == "Mine"] == ["Other"]
+
+
+def test_the_table_of_passes_is_searched_by_words_in_any_column():
+    assert "FuseOps" in list_passes().search("FUSE").column("pass")
+    assert list_passes().search("fold", "padding").column("pass") == ["FoldExplicitPadding"]
+    assert not list(list_passes().search("fold no-such-word"))
