@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Expr, Tuple
+from passlab.ir.expr import Call, Constant, Expr, Tuple
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import Dim, TensorType, TupleType, Type
 from passlab.op.declare import call, field_of, operator
-from passlab.op.dtypes import Array, as_array
+from passlab.op.dtypes import Array, array_dtype, as_array
 from passlab.op.fields import attrs, text
 from passlab.op.relations import broadcast_dim, refuse, tensor_fields
 
@@ -84,29 +85,68 @@ def _einsum_face(data: Any, equation: str) -> Call:
     return call("einsum", data, equation=equation)
 
 
+def _spelled_out(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
+    """Return the terms and the result of an equation with a letter for each dimension that `...` stands for."""
+    terms, output = _terms(equation, len(ranks))
+    if output is None:
+        once = Counter("".join(terms).replace(".", ""))
+        output = _DOTS * (_DOTS in equation) + "".join(sorted(c for c, n in once.items() if n == 1))
+    free = [rank - len(term.replace(_DOTS, "")) for term, rank in zip(terms, ranks, strict=True)]
+    unused = [c for c in ascii_letters if c not in equation][: max([0, *free])]
+    made = [
+        term.replace(_DOTS, "".join(unused[len(unused) - count :]))
+        for term, count in zip([*terms, output], [*free, len(unused)], strict=True)
+    ]
+    return made[:-1], made[-1]
+
+
 def _einsum_grad(orig: Call, grad: Expr) -> list[Expr]:
-    """For each tensor, the equation with the gradient in its place; what only it has is said again along."""
+    """For each tensor, the equation with the gradient in its place; what only it has is said again along.
+
+    A dimension that a tensor names twice is its diagonal: the gradient is zero beside it.
+    """
     fields, attrs = orig.args[0], orig.attrs
     assert attrs is not None
     ty = fields.checked_type
     assert isinstance(ty, TupleType)
-    terms, output = _terms(attrs["equation"], len(ty.fields))
-    if _DOTS in attrs["equation"] or any(len(set(term)) < len(term) for term in terms):
-        refuse("the gradient of einsum needs each dimension named, once a tensor", 0, found=attrs["equation"])
-    if output is None:
-        once = Counter("".join(terms))
-        output = "".join(sorted(c for c, n in once.items() if n == 1))
-    made: list[Expr] = []
+    types = [field for field in ty.fields if isinstance(field, TensorType)]
+    terms, output = _spelled_out(attrs["equation"], [len(field.shape) for field in types])
     parts = [field_of(fields, i) for i in range(len(terms))]
-    for i, term in enumerate(terms):
+    made: list[Expr] = []
+    for i, own in enumerate(terms):
         others = [(terms[k], parts[k]) for k in range(len(terms)) if k != i]
+        term, diagonals = _distinct(own, types[i], "".join([*terms, output]))
+        others += diagonals
         held = [c for c in term if c in output or any(c in other for other, _ in others)]
         equation = ",".join([output, *(other for other, _ in others)]) + "->" + "".join(held)
         slope: Expr = call("einsum", Tuple([grad, *(part for _, part in others)]), equation=equation)
         for at, letter in enumerate(term):
             slope = slope if letter in held else call("expand_dims", slope, axis=at)
+        slope = call("collapse_sum_like", slope, parts[i]) if _stretched(types, terms, i) else slope
         made.append(slope if len(held) == len(term) else call("broadcast_to_like", slope, parts[i]))
     return [Tuple(made)]
+
+
+def _distinct(term: str, ty: TensorType, used: str) -> tuple[str, list[tuple[str, Expr]]]:
+    """Return a term with a new letter for each that it has again, and the identity that ties the two."""
+    made, ties = "", []
+    fresh = iter([c for c in ascii_letters if c not in used])
+    for letter, dim in zip(term, ty.shape, strict=True):
+        if letter in made:
+            tie = letter + next(fresh)
+            if type(dim) is not int:
+                refuse("the gradient of a diagonal needs a known size", 0, found=ty)
+            ties.append((tie, Constant(np.eye(dim).astype(array_dtype(ty.dtype)))))
+            letter = tie[1]
+        made += letter
+    return made, ties
+
+
+def _stretched(types: Sequence[TensorType], terms: Sequence[str], index: int) -> bool:
+    """Whether a dimension of one tensor is 1, or may be, and more in another."""
+    sizes = [(c, d) for t, ty in zip(terms, types, strict=True) for c, d in zip(t, ty.shape, strict=True)]
+    own = zip(terms[index], types[index].shape, strict=True)
+    return any(d != size and (d == 1 or type(d) is not int) for c, d in own for other, size in sizes if other == c)
 
 
 @operator(

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
-from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.expr import Call, Expr
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Shape, TensorType, Type
+from passlab.op import gather_gradients
+from passlab.op.chain import flat
 from passlab.op.create import scalar
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, array_dtype, as_array, guard_size
@@ -71,41 +73,6 @@ def _take_face(data: Any, indices: Any, axis: int | None = None, batch_dims: int
     return call("take", data, indices, batch_dims=batch_dims, axis=axis, mode=mode)
 
 
-def _take_grad(orig: Call, grad: Expr) -> list[Expr]:
-    """The gradient added up, in zeros, where elements were taken."""
-    data, indices = orig.args
-    attrs = orig.attrs
-    ty, index_ty = data.checked_type, indices.checked_type
-    assert attrs is not None
-    assert isinstance(ty, TensorType)
-    assert isinstance(index_ty, TensorType)
-    if attrs["batch_dims"]:
-        refuse("take has no gradient for batch_dims other than 0")
-    axis = attrs["axis"]
-    flat = axis is None
-    rank = 1 if flat else len(ty.shape)
-    axis = 0 if flat else normal_axis(axis, rank)
-    zeros = call("zeros_like", data)
-    target = call("reshape", zeros, newshape=[-1]) if flat else call("transpose", zeros, axes=_to_front(rank, axis))
-    count = len(index_ty.shape)
-    order = [*range(axis, axis + count), *range(axis), *range(axis + count, rank + count - 1)]
-    updates = grad if axis == 0 else call("transpose", grad, axes=order)
-    lowest = call("zeros_like", indices)
-    safe = call("maximum", indices, lowest) if attrs["mode"] == "clip" else indices
-    summed = call("scatter_nd", target, call("expand_dims", safe, axis=0), updates, mode="add")
-    back = call("reshape_like", summed, data) if flat else call("transpose", summed, axes=_from_front(rank, axis))
-    return [back, call("zeros_like", indices)]
-
-
-def _to_front(rank: int, axis: int) -> list[int]:
-    return [axis, *(at for at in range(rank) if at != axis)]
-
-
-def _from_front(rank: int, axis: int) -> list[int]:
-    order = _to_front(rank, axis)
-    return [order.index(at) for at in range(rank)]
-
-
 @operator(
     "take", ("data", "indices"),
     attrs=attrs(
@@ -115,7 +82,7 @@ def _from_front(rank: int, axis: int) -> list[int]:
         text("mode", "clip", doc='what an index outside does: "clip" it, "wrap" it, or "fast": nobody has one',
         choices=("clip", "wrap", "fast")),
     ),
-    relation=_take_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_take_face, gradient=_take_grad,
+    relation=_take_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_take_face, gradient=gather_gradients.take,
     shapes="data (..., n, ...), indices I -> (..., I, ...)",
     source="np.take",
     edges=(
@@ -171,13 +138,6 @@ def _gather_face(data: Any, axis: int, indices: Any) -> Call:
     return call("gather", data, indices, axis=axis)
 
 
-def _gather_grad(orig: Call, grad: Expr) -> list[Expr]:
-    data, indices = orig.args
-    assert orig.attrs is not None
-    summed = call("scatter_elements", call("zeros_like", data), indices, grad, axis=orig.attrs["axis"], reduction="add")
-    return [summed, call("zeros_like", indices)]
-
-
 def axis_grid(indices: Array, axis: int, extent: int, what: str) -> tuple[Array, ...]:
     """Return the index arrays of the places that `indices` names along `axis`; elsewhere each place is its own."""
     grid: list[Array] = list(np.indices(indices.shape, sparse=True))
@@ -188,7 +148,7 @@ def axis_grid(indices: Array, axis: int, extent: int, what: str) -> tuple[Array,
 @operator(
     "gather", ("data", "indices"),
     attrs=attrs("GatherAttrs", integer("axis", None, doc="the dimension that indices index")),
-    relation=_gather_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_gather_face, gradient=_gather_grad,
+    relation=_gather_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_gather_face, gradient=gather_gradients.gather,
     shapes="data, indices I of the same rank -> I",
     source="PyTorch's gather",
     edges=(
@@ -227,14 +187,6 @@ def _gather_nd_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
     return TensorType(_gather_nd_shape(data.shape, indices.shape, attrs), data.dtype)
 
 
-def _gather_nd_grad(orig: Call, grad: Expr) -> list[Expr]:
-    data, indices = orig.args
-    assert orig.attrs is not None
-    if orig.attrs["batch_dims"]:
-        refuse("gather_nd has no gradient for batch_dims other than 0")
-    return [call("scatter_nd", call("zeros_like", data), indices, grad, mode="add"), call("zeros_like", indices)]
-
-
 @operator(
     "gather_nd", ("data", "indices"),
     attrs=attrs(
@@ -242,7 +194,7 @@ def _gather_nd_grad(orig: Call, grad: Expr) -> list[Expr]:
         integer("batch_dims", 0, doc="leading dimensions that data and indices share"),
         integer("index_rank", None, doc="the first dimension of indices, where it is not known"),
     ),
-    relation=_gather_nd_type, pattern=OpPattern.INJECTIVE, level=3, out=False, gradient=_gather_nd_grad,
+    relation=_gather_nd_type, pattern=OpPattern.INJECTIVE, level=3, out=False, gradient=gather_gradients.gather_nd,
     shapes="data (d0, ...), indices (m, I) -> (I, d[m], ...)",
     source="TensorFlow's gather_nd, its index dimension first",
     edges=(
@@ -285,6 +237,7 @@ def _adv_index_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
 
 @operator(
     "adv_index", ("inputs",), relation=_adv_index_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
+    gradient=gather_gradients.adv_index,
     shapes="data (d0, ...), n index tensors, which broadcast to I -> (I, d[n], ...)",
     source="NumPy's advanced indexing",
     edges=(
@@ -342,24 +295,10 @@ def _one_hot_face(indices: Any, on_value: Any, off_value: Any, depth: Any, axis:
     return call("one_hot", indices, on_value, off_value, depth=depth, axis=axis, dtype=dtype)
 
 
-def _one_hot_grad(orig: Call, grad: Expr) -> list[Expr]:
-    """The value that is on has the gradients of the places where it is, the value that is off those of the others."""
-    indices, on, off = orig.args
-    attrs = orig.attrs
-    assert attrs is not None
-    one, zero = (Constant(np.array(value, np.float32)) for value in (1, 0))
-    shape = {"depth": attrs["depth"], "axis": attrs["axis"], "dtype": "bool"}
-    chosen = call("one_hot", indices, one, zero, **shape)
-    none = call("zeros_like", grad)
-    parts = [call("where", chosen, grad, none), call("where", chosen, none, grad)]
-    slopes = [call("cast_like", call("sum", part), value) for part, value in zip(parts, (on, off), strict=True)]
-    return [call("zeros_like", indices), *slopes]
-
-
 @operator(
     "one_hot", ("indices", "on_value", "off_value"), attrs=ONE_HOT, relation=_one_hot_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE, level=10, out=False, warns=True, face=_one_hot_face,
-    gradient=_one_hot_grad,
+    gradient=gather_gradients.one_hot,
     shapes="indices S, on_value, off_value () -> S with depth put in at axis",
     source="a row of the identity matrix for each index",
     edges=(
@@ -387,7 +326,7 @@ def _argwhere_shape(attrs: Any, condition: Array) -> Type:
 
 @operator(
     "argwhere", ("condition",), relation=_argwhere_type, shape_function=_argwhere_shape, pattern=OpPattern.OPAQUE,
-    level=10,
+    level=10, gradient=flat,
     out=False, precision=Precision.FOLLOW,
     shapes="S of rank r -> (count, r)",
     source="np.argwhere",
@@ -417,6 +356,7 @@ def _unravel_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
 
 @operator(
     "unravel_index", ("data", "shape"), relation=_unravel_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
+    gradient=flat,
     shapes="indices I, shape (r) -> (r, I)",
     source="np.unravel_index",
     edges=(

@@ -19,7 +19,7 @@ from passlab.op.declare import make_call, operator
 from passlab.op.dtypes import is_float
 from passlab.op.fields import attrs, boolean, dims, dtype, integer, integers, number, numbers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape, layout_axes
-from passlab.op.nn import sampling
+from passlab.op.nn import resize_gradients, sampling
 from passlab.op.nn.activation import finish
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.convolve import pad_spatial
@@ -86,6 +86,11 @@ def resize(rank: int, attrs: Any, data: Any, sizes: Sequence[int], roi: Sequence
     # Relay gives the region of resize3d last axis first, against its own documentation; ONNX's order is kept here.
     made = resample(data, axes, tuple(sizes), scheme_of(attrs), roi, kind)
     return finish(np.ascontiguousarray(made), kind, out)
+
+
+def _resize_plan(rank: int, attrs: Any, shape: Any) -> Any:
+    """Return the axes, the sizes, the scheme and the region of a resize."""
+    return layout_axes(attrs.layout, shape, rank, f"image.resize{rank}d"), attrs.size, scheme_of(attrs), attrs.roi
 
 
 def _resize_kernel(rank: int, attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -155,6 +160,7 @@ def _declare_resize(rank: int) -> Op:
         level=5,
         warns=True,
         face=_resize_face(rank),
+        gradient=resize_gradients.resampling(name, partial(_resize_plan, rank)),
         shapes=f"(N, C, {spatial}) -> (N, C, size)",
         source="ONNX's Resize; Keys (1981) for cubic",
         edges=_resize_edges(name, rank),
@@ -385,6 +391,7 @@ def affine_grid_face(data: Any, target_shape: Any = None) -> Any:
     level=5,
     warns=True,
     face=affine_grid_face,
+    gradient=resize_gradients.affine_grid,
     shapes="(N, 2, 3) -> (N, 2, H, W)",
     source="Jaderberg et al., Spatial transformer networks (2015)",
     edges=(

@@ -11,6 +11,7 @@ from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import Shape, TensorType, Type
+from passlab.op import scatter_gradients
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, filled_array
 from passlab.op.fields import attrs, boolean, dims, integer, number, text
@@ -73,28 +74,9 @@ def _scatter_elements_face(data: Any, indices: Any, updates: Any, axis: int = 0,
     return call("scatter_elements", data, indices, updates, axis=axis, reduction=reduction)
 
 
-def _among_all(picked: Expr, indices: Expr, updates: Expr) -> Expr:
-    """Return the gradient of the updates that have an index with zeros for the others, which have none."""
-    used, given = indices.checked_type, updates.checked_type
-    assert isinstance(used, TensorType)
-    assert isinstance(given, TensorType)
-    if used.shape == given.shape:
-        return picked
-    bounds = [as_index(values) for values in ([0] * len(used.shape), used.concrete_shape, [1] * len(used.shape))]
-    return call("strided_set", call("zeros_like", updates), picked, *bounds)
-
-
 def _scatter_elements_grad(orig: Call, grad: Expr) -> list[Expr]:
-    _, indices, updates = orig.args
     assert orig.attrs is not None
-    axis, how = orig.attrs["axis"], orig.attrs["reduction"]
-    picked = _among_all(call("gather", grad, indices, axis=axis), indices, updates)
-    if how == "add":
-        return [grad, call("zeros_like", indices), picked]
-    if how != "update":
-        refuse(f'scatter_elements has no gradient for the reduction "{how}"')
-    kept = call("scatter_elements", grad, indices, call("zeros_like", updates), axis=axis, reduction="update")
-    return [kept, call("zeros_like", indices), picked]
+    return scatter_gradients.scatter_elements(orig, grad, orig.attrs["reduction"])
 
 
 @operator(
@@ -145,8 +127,7 @@ def _scatter_face(data: Any, indices: Any, updates: Any, axis: int) -> Call:
 
 
 def _scatter_grad(orig: Call, grad: Expr) -> list[Expr]:
-    assert orig.attrs is not None
-    return _scatter_elements_grad(call("scatter_elements", *orig.args, axis=orig.attrs["axis"]), grad)
+    return scatter_gradients.scatter_elements(orig, grad, "update")
 
 
 @operator(
@@ -193,28 +174,12 @@ def _scatter_nd_face(data: Any, indices: Any, updates: Any, mode: str = "update"
     return call("scatter_nd", data, indices, updates, mode=mode)
 
 
-def _scatter_nd_grad(orig: Call, grad: Expr) -> list[Expr]:
-    _, indices, updates = orig.args
-    assert orig.attrs is not None
-    how = orig.attrs["mode"]
-    picked = call("gather_nd", grad, indices)
-    if how == "add":
-        return [grad, call("zeros_like", indices), picked]
-    if how != "update":
-        refuse(f'scatter_nd has no gradient for the mode "{how}"')
-    return [
-        call("scatter_nd", grad, indices, call("zeros_like", updates), mode="update"),
-        call("zeros_like", indices),
-        picked,
-    ]
-
-
 @operator(
     "scatter_nd", ("data", "indices", "updates"),
     attrs=attrs("ScatterNDAttrs",
     text("mode", "update", doc="how an update meets what is there", choices=("update", "add", "mul", "min", "max"))),
     relation=_scatter_nd_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True, face=_scatter_nd_face,
-    gradient=_scatter_nd_grad,
+    gradient=scatter_gradients.scatter_nd,
     shapes="data S, indices (m, I), updates (I, S[m:]) -> S",
     source="ONNX's ScatterND, its index dimension first",
     edges=(
@@ -290,6 +255,7 @@ def dense_of(indices: Array, values: Array, default: Array, shape: Sequence[int]
     "sparse_to_dense", ("sparse_indices", "sparse_values", "default_value"),
     attrs=attrs("SparseToDenseAttrs", dims("output_shape", doc="the shape of the result")),
     relation=_sparse_to_dense_type, pattern=OpPattern.OPAQUE, level=3, out=False, face=_sparse_to_dense_face,
+    gradient=scatter_gradients.sparse_to_dense,
     shapes="sparse_indices (n, r) or (n) or (), sparse_values (n) or (), default_value () -> output_shape",
     source="TensorFlow's sparse_to_dense",
     edges=(

@@ -290,7 +290,7 @@ def _repeat_grad(orig: Call, grad: Expr) -> list[Expr]:
     assert attrs is not None
     axis = len(ty.shape) - 1 if attrs["axis"] is None else normal_axis(attrs["axis"], len(ty.shape))
     shape = [*ty.concrete_shape[: axis + 1], attrs["repeats"], *ty.concrete_shape[axis + 1 :]]
-    return [call("sum", call("reshape", grad, newshape=shape), axis=[axis + 1])]
+    return [call("sum", call("reshape", grad, newshape=shape, allowzero=True), axis=[axis + 1])]
 
 
 @operator(

@@ -15,7 +15,7 @@ from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op.declare import make_call, operator
 from passlab.op.dtypes import is_float
-from passlab.op.nn import pooling
+from passlab.op.nn import conv_gradients, pool_gradients, pooling
 from passlab.op.nn.activation import finish
 from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtype
 from passlab.op.nn.conv import check_window, conv_attrs
@@ -134,6 +134,7 @@ def _declare_pool_grad(mean: bool) -> Op:
         level=2,
         warns=True,
         face=_pool_grad_face(name, mean),
+        gradient=pool_gradients.avg_pool2d_grad if mean else pool_gradients.max_pool2d_grad,
         shapes="gradient (N, C, windows), data (N, C, H, W) -> (N, C, H, W)",
         source="the transpose of the pooling",
         edges=(
@@ -239,6 +240,7 @@ def conv2d_backward_weight_face(
     level=2,
     warns=True,
     face=conv2d_backward_weight_face,
+    gradient=conv_gradients.conv2d_backward_weight,
     shapes="grad (N, O, OH, OW), data (N, C, H, W) -> (O, C / groups, KH, KW)",
     source="the product of the gradient and the patches of the data",
     edges=(

@@ -14,7 +14,7 @@ from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape
-from passlab.op.nn import gradients
+from passlab.op.nn import conv_gradients
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.convolve import Window, convolve
 from passlab.op.nn.windows import check_lengths, check_positive, full_padding, per_axis, split_padding, window_size
@@ -290,6 +290,7 @@ def conv3d_face(
     level=2,
     warns=True,
     face=conv1d_face,
+    gradient=conv_gradients.conv(1),
     shapes="data (N, C, W), weight (O, C / groups, K) -> (N, O, (W + padding - dilation (K - 1) - 1) / strides + 1)",
     source="im2col and a matrix product in BLAS, panel by panel",
     edges=(
@@ -316,7 +317,7 @@ def conv1d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     level=2,
     warns=True,
     face=conv2d_face,
-    gradient=gradients.conv2d,
+    gradient=conv_gradients.conv(2),
     shapes=(
         "data (N, C, H, W), weight (O, C / groups, KH, KW) -> (N, O, OH, OW), "
         "OH = (H + padding - dilation (KH - 1) - 1) / strides + 1"
@@ -352,6 +353,7 @@ def conv2d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     level=2,
     warns=True,
     face=conv3d_face,
+    gradient=conv_gradients.conv(3),
     shapes="data (N, C, D, H, W), weight (O, C / groups, KD, KH, KW) -> (N, O, OD, OH, OW)",
     source="im2col and a matrix product in BLAS, panel by panel",
     edges=(

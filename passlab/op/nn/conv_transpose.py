@@ -13,6 +13,7 @@ from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape
+from passlab.op.nn import conv_gradients
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.conv import check_window, conv_values
 from passlab.op.nn.convolve import convolve_transposed
@@ -266,6 +267,7 @@ def conv3d_transpose_face(
     level=2,
     warns=True,
     face=conv1d_transpose_face,
+    gradient=conv_gradients.conv_transpose(1),
     shapes=(
         "data (N, C, W), weight (C, O / groups, K) -> (N, O, "
         "(W - 1) strides - padding + dilation (K - 1) + 1 + output_padding)"
@@ -294,6 +296,7 @@ def conv1d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> 
     level=2,
     warns=True,
     face=conv2d_transpose_face,
+    gradient=conv_gradients.conv_transpose(2),
     shapes="data (N, C, H, W), weight (C, O / groups, KH, KW) -> (N, O, OH, OW)",
     source="a matrix product in BLAS and col2im; Dumoulin and Visin (2016)",
     edges=(
@@ -319,6 +322,7 @@ def conv2d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> 
     level=2,
     warns=True,
     face=conv3d_transpose_face,
+    gradient=conv_gradients.conv_transpose(3),
     shapes="data (N, C, D, H, W), weight (C, O / groups, KD, KH, KW) -> (N, O, OD, OH, OW)",
     source="a matrix product in BLAS and col2im; Dumoulin and Visin (2016)",
     edges=(

@@ -4,18 +4,18 @@ the gradients of its inputs. The operators that compute them are called by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from passlab.errors import Diagnostic, PassError
+import numpy as np
+
 from passlab.ir.expr import Call, Expr, TupleGetItem
-from passlab.ir.types import TensorType
+from passlab.ir.types import Dim, TensorType
+from passlab.op.along_axis import number, picked, reshaped, through_matrix
+from passlab.op.chain import Gradient, by_definition, sizes_of
 from passlab.op.declare import call
 from passlab.op.elementwise import constant_like
-from passlab.op.nn.windows import full_padding
-
-Gradient = Callable[[Call, Expr], list[Expr]]
-
+from passlab.op.relations import product
 
 def _type(expr: Expr) -> TensorType:
     ty = expr.checked_type
@@ -101,6 +101,21 @@ def _turned(matrix: Expr) -> Expr:
     return call("transpose", matrix, axes=None)
 
 
+def _of_inputs(orig: Call, parts: Sequence[Expr]) -> list[Expr]:
+    """Gradients computed in the dtype of the result, in those of the inputs."""
+    want = _type(orig).dtype
+    return [
+        part if _type(arg).dtype == want else call("cast", part, dtype=_type(arg).dtype)
+        for part, arg in zip(parts, orig.args, strict=True)
+    ]
+
+
+def _rows(matrix: Expr, ty: TensorType, units: Dim) -> Expr:
+    """All rows of a stack of matrices as one matrix."""
+    count = product(ty.shape[:-1])
+    return reshaped(matrix, (count if isinstance(count, int) else -1, units))
+
+
 def dense(orig: Call, grad: Expr) -> list[Expr]:
     """Grad @ weight, and the transposed gradient @ data; leading dimensions of the data count as one batch."""
     data, weight = orig.args
@@ -108,22 +123,38 @@ def dense(orig: Call, grad: Expr) -> list[Expr]:
     if len(_type(data).shape) == 2 and isinstance(inner, int):
         for_data = call("nn.dense", grad, _turned(weight), units=inner)
         for_weight = call("nn.dense", _turned(grad), _turned(data), units=inner)
-        return [_like(for_data, data), _like(for_weight, weight)]
-    rows = call("reshape", grad, newshape=(-1, units))
-    flat = call("reshape", data, newshape=(-1, inner))
-    return [call("nn.matmul", grad, weight, units=None), call("nn.matmul", rows, flat, units=None, transpose_a=True)]
+        return _of_inputs(orig, [_like(for_data, data), _like(for_weight, weight)])
+    rows, flat = _rows(grad, _type(data), units), _rows(data, _type(data), inner)
+    for_data = call("nn.matmul", grad, weight, units=None)
+    return _of_inputs(orig, [for_data, call("nn.matmul", rows, flat, units=None, transpose_a=True)])
 
 
 def matmul(orig: Call, grad: Expr) -> list[Expr]:
     """The products of the gradient with the other factor, transposed as the factors are."""
     a, b = orig.args
     ta, tb = _attrs(orig).transpose_a, _attrs(orig).transpose_b
-    if len(_type(a).shape) != 2:
-        raise PassError(Diagnostic("the gradient of nn.matmul is known for matrices", found=str(_type(a))))
     if tb and not ta:
         return dense(orig, grad)
+    if len(_type(a).shape) != 2:
+        return _stacked_matmul(orig, grad)
     for_a, for_b = _product("nn.matmul", grad, b, tb, ta, True), _product("nn.matmul", a, grad, ta, tb, False)
-    return [_like(for_a, a), _like(for_b, b)]
+    return _of_inputs(orig, [_like(for_a, a), _like(for_b, b)])
+
+
+def _stacked_matmul(orig: Call, grad: Expr) -> list[Expr]:
+    """Of a stack of matrices and one: the gradient of the one is that of a product of all rows."""
+    a, b = orig.args
+    ta, tb = _attrs(orig).transpose_a, _attrs(orig).transpose_b
+    rank = len(_type(a).shape)
+
+    def turned(x: Expr) -> Expr:
+        return call("transpose", x, axes=[*range(rank - 2), rank - 1, rank - 2]) if ta else x
+
+    inner, units = _type(b).shape[::-1] if tb else _type(b).shape
+    for_a = turned(call("nn.matmul", grad, b, units=None, transpose_b=not tb))
+    rows, flat = _rows(grad, _type(orig), units), _rows(turned(a), _type(orig), inner)
+    pair = (rows, flat) if tb else (flat, rows)
+    return _of_inputs(orig, [for_a, call("nn.matmul", *pair, units=None, transpose_a=True)])
 
 
 def batch_matmul(orig: Call, grad: Expr) -> list[Expr]:
@@ -132,7 +163,7 @@ def batch_matmul(orig: Call, grad: Expr) -> list[Expr]:
     ta, tb = _attrs(orig).transpose_a, _attrs(orig).transpose_b
     for_a = _product("nn.batch_matmul", grad, b, tb, ta, True)
     for_b = _product("nn.batch_matmul", a, grad, ta, tb, False)
-    return [_like(for_a, a), _like(for_b, b)]
+    return _of_inputs(orig, [_like(for_a, a), _like(for_b, b)])
 
 
 def _product(name: str, x: Expr, y: Expr, flag: bool, turned: bool, first: bool) -> Expr:
@@ -149,78 +180,35 @@ def _product(name: str, x: Expr, y: Expr, flag: bool, turned: bool, first: bool)
     return call(name, left, right, **units, transpose_a=flags[0], transpose_b=flags[1])
 
 
-def _check_layouts(attrs: Any) -> None:
-    given = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or attrs.data_layout)
-    if given != ("NCHW", "OIHW", "NCHW"):
-        raise PassError(
-            Diagnostic(
-                "the gradient of nn.conv2d is known for data in NCHW and weights in OIHW",
-                found=", ".join(given),
-                hint="convert the layout first",
-            )
-        )
-
-
-def conv2d(orig: Call, grad: Expr) -> list[Expr]:
-    """A transposed convolution for the data, and `nn.conv2d_backward_weight` for the weight."""
-    attrs, (data, weight) = _attrs(orig), orig.args
-    _check_layouts(attrs)
-    padding = full_padding(attrs.padding, 2)
-    kernel = _type(weight).concrete_shape[2:]
-    size, made = _type(data).concrete_shape[2:], _type(orig).concrete_shape[2:]
-    reach = [
-        (made[i] - 1) * attrs.strides[i] - padding[i] - padding[i + 2] + (kernel[i] - 1) * attrs.dilation[i] + 1
-        for i in range(2)
-    ]
-    shared: dict[str, Any] = {
-        "strides": attrs.strides,
-        "dilation": attrs.dilation,
-        "groups": attrs.groups,
-        "out_dtype": attrs.out_dtype or _type(data).dtype,
-    }
-    extra = (size[0] - reach[0], size[1] - reach[1])
-    for_data = call("nn.conv2d_transpose", grad, weight, **shared, padding=padding, output_padding=extra)
-    layouts = {"data_layout": "NCHW", "kernel_layout": "NCHW", "out_layout": "OIHW"}  # of gradient, data and weight
-    shared |= {"padding": attrs.padding, "channels": attrs.channels, "kernel_size": kernel}
-    return [for_data, call("nn.conv2d_backward_weight", grad, data, **shared, **layouts)]
-
-
-def pool2d(name: str) -> Gradient:
-    """Make the gradient of a pooling operator from the operator that computes it."""
-
-    def gradient(orig: Call, grad: Expr) -> list[Expr]:
-        attrs = dict(_attrs(orig).items())
-        return [call(name, grad, orig.args[0], **attrs)]
-
-    return gradient
-
-
-def global_avg_pool2d(orig: Call, grad: Expr) -> list[Expr]:
-    """The gradient of a mean over a window as large as the image."""
-    data, layout = orig.args[0], _attrs(orig).layout
-    shape = _type(data).concrete_shape
-    size = (shape[layout.index("H")], shape[layout.index("W")])
-    return [call("nn.avg_pool2d_grad", grad, data, pool_size=size, layout=layout)]
-
-
-def global_max_pool2d(orig: Call, grad: Expr) -> list[Expr]:
-    """The gradient where the image has its maximum (everywhere it has, when it has it more than once)."""
-    data = orig.args[0]
-    chosen = call("equal", data, call("broadcast_to_like", orig, data))
-    return [call("where", chosen, call("broadcast_to_like", grad, data), _zero(data))]
-
-
 def pad(orig: Call, grad: Expr) -> list[Expr]:
-    """The gradient inside the border, and for the border's value its sum there."""
+    """The gradient inside the border, and for the border's value its sum there; where what stands in it came from."""
     attrs, (data, value) = _attrs(orig), orig.args
     if attrs.pad_mode != "constant":
-        raise PassError(Diagnostic("the gradient of nn.pad is known for constant borders", found=attrs.pad_mode))
+        return _mirrored(orig, grad)
     shape = _type(data).concrete_shape
-    begin = [a for a, _ in attrs.pad_width]
-    end = [a + n for (a, _), n in zip(attrs.pad_width, shape, strict=True)]
+    begin = [max(a, 0) for a, _ in attrs.pad_width]
+    end = [max(a, 0) + n + min(a, 0) + min(b, 0) for (a, b), n in zip(attrs.pad_width, shape, strict=True)]
     inside = call("strided_slice", grad, begin=begin, end=end, strides=[1] * len(shape), axes=None)
     border = call("sum", grad) - call("sum", inside)
+    lost = [(max(-a, 0), max(-b, 0)) for a, b in attrs.pad_width]
+    if any(map(any, lost)):  # what was cut off has no gradient
+        inside = call("nn.pad", inside, number(0, _type(data).dtype), pad_width=lost)
     return [inside, call("cast", border, dtype=_type(value).dtype) * call("ones_like", value)]
+
+
+def _bordered(attrs: Any, data: Expr, value: Expr | None = None) -> Expr:
+    """A border of elements of the data, as picks along each axis."""
+    mode = attrs.mode.lower() if value is None else attrs.pad_mode
+    made = data
+    for axis, (before, after) in enumerate(attrs.pad_width):
+        if before or after:
+            places = np.arange(_type(data).concrete_shape[axis])
+            kept = places[max(-before, 0) : len(places) - max(-after, 0)]
+            made = picked(made, axis, np.pad(kept, (max(before, 0), max(after, 0)), mode=mode).tolist())
+    return made
+
+
+_mirrored = mirror_pad = by_definition(_bordered)  # each element gets what its copies get
 
 
 def batch_norm(orig: Call, grad: Expr) -> list[Expr]:
@@ -270,3 +258,44 @@ def instance_norm(orig: Call, grad: Expr) -> list[Expr]:
     """The gradients of a normalisation of each channel of each sample."""
     rank = len(_type(orig.args[0]).shape)
     return _normed(orig, grad, [i for i in range(1, rank) if i != _attrs(orig).axis % rank])
+
+
+def _grouped(attrs: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
+    """Group normalisation: with the mean and variance of each group of channels and the axes behind them."""
+    shape, dtype = sizes_of(data, "nn.group_norm"), _type(data).dtype
+    rank, axis = len(shape), attrs.axis % len(shape)
+    split = (*shape[:axis], attrs.num_groups, shape[axis] // attrs.num_groups, *shape[axis + 1 :])
+    over = list(range(axis + 1, rank + 1))
+    grouped = reshaped(data, split)
+    centred = grouped - call("mean", grouped, axis=over, keepdims=True)
+    variance = call("mean", centred * centred, axis=over, keepdims=True)
+    made = reshaped(centred * call("rsqrt", variance + number(attrs.epsilon, dtype)), shape)
+    wide = {"axis": 1, "num_newaxis": rank - 1 - axis}
+    made = made * call("expand_dims", gamma, **wide) if attrs.scale else made
+    return made + call("expand_dims", beta, **wide) if attrs.center else made
+
+
+group_norm = by_definition(_grouped)
+
+
+def _over_length(attrs: Any, data: Expr) -> Expr:
+    """The data over its Euclidean norm, or over that of the least sum of squares."""
+    total = call("sum", data * data, axis=attrs.axis or None, keepdims=True)
+    return data / call("sqrt", call("maximum", total, number(attrs.eps, _type(data).dtype)))
+
+
+l2_normalize = by_definition(_over_length)
+
+
+def _over_neighbours(attrs: Any, data: Expr) -> Expr:
+    """The data over a power of the sum of squares of its neighbours: a product with a band of ones."""
+    dtype, rank = _type(data).dtype, len(_type(data).shape)
+    length, half = sizes_of(data, "nn.lrn")[attrs.axis], attrs.size // 2
+    apart = np.arange(length) - np.arange(length)[:, None]
+    band = (apart >= -half) & (apart < attrs.size - half)
+    total = through_matrix(data * data, rank, attrs.axis % rank, band, dtype)
+    scaled = number(attrs.bias, dtype) + number(attrs.alpha / attrs.size, dtype) * total
+    return data / call("power", scaled, number(attrs.beta, dtype))
+
+
+lrn = by_definition(_over_neighbours)

@@ -10,6 +10,8 @@ import numpy as np
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
+from passlab.op.along_axis import number
+from passlab.op.chain import by_definition, dtype_of, sizes_of
 from passlab.op.declare import call, make_call, operator
 from passlab.op.dtypes import is_float_name
 from passlab.op.fields import attrs, integer, text
@@ -146,30 +148,20 @@ def _picked(data: Any, targets: Any) -> Any:
     return np.take_along_axis(data, np.expand_dims(targets, 1), axis=1).squeeze(1)
 
 
-def _nll_grad(orig: Call, grad: Expr) -> list[Expr]:
-    """The gradient for predictions: minus the weight of the target's class, there."""
-    predictions, targets, weights = orig.args
-    assert orig.attrs is not None
-    ty = predictions.checked_type
-    assert isinstance(ty, TensorType)
-    classes, rank = ty.concrete_shape[1], len(ty.shape)
-    legal = call("not_equal", targets, call("full_like", targets, _number(orig.attrs["ignore_index"], targets)))
-    one, zero = _number(1, predictions), _number(0, predictions)
-    hot = call("one_hot", targets, one, zero, depth=classes, axis=1, dtype=ty.dtype)
-    column = call("reshape", weights, newshape=(1, classes, *[1] * (rank - 2)))
-    mask = call("expand_dims", call("cast", legal, dtype=ty.dtype), axis=1)
-    each = hot * column * mask
-    if orig.attrs["reduction"] == "mean":
-        grad = grad / call("sum", each)
-    elif orig.attrs["reduction"] == "none":
-        grad = call("expand_dims", grad, axis=1)
-    return [-each * grad, call("zeros_like", targets), call("zeros_like", weights)]
-
-
-def _number(value: float, like: Expr) -> Expr:
-    from passlab.op.elementwise import constant_like  # a room beside this one, needed by gradients only
-
-    return constant_like(value, like)
+def _weighted(attrs: Any, predictions: Expr, targets: Expr, weights: Expr) -> Expr:
+    """The loss in simpler operators: a row of the identity matrix picks the prediction and the weight of a target."""
+    shape, dtype = sizes_of(predictions, "nn.nll_loss"), dtype_of(predictions)
+    classes = shape[1]
+    ignored = number(attrs.ignore_index, dtype_of(targets))
+    counts = call("cast", call("not_equal", targets, ignored), dtype=dtype)
+    inside = call("clip", targets, a_min=0.0, a_max=classes - 1.0)
+    hot = call("one_hot", inside, number(1, dtype), number(0, dtype), depth=classes, axis=1, dtype=dtype)
+    column = call("reshape", weights, newshape=(1, classes, *[1] * (len(shape) - 2)))
+    weight = call("sum", hot * column, axis=[1]) * counts
+    each = call("negative", weight * call("sum", hot * predictions, axis=[1]))
+    if attrs.reduction == "none":
+        return each
+    return call("sum", each) if attrs.reduction == "sum" else call("sum", each) / call("sum", weight)
 
 
 @operator(
@@ -185,7 +177,7 @@ def _number(value: float, like: Expr) -> Expr:
     level=10,
     warns=True,
     face=nll_loss_face,
-    gradient=_nll_grad,
+    gradient=by_definition(_weighted),
     shapes="predictions (N, C, ...), targets (N, ...), weights (C) -> (), or (N, ...) unreduced",
     source="PyTorch's nll_loss",
     edges=(

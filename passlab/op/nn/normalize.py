@@ -196,6 +196,7 @@ def _group_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     relation=_group_norm_type,
     level=1,
     warns=True,
+    gradient=gradients.group_norm,
     shapes="data (N, C, ...), gamma, beta (C) -> the same",
     source="Wu and He (2018)",
     edges=(
@@ -240,6 +241,7 @@ def l2_normalize_face(data: Any, eps: float, axis: Any = None) -> Any:
     level=2,
     warns=True,
     face=l2_normalize_face,
+    gradient=gradients.l2_normalize,
     shapes="S -> S",
     source="x over its Euclidean norm",
     edges=(
@@ -280,6 +282,7 @@ def _lrn_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     relation=_lrn_type,
     level=2,
     warns=True,
+    gradient=gradients.lrn,
     shapes="S -> S",
     source="Krizhevsky et al. (2012)",
     edges=(

@@ -184,6 +184,7 @@ def mirror_pad_face(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> Any:
     level=2,
     warns=True,
     face=mirror_pad_face,
+    gradient=gradients.mirror_pad,
     shapes="(d0, ...) -> (before + d0 + after, ...)",
     source="np.pad",
     edges=(

@@ -13,11 +13,12 @@ from passlab.ir.attrs import Attrs, Field
 from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.chain import Gradient
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, boolean, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS as _LAYOUTS
 from passlab.op.layout_names import layout_axes, spatial_axes
-from passlab.op.nn import gradients, pooling
+from passlab.op.nn import pool_gradients, pooling
 from passlab.op.nn.windows import check_lengths, check_positive, full_padding, per_axis, split_padding, window_size
 from passlab.op.relations import tensor
 
@@ -223,6 +224,9 @@ def _pool_edges(name: str, rank: int, mean: bool) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+_GRADIENTS = {1: pool_gradients.pool1d, 2: pool_gradients.pool2d, 3: pool_gradients.pool3d}
+
+
 def _declare_pool(rank: int, mean: bool) -> Op:
     name = f"nn.{'avg' if mean else 'max'}_pool{rank}d"
     kernel = partial(_avg_kernel if mean else _max_kernel, rank, name)
@@ -241,7 +245,7 @@ def _declare_pool(rank: int, mean: bool) -> Op:
         level=2,
         warns=True,
         face=_pool_face(name, rank, mean),
-        gradient=gradients.pool2d(f"{name}_grad") if rank == 2 else None,
+        gradient=_GRADIENTS[rank](f"nn.{'avg' if mean else 'max'}_pool2d"),
         shapes=pool_shapes(rank),
         source="the maximum or mean over shifted views",
         edges=_pool_edges(name, rank, mean),
@@ -283,7 +287,7 @@ _GlobalPool = attrs(
 )
 
 
-def _declare_global(name: str, kernel: Callable[..., Any], precision: Precision, gradient: gradients.Gradient) -> Op:
+def _declare_global(name: str, kernel: Callable[..., Any], precision: Precision, gradient: Gradient) -> Op:
     return operator(
         name,
         ("data",),
@@ -301,8 +305,8 @@ def _declare_global(name: str, kernel: Callable[..., Any], precision: Precision,
     )(kernel)
 
 
-global_avg_pool2d = _declare_global("nn.global_avg_pool2d", global_avg, Precision.NEVER, gradients.global_avg_pool2d)
-global_max_pool2d = _declare_global("nn.global_max_pool2d", global_max, Precision.FOLLOW, gradients.global_max_pool2d)
+global_avg_pool2d = _declare_global("nn.global_avg_pool2d", global_avg, Precision.NEVER, pool_gradients.global_avg_pool2d)
+global_max_pool2d = _declare_global("nn.global_max_pool2d", global_max, Precision.FOLLOW, pool_gradients.global_max_pool2d)
 
 
 # ---------------------------------------------------------------- a given number of windows
@@ -380,6 +384,7 @@ def _declare_adaptive(rank: int, mean: bool) -> Op:
         level=10,
         warns=True,
         face=face,
+        gradient=(pool_gradients.adaptive_avg if mean else pool_gradients.adaptive_max)(name),
         shapes=f"(N, C, {', '.join('DHW'[3 - rank :])}) -> (N, C, output_size)",
         source="PyTorch's adaptive pooling",
         edges=(

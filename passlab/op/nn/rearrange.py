@@ -14,6 +14,7 @@ from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, integer, integers, number, pairs, text
 from passlab.op.layout_names import conversion, forward_shape
+from passlab.op.nn import rearrange_gradients
 from passlab.op.nn.pad import bordered, given
 from passlab.op.relations import normal_axis, refuse, tensor
 
@@ -72,6 +73,7 @@ def space_to_batch_nd_face(data: Any, block_shape: Any, paddings: Any, pad_value
     level=5,
     warns=True,
     face=space_to_batch_nd_face,
+    gradient=rearrange_gradients.space_to_batch_nd,
     shapes="(N, S, ...) -> (N * product of blocks, padded S / block, ...)",
     source="TensorFlow's space_to_batch_nd",
     edges=(
@@ -138,6 +140,7 @@ def batch_to_space_nd_face(data: Any, block_shape: Any, crops: Any) -> Any:
     level=5,
     warns=True,
     face=batch_to_space_nd_face,
+    gradient=rearrange_gradients.batch_to_space_nd,
     shapes="(N, S, ...) -> (N / product of blocks, cropped S * block, ...)",
     source="TensorFlow's batch_to_space_nd",
     edges=(
@@ -208,6 +211,7 @@ def space_to_depth_face(data: Any, block_size: int, layout: str = "NCHW") -> Any
     level=5,
     warns=True,
     face=space_to_depth_face,
+    gradient=rearrange_gradients.space_to_depth,
     shapes="(N, C, H, W) -> (N, C b², H / b, W / b)",
     source="ONNX's SpaceToDepth",
     edges=(
@@ -253,6 +257,7 @@ def depth_to_space_face(data: Any, block_size: int, layout: str = "NCHW", mode: 
     level=5,
     warns=True,
     face=depth_to_space_face,
+    gradient=rearrange_gradients.depth_to_space,
     shapes="(N, C, H, W) -> (N, C / b², H b, W b)",
     source="ONNX's DepthToSpace",
     edges=(
@@ -311,6 +316,7 @@ def dilate_face(data: Any, strides: Any, dilation_value: float = 0.0) -> Any:
     level=10,
     warns=True,
     face=dilate_face,
+    gradient=rearrange_gradients.dilate,
     shapes="(d0, ...) -> ((d0 - 1) * strides[0] + 1, ...)",
     source="np.full with every stride-th element set",
     edges=(
@@ -352,6 +358,7 @@ def _fifo_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     relation=_fifo_type,
     level=3,
     warns=True,
+    gradient=rearrange_gradients.fifo_buffer,
     shapes="data (..., n, ...), buffer (..., length, ...) -> (..., length, ...)",
     source="the last elements of buffer and data",
     edges=(

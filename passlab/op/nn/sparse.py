@@ -16,6 +16,7 @@ from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
 from passlab.op.declare import TupleWrapper, make_call, operator
 from passlab.op.dtypes import is_float
 from passlab.op.fields import attrs, boolean, integers, text
+from passlab.op.nn import sparse_gradients
 from passlab.op.nn.pad import given
 from passlab.op.relations import refuse, tensor
 
@@ -123,6 +124,7 @@ sparse_dense = operator(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
     face=sparse_dense_face,
+    gradient=sparse_gradients.sparse_dense,
     warns=True,
     shapes="dense_data (m, k), a sparse matrix (n, k) -> (m, n)",
     source="SciPy's compressed rows",
@@ -143,6 +145,7 @@ sparse_dense_padded = operator(
     relation=_dense_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
+    gradient=sparse_gradients.sparse_dense,
     warns=True,
     shapes="data (m, k), a sparse matrix (n, k) -> (m, n)",
     source="SciPy's compressed rows",
@@ -180,6 +183,7 @@ def sparse_transpose_face(x: Any) -> TupleWrapper:
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
     face=sparse_transpose_face,
+    gradient=sparse_gradients.sparse_transpose,
     warns=True,
     results=3,
     out=False,
@@ -220,6 +224,7 @@ def sparse_add_face(dense_mat: Any, sparse_mat: Any) -> Any:
     relation=_add_type,
     level=1,
     face=sparse_add_face,
+    gradient=sparse_gradients.sparse_add,
     warns=True,
     shapes="dense_data (m, n), a sparse matrix (m, n) -> (m, n)",
     source="SciPy's compressed rows",
@@ -272,6 +277,7 @@ def sparse_conv2d_face(dense_mat: Any, sparse_mat: Any, layout: str = "NHWC", ke
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
     face=sparse_conv2d_face,
+    gradient=sparse_gradients.sparse_conv2d,
     warns=True,
     shapes="dense_data (N, H, W, C), a sparse matrix (O, KH KW C) -> (N, H, W, O)",
     source="a convolution by a sparse matrix product",

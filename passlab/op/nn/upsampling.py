@@ -17,6 +17,7 @@ from passlab.op.fields import attrs, boolean, number, text
 from passlab.op.layout_names import layout_axes
 from passlab.op.nn.activation import finish
 from passlab.op.nn.resample import COORDINATES, Scheme, resample
+from passlab.op.nn.resize_gradients import resampling
 from passlab.op.relations import tensor
 
 UPSAMPLING = ("nearest_neighbor", "bilinear", "bicubic")
@@ -61,6 +62,14 @@ def upsampling_scheme(attrs: Any) -> Scheme:
     if "align_corners" in attrs:
         return Scheme(_METHOD[attrs.method], "align_corners" if attrs.align_corners else "asymmetric")
     return Scheme(_METHOD[attrs.method], attrs.coordinate_transformation_mode)
+
+
+def _plan(attrs: Any, shape: Shape) -> Any:
+    """Return the axes, the sizes, the scheme and the region (none) of an upsampling."""
+    scales = _scales(attrs)
+    axes = layout_axes(attrs.layout, shape, len(scales), "nn.upsampling")
+    made = scaled_shape(shape, axes, scales, "nn.upsampling")
+    return axes, [made[axis] for axis in axes], upsampling_scheme(attrs), None
 
 
 def upsample(attrs: Any, data: Any, scales: Sequence[float], name: str, out: Any) -> Any:
@@ -135,6 +144,7 @@ UpSampling3DAttrs = attrs(
     level=2,
     warns=True,
     face=upsampling_face,
+    gradient=resampling("nn.upsampling", _plan),
     shapes="(N, C, H, W) -> (N, C, H scale_h, W scale_w)",
     source="image.resize2d",
     edges=(
@@ -159,6 +169,7 @@ def upsampling(attrs: Any, data: Any, *, out: Any = None) -> Any:
     level=2,
     warns=True,
     face=upsampling3d_face,
+    gradient=resampling("nn.upsampling3d", _plan),
     shapes="(N, C, D, H, W) -> (N, C, D scale_d, H scale_h, W scale_w)",
     source="image.resize3d",
     edges=(

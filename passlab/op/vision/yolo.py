@@ -12,6 +12,7 @@ from passlab.ir.types import Dim, TensorType, Type
 from passlab.op.declare import operator
 from passlab.op.fields import attrs, integer
 from passlab.op.nn.pad import given
+from passlab.op.nn.rearrange_gradients import yolo_reorg as yolo_reorg_gradient
 from passlab.op.relations import refuse, tensor
 
 
@@ -42,6 +43,7 @@ def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     relation=_type,
     pattern=OpPattern.INJECTIVE,
     level=5,
+    gradient=yolo_reorg_gradient,
     shapes="(N, C, H, W) -> (N, C stride², H / stride, W / stride)",
     source="Darknet's reorg layer",
     edges=(

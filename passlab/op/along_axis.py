@@ -1,0 +1,59 @@
+"""What an operator does along one axis at a time, as simpler operators: products with a matrix, and picks.
+
+Resizing, adaptive means and sums over neighbours are products with a constant matrix; borders and windows pick elements
+at constant places. Gradients use these definitions. Knows expressions and arrays, not operators' attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Constant, Expr
+from passlab.op.declare import call
+from passlab.op.dtypes import array_dtype
+
+
+def number(value: Any, dtype: str) -> Constant:
+    """Return numbers as a constant of `dtype`."""
+    return Constant(np.asarray(value).astype(array_dtype(dtype)))
+
+
+def indices(values: Any) -> Constant:
+    """Return whole numbers as a constant."""
+    return Constant(np.asarray(values, np.int64))
+
+
+def moved_axis(data: Expr, rank: int, source: int, target: int) -> Expr:
+    """Return data with one axis moved to another place."""
+    order = [axis for axis in range(rank) if axis != source]
+    order.insert(target, source)
+    return data if order == list(range(rank)) else call("transpose", data, axes=order)
+
+
+def through_matrix(data: Expr, rank: int, axis: int, matrix: Any, dtype: str) -> Expr:
+    """Return data, of that rank and dtype, multiplied along `axis` by a matrix of (new size, old size)."""
+    last = moved_axis(data, rank, axis, rank - 1)
+    if rank == 1:
+        last = call("expand_dims", last, axis=0)
+    made = call("nn.matmul", last, number(matrix, dtype), units=None, transpose_b=True)
+    if rank == 1:
+        return call("squeeze", made, axis=[0])
+    return moved_axis(made, rank, rank - 1, axis)
+
+
+def picked(data: Expr, axis: int, places: Sequence[int]) -> Expr:
+    """Return the elements of data at constant places along `axis`."""
+    return call("take", data, indices(places), axis=axis)
+
+
+def part(data: Expr, axis: int, start: int, stop: int, step: int = 1) -> Expr:
+    """Return the elements of data from `start` up to `stop` along `axis`."""
+    return call("strided_slice", data, begin=[start], end=[stop], strides=[step], axes=[axis])
+
+
+def reshaped(data: Expr, shape: Sequence[int]) -> Expr:
+    """Return data in another shape, which may have sizes of 0 and one of -1."""
+    return call("reshape", data, newshape=shape, allowzero=0 in shape)

@@ -1,0 +1,213 @@
+"""Gradients by the chain rule, of operators that simpler operators define.
+
+    @operator("nn.l2_normalize", ("data",), ..., gradient=by_definition(_defined))
+
+where `_defined(attrs, data)` is the same computation as a Relay expression of `data`. What the chain rule makes of it
+is a Relay program again, so gradients of gradients need nothing more. The definitions hold operators, constants and
+tuples, no functions; their types are those of the operators' relations. Knows nothing of type inference or passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from passlab.errors import Diagnostic, RelationError
+from passlab.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var, set_checked_type
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.walk import children, post_order, substitute
+from passlab.op.declare import call, field_of
+from passlab.op.dtypes import is_float_name
+
+Gradient = Callable[[Call, Expr], list[Expr]]
+
+
+class _Known:
+    """The reporter for a relation whose inputs are all known: there is nothing to tell."""
+
+    def assign(self, index: int, ty: Type) -> None:
+        """Do nothing: the input has a type."""
+
+
+def typed(root: Expr) -> Expr:
+    """Give every node of an expression of operators, tuples and constants its type. Variables must have theirs.
+
+    Raises `RelationError` where an operator refuses its arguments.
+    """
+    for node in post_order(root):
+        if node.checked_type_ is None and type(node) is not Op:
+            set_checked_type(node, _type_of(node))
+    return root
+
+
+def _type_of(node: Expr) -> Type:
+    if isinstance(node, Call) and isinstance(node.op, Op):
+        found = node.op.spec.relation([arg.checked_type for arg in node.args], node.attrs, _Known())
+        if found is not None:
+            return found
+    if isinstance(node, Constant):
+        return node.tensor_type
+    if isinstance(node, Tuple):
+        return TupleType([field.checked_type for field in node.fields])
+    if isinstance(node, TupleGetItem):
+        whole = node.tuple_value.checked_type
+        assert isinstance(whole, TupleType)
+        return whole.fields[node.index]
+    raise RelationError(Diagnostic("a definition of operators cannot be typed", found=type(node).__name__))
+
+
+def zeros_of(expr: Expr) -> Expr:
+    """Return zeros of the type of a typed expression, a tuple of them for a tuple."""
+    ty = expr.checked_type
+    if isinstance(ty, TupleType):
+        return Tuple([zeros_of_field(expr, i) for i in range(len(ty.fields))])
+    return call("zeros_like", expr)
+
+
+def zeros_of_field(expr: Expr, index: int) -> Expr:
+    """Return zeros of the type of a field, which is a tensor, of a typed tuple."""
+    return call("zeros_like", field_of(expr, index))
+
+
+class _Slopes:
+    """The gradients of nodes as they come in: of the whole value, and of single fields of a tuple."""
+
+    def __init__(self) -> None:
+        self._whole: dict[Expr, list[Expr]] = {}
+        self._fields: dict[Expr, dict[int, list[Expr]]] = {}
+
+    def add(self, node: Expr, slope: Expr) -> None:
+        """Add to the gradient of a node."""
+        self._whole.setdefault(node, []).append(slope)
+
+    def add_field(self, node: Expr, index: int, slope: Expr) -> None:
+        """Add to the gradient of one field of a tuple."""
+        self._fields.setdefault(node, {}).setdefault(index, []).append(slope)
+
+    def of(self, node: Expr) -> Expr | None:
+        """Return the sum of all that came in for a node, None when nothing did."""
+        whole, fields = self._whole.get(node, []), self._fields.get(node, {})
+        ty = node.checked_type
+        if not isinstance(ty, TupleType):
+            return _sum(whole) if whole else None
+        if not fields:
+            if len(whole) == 1:
+                return whole[0]
+            if not whole:
+                return None
+        parts = []
+        for i in range(len(ty.fields)):
+            terms = [*fields.get(i, ()), *(field_of(w, i) for w in whole)]
+            parts.append(_sum(terms) if terms else zeros_of_field(node, i))
+        return Tuple(parts)
+
+
+def _sum(terms: Sequence[Expr]) -> Expr:
+    total = terms[0]
+    for term in terms[1:]:
+        total = call("add", total, term)
+    return total
+
+
+def _moves(ty: Type) -> bool:
+    """Whether a value of this type can move a little: a float, or a tuple that holds one."""
+    if isinstance(ty, TupleType):
+        return any(_moves(field) for field in ty.fields)
+    return isinstance(ty, TensorType) and is_float_name(ty.dtype)
+
+
+def pullback(result: Expr, inputs: Sequence[Expr], grad: Expr) -> list[Expr]:
+    """Return the gradient by each of `inputs`, parts of the typed expression `result`, whose gradient is `grad`.
+
+    Inputs that the result does not depend on, and integers, have zeros. Linear in the size of the expression.
+    """
+    leaves = set(inputs)
+    order = post_order(result, enter=lambda node: node not in leaves)
+    moved = {leaf for leaf in inputs if _moves(leaf.checked_type)}
+    for node in order:
+        if node not in leaves and type(node) is not Op and _moves(node.checked_type):
+            if any(part in moved for part in children(node)):
+                moved.add(node)
+    slopes = _Slopes()
+    slopes.add(result, grad)
+    for node in reversed(order):
+        slope = slopes.of(node) if node in moved and node not in leaves else None
+        if slope is not None:
+            _step_back(node, slope, moved, slopes)
+    return [(slopes.of(leaf) if leaf in moved else None) or zeros_of(leaf) for leaf in inputs]
+
+
+def _step_back(node: Expr, slope: Expr, moved: set[Expr], slopes: _Slopes) -> None:
+    """Hand the gradient of a node on to its parts."""
+    if isinstance(node, Tuple):
+        for i, field in enumerate(node.fields):
+            if field in moved:
+                slopes.add(field, field_of(slope, i))
+    elif isinstance(node, TupleGetItem):
+        slopes.add_field(node.tuple_value, node.index, slope)
+    elif isinstance(node, Call) and isinstance(node.op, Op):
+        gradient = node.op.spec.gradient
+        assert gradient is not None, f"a definition uses {node.op}, which has no gradient"
+        for arg, part in zip(node.args, gradient(node, slope), strict=True):
+            if arg in moved:
+                slopes.add(arg, part)
+
+
+def by_definition(define: Callable[..., Expr]) -> Gradient:
+    """Make a gradient from what an operator means: `define(attrs, *inputs)` as an expression of simpler operators.
+
+    The inputs it is given are typed variables. The definition is made anew for each call of the operator.
+    """
+
+    def gradient(orig: Call, grad: Expr) -> list[Expr]:
+        leaves = [_leaf(f"x{i}", arg.checked_type) for i, arg in enumerate(orig.args)]
+        seed = _leaf("grad", orig.checked_type)
+        result = typed(define(orig.attrs, *leaves))
+        parts = Tuple(pullback(result, leaves, seed))
+        made = substitute(parts, {**dict(zip(leaves, orig.args, strict=True)), seed: grad})
+        assert isinstance(made, Tuple)
+        return list(made.fields)
+
+    return gradient
+
+
+def _leaf(name: str, ty: Type) -> Var:
+    var = Var(name, ty)
+    set_checked_type(var, ty)
+    return var
+
+
+def flat(orig: Call, grad: Expr) -> list[Expr]:
+    """The gradient of what moves in steps, or not at all: zero for every input."""
+    return [zeros_of(arg) for arg in orig.args]
+
+
+def shape_of(expr: Expr) -> tuple[Any, ...]:
+    """Return the dimensions of a typed tensor."""
+    ty = expr.checked_type
+    assert isinstance(ty, TensorType)
+    return ty.shape
+
+
+def sizes_of(expr: Expr, what: str) -> tuple[int, ...]:
+    """Return the sizes of a typed tensor. Raises `RelationError` when one is not known: `what` needs them."""
+    ty = expr.checked_type
+    assert isinstance(ty, TensorType)
+    if ty.dynamic:
+        raise RelationError(
+            Diagnostic(f"the gradient of {what} needs a known shape", found=str(ty), hint="bind the shape first"), 0
+        )
+    return ty.concrete_shape
+
+
+def dtype_of(expr: Expr) -> str:
+    """Return the dtype of a typed tensor."""
+    ty = expr.checked_type
+    assert isinstance(ty, TensorType)
+    return ty.dtype
+
+
+__all__ = [
+    "Gradient", "by_definition", "dtype_of", "flat", "pullback", "shape_of", "sizes_of", "typed", "zeros_of",
+]  # fmt: skip

@@ -1,0 +1,188 @@
+"""Gradients of pooling: of windows over one and three axes by those over two, of adaptive pooling by products and picks.
+
+Relay has operators for the gradients of `nn.max_pool2d` and `nn.avg_pool2d`; the others are defined by these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call, Expr
+from passlab.op.along_axis import number, picked, reshaped, through_matrix
+from passlab.op.chain import Gradient, by_definition, dtype_of, shape_of, sizes_of, typed
+from passlab.op.declare import call
+from passlab.op.dtypes import array_dtype
+from passlab.op.layout_names import DATA_LAYOUTS, layout_axes
+from passlab.op.nn import pooling
+from passlab.op.nn.windows import full_padding
+
+
+def _laid_out(expr: Expr, source: str, target: str) -> Expr:
+    return expr if source == target else call("layout_transform", expr, src_layout=source, dst_layout=target)
+
+
+# ---------------------------------------------------------------- windows
+def pool2d(name: str) -> Gradient:
+    """Make the gradient of a pooling operator from the operator that computes it."""
+
+    def gradient(orig: Call, grad: Expr) -> list[Expr]:
+        assert orig.attrs is not None
+        return [call(f"{name}_grad", grad, orig.args[0], **dict(orig.attrs.items()))]
+
+    return gradient
+
+
+def _flags(attrs: Any) -> dict[str, Any]:
+    flags = {"ceil_mode": attrs.ceil_mode}
+    return flags | {"count_include_pad": attrs.count_include_pad} if "count_include_pad" in attrs else flags
+
+
+def _over(data: Expr, name: str, attrs: Any, axes: Sequence[int | None]) -> Expr:
+    """Pool images by the window that `attrs` has along some of its axes; None is an axis without one."""
+    rank = len(attrs.pool_size)
+    padding = full_padding(attrs.padding, rank)
+
+    def along(values: Sequence[int], default: int) -> list[int]:
+        return [default if axis is None else values[axis] for axis in axes]
+
+    window = {
+        "pool_size": along(attrs.pool_size, 1),
+        "strides": along(attrs.strides, 1),
+        "dilation": along(attrs.dilation, 1),
+        "padding": [*along(padding[:rank], 0), *along(padding[rank:], 0)],
+    }
+    return call(name, data, **window, **_flags(attrs))
+
+
+def pool1d(name: str) -> Gradient:
+    """Make the gradient of pooling along one axis: an image of one row."""
+
+    def define(attrs: Any, data: Expr) -> Expr:
+        image = call("expand_dims", _laid_out(data, attrs.layout, "NCW"), axis=2)
+        made = call("squeeze", _over(image, name, attrs, (None, 0)), axis=[2])
+        return _laid_out(made, "NCW", attrs.layout)
+
+    return by_definition(define)
+
+
+def pool3d(name: str) -> Gradient:
+    """Make the gradient of pooling over three axes: over two of them, then over the third.
+
+    The maximum of maxima is the maximum; the mean of means is the mean, since the number of elements in a window is
+    the product of those along its axes.
+    """
+
+    def define(attrs: Any, data: Expr) -> Expr:
+        volume = typed(_laid_out(data, attrs.layout, "NCDHW"))
+        n, c, d, h, w = sizes_of(volume, name)
+        slices = reshaped(volume, (n, c * d, h, w))
+        flat = typed(_over(slices, name, attrs, (1, 2)))
+        _, _, height, width = sizes_of(flat, name)
+        stack = reshaped(flat, (n, c, d, height * width))
+        made = typed(_over(stack, name, attrs, (0, None)))
+        whole = reshaped(made, (n, c, sizes_of(made, name)[2], height, width))
+        return _laid_out(whole, "NCDHW", attrs.layout)
+
+    return by_definition(define)
+
+
+# ---------------------------------------------------------------- gradients of gradients
+def avg_pool2d_grad(orig: Call, grad: Expr) -> list[Expr]:
+    """The shares of a window, added up, are its mean; the data only lends its shape."""
+    assert orig.attrs is not None
+    return [call("nn.avg_pool2d", grad, **dict(orig.attrs.items())), call("zeros_like", orig.args[1])]
+
+
+def max_pool2d_grad(orig: Call, grad: Expr) -> list[Expr]:
+    """Each window gets back what its first maximum got; the data only tells where that is."""
+    attrs, (first, data) = orig.attrs, orig.args
+    assert attrs is not None
+    counts = [shape_of(first)[axis] for axis in layout_axes(attrs.layout, shape_of(first), 2, "nn.max_pool2d_grad")]
+    image = typed(_laid_out(data, attrs.layout, "NCHW"))
+    dtype, shape = dtype_of(data), sizes_of(image, "nn.max_pool2d_grad")
+    values = _laid_out(grad, attrs.layout, "NCHW")
+    lowest = number(pooling.lowest(array_dtype(dtype)), dtype)
+    places = call("argmax", _windows(attrs, image, lowest, shape, counts), axis=[-1], keepdims=True)
+    found = call("gather", _windows(attrs, values, number(0, dtype), shape, counts), places, axis=4)
+    return [_laid_out(call("squeeze", found, axis=[4]), "NCHW", attrs.layout), call("zeros_like", data)]
+
+
+def _windows(attrs: Any, image: Expr, border: Expr, shape: Sequence[int], counts: Sequence[int]) -> Expr:
+    """The elements (N, C, OH, OW, KH KW) of each window of an image of that shape in NCHW."""
+    before, after = full_padding(attrs.padding, 2)[:2], full_padding(attrs.padding, 2)[2:]
+    widths = [(0, 0), (0, 0)]
+    split: list[int] = []
+    places = []
+    for i in range(2):
+        taps = np.arange(attrs.pool_size[i]) * attrs.dilation[i]
+        places.append((np.arange(counts[i])[:, None] * attrs.strides[i] + taps).reshape(-1))
+        reach = int(places[i][-1]) + 1 if len(places[i]) else 0
+        widths.append((before[i], max(after[i], reach - shape[2 + i] - before[i])))
+        split += [counts[i], attrs.pool_size[i]]
+    spread = picked(picked(call("nn.pad", image, border, pad_width=widths), 2, places[0]), 3, places[1])
+    parts = call("transpose", reshaped(spread, (*shape[:2], *split)), axes=[0, 1, 2, 4, 3, 5])
+    return reshaped(parts, (*shape[:2], *counts, attrs.pool_size[0] * attrs.pool_size[1]))
+
+
+# ---------------------------------------------------------------- the whole image
+def global_avg_pool2d(orig: Call, grad: Expr) -> list[Expr]:
+    """The gradient of a mean over a window as large as the image."""
+    assert orig.attrs is not None
+    data, layout = orig.args[0], orig.attrs.layout
+    shape = sizes_of(data, "nn.global_avg_pool2d")
+    size = [shape[axis] for axis in layout_axes(layout, shape, 2, "nn.global_avg_pool2d")]
+    return [call("nn.avg_pool2d_grad", grad, data, pool_size=size, layout=layout)]
+
+
+def global_max_pool2d(orig: Call, grad: Expr) -> list[Expr]:
+    """The gradient where the image has its maximum (everywhere it has, when it has it more than once)."""
+    data = orig.args[0]
+    chosen = call("equal", data, call("broadcast_to_like", orig, data))
+    return [call("where", chosen, call("broadcast_to_like", grad, data), call("zeros_like", data))]
+
+
+# ---------------------------------------------------------------- a given number of windows
+def _spans(attrs: Any, data: Expr, name: str) -> list[tuple[int, list[tuple[int, int]]]]:
+    """For each spatial axis the (start, end) of its windows; none where the size is kept."""
+    shape = shape_of(data)
+    rank = len(DATA_LAYOUTS[int(name[-2])]) - 2
+    counts = attrs.output_size * (rank if len(attrs.output_size or ()) == 1 else 1)
+    axes = layout_axes(attrs.layout, shape, rank, name)
+    sizes = sizes_of(data, name)
+    return [(a, pooling.adaptive_spans(sizes[a], n)) for a, n in zip(axes, counts or (), strict=False)]
+
+
+def adaptive_avg(name: str) -> Gradient:
+    """Make the gradient of the means over a given number of windows: along each axis a product with a matrix."""
+
+    def define(attrs: Any, data: Expr) -> Expr:
+        made, rank = data, len(shape_of(data))
+        for axis, spans in _spans(attrs, data, name):
+            places = np.arange(sizes_of(data, name)[axis])
+            inside = [(places >= a) & (places < b) for a, b in spans]
+            made = through_matrix(made, rank, axis, [row / max(row.sum(), 1) for row in inside], dtype_of(data))
+        return made
+
+    return by_definition(define)
+
+
+def adaptive_max(name: str) -> Gradient:
+    """Make the gradient of the maxima over a given number of windows, which may share elements.
+
+    Windows shorter than the longest one repeat their last element; what the maximum gets is shared by its copies.
+    """
+
+    def define(attrs: Any, data: Expr) -> Expr:
+        made, shape = data, list(shape_of(data))
+        for axis, spans in _spans(attrs, data, name):
+            longest = max(b - a for a, b in spans)
+            taps = [min(a + i, b - 1) for a, b in spans for i in range(longest)]
+            split = [*shape[:axis], len(spans), longest, *shape[axis + 1 :]]
+            made = call("max", reshaped(picked(made, axis, taps), split), axis=[axis + 1])
+            shape[axis] = len(spans)
+        return made
+
+    return by_definition(define)

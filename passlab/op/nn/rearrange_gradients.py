@@ -1,0 +1,95 @@
+"""Gradients of operators that move elements between axes or spread them out: the way back."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from passlab.ir.expr import Call, Expr, Tuple
+from passlab.op.along_axis import number, part, reshaped
+from passlab.op.chain import by_definition, dtype_of, shape_of, sizes_of
+from passlab.op.declare import call
+from passlab.op.slice import FOREVER
+
+
+def _laid_out(expr: Expr, source: str, target: str) -> Expr:
+    return expr if source == target else call("layout_transform", expr, src_layout=source, dst_layout=target)
+
+
+# ---------------------------------------------------------------- space and batch
+def space_to_batch_nd(orig: Call, grad: Expr) -> list[Expr]:
+    """The blocks put together again, without the padding."""
+    assert orig.attrs is not None
+    return [call("nn.batch_to_space_nd", grad, block_shape=orig.attrs.block_shape, crops=orig.attrs.paddings)]
+
+
+def batch_to_space_nd(orig: Call, grad: Expr) -> list[Expr]:
+    """The result in blocks again, with zeros where it was cut, and for samples that filled no block."""
+    attrs, data = orig.attrs, orig.args[0]
+    assert attrs is not None
+    made = call("nn.space_to_batch_nd", grad, block_shape=attrs.block_shape, paddings=attrs.crops)
+    shape = shape_of(data)
+    lost = shape[0] % math.prod(attrs.block_shape) if isinstance(shape[0], int) else 0
+    if lost:
+        widths = [(0, lost)] + [(0, 0)] * (len(shape) - 1)
+        made = call("nn.pad", made, number(0, dtype_of(data)), pad_width=widths)
+    return [made]
+
+
+# ---------------------------------------------------------------- space and depth
+def space_to_depth(orig: Call, grad: Expr) -> list[Expr]:
+    """The channels spread over the pixels again."""
+    assert orig.attrs is not None
+    size, layout = orig.attrs.block_size, orig.attrs.layout
+    return [call("nn.depth_to_space", grad, block_size=size, layout=layout, mode="DCR")]
+
+
+def _spread(attrs: Any, data: Expr) -> Expr:
+    """Channels spread over blocks of pixels, step by step."""
+    b, layout = attrs.block_size, attrs.layout
+    x = _laid_out(data, layout, "NCHW")
+    shape = dict(zip(layout, sizes_of(data, "nn.depth_to_space"), strict=True))
+    n, c, h, w = (shape[axis] for axis in "NCHW")
+    each = c // (b * b)
+    if each * b * b != c:
+        x = part(x, 1, 0, each * b * b)
+    split, order = ((n, b, b, each, h, w), [0, 3, 4, 1, 5, 2])
+    if attrs.mode != "DCR":
+        split, order = ((n, each, b, b, h, w), [0, 1, 4, 2, 5, 3])
+    parts = call("transpose", reshaped(x, split), axes=order)
+    return _laid_out(reshaped(parts, (n, each, h * b, w * b)), "NCHW", layout)
+
+
+depth_to_space = by_definition(_spread)
+
+
+def _reorganised(attrs: Any, data: Expr) -> Expr:
+    """Pixels moved into channels by Darknet's rule, step by step."""
+    n, c, h, w = sizes_of(data, "vision.yolo_reorg")
+    s = attrs.stride
+    parts = reshaped(data, (n, c // (s * s), h, s, w, s))
+    moved = call("transpose", parts, axes=[0, 3, 5, 1, 2, 4])
+    return reshaped(moved, (n, c * s * s, h // s, w // s))
+
+
+yolo_reorg = by_definition(_reorganised)
+
+
+# ---------------------------------------------------------------- apart, and one after the other
+def dilate(orig: Call, grad: Expr) -> list[Expr]:
+    """The elements of the gradient where those of the data went."""
+    assert orig.attrs is not None
+    rank = len(shape_of(orig))
+    bounds = {"begin": [0] * rank, "end": [FOREVER] * rank, "strides": orig.attrs.strides}
+    return [call("strided_slice", grad, **bounds, axes=None)]
+
+
+def _pushed(attrs: Any, data: Expr, buffer: Expr) -> Expr:
+    """What is left of the buffer, then the data."""
+    axis = attrs.axis % len(shape_of(buffer))
+    count, length = sizes_of(data, "nn.fifo_buffer")[axis], sizes_of(buffer, "nn.fifo_buffer")[axis]
+    new = data if dtype_of(data) == dtype_of(buffer) else call("cast", data, dtype=dtype_of(buffer))
+    return call("concatenate", Tuple([part(buffer, axis, count, length), new]), axis=axis)
+
+
+fifo_buffer = by_definition(_pushed)

@@ -1,0 +1,57 @@
+"""Gradients of operators that resample axis by axis: each axis is multiplied by a matrix, the gradient by its transpose.
+
+The matrices are what resampling makes of the unit vectors, so they hold every method, coordinate rule and border.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Expr
+from passlab.op.along_axis import number, reshaped, through_matrix
+from passlab.op.chain import Gradient, by_definition, dtype_of, shape_of, sizes_of
+from passlab.op.declare import call
+from passlab.op.nn.resample import Scheme, resample
+
+
+def _resampled(
+    data: Expr, axes: Sequence[int], sizes: Sequence[int], scheme: Scheme, roi: Sequence[float] | None, name: str
+) -> Expr:
+    """The part of a resampling that depends on the data: what is filled in from outside has no gradient."""
+    linear, rank, made = replace(scheme, fill=0.0), len(shape_of(data)), data
+    for i, (axis, size) in enumerate(zip(axes, sizes, strict=True)):
+        units = np.eye(sizes_of(data, name)[axis])
+        region = (roi[i], roi[i + len(axes)]) if roi else None
+        matrix = resample(units, (1,), (size,), linear, region, np.float64).T
+        made = through_matrix(made, rank, axis, matrix, dtype_of(data))
+    return made
+
+
+def resampling(name: str, plan: Any) -> Gradient:
+    """Make the gradient of a resampling operator; `plan(attrs, shape)` gives axes, sizes, scheme and region."""
+
+    def define(attrs: Any, data: Expr) -> Expr:
+        axes, sizes, scheme, roi = plan(attrs, shape_of(data))
+        made = _resampled(data, axes, sizes, scheme, roi, name)
+        wanted = attrs.out_dtype if "out_dtype" in attrs else ""
+        return call("cast", made, dtype=wanted) if wanted and wanted != dtype_of(data) else made
+
+    return by_definition(define)
+
+
+def _grid(attrs: Any, data: Expr) -> Expr:
+    """Affine matrices times the places of an image's pixels in -1..1."""
+    batch, dtype = shape_of(data)[0], dtype_of(data)
+    height, width = attrs.target_shape
+    y, x = (np.arange(n) * 2 / (n - 1) - 1 if n > 1 else np.full(1, np.nan) for n in (height, width))
+    ones = np.ones((height, width))
+    places = np.stack([ones * x, ones * y[:, None], ones]).reshape(3, -1)
+    made = call("nn.dense", data, number(places.T, dtype), units=None)
+    return reshaped(made, (batch if isinstance(batch, int) else -1, 2, height, width))
+
+
+affine_grid = by_definition(_grid)

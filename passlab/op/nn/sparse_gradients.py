@@ -1,0 +1,114 @@
+"""Gradients of operators on sparse matrices, by their meaning in dense operators: picks, products and sums by row.
+
+A matrix in compressed rows is one in blocks of one by one. Elements behind the last row pointer are none of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call, Constant, Expr, Tuple
+from passlab.op.along_axis import indices, number, reshaped
+from passlab.op.chain import by_definition, dtype_of, sizes_of
+from passlab.op.declare import call, field_of
+
+
+def _row_of_each(pointers: Expr, count: int) -> tuple[Expr, Expr]:
+    """The row of each of `count` elements, and whether it has one."""
+    rows = sizes_of(pointers, "a sparse matrix")[0] - 1
+    places = Constant(np.arange(count, dtype=np.int64))
+    wide = call("cast", pointers, dtype="int64")
+    found = call("searchsorted", wide, places, right=True, dtype="int64") - indices(1)
+    return call("minimum", found, indices(max(rows - 1, 0))), call("less", found, indices(rows))
+
+
+def _product(dense: Expr, shape: tuple[int, int], data: Expr, columns: Expr, pointers: Expr) -> Expr:
+    """A dense matrix of that shape times the transpose of a sparse one, as (rows of dense, rows of sparse)."""
+    count, *block = sizes_of(data, "a sparse matrix")
+    height, width = block or (1, 1)
+    (many, inner), dtype = shape, dtype_of(data)
+    row, inside = _row_of_each(pointers, count)
+    blocks = reshaped(data, (count, height, width))
+    kept = call("cast", reshaped(inside, (count, 1, 1)), dtype=dtype)
+    pieces = reshaped(dense, (many, inner // width, width))
+    pieces = call("take", pieces, columns, axis=1, mode="fast")
+    each = call("einsum", Tuple([pieces, blocks * kept]), equation="mbj,bij->bmi")
+    rows = sizes_of(pointers, "a sparse matrix")[0] - 1
+    zeros = number(np.zeros((rows, many, height)), dtype)
+    total = call("scatter_nd", zeros, call("expand_dims", row, axis=0), each, mode="add")
+    return reshaped(call("transpose", total, axes=[1, 0, 2]), (many, rows * height))
+
+
+def _dense_product(attrs: Any, dense: Expr, data: Expr, columns: Expr, pointers: Expr) -> Expr:
+    many, inner = sizes_of(dense, "nn.sparse_dense")
+    made = _product(dense, (many, inner), data, columns, pointers)
+    return call("transpose", made, axes=[1, 0]) if attrs.sparse_lhs else made
+
+
+sparse_dense = by_definition(_dense_product)
+
+
+def _sum(attrs: Any, dense: Expr, data: Expr, columns: Expr, pointers: Expr) -> Expr:
+    count = sizes_of(data, "nn.sparse_add")[0]
+    row, inside = _row_of_each(pointers, count)
+    kept = call("cast", inside, dtype=dtype_of(dense))
+    places = call("stack", Tuple([row, call("cast", columns, dtype="int64")]), axis=0)
+    added = data if dtype_of(data) == dtype_of(dense) else call("cast", data, dtype=dtype_of(dense))
+    return call("scatter_nd", dense, places, added * kept, mode="add")
+
+
+sparse_add = by_definition(_sum)
+
+
+def _convolution(attrs: Any, dense: Expr, data: Expr, columns: Expr, pointers: Expr) -> Expr:
+    """Patches of the image, as rows, times the sparse weight."""
+    x = dense if attrs.layout == "NHWC" else call("transpose", dense, axes=[0, 2, 3, 1])
+    shape = sizes_of(dense, "nn.sparse_conv2d")
+    n, h, w, c = shape if attrs.layout == "NHWC" else (shape[0], *shape[2:], shape[1])
+    if attrs.kernel_size == (3, 3):
+        wide = call("nn.pad", x, number(0, dtype_of(dense)), pad_width=((0, 0), (1, 1), (1, 1), (0, 0)))
+        taps = [
+            call("strided_slice", wide, begin=[i, j], end=[i + h, j + w], strides=[1, 1], axes=[1, 2])
+            for i in range(3)
+            for j in range(3)
+        ]
+        x, c = call("concatenate", Tuple(taps), axis=3), 9 * c
+    rows = reshaped(x, (n * h * w, c))
+    made = _product(rows, (n * h * w, c), data, columns, pointers)
+    count, *block = sizes_of(data, "nn.sparse_conv2d")
+    outputs = (sizes_of(pointers, "nn.sparse_conv2d")[0] - 1) * (block[0] if block else 1)
+    image = reshaped(made, (n, h, w, outputs))
+    return image if attrs.layout == "NHWC" else call("transpose", image, axes=[0, 3, 1, 2])
+
+
+sparse_conv2d = by_definition(_convolution)
+
+
+def sparse_transpose(orig: Call, grad: Expr) -> list[Expr]:
+    """Each element gets the gradient from where it went: in the order of columns, and of rows within one."""
+    data, columns, pointers = orig.args
+    count = sizes_of(data, "nn.sparse_transpose")[0]
+    order = call("argsort", columns, axis=0, is_ascend=True, dtype="int64")
+    zeros = call("zeros_like", data)
+    made = call("scatter_elements", zeros, order, field_of(grad, 0), axis=0) if count else zeros
+    return [made, call("zeros_like", columns), call("zeros_like", pointers)]
+
+
+def sparse_fill_empty_rows(orig: Call, grad: Expr) -> list[Expr]:
+    """The values get their gradients from where they went; the default gets those of the rows that had none."""
+    rows, values, shape, default = orig.args
+    count = sizes_of(values, "sparse_fill_empty_rows")[0]
+    empty = reshaped(call("argwhere", field_of(orig, 2)), [-1])
+    taken = reshaped(call("strided_slice", rows, begin=[0], end=[1], strides=[1], axes=[1]), [-1])
+    joined = [call("cast", part, dtype="int64") for part in (taken, empty)]
+    order = call("argsort", call("concatenate", Tuple(joined), axis=0), axis=0, is_ascend=True, dtype="int64")
+    seen = field_of(grad, 1)
+    moved = call("scatter_elements", call("zeros_like", seen), order, seen, axis=0)
+    back = call("strided_slice", moved, begin=[0], end=[count], strides=[1], axes=[0])
+    back = reshaped(back, [count])
+    rest = call("sum", seen, axis=None) - call("sum", back, axis=None)
+    slope = call("reshape_like", rest, default)
+    return [call("zeros_like", rows), back, call("zeros_like", shape), slope]
+
