@@ -19,6 +19,7 @@ from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem,
 from passlab.ir.op import Op
 from passlab.ir.types import TupleType, fold_tuple
 from passlab.ir.walk import post_order
+from passlab.vm.elementwise_tail import Tail, find_tail
 from passlab.vm.scalars import scalar_function
 from passlab.vm.shape_kernels import NOTHING, numpy_dtype, shape_kernel
 
@@ -86,6 +87,8 @@ class _Line:
         for node in post_order(function.body):
             if not isinstance(node, (Op, Function)) and node not in self.slots:
                 self._node(node)
+        order = [*function.params, *(n for n, _ in self.nodes)]
+        self.tail = find_tail(function, order, self.slots)
 
     def _slot(self, node: Expr, value: Any = None) -> int:
         self.slots[node] = len(self.preset)
@@ -103,6 +106,8 @@ class _Line:
     # ------------------------------------------------------------ writing into results
     def writing(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
         """Return the steps as one function that writes into its results."""
+        if self.tail is not None:
+            return self._writing_tail(self.tail)
         body = self.function.body
         last = self.slots[body]
         outputs = [self.slots[f] for f in body.fields] if isinstance(body, Tuple) else [last]
@@ -131,6 +136,8 @@ class _Line:
     # ------------------------------------------------------------ making results
     def making(self) -> Callable[..., Any]:
         """Return the steps as one function of the parameters that returns its result."""
+        if self.tail is not None:
+            return self._making_tail(self.tail)
         steps = [self._step(node, slot, None) for node, slot in self.nodes]
         if len(steps) == 1:
             only = self._single()
@@ -164,6 +171,39 @@ class _Line:
             held = self.preset[1]
             return lambda a: kernel(attrs, held, a)
         return None
+
+    # ------------------------------------------------------------ with an elementwise end
+    def _head(self, tail: Tail) -> list[Step]:
+        """The steps before the tail: the one that it starts from writes into the result."""
+        head = [(node, slot) for node, slot in self.nodes if node not in tail.nodes]
+        return [self._step(node, slot, 0 if node is tail.anchor else None) for node, slot in head]
+
+    def _making_tail(self, tail: Tail) -> Callable[..., Any]:
+        steps, preset = self._head(tail), self.preset[len(self.function.params) :]
+
+        def run(*inputs: Any) -> Any:
+            result = np.empty(tail.shape, tail.dtype)
+            values = [*inputs, *preset, (result,)]
+            for step in steps:
+                step(values)
+            tail.run(values, result)
+            return result
+
+        return run
+
+    def _writing_tail(self, tail: Tail) -> Callable[[Sequence[Array], Sequence[Array]], None]:
+        steps, preset, params = self._head(tail), self.preset, self.function.params
+
+        def run(inputs: Sequence[Array], results: Sequence[Array]) -> None:
+            values = preset.copy()
+            _spread(inputs, params, values)
+            (result,) = results
+            values.append(results)
+            for step in steps:
+                step(values)
+            tail.run(values, result)
+
+        return run
 
     # ------------------------------------------------------------ steps
     def _step(self, node: Call | Tuple | TupleGetItem, slot: int, output: int | None) -> Step:

@@ -19,7 +19,7 @@ from passlab.op.nn import conv_gradients, pool_gradients, pooling
 from passlab.op.nn.activation import finish
 from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtype
 from passlab.op.nn.conv import check_window, conv_attrs
-from passlab.op.nn.convolve import pad_spatial
+from passlab.op.nn.sliding import pad_spatial
 from passlab.op.nn.pool import Plan, plan_of, pool_attrs, pool_relation
 from passlab.op.nn.windows import per_axis, split_padding, window_size
 from passlab.op.relations import join_dim, refuse, same_dtype, tensor
@@ -67,7 +67,8 @@ def _at(plan: Plan, rank: int, place: tuple[slice, ...]) -> tuple[Any, ...]:
 def _max_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> Any:
     plan = plan_of(attrs, data.shape, 2, "nn.max_pool2d_grad")
     padded = pooling.pad_axes(data, plan.axes, plan.before, plan.after, pooling.lowest(data.dtype))
-    best = pooling.sweep_windows(padded, plan.axes, plan.window, plan.strides, plan.dilation, plan.counts, np.maximum)
+    windows = [(size, s, d, 0) for size, s, d in zip(plan.window, plan.strides, plan.dilation, strict=True)]
+    best = pooling.sweep_windows(padded, plan.axes, windows, plan.counts, 0, np.maximum)
     whole = np.zeros(padded.shape, grad.dtype)
     inside = pooling.pad_axes(np.ones(data.shape, np.bool_), plan.axes, plan.before, plan.after, False)
     open_windows = np.ones(best.shape, np.bool_)
@@ -83,7 +84,7 @@ def _max_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> An
 def _avg_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> Any:
     plan = plan_of(attrs, data.shape, 2, "nn.avg_pool2d_grad")
     include = attrs.count_include_pad
-    count: Any = math.prod(plan.window) if include else plan.divisors(data.ndim)
+    count: Any = math.prod(plan.window) if include else plan.divisors
     wide = grad if is_float(grad.dtype) else grad.astype(np.float64)
     share = wide / np.asarray(count).astype(wide.dtype)
     shape = list(data.shape)

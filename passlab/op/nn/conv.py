@@ -16,7 +16,8 @@ from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape
 from passlab.op.nn import conv_gradients
 from passlab.op.nn.arithmetic import result_dtype
-from passlab.op.nn.convolve import Window, convolve
+from passlab.op.nn.convolve import convolve
+from passlab.op.nn.sliding import Window
 from passlab.op.nn.windows import check_lengths, check_positive, full_padding, per_axis, split_padding, window_size
 from passlab.op.relations import refuse, tensor
 

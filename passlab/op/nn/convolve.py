@@ -1,7 +1,7 @@
 """Convolution of arrays with NumPy and BLAS, for any number of spatial axes.
 
 Patches are copied block by block into a matrix (im2col) that stays in cache, and multiplied with the weight; a 1x1
-window needs no copy; depthwise windows are summed tap by tap. This file knows arrays, not operators or layouts:
+window needs no copy; depthwise windows are summed tap by tap (see `depthwise`). This file knows arrays, not operators or layouts:
 data is (N, C, *S) or, with `last`, (N, *S, C). See Chellapilla et al., "High performance convolutional neural networks
 for document processing" (2006) for the reduction to a matrix product.
 """
@@ -10,50 +10,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from passlab.op.nn.arithmetic import deliver, working_dtype
+from passlab.op.nn.depthwise import depthwise
+from passlab.op.nn.sliding import Window, pad_spatial, shifts
 
 # Patches of this many bytes are multiplied at a time: they are read from cache, and scratch memory stays small.
 BLOCK_BYTES = 2 << 20
-
-
-@dataclass(frozen=True)
-class Window:
-    """How a window slides: per spatial axis its stride, the padding before and after, and the dilation of its taps."""
-
-    strides: tuple[int, ...]
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-    dilation: tuple[int, ...]
-
-    def extent(self, kernel: tuple[int, ...]) -> tuple[int, ...]:
-        """The sizes a kernel covers, dilation included."""
-        return tuple((k - 1) * d + 1 for k, d in zip(kernel, self.dilation, strict=True))
-
-    def output(self, size: tuple[int, ...], kernel: tuple[int, ...]) -> tuple[int, ...]:
-        """The number of windows along each axis."""
-        spans = zip(size, self.before, self.after, self.extent(kernel), self.strides, strict=True)
-        return tuple(max(0, (n + a + b - e) // s + 1) for n, a, b, e, s in spans)
-
-
-def pad_spatial(x: Any, before: tuple[int, ...], after: tuple[int, ...], last: bool, value: Any = 0) -> Any:
-    """Return `x` with `value` around its spatial axes; `x` itself when nothing is padded."""
-    if not any(before) and not any(after):
-        return x
-    first = 1 if last else 2
-    shape = list(x.shape)
-    inner = [slice(None)] * x.ndim
-    for i, (a, b) in enumerate(zip(before, after, strict=True)):
-        inner[first + i] = slice(a, a + shape[first + i])
-        shape[first + i] += a + b
-    padded = np.full(shape, value, x.dtype) if value else np.zeros(shape, x.dtype)
-    padded[tuple(inner)] = x
-    return padded
 
 
 def convolve(x: Any, w: Any, window: Window, groups: int, dtype: Any, *, last: bool = False, out: Any = None) -> Any:
@@ -80,8 +47,7 @@ def convolve(x: Any, w: Any, window: Window, groups: int, dtype: Any, *, last: b
 def _convolve_into(out: Any, x: Any, w: Any, window: Window, groups: int, kernel: tuple[int, ...], last: bool) -> None:
     channels = x.shape[-1] if last else x.shape[1]
     if groups > 1 and groups == channels:
-        padded = pad_spatial(x, window.before, window.after, last)
-        _depthwise(out, padded, w, window, kernel, last)
+        depthwise(out, x, w, window, kernel, last)
         return
     matrix = _weight_matrix(w, groups, last)
     plain = not any(window.before) and not any(window.after)
@@ -172,118 +138,6 @@ def _room(scratch: Any, count: int) -> Any:
     return scratch if scratch.size >= count else np.empty(count, scratch.dtype)
 
 
-# A depthwise block of this many bytes (result and product) stays in the second-level cache over all taps.
-_DEPTHWISE_BYTES = 256 << 10
-# Below this length of the last axis the inner loops are too short: the channels make longer ones.
-_SHORT_ROW = 32
-# From this many channels on, loops along the channels are long enough.
-_MANY_CHANNELS = 64
-
-
-def _depthwise(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...], last: bool) -> None:
-    """Each channel has its own windows: add up the data shifted to each tap, times that tap's weight.
-
-    `x` is padded already. Output channel o reads channel o // multiplier.
-    """
-    if last:
-        _depthwise_last(out, x, w.reshape(*kernel, -1), window, kernel)
-    elif out.shape[1] == x.shape[1] >= _MANY_CHANNELS:
-        _depthwise_turned(out, x, w.reshape(-1, *kernel), window, kernel)
-    elif out.shape[-1] >= _SHORT_ROW:
-        _depthwise_first(out, x, w.reshape(-1, *kernel), window, kernel)
-    else:
-        back = (0, *range(2, x.ndim), 1)
-        swapped = np.empty(tuple(out.shape[i] for i in back), out.dtype)
-        taps = np.ascontiguousarray(w.reshape(-1, *kernel).transpose(*range(1, len(kernel) + 1), 0))
-        _depthwise_last(swapped, np.ascontiguousarray(x.transpose(back)), taps, window, kernel)
-        np.copyto(out, swapped.transpose(0, x.ndim - 1, *range(1, x.ndim - 1)))
-
-
-def _depthwise_turned(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
-    """Channels first, and many of them: turn a few rows at a time so that the channels stand last, and turn them back.
-
-    The rows stay in cache between the three steps, which is what turning them costs.
-    """
-    size = out.shape[2:]
-    taps = np.ascontiguousarray(np.moveaxis(w, 0, -1))
-    span = window.extent(kernel)[0]
-    rest = math.prod(x.shape[3:]) * x.shape[1] * x.itemsize
-    step = max(1, min(size[0], _DEPTHWISE_BYTES // max(1, rest * window.strides[0])))
-    made = np.empty((step, *size[1:], x.shape[1]), out.dtype)
-    for n, r in itertools.product(range(x.shape[0]), range(0, size[0], step)):
-        rows = min(step, size[0] - r)
-        first = r * window.strides[0]
-        data = np.ascontiguousarray(np.moveaxis(x[n, :, first : first + (rows - 1) * window.strides[0] + span], 0, -1))
-        _sum_taps(made[:rows], data, taps, window)
-        np.copyto(out[n, :, r : r + rows], np.moveaxis(made[:rows], -1, 0))
-
-
-def _sum_taps(out: Any, x: Any, w: Any, window: Window) -> None:
-    """Sum a channel's window over (*S, C) into `out`: multiplied and added in one go, along the channels."""
-    axes = list(range(x.ndim - 1))
-    taps = [x.ndim - 1 + a for a in axes]
-    channel = 2 * (x.ndim - 1)
-    steps = [s * d for s, d in zip(x.strides, window.strides, strict=False)]
-    offsets = [s * d for s, d in zip(x.strides, window.dilation, strict=False)]
-    shape = (*out.shape[:-1], *w.shape)
-    patches = as_strided(x, shape, (*steps, *offsets, x.strides[-1]), writeable=False)
-    np.einsum(patches, [*axes, *taps, channel], w, [*taps, channel], [*axes, channel], out=out)
-
-
-def _shifts(
-    window: Window, kernel: tuple[int, ...], size: tuple[int, ...]
-) -> list[tuple[tuple[int, ...], tuple[slice, ...]]]:
-    """Return each tap with the slices of the padded data it reads for the output `size`."""
-    return [
-        (
-            tap,
-            tuple(
-                slice(t * d, t * d + (n - 1) * s + 1, s)
-                for t, d, n, s in zip(tap, window.dilation, size, window.strides, strict=True)
-            ),
-        )
-        for tap in itertools.product(*map(range, kernel))
-    ]
-
-
-def _depthwise_first(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
-    size, times = out.shape[2:], out.shape[1] // x.shape[1]
-    ones = (1,) * len(kernel)
-    shifts = _shifts(window, kernel, size)
-    step = max(1, _DEPTHWISE_BYTES // max(1, 2 * math.prod(size) * out.itemsize))
-    product = np.empty((min(step, x.shape[1]), *size), out.dtype)
-    for n, m, c in itertools.product(range(x.shape[0]), range(times), range(0, x.shape[1], step)):
-        data = x[n, c : c + step]
-        target = out[n, c * times + m : (c + len(data)) * times : times]
-        weight = w[c * times + m : (c + len(data)) * times : times]
-        term = product[: len(data)]
-        for i, (tap, place) in enumerate(shifts):
-            factor = weight[(slice(None), *tap)].reshape(-1, *ones)
-            np.multiply(data[(slice(None), *place)], factor, out=term if i else target)
-            if i:
-                np.add(target, term, out=target)
-
-
-def _depthwise_last(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
-    size, times = out.shape[1:-1], out.shape[-1] // x.shape[-1]
-    if times == 1 and x.shape[-1] >= _MANY_CHANNELS:
-        for n in range(x.shape[0]):
-            _sum_taps(out[n], x[n], w, window)
-        return
-    rest = math.prod(size[1:]) * x.shape[-1]
-    step = max(1, min(size[0], _DEPTHWISE_BYTES // max(1, 2 * rest * out.itemsize)))
-    product = np.empty((step, *size[1:], x.shape[-1]), out.dtype)
-    for n, m, r in itertools.product(range(x.shape[0]), range(times), range(0, size[0], step)):
-        target = out[n, r : r + step, ..., m::times]
-        rows = (len(target), *size[1:])
-        data = x[n, r * window.strides[0] :]
-        term = product[: len(target)]
-        for i, (tap, place) in enumerate(_shifts(window, kernel, rows)):
-            np.multiply(data[place], w[tap][m::times], out=term if i else target)
-            if i:
-                np.add(target, term, out=target)
-
-
 def convolve_transposed(
     x: Any, w: Any, window: Window, extra: tuple[int, ...], groups: int, dtype: Any, out: Any = None
 ) -> Any:
@@ -315,11 +169,11 @@ def _scatter(whole: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]
     taps = math.prod(kernel)
     each = w.shape[2]
     step = max(1, min(each, 4 * BLOCK_BYTES // max(1, groups * taps * length * x.itemsize)))
-    shifts = _shifts(window, kernel, size)
+    taps_of = shifts(window, kernel, size)
     for i, o in itertools.product(range(n), range(0, each, step)):
         weight = w[:, :, o : o + step]
         factor = weight.reshape(groups, weight.shape[1], -1).transpose(0, 2, 1)
         columns = np.matmul(factor, x[i]).reshape(groups, weight.shape[2], taps, *size)
         target = whole[i, :, o : o + step]
-        for k, (_, place) in enumerate(shifts):
+        for k, (_, place) in enumerate(taps_of):
             target[(slice(None), slice(None), *place)] += columns[:, :, k]

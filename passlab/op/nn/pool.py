@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -79,20 +80,29 @@ class Plan:
             self.counts.append(count)
             more.append(max(after[i], reach - length - self.before[i]))
         self.after = tuple(more)
+        last = tuple(self.axes) == tuple(range(len(shape) - rank, len(shape)))
+        self.flat = last and max(self.strides) <= 2 and 0 < math.prod(self.lengths) <= _FLAT and min(self.counts) > 0
 
-    def sweep(self, data: Any, fill: Any, join: Any) -> Any:
-        """Join the elements of each window of `data` padded with `fill`."""
-        padded = pooling.pad_axes(data, self.axes, self.before, self.after, fill)
-        return pooling.sweep_windows(padded, self.axes, self.window, self.strides, self.dilation, self.counts, join)
+        self.rank = len(shape)
+        # `flat`: samples and channels are one axis when it is swept, before the spatial ones
+        self.swept = tuple(range(1, rank + 1)) if self.flat else self.axes
 
-    def divisors(self, rank: int) -> Any:
-        """Return the number of data elements in each window, shaped to broadcast against the result."""
+    def sweep(self, data: Any, fill: Any, join: Any, out: Any) -> Any:
+        """Join the elements of each window of `data` padded with `fill`, into `out` where that is of its dtype."""
+        windows = list(zip(self.window, self.strides, self.dilation, self.before, strict=True))
+        target = out if out.dtype == data.dtype else None
+        join_all = partial(pooling.flat_windows, data) if self.flat else partial(pooling.sweep_windows, data, self.swept)
+        return join_all(windows, self.counts, fill, join, target)
+
+    @cached_property
+    def divisors(self) -> Any:
+        """The number of data elements in each window, shaped to broadcast against the result."""
         made: Any = 1
         for i, axis in enumerate(self.axes):
             counts = pooling.window_counts(
                 self.lengths[i], self.window[i], self.strides[i], self.dilation[i], self.before[i], self.counts[i]
             )
-            made = made * counts.reshape([-1 if j == axis else 1 for j in range(rank)])
+            made = made * counts.reshape([-1 if j == axis else 1 for j in range(self.rank)])
         return made
 
 
@@ -102,23 +112,30 @@ def plan_of(attrs: Any, shape: tuple[int, ...], rank: int, name: str) -> Plan:
     return Plan(attrs, shape, rank, name)
 
 
-_SLAB = 8 << 20  # bytes of data pooled at once: padding and each axis take about as much again
+_FLAT = 1 << 20  # elements of an image that is pooled as one line of numbers
+_SLAB = 400 << 10  # bytes of data pooled at once: what is made between one axis and the next stays in cache
+_LONG_ROW = 64  # elements: where the last axis is divided, loops along it should not be shorter
 
 
 def _in_slabs(pool: Callable[..., Any], rank: int, name: str, attrs: Any, data: Any, out: Any) -> Any:
-    """Pool samples or channels a few at a time, so that large data needs no large scratch memory."""
+    """Pool samples or channels a few at a time, so that what is made in between stays in cache."""
     plan = plan_of(attrs, data.shape, rank, name)
-    axis = max((d for d in range(data.ndim) if d not in plan.axes), key=lambda d: data.shape[d])
+    counts = dict(zip(layout_axes(attrs.layout, data.shape, rank, name), plan.counts, strict=True))
+    shape = [counts.get(d, n) for d, n in enumerate(data.shape)]
+    direct = out is not None and out.flags.c_contiguous
+    result = made = out if direct else np.empty(shape, data.dtype)
+    if plan.flat:
+        data, made = data.reshape(-1, *plan.lengths), made.reshape(-1, *plan.counts)
+    axis = max((d for d in range(data.ndim) if d not in plan.swept), key=lambda d: data.shape[d])
     length = data.shape[axis]
-    step = max(1, length * _SLAB // max(data.nbytes, 1))
-    if step >= length:
-        return pool(rank, name, attrs, data, out)
-    counts = dict(zip(plan.axes, plan.counts, strict=True))
-    made = np.empty([counts.get(d, n) for d, n in enumerate(data.shape)], data.dtype) if out is None else out
+    step = max(_LONG_ROW if axis == data.ndim - 1 else 1, length * _SLAB // max(data.nbytes, 1))
     for start in range(0, length, step):
         part = (slice(None),) * axis + (slice(start, start + step),)
-        pool(rank, name, attrs, data[part], made[part])
-    return made
+        pool(plan, attrs, data[part], made[part])
+    if out is not None and not direct:
+        np.copyto(out, result)
+        return out
+    return result
 
 
 def _max_kernel(rank: int, name: str, attrs: Any, data: Any, *, out: Any = None) -> Any:
@@ -129,9 +146,22 @@ def _avg_kernel(rank: int, name: str, attrs: Any, data: Any, *, out: Any = None)
     return _in_slabs(_avg_pool, rank, name, attrs, data, out)
 
 
-def _max_pool(rank: int, name: str, attrs: Any, data: Any, out: Any) -> Any:
-    made = plan_of(attrs, data.shape, rank, name).sweep(data, pooling.lowest(data.dtype), np.maximum)
-    return _store(made, data, out)
+def _max_pool(plan: Plan, attrs: Any, data: Any, out: Any) -> None:
+    made = plan.sweep(data, pooling.lowest(data.dtype), np.maximum, out)
+    if made is not out:
+        np.copyto(out, made)
+
+
+def _avg_pool(plan: Plan, attrs: Any, data: Any, out: Any) -> None:
+    work = pooling.sum_dtype(data.dtype)
+    total = plan.sweep(data.astype(work, copy=False), 0, np.add, out)
+    padded = any(plan.before) or any(plan.after)
+    count: Any = math.prod(plan.window)
+    if padded and not attrs.count_include_pad:
+        count = plan.divisors.reshape(plan.counts) if plan.flat else plan.divisors
+    made = pooling.divided(total, count, data.dtype, out)
+    if made is not out:
+        np.copyto(out, made)
 
 
 def _store(made: Any, data: Any, out: Any) -> Any:
@@ -140,15 +170,6 @@ def _store(made: Any, data: Any, out: Any) -> Any:
         return made.copy() if np.may_share_memory(made, data) or not made.flags.c_contiguous else made
     np.copyto(out, made)
     return out
-
-
-def _avg_pool(rank: int, name: str, attrs: Any, data: Any, out: Any) -> Any:
-    plan = plan_of(attrs, data.shape, rank, name)
-    work = pooling.sum_dtype(data.dtype)
-    total = plan.sweep(data.astype(work, copy=False), 0, np.add)
-    padded = any(plan.before) or any(plan.after)
-    count = plan.divisors(data.ndim) if padded and not attrs.count_include_pad else int(np.prod(attrs.pool_size))
-    return _store(pooling.divided(total, count, data.dtype), data, out)
 
 
 def _pool_face(name: str, rank: int, mean: bool) -> Callable[..., Any]:

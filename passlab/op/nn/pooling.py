@@ -38,37 +38,127 @@ def pad_axes(x: Any, axes: Sequence[int], before: Sequence[int], after: Sequence
     return padded
 
 
-def _sweep(x: Any, axis: int, window: int, stride: int, dilation: int, count: int, join: Any) -> Any:
-    """Join (`np.maximum`, `np.add`) the `window` elements of each of `count` windows along one axis."""
+def _taps_inside(length: int, window: Sequence[int], count: int) -> list[tuple[int, int, int]]:
+    """Return for each tap where it first reads and the windows, from and to, in which it reads data, not padding."""
+    size, stride, dilation, before = window
+    found = []
+    for tap in range(size):
+        start = tap * dilation - before
+        low = min(count, max(0, -(start // stride)))
+        found.append((start, low, max(low, min(count, -((start - length) // stride)))))
+    return found
+
+
+def _sweep(x: Any, axis: int, window: Sequence[int], count: int, fill: Any, join: Any, out: Any) -> Any:
+    """Join (`np.maximum`, `np.add`) the elements of each of `count` windows along one axis, with `fill` for padding.
+
+    `window` is its size, stride, dilation, and the padding before. Windows that reach into the padding are joined apart
+    from the others, so that no padded copy is needed. The result is new, or `out`, or a view of `x`.
+    """
     head = (slice(None),) * axis
-
-    def shifted(tap: int) -> Any:
-        start = tap * dilation
-        return x[(*head, slice(start, start + (count - 1) * stride + 1 if count else start, stride))]
-
-    if window == 1:
-        return shifted(0)
-    made = join(shifted(0), shifted(1))
-    for tap in range(2, window):
-        join(made, shifted(tap), out=made)
+    stride = window[1]
+    taps = _taps_inside(x.shape[axis], window, count)
+    low, high = max(t[1] for t in taps), min(t[2] for t in taps)
+    if low >= high:
+        low = high = count  # every window reaches into the padding
+    if len(taps) == 1 and low == 0 and high == count and out is None:
+        return x[(*head, slice(taps[0][0], taps[0][0] + (count - 1) * stride + 1 if count else taps[0][0], stride))]
+    made = np.empty((*x.shape[:axis], count, *x.shape[axis + 1 :]), x.dtype) if out is None else out
+    for first, end, inner in ((0, low, False), (low, high, True), (high, count, False)):
+        if first >= end:
+            continue
+        if not inner:
+            made[(*head, slice(first, end))] = fill
+        waiting = None
+        for start, tap_low, tap_high in taps:
+            here, there = max(first, tap_low), min(end, tap_high)
+            if here >= there:
+                continue
+            data = x[(*head, slice(start + here * stride, start + (there - 1) * stride + 1, stride))]
+            target = made[(*head, slice(here, there))]
+            if not inner:
+                join(target, data, out=target)
+            elif waiting is None and start == taps[0][0] and len(taps) > 1:
+                waiting = data  # joined with the next tap in one go
+            elif len(taps) == 1:
+                target[...] = data
+            else:
+                join(target if waiting is None else waiting, data, out=target)
+                waiting = None
     return made
 
 
 def sweep_windows(
     x: Any,
     axes: Sequence[int],
-    windows: Sequence[int],
-    strides: Sequence[int],
-    dilation: Sequence[int],
+    windows: Sequence[Sequence[int]],
     counts: Sequence[int],
+    fill: Any,
     join: Any,
+    out: Any = None,
 ) -> Any:
-    """Join the elements of every window over `axes` of the padded `x`; the last axis first, where it is cheapest."""
-    for axis, window, stride, step, count in sorted(
-        zip(axes, windows, strides, dilation, counts, strict=True), key=lambda p: -p[0]
-    ):
-        x = _sweep(x, axis, window, stride, step, count, join)
+    """Join the elements of every window over `axes`: the first axis first, where rows are whole and contiguous.
+
+    `windows` are size, stride, dilation and padding before, per axis. The result may be a view of `x`.
+    """
+    order = sorted(zip(axes, windows, counts, strict=True), key=lambda part: part[0])
+    for i, (axis, window, count) in enumerate(order, 1):
+        x = _sweep(x, axis, window, count, fill, join, out if i == len(order) else None)
     return x
+
+
+def flat_windows(
+    x: Any, windows: Sequence[Sequence[int]], counts: Sequence[int], fill: Any, join: Any, out: Any = None
+) -> Any:
+    """Join the elements of every window over all axes of `x` (M, *S) but the first, in loops as long as `x` itself.
+
+    Rows are too short for NumPy's loops. So the padded array is taken as one line of numbers, along which windows are
+    joined at every place, also where they reach over the end of a row; those and the ones between strides are left out
+    of the result at the end. For strides of 1 or 2.
+    """
+    sizes = [max(1, (n - 1) * s + (k - 1) * d + 1) for (k, s, d, _), n in zip(windows, counts, strict=True)]
+    line = _padded(x, sizes, [w[3] for w in windows], fill)
+    spare = np.empty_like(line)
+    owned = not np.may_share_memory(line, x)
+    shift = 1
+    flat = line.reshape(-1)
+    length = flat.size
+    for (size, _, dilation, _), extent in zip(reversed(windows), reversed(sizes), strict=True):
+        step = shift * dilation
+        shift *= extent
+        if size == 1:
+            continue
+        length -= (size - 1) * step
+        made = spare.reshape(-1)
+        join(flat[:length], flat[step : step + length], out=made[:length])
+        for tap in range(2, size):
+            join(made[:length], flat[tap * step : tap * step + length], out=made[:length])
+        spare, line = (line if owned else np.empty_like(line)), spare
+        owned, flat = True, made
+    places = tuple(slice(0, (n - 1) * w[1] + 1, w[1]) for n, w in zip(counts, windows, strict=True))
+    found = line[(slice(None), *places)]
+    if out is None:
+        return found
+    out.reshape(found.shape)[...] = found
+    return out
+
+
+def _padded(x: Any, sizes: Sequence[int], before: Sequence[int], fill: Any) -> Any:
+    """Return the contiguous array (M, *sizes) that windows over `x` read: `x` itself where it is that."""
+    if x.shape[1:] == tuple(sizes) and not any(before) and x.flags.c_contiguous:
+        return x
+    made = np.empty((len(x), *sizes), x.dtype)
+    inner: list[slice] = [slice(None)]
+    source: list[slice] = [slice(None)]
+    for axis, (n, size, b) in enumerate(zip(x.shape[1:], sizes, before, strict=True), 1):
+        end = max(b, min(size, b + n))
+        head = (slice(None),) * axis
+        made[(*head, slice(0, min(b, size)))] = fill
+        made[(*head, slice(end, size))] = fill
+        inner.append(slice(min(b, size), end))
+        source.append(slice(0, max(0, min(n, size - b))))
+    made[tuple(inner)] = x[tuple(source)]
+    return made
 
 
 def window_counts(length: int, window: int, stride: int, dilation: int, before: int, count: int) -> Any:
@@ -77,10 +167,14 @@ def window_counts(length: int, window: int, stride: int, dilation: int, before: 
     return np.maximum(((places >= 0) & (places < length)).sum(axis=1), 1)
 
 
-def divided(total: Any, count: Any, dtype: Any) -> Any:
-    """Return `total / count` in `dtype`; whole numbers are cut off towards zero, as Relay does."""
+def divided(total: Any, count: Any, dtype: Any, out: Any = None) -> Any:
+    """Return `total / count` in `dtype`; whole numbers are cut off towards zero, as Relay does.
+
+    Sums of that dtype may be in `out`, which then gets the quotients.
+    """
     if is_float(dtype):
-        return (total / np.asarray(count).astype(total.dtype)).astype(dtype, copy=False)
+        divisor = np.asarray(count).astype(total.dtype)
+        return np.divide(total, divisor, out=out if total is out else None).astype(dtype, copy=False)
     return (np.sign(total) * (np.abs(total) // count)).astype(dtype)
 
 

@@ -1,0 +1,163 @@
+"""Depthwise convolution of arrays: each channel has its own windows, summed tap by tap.
+
+There is no matrix product in it, so it is bound by how fast NumPy goes over memory. Rows of an image are short, and a
+loop of NumPy's costs as much to begin as a hundred elements. So the padded image is laid out flat, in planes: the plane
+(p, q) of a window that moves by (s, t) holds the elements of the rows p, p + s, ... and columns q, q + t, ... A tap is
+then one contiguous run of one plane, for all rows at once; at the end of each row it also computes a few sums across the
+edge, which are left out of the result. Data is (N, C, *S), or (N, *S, C) where loops along the channels are long anyway.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from passlab.op.nn.sliding import Window, pad_spatial, shifts
+
+# The sums of a block of this many bytes, the product added to them and the planes stay in the second-level cache.
+_BLOCK_BYTES = 192 << 10
+# Below this length of the last axis, too much of a flat plane is edge.
+_SHORT_ROW = 12
+# From this many channels on, loops along the channels are long enough.
+_MANY_CHANNELS = 64
+
+
+def depthwise(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...], last: bool) -> None:
+    """Write the depthwise convolution of `x` with `w` into `out`; output channel o reads channel o // multiplier."""
+    if last:
+        padded = pad_spatial(x, window.before, window.after, True)
+        _along_channels(out, padded, w.reshape(*kernel, -1), window, kernel)
+    elif out.shape[-1] < _SHORT_ROW and out.shape[1] == x.shape[1] >= _MANY_CHANNELS:
+        _turned(out, pad_spatial(x, window.before, window.after, False), w.reshape(-1, *kernel), window, kernel)
+    else:
+        _by_rows(out, x, w.reshape(-1, *kernel), window, kernel)
+
+
+# ---------------------------------------------------------------- channels first
+def _by_rows(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
+    """Convolve a large image some rows at a time, so that a block of it fits the cache."""
+    size, stride, before = out.shape[2:], window.strides[0], window.before[0]
+    step = max(1, _BLOCK_BYTES // max(1, math.prod(x.shape[3:]) * x.itemsize))
+    if step >= size[0]:
+        _flat(out, x, w, window, kernel)
+        return
+    span = window.extent(kernel)[0]
+    for r in range(0, size[0], step):
+        part = out[:, :, r : r + step]
+        first = r * stride - before
+        end = max(0, first + (part.shape[2] - 1) * stride + span)
+        inside = Window(window.strides, (max(0, -first), *window.before[1:]), window.after, window.dilation)
+        _flat(part, x[:, :, max(0, first) : end], w, inside, kernel)
+
+
+def _flat(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
+    size, times, channels = out.shape[2:], out.shape[1] // x.shape[1], x.shape[1]
+    planes = tuple(
+        n + (k - 1) * d // s for n, k, d, s in zip(size, kernel, window.dilation, window.strides, strict=True)
+    )
+    steps = [math.prod(planes[i + 1 :]) for i in range(len(planes))]
+    length, area = size[0] * steps[0], math.prod(planes)
+    taps = list(_taps(kernel, steps, window))
+    room = max(start for _, _, start in taps) + length  # the last row's sums across its edge read beyond the plane
+    step = max(1, min(channels, _BLOCK_BYTES // (length * x.itemsize)))
+    held = np.zeros((step, *window.strides, max(room, area)), x.dtype)
+    places = list(_plane_places(x.shape[2:], planes, window))
+    total, product = np.empty((step, length), x.dtype), np.empty((step, length), x.dtype)
+    whole = total.reshape(step, size[0], *planes[1:])[(slice(None), slice(None), *[slice(n) for n in size[1:]])]
+    for n, c in itertools.product(range(x.shape[0]), range(0, channels, step)):
+        many = min(step, channels - c)
+        for plane, place, source in places:
+            target = held[(slice(many), *plane, slice(area))].reshape(many, *planes)
+            target[(slice(None), *place)] = x[n, c : c + many][source]
+        for m in range(times):
+            factors = w[c * times + m : (c + many) * times : times]
+            for i, (tap, plane, start) in enumerate(taps):
+                data = held[(slice(many), *plane, slice(start, start + length))]
+                np.multiply(data, factors[(slice(None), *tap)][:, None], out=(product if i else total)[:many])
+                if i:
+                    np.add(total[:many], product[:many], out=total[:many])
+            np.copyto(out[n, c * times + m : (c + many) * times : times], whole[:many])
+
+
+def _plane_places(
+    lengths: tuple[int, ...], planes: tuple[int, ...], window: Window
+) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]]:
+    """Yield each plane with the part of it that is data, not padding, and where in (C, *S) that data stands."""
+    for plane in itertools.product(*map(range, window.strides)):
+        place, source = [], [slice(None)]
+        for p, n, size, s, before in zip(plane, lengths, planes, window.strides, window.before, strict=True):
+            first = max(0, -(-(before - p) // s))
+            start = first * s + p - before
+            count = max(0, min(size - first, -(-(n - start) // s)))
+            place.append(slice(first, first + count))
+            source.append(slice(start, start + (count - 1) * s + 1, s) if count else slice(0, 0))
+        yield plane, tuple(place), tuple(source)
+
+
+def _taps(
+    kernel: tuple[int, ...], steps: list[int], window: Window
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
+    """Yield each tap with its plane and where it begins in it."""
+    for tap in itertools.product(*map(range, kernel)):
+        offsets = [t * d for t, d in zip(tap, window.dilation, strict=True)]
+        plane = tuple(o % s for o, s in zip(offsets, window.strides, strict=True))
+        start = sum(o // s * step for o, s, step in zip(offsets, window.strides, steps, strict=True))
+        yield tap, plane, start
+
+
+def _turned(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
+    """Channels first, many of them, and short rows: a few rows at a time are turned so that the channels stand last.
+
+    The rows stay in cache between turning, summing and turning back, which is what turning them costs.
+    """
+    size = out.shape[2:]
+    taps = np.ascontiguousarray(np.moveaxis(w, 0, -1))
+    span = window.extent(kernel)[0]
+    rest = math.prod(x.shape[3:]) * x.shape[1] * x.itemsize
+    step = max(1, min(size[0], _BLOCK_BYTES // max(1, rest * window.strides[0])))
+    made = np.empty((step, *size[1:], x.shape[1]), out.dtype)
+    for n, r in itertools.product(range(x.shape[0]), range(0, size[0], step)):
+        rows = min(step, size[0] - r)
+        first = r * window.strides[0]
+        data = np.ascontiguousarray(np.moveaxis(x[n, :, first : first + (rows - 1) * window.strides[0] + span], 0, -1))
+        _sum_taps(made[:rows], data, taps, window)
+        np.copyto(out[n, :, r : r + rows], np.moveaxis(made[:rows], -1, 0))
+
+
+# ---------------------------------------------------------------- channels last
+def _along_channels(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
+    """Channels last; `x` is padded already and `w` is (*K, O)."""
+    size, times = out.shape[1:-1], out.shape[-1] // x.shape[-1]
+    if times == 1 and x.shape[-1] >= _MANY_CHANNELS:
+        for n in range(x.shape[0]):
+            _sum_taps(out[n], x[n], w, window)
+        return
+    rest = math.prod(size[1:]) * x.shape[-1]
+    step = max(1, min(size[0], _BLOCK_BYTES // max(1, rest * out.itemsize)))
+    product = np.empty((step, *size[1:], x.shape[-1]), out.dtype)
+    for n, m, r in itertools.product(range(x.shape[0]), range(times), range(0, size[0], step)):
+        target = out[n, r : r + step, ..., m::times]
+        rows = (len(target), *size[1:])
+        data = x[n, r * window.strides[0] :]
+        term = product[: len(target)]
+        for i, (tap, place) in enumerate(shifts(window, kernel, rows)):
+            np.multiply(data[place], w[tap][m::times], out=term if i else target)
+            if i:
+                np.add(target, term, out=target)
+
+
+def _sum_taps(out: Any, x: Any, w: Any, window: Window) -> None:
+    """Sum a channel's window over (*S, C) into `out`: multiplied and added in one go, along the channels."""
+    axes = list(range(x.ndim - 1))
+    taps = [x.ndim - 1 + a for a in axes]
+    channel = 2 * (x.ndim - 1)
+    steps = [s * d for s, d in zip(x.strides, window.strides, strict=False)]
+    offsets = [s * d for s, d in zip(x.strides, window.dilation, strict=False)]
+    shape = (*out.shape[:-1], *w.shape)
+    patches = as_strided(x, shape, (*steps, *offsets, x.strides[-1]), writeable=False)
+    np.einsum(patches, [*axes, *taps, channel], w, [*taps, channel], [*axes, channel], out=out)

@@ -1,0 +1,62 @@
+"""How windows slide over arrays: strides, padding and dilation per spatial axis, and what each tap of a window reads.
+
+This file knows arrays, not operators or layouts: data is (N, C, *S) or, with `last`, (N, *S, C).
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Window:
+    """How a window slides: per spatial axis its stride, the padding before and after, and the dilation of its taps."""
+
+    strides: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    dilation: tuple[int, ...]
+
+    def extent(self, kernel: tuple[int, ...]) -> tuple[int, ...]:
+        """The sizes a kernel covers, dilation included."""
+        return tuple((k - 1) * d + 1 for k, d in zip(kernel, self.dilation, strict=True))
+
+    def output(self, size: tuple[int, ...], kernel: tuple[int, ...]) -> tuple[int, ...]:
+        """The number of windows along each axis."""
+        spans = zip(size, self.before, self.after, self.extent(kernel), self.strides, strict=True)
+        return tuple(max(0, (n + a + b - e) // s + 1) for n, a, b, e, s in spans)
+
+
+def pad_spatial(x: Any, before: tuple[int, ...], after: tuple[int, ...], last: bool, value: Any = 0) -> Any:
+    """Return `x` with `value` around its spatial axes; `x` itself when nothing is padded."""
+    if not any(before) and not any(after):
+        return x
+    first = 1 if last else 2
+    shape = list(x.shape)
+    inner = [slice(None)] * x.ndim
+    for i, (a, b) in enumerate(zip(before, after, strict=True)):
+        inner[first + i] = slice(a, a + shape[first + i])
+        shape[first + i] += a + b
+    padded = np.full(shape, value, x.dtype) if value else np.zeros(shape, x.dtype)
+    padded[tuple(inner)] = x
+    return padded
+
+
+def shifts(
+    window: Window, kernel: tuple[int, ...], size: tuple[int, ...]
+) -> list[tuple[tuple[int, ...], tuple[slice, ...]]]:
+    """Return each tap with the slices of the padded data it reads for the output `size`."""
+    return [
+        (
+            tap,
+            tuple(
+                slice(t * d, t * d + (n - 1) * s + 1, s)
+                for t, d, n, s in zip(tap, window.dilation, size, window.strides, strict=True)
+            ),
+        )
+        for tap in itertools.product(*map(range, kernel))
+    ]

@@ -1,0 +1,209 @@
+"""The elementwise end of a fused kernel, computed a block at a time in memory that is used again and again.
+
+A fused group mostly ends in a chain of elementwise operators: a convolution, then a bias, a residual, an activation.
+Run one after the other over a whole tensor, each would read and write main memory and ask for an array of its own. Here
+the chain is run over one block of the result after the other, small enough to stay in the second-level cache; what an
+operator no longer needs is overwritten by the next one, and what the chain starts from stands in the result already.
+
+This file knows operators by name and arrays; it knows nothing of registers, storages or machines.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call, Expr, Function
+from passlab.ir.op import Op, OpPattern
+from passlab.ir.types import TensorType
+from passlab.ir.walk import children
+from passlab.op.dtypes import array_dtype
+
+# Operators that compute each element from the same place of their inputs, broadcast by NumPy's rule, and that may write
+# their result over one of these inputs. A law test holds each of them to that.
+# All keep the dtype of their inputs.
+IN_PLACE = frozenset((
+    "abs", "add", "ceil", "clip", "cos", "divide", "exp", "floor", "log", "maximum", "minimum", "multiply", "negative",
+    "nn.relu", "power", "round", "rsqrt", "sigmoid", "sin", "sqrt", "subtract", "tanh", "trunc",
+))  # fmt: skip
+REFUSING = frozenset(("divide", "power"))  # on integers they may refuse an element, and say where in the whole it is
+SMALLEST = 32 << 10  # bytes of a result; smaller ones stay in cache anyway, and Python's own time counts there
+BLOCK = 256 << 10  # bytes of a block: with two operands and some room it fits a second-level cache
+
+Steps = Callable[[list[Any], Any], None]
+Index = tuple[slice, ...]
+_RESULT = 0  # the number of the result among the buffers
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operator of the tail: its operands (`place`, number), and the buffer it writes.
+
+    An operand with `place` true is a slot of the kernel, cut to the block; else it is a buffer.
+    """
+
+    kernel: Callable[..., Any]
+    attrs: Any
+    operands: tuple[tuple[bool, int], ...]
+    target: int
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The elementwise end of a kernel. `anchor` is the call whose result it starts from in place, None without one."""
+
+    nodes: frozenset[Expr]
+    anchor: Call | None
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    operations: tuple[Operation, ...]
+    temporaries: int  # how many buffers there are besides the result
+
+    def run(self, values: Sequence[Any], result: Any) -> None:
+        """Compute the result from the slots of the kernel; the anchor's value stands in it."""
+        used = {number for o in self.operations for place, number in o.operands if place}
+        blocks = list(_blocks(self.shape, self.dtype.itemsize))
+        if len(blocks) == 1:
+            self._block({slot: values[slot] for slot in used}, result, self._room(self.shape))
+            return
+        cuts = {slot: _cut_axes(values[slot].shape, self.shape) for slot in used}
+        room = self._room(result[blocks[0]].shape)
+        for index in blocks:
+            block = result[index]
+            if room and block.shape != room[0].shape:
+                room = self._room(block.shape)
+            self._block({s: values[s][_within(index, axes)] for s, axes in cuts.items()}, block, room)
+
+    def _room(self, shape: tuple[int, ...]) -> list[Any]:
+        return [np.empty(shape, self.dtype) for _ in range(self.temporaries)]
+
+    def _block(self, slots: dict[int, Any], block: Any, room: list[Any]) -> None:
+        buffers = [block, *room]
+        for o in self.operations:
+            operands = [slots[number] if place else buffers[number] for place, number in o.operands]
+            o.kernel(o.attrs, *operands, out=buffers[o.target])
+
+
+# ---------------------------------------------------------------- blocks
+def _blocks(shape: tuple[int, ...], itemsize: int) -> Iterator[Index]:
+    """Cut an array into pieces of about `BLOCK` bytes, along its first axes, so that each piece is contiguous."""
+    axis, inner = 0, math.prod(shape[1:]) * itemsize
+    while inner > BLOCK and axis + 1 < len(shape):
+        axis += 1
+        inner = math.prod(shape[axis + 1 :]) * itemsize
+    step = max(1, BLOCK // max(inner, 1))
+    for outer in itertools.product(*map(range, shape[:axis])):
+        head = tuple([slice(i, i + 1) for i in outer])
+        for start in range(0, shape[axis], step):
+            yield (*head, slice(start, min(start + step, shape[axis])))
+
+
+def _cut_axes(shape: tuple[int, ...], whole: tuple[int, ...]) -> tuple[tuple[int, bool], ...]:
+    """Return for each axis of an operand the axis of the result it follows, and whether it is as long, not broadcast."""
+    first = len(whole) - len(shape)
+    return tuple([(first + i, length == whole[first + i]) for i, length in enumerate(shape)])
+
+
+def _within(index: Index, axes: tuple[tuple[int, bool], ...]) -> Index:
+    """Return the part of an operand that a block of the result is computed from."""
+    return tuple([index[axis] if follows else slice(None) for axis, follows in axes if axis < len(index)])
+
+
+# ---------------------------------------------------------------- planning
+def find_tail(function: Function, order: Sequence[Expr], slots: dict[Expr, int]) -> Tail | None:
+    """Return the elementwise end of a primitive function; None where there is none worth treating so.
+
+    `order` are the nodes of its body, operands first, and `slots` their numbers.
+    """
+    ty = function.body.checked_type_
+    if not _is_large(ty):
+        return None
+    assert isinstance(ty, TensorType)
+    nodes = _end_of(function.body, order, ty.shape)
+    if not nodes:
+        return None
+    anchor = _anchor(order, nodes, ty)
+    if len(nodes) == 1 and anchor is None:
+        return None  # one operator is a loop of NumPy's, which needs no help
+    plan = _Buffers(nodes, anchor, slots)
+    operations = tuple([plan.operation(nodes[node]) for node in order if node in nodes])
+    shape: Any = ty.shape
+    return Tail(frozenset(nodes), anchor, shape, array_dtype(ty.dtype), operations, plan.count - 1)
+
+
+def _is_large(ty: Any) -> bool:
+    """Whether a type is a tensor of known shape, large enough, of a dtype that NumPy has itself."""
+    if not isinstance(ty, TensorType) or ty.dynamic:
+        return False
+    dtype = array_dtype(ty.dtype)
+    return dtype.kind in "iuf" and math.prod(ty.shape) * dtype.itemsize >= SMALLEST  # type: ignore[arg-type]
+
+
+def _end_of(body: Expr, order: Sequence[Expr], shape: Any) -> dict[Expr, Call]:
+    """Return the elementwise operators of the body's shape whose results only others of them use."""
+    users: dict[Expr, list[Expr]] = {}
+    for node in order:
+        for child in children(node):
+            users.setdefault(child, []).append(node)
+    found: dict[Expr, Call] = {}
+    for node in reversed(order):
+        if isinstance(node, Call) and _in_place(node, shape):
+            using = users.get(node, [])
+            if all(user in found for user in using) and (node is body) == (not using):
+                found[node] = node
+    return found
+
+
+def _in_place(node: Call, shape: Any) -> bool:
+    """Whether a call computes elements of a tensor of this shape, place by place, and may do so in place."""
+    if not isinstance(node.op, Op) or node.op.name not in IN_PLACE:
+        return False
+    ty = node.checked_type_
+    if not isinstance(ty, TensorType) or ty.shape != shape:
+        return False
+    return node.op.name not in REFUSING or array_dtype(ty.dtype).kind == "f"
+
+
+def _anchor(order: Sequence[Expr], nodes: dict[Expr, Call], ty: TensorType) -> Call | None:
+    """Return the call whose result is of the body's type, which only the tail uses: a convolution, a product."""
+    used = Counter(child for node in order for child in children(node))
+    inside = Counter(child for node in nodes.values() for child in node.args)
+    for node in order:
+        if isinstance(node, Call) and isinstance(node.op, Op) and node not in nodes and node.checked_type_ is ty:
+            if node.op.spec.pattern is OpPattern.OUT_ELEMWISE_FUSABLE and 0 < inside[node] == used[node]:
+                return node
+    return None
+
+
+class _Buffers:
+    """Says which buffer each operator of a tail writes: the result's where it can, else one that is free."""
+
+    def __init__(self, nodes: dict[Expr, Call], anchor: Call | None, slots: dict[Expr, int]) -> None:
+        self.slots = slots
+        self.left = Counter(child for node in nodes.values() for child in node.args)  # uses to come
+        self.held: dict[Expr, int] = {} if anchor is None else {anchor: _RESULT}
+        self.free = [] if self.held else [_RESULT]
+        self.count = 1
+
+    def operation(self, node: Call) -> Operation:
+        """Return an operator of the tail with its buffers; they are asked for in the order of execution."""
+        operands = tuple([(a not in self.held, self.held.get(a, self.slots.get(a, 0))) for a in node.args])
+        for argument in node.args:
+            self.left[argument] -= 1
+            if not self.left[argument] and argument in self.held:
+                self.free.append(self.held.pop(argument))
+        if not self.free:
+            self.free.append(self.count)
+            self.count += 1
+        target = self.held[node] = min(self.free)  # the result's, when nothing is needed of it any more
+        self.free.remove(target)
+        assert isinstance(node.op, Op)
+        kernel = node.op.spec.raw or node.op.spec.kernel
+        assert kernel is not None
+        return Operation(kernel, node.attrs, operands, target)
