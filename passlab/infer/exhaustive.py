@@ -17,6 +17,7 @@ from passlab.ir.adt import (
     Pattern,
     PatternConstructor,
     PatternTuple,
+    PatternVar,
     PatternWildcard,
 )  # fmt: skip
 from passlab.ir.expr import Match
@@ -37,6 +38,8 @@ def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
     `mod` defines the data types. Raises `TypeInferenceError` for a constructor of a type it does not define, and
     `LimitError` when the clauses interlock so badly that looking at all cases is out of reach.
     """
+    if any(isinstance(clause.lhs, (PatternVar, PatternWildcard)) for clause in match.clauses):
+        return []
     missing: list[Pattern] = []
     work: deque[tuple[list[_Row], int, _Path]] = deque()
     work.append(([(clause.lhs, None) for clause in match.clauses], 1, None))

@@ -13,7 +13,7 @@ import numpy as np
 
 from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, VerifyError
-from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
+from passlab.ir.adt import Constructor
 from passlab.ir.expr import (
     Call,
     Constant,
@@ -34,10 +34,10 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.vm.executable import VMFunction, place_of
 from passlab.vm.isa import Instruction, Opcode
+from passlab.vm.match_code import MatchCode, Work
 
 SAMPLE = 16  # elements by which constants are told apart before all of them are compared
 HOST = VirtualDevice()
-Work = Generator[Any, int, int]  # yields parts to be generated, is sent their registers, returns its own register
 
 
 def drive(work: Work) -> int:
@@ -68,6 +68,7 @@ class Pool:
 
     def __init__(self, mod: IRModule) -> None:
         functions = list(mod.items())
+        self.mod = mod
         self.primitives = {name: f for name, f in functions if f.is_primitive}
         self.functions = {name: i for i, name in enumerate(n for n, f in functions if not f.is_primitive)}
         self.closures = {name for name, f in functions if f.attrs.get("Closure")}
@@ -94,6 +95,11 @@ class Pool:
         alike.append(len(self.constants) - 1)
         return alike[-1]
 
+    def siblings(self, constructor: Constructor) -> int:
+        """Return how many constructors the type of a constructor has, 0 when the module does not define it."""
+        data = self.mod.find_type(constructor.belong_to.name_hint)
+        return len(data.constructors) if data is not None else 0
+
     def kernel(self, name: str) -> int:
         """Return the number of a kernel."""
         return self.kernels.setdefault(name, len(self.kernels))
@@ -117,41 +123,44 @@ class FunctionCode:
             params += body.params
             body = body.body
         for param in params:
-            self.registers[param] = self._register()
-        result = drive(self._value(body))
-        self._emit(Opcode.RET, result, node=body)
+            self.registers[param] = self.register()
+        result = drive(self.value(body))
+        self.emit(Opcode.RET, result, node=body)
         done = [i for i in self.code if i is not None]
         assert len(done) == len(self.code)
         devices = tuple([self.pool.device(p.virtual_device) for p in params])
         return VMFunction(name, tuple(p.name_hint for p in params), tuple(done), self.count, devices)
 
     # ------------------------------------------------------------ building
-    def _register(self) -> int:
+    def register(self) -> int:
+        """Return a new register."""
         self.count += 1
         return self.count - 1
 
-    def _emit(self, opcode: Opcode, *operands: Any, node: Expr | None) -> None:
+    def emit(self, opcode: Opcode, *operands: Any, node: Expr | None) -> None:
+        """Append an instruction."""
         self.code.append(Instruction(opcode, *operands, node=node))
 
-    def _into(self, opcode: Opcode, *operands: Any, node: Expr) -> int:
+    def into(self, opcode: Opcode, *operands: Any, node: Expr) -> int:
         """Emit an instruction whose destination stands at `...`; return the new register."""
-        dst = self._register()
-        self._emit(opcode, *(dst if o is ... else o for o in operands), node=node)
+        dst = self.register()
+        self.emit(opcode, *(dst if o is ... else o for o in operands), node=node)
         return dst
 
-    def _later(self) -> int:
+    def later(self) -> int:
         """Leave room for a jump; return where."""
         self.code.append(None)
         return len(self.code) - 1
 
     # ------------------------------------------------------------ values
-    def _value(self, expr: Expr) -> Work:
+    def value(self, expr: Expr) -> Work:
+        """Generate the code of an expression; return the register of its value."""
         while isinstance(expr, Let):
             if isinstance(expr.value, Function):
                 raise _no("a function bound inside another", expr.value, "LambdaLift moves it to the module")
             if isinstance(expr.value, Constant):
                 self.held[expr.var] = expr.value
-            self.registers[expr.var] = yield self._value(expr.value)
+            self.registers[expr.var] = yield self.value(expr.value)
             expr = expr.body
         return (yield self._leaf(expr)) if isinstance(expr, (If, Match)) else (yield from self._simple(expr))
 
@@ -165,15 +174,15 @@ class FunctionCode:
         if isinstance(expr, Var):
             return self.registers[expr]
         if isinstance(expr, Constant):
-            return self._into(Opcode.LOAD_CONST, self.pool.constant(expr.data), 0, ..., node=expr)
+            return self.into(Opcode.LOAD_CONST, self.pool.constant(expr.data), 0, ..., node=expr)
         if isinstance(expr, GlobalVar):
-            return self._into(Opcode.ALLOC_CLOSURE, self._function(expr), ..., (), node=expr)
+            return self.into(Opcode.ALLOC_CLOSURE, self._function(expr), ..., (), node=expr)
         if isinstance(expr, Tuple):
             fields = yield from self._all(expr.fields)
-            return self._into(Opcode.ALLOC_ADT, 0, ..., fields, node=expr)
+            return self.into(Opcode.ALLOC_ADT, 0, ..., fields, node=expr)
         if isinstance(expr, TupleGetItem):
-            whole = yield self._value(expr.tuple_value)
-            return self._into(Opcode.GET_FIELD, whole, expr.index, ..., node=expr)
+            whole = yield self.value(expr.tuple_value)
+            return self.into(Opcode.GET_FIELD, whole, expr.index, ..., node=expr)
         if isinstance(expr, Call):
             return (yield from self._call(expr))
         if isinstance(expr, (RefCreate, RefRead, RefWrite)):
@@ -185,7 +194,7 @@ class FunctionCode:
     def _all(self, exprs: Sequence[Expr]) -> Generator[Any, int, tuple[int, ...]]:
         out = []
         for expr in exprs:
-            out.append((yield self._value(expr)))
+            out.append((yield self.value(expr)))
         return tuple(out)
 
     def _function(self, var: GlobalVar) -> int:
@@ -202,12 +211,12 @@ class FunctionCode:
         args = yield from self._all(call.args)
         if isinstance(callee, GlobalVar):
             if callee.name_hint in self.pool.closures:
-                return self._into(Opcode.ALLOC_CLOSURE, self._function(callee), ..., args, node=call)
-            return self._into(Opcode.INVOKE, self._function(callee), ..., args, node=call)
+                return self.into(Opcode.ALLOC_CLOSURE, self._function(callee), ..., args, node=call)
+            return self.into(Opcode.INVOKE, self._function(callee), ..., args, node=call)
         if isinstance(callee, Constructor):
-            return self._into(Opcode.ALLOC_ADT, callee.tag, ..., args, node=call)
-        closure = yield self._value(callee)
-        return self._into(Opcode.INVOKE_CLOSURE, closure, ..., args, node=call)
+            return self.into(Opcode.ALLOC_ADT, callee.tag, ..., args, node=call)
+        closure = yield self.value(callee)
+        return self.into(Opcode.INVOKE_CLOSURE, closure, ..., args, node=call)
 
     def _operator(self, call: Call, op: Op) -> Work:
         name = op.name
@@ -217,29 +226,29 @@ class FunctionCode:
             assert isinstance(ins, Tuple)
             assert isinstance(outs, Tuple)
             args = yield from self._all((*ins.fields, *outs.fields))
-            self._emit(Opcode.INVOKE_PACKED, self.pool.kernel(primitive.name_hint), len(outs.fields), args, node=call)
+            self.emit(Opcode.INVOKE_PACKED, self.pool.kernel(primitive.name_hint), len(outs.fields), args, node=call)
             return args[-1] if args else 0
         if name == "memory.alloc_storage":
-            size = yield self._value(call.args[0])
+            size = yield self.value(call.args[0])
             dtype, device = call.attrs.dtype, self.pool.device(call.attrs.virtual_device)  # type: ignore[union-attr]
-            return self._into(Opcode.ALLOC_STORAGE, size, 64, dtype, device, ..., (), node=call)
+            return self.into(Opcode.ALLOC_STORAGE, size, 64, dtype, device, ..., (), node=call)
         if name == "memory.alloc_tensor":
             return (yield from self._alloc_tensor(call))
         if name == "vm.shape_of":
-            tensor = yield self._value(call.args[0])
-            return self._into(Opcode.SHAPE_OF, tensor, ..., node=call)
+            tensor = yield self.value(call.args[0])
+            return self.into(Opcode.SHAPE_OF, tensor, ..., node=call)
         if name == "vm.reshape_tensor":
             tensor, shape = yield from self._all(call.args)
-            return self._into(Opcode.RESHAPE_TENSOR, tensor, shape, ..., node=call)
+            return self.into(Opcode.RESHAPE_TENSOR, tensor, shape, ..., node=call)
         if name == "memory.kill":
-            dead = yield self._value(call.args[0])
-            self._emit(Opcode.KILL_REGISTER, dead, node=call)
+            dead = yield self.value(call.args[0])
+            self.emit(Opcode.KILL_REGISTER, dead, node=call)
             return dead
         if name == "device_copy":
-            source = yield self._value(call.args[0])
+            source = yield self.value(call.args[0])
             attrs: Any = call.attrs
             places = self.pool.device(attrs.src_virtual_device), self.pool.device(attrs.dst_virtual_device)
-            return self._into(Opcode.DEVICE_COPY, source, *places, ..., node=call) if len(set(places)) > 1 else source
+            return self.into(Opcode.DEVICE_COPY, source, *places, ..., node=call) if len(set(places)) > 1 else source
         if name == "on_device":
             return (yield from self._on_device(call))
         raise _no(f"the operator `{name}` outside a kernel", call, "FuseOps and LowerTE put operators into kernels")
@@ -249,70 +258,37 @@ class FunctionCode:
         body = call.args[0]
         constant = self.held.get(body) if isinstance(body, Var) else body
         if not isinstance(constant, Constant):
-            return (yield self._value(body))
+            return (yield self.value(body))
         device = self.pool.device(call.attrs.virtual_device)  # type: ignore[union-attr]
-        return self._into(Opcode.LOAD_CONST, self.pool.constant(constant.data, device), device, ..., node=constant)
+        return self.into(Opcode.LOAD_CONST, self.pool.constant(constant.data, device), device, ..., node=constant)
 
     def _alloc_tensor(self, call: Call) -> Work:
         attrs: Any = call.attrs
         storage, offset = yield from self._all(call.args[:2])
         if isinstance(attrs.const_shape, Constant):
             shape = tuple(int(d) for d in attrs.const_shape.data.reshape(-1))
-            return self._into(Opcode.ALLOC_TENSOR, storage, offset, attrs.dtype, ..., shape, node=call)
-        row = yield self._value(call.args[2])
-        return self._into(Opcode.ALLOC_TENSOR_REG, storage, offset, row, attrs.dtype, ..., node=call)
+            return self.into(Opcode.ALLOC_TENSOR, storage, offset, attrs.dtype, ..., shape, node=call)
+        row = yield self.value(call.args[2])
+        return self.into(Opcode.ALLOC_TENSOR_REG, storage, offset, row, attrs.dtype, ..., node=call)
 
     # ------------------------------------------------------------ control
     def _if(self, expr: If) -> Work:
-        cond = yield self._value(expr.cond)
-        one = self._into(Opcode.LOAD_CONSTI, 1, ..., node=expr)
-        test = self._later()
-        merged = self._register()
-        result = yield self._value(expr.true_branch)
-        self._emit(Opcode.MOVE, result, merged, node=expr)
-        leave = self._later()
+        cond = yield self.value(expr.cond)
+        one = self.into(Opcode.LOAD_CONSTI, 1, ..., node=expr)
+        test = self.later()
+        merged = self.register()
+        result = yield self.value(expr.true_branch)
+        self.emit(Opcode.MOVE, result, merged, node=expr)
+        leave = self.later()
         self.code[test] = Instruction(Opcode.IF, cond, one, 1, len(self.code) - test, node=expr)
-        result = yield self._value(expr.false_branch)
-        self._emit(Opcode.MOVE, result, merged, node=expr)
+        result = yield self.value(expr.false_branch)
+        self.emit(Opcode.MOVE, result, merged, node=expr)
         self.code[leave] = Instruction(Opcode.GOTO, len(self.code) - leave, node=expr)
         return merged
 
     def _match(self, expr: Match) -> Work:
-        """Try the arms in order; each test that fails jumps to the next arm, the last to `fatal`."""
-        data = yield self._value(expr.data)
-        merged = self._register()
-        exits = []
-        for clause in expr.clauses:
-            failures = self._tests(clause.lhs, data, expr)
-            result = yield self._value(clause.rhs)
-            self._emit(Opcode.MOVE, result, merged, node=clause.rhs)
-            exits.append(self._later())
-            for place, tag, wanted in failures:
-                self.code[place] = Instruction(Opcode.IF, tag, wanted, 1, len(self.code) - place, node=expr)
-        self._emit(Opcode.FATAL, node=expr)
-        for place in exits:
-            self.code[place] = Instruction(Opcode.GOTO, len(self.code) - place, node=expr)
-        return merged
-
-    def _tests(self, pattern: Pattern, data: int, node: Expr) -> list[tuple[int, int, int]]:
-        """Emit the tests of a pattern and the fields it binds; return the jumps to be filled in for failure."""
-        failures = []
-        stack = [(pattern, data)]
-        while stack:
-            at, register = stack.pop()
-            if isinstance(at, PatternVar):
-                self.registers[at.var] = register
-            elif isinstance(at, (PatternConstructor, PatternTuple)):
-                if isinstance(at, PatternConstructor):
-                    tag = self._into(Opcode.GET_TAG, register, ..., node=node)
-                    wanted = self._into(Opcode.LOAD_CONSTI, at.constructor.tag, ..., node=node)
-                    failures.append((self._later(), tag, wanted))
-                parts = []
-                for i, inner in enumerate(at.patterns):
-                    if isinstance(inner, (PatternVar, PatternConstructor, PatternTuple)):
-                        parts.append((inner, self._into(Opcode.GET_FIELD, register, i, ..., node=node)))
-                stack.extend(reversed(parts))
-        return failures
+        data = yield self.value(expr.data)
+        return (yield MatchCode(self, expr, data).generate())
 
 
 def _no(what: str, expr: Expr, cure: str | None = None) -> VerifyError:

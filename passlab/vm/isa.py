@@ -17,9 +17,10 @@ An operand is declared as `name:kind`, where kind is one of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import Any
 
 from passlab.errors import VerifyError
@@ -73,10 +74,21 @@ class Form:
     text: str
     meaning: str
 
-    @property
+    @cached_property
     def stored(self) -> tuple[Operand, ...]:
         """The operands an `Instruction` holds: all but the counts, which follow from the lists."""
         return tuple(o for o in self.operands if not o.counts)
+
+    @cached_property
+    def lists(self) -> tuple[int, ...]:
+        """Where lists stand among the stored operands."""
+        return tuple(at for at, o in enumerate(self.stored) if o.many)
+
+    @cached_property
+    def registers(self) -> tuple[tuple[tuple[int, bool], ...], tuple[tuple[int, bool], ...]]:
+        """Where the registers that are read stand among the stored operands, and those written; and which are lists."""
+        places = [(at, o.many, o.writes) for at, o in enumerate(self.stored) if o.kind == "reg"]
+        return tuple((at, many) for at, many, w in places if not w), tuple((at, many) for at, many, w in places if w)
 
     @property
     def jumps(self) -> bool:
@@ -167,9 +179,10 @@ class Instruction:
         if len(operands) != len(form.stored):
             raise VerifyError(f"{form.mnemonic} takes {len(form.stored)} operands, not {len(operands)}")
         self.opcode = opcode
-        self.operands: tuple[Any, ...] = tuple(
-            tuple(v) if o.many else v for o, v in zip(form.stored, operands, strict=True)
-        )
+        self.operands: tuple[Any, ...] = operands
+        for at in form.lists:
+            if type(operands[at]) is not tuple:
+                self.operands = (*self.operands[:at], tuple(operands[at]), *operands[at + 1 :])
         self.node = node
 
     @property
@@ -187,16 +200,19 @@ class Instruction:
 
     def reads(self) -> tuple[int, ...]:
         """The registers it reads, in operand order."""
-        return tuple(self._registers(False))
+        return self._registers(self.form.registers[0])
 
     def writes(self) -> tuple[int, ...]:
         """The registers it writes. (A kernel changes the tensors in its output registers, not the registers.)"""
-        return tuple(self._registers(True))
+        return self._registers(self.form.registers[1])
 
-    def _registers(self, written: bool) -> Iterator[int]:
-        for operand, value in zip(self.form.stored, self.operands, strict=True):
-            if operand.kind == "reg" and operand.writes == written:
-                yield from value if operand.many else (value,)
+    def _registers(self, places: tuple[tuple[int, bool], ...]) -> tuple[int, ...]:
+        if len(places) == 1 and not places[0][1]:
+            return (self.operands[places[0][0]],)
+        found: list[int] = []
+        for at, many in places:
+            found += self.operands[at] if many else (self.operands[at],)
+        return tuple(found)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Instruction):

@@ -1,14 +1,19 @@
 """Bytecode is verified before it runs: registers exist and were written on every path, jumps land, numbers fit.
 
-The check is iterative, and linear in instructions times the few times a register set shrinks where paths meet.
+The check is iterative. Without loops every instruction is looked at once; with loops, the few times that a set of
+registers shrinks where paths meet.
 """
 
 from __future__ import annotations
+
+from heapq import heappop, heappush
 
 from passlab.errors import VerifyError
 from passlab.vm.executable import Executable, VMFunction, place_of
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.shape_kernels import numpy_dtype
+
+PIECE = 1 << 13  # registers in one piece of a set
 
 
 def verify(exe: Executable) -> None:
@@ -107,47 +112,92 @@ def successors(instruction: Instruction, index: int) -> tuple[int, ...]:
 def _check_flow(function: VMFunction) -> None:
     """Check that every register was written, on all paths, before it is read, and that no path runs off the end.
 
-    The set of written registers is a set along a stretch without jumps, and the bits of one integer where paths meet.
+    Blocks are visited in reverse postorder, so those of a function without loops once. The registers written before a
+    block are a set in pieces, which neighbours share; it is forgotten once the block was visited for the last time.
     """
+    blocks = _blocks(function)
+    order = _order(blocks)
+    loops = any(order[target] <= order[start] for start in order for target in blocks[start][1])
+    written = [0] * (function.register_file_size // PIECE + 1)
+    for register in range(len(function.params)):
+        written[register // PIECE] |= 1 << register % PIECE
+    starts: dict[int, list[int]] = {0: written}
+    waiting = [(0, 0)]
+    while waiting:
+        _, start = heappop(waiting)
+        if waiting and waiting[0][1] == start:
+            continue
+        before, here = starts[start] if loops else starts.pop(start), dict[int, bool]()
+        end, following = blocks[start]
+        for i in range(start, end + 1):
+            _after(function, i, before, here)
+        after = _joined(before, here) if following else []
+        for target in following:
+            met = starts.get(target)
+            if met is None:
+                starts[target] = after
+                heappush(waiting, (order[target], target))
+            else:
+                both = [a if a is b else a & b for a, b in zip(met, after, strict=True)]
+                starts[target] = both
+                if loops and both != met:
+                    heappush(waiting, (order[target], target))
+
+
+def _blocks(function: VMFunction) -> dict[int, tuple[int, tuple[int, ...]]]:
+    """Return the stretches that control enters at their heads only: by head, the last instruction and what follows."""
     code = function.instructions
-    starts: dict[int, int] = {0: (1 << len(function.params)) - 1}
+    ways = [successors(instruction, i) for i, instruction in enumerate(code)]
+    heads = {target for i, targets in enumerate(ways) if targets != (i + 1,) for target in targets}
+    blocks: dict[int, tuple[int, tuple[int, ...]]] = {}
     waiting = [0]
     while waiting:
-        i = waiting.pop()
-        before, here = starts[i], dict[int, bool]()
-        while True:
-            _after(function, i, before, here)
-            following = successors(code[i], i)
-            for target in following:
-                if not 0 <= target < len(code):
-                    raise _fail(function, i, f"control leaves the function (to {target})")
-            if following == (i + 1,) and i + 1 not in starts:
-                i += 1
-                continue
-            written = _joined(before, here) if following else 0
-            for target in following:
-                met = starts.get(target)
-                joined = written if met is None else met & written
-                if joined != met:
-                    starts[target] = joined
-                    waiting.append(target)
-            break
+        start = end = waiting.pop()
+        if start in blocks:
+            continue
+        while ways[end] == (end + 1,) and end + 1 < len(code) and end + 1 not in heads:
+            end += 1
+        for target in ways[end]:
+            if not 0 <= target < len(code):
+                raise _fail(function, end, f"control leaves the function (to {target})")
+        blocks[start] = end, tuple(dict.fromkeys(ways[end]))
+        waiting += ways[end]
+    return blocks
 
 
-def _joined(before: int, here: dict[int, bool]) -> int:
-    """Return the set of written registers after a stretch, as bits."""
-    size = max(here, default=-1) // 8 + 1
-    added, removed = bytearray(size), bytearray(size)
+def _order(blocks: dict[int, tuple[int, tuple[int, ...]]]) -> dict[int, int]:
+    """Number blocks in reverse postorder: without loops, each after all that lead to it."""
+    done: dict[int, None] = {}
+    seen = {0}
+    stack = [(0, iter(blocks[0][1]))]
+    while stack:
+        start, following = stack[-1]
+        target = next((t for t in following if t not in seen), None)
+        if target is None:
+            done[start] = None
+            stack.pop()
+        else:
+            seen.add(target)
+            stack.append((target, iter(blocks[target][1])))
+    return {start: number for number, start in enumerate(reversed(done))}
+
+
+def _joined(before: list[int], here: dict[int, bool]) -> list[int]:
+    """Return the set of written registers after a block."""
+    after = before.copy()
     for register, is_written in here.items():
-        (added if is_written else removed)[register // 8] |= 1 << register % 8
-    return before & ~int.from_bytes(removed, "little") | int.from_bytes(added, "little")
+        bit = 1 << register % PIECE
+        piece = after[register // PIECE]
+        if bool(piece & bit) != is_written:
+            after[register // PIECE] = piece ^ bit
+    return after
 
 
-def _after(function: VMFunction, index: int, before: int, here: dict[int, bool]) -> None:
+def _after(function: VMFunction, index: int, before: list[int], here: dict[int, bool]) -> None:
     """Check the registers an instruction reads, and note in `here` those it writes or kills."""
     instruction = function.instructions[index]
     for register in instruction.reads():
-        if not (here[register] if register in here else before >> register & 1):
+        if not (here[register] if register in here else before[register // PIECE] >> register % PIECE & 1):
             raise _fail(function, index, f"register ${register} is read before it is written on some path")
     alive = instruction.opcode is not Opcode.KILL_REGISTER
     for register in instruction.writes():

@@ -42,7 +42,7 @@ def test_each_arm_of_a_match_is_written_once():
     kernels = Counter(exe.kernel_names[i.packed] for i in code if i.opcode is Opcode.INVOKE_PACKED)
     for arm in ("sin", "cos", "tan", "exp"):
         assert sum(count for name, count in kernels.items() if arm in name) == 1
-    assert sum(i.opcode is Opcode.FATAL for i in code) == 1
+    assert not any(i.opcode is Opcode.FATAL for i in code)  # no value is without an arm
     x = np.float32(0.25)
     leaf = np.exp(x)
     pair = np.tan(leaf * leaf)
