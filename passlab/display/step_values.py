@@ -16,15 +16,16 @@ from passlab.lab.trace_values import Unwritten, short_text
 from passlab.vm.objects import Storage
 
 PICTURES = 700  # tensors drawn beforehand
-EMPTY, NOTHING = 0, -1  # numbers of values: a register that was cleared; and no write at all
+# numbers of values: a register that was cleared, a value that is sent later, and no write at all
+EMPTY, WAITING, NOTHING = 0, 1, -1
 
 
 class StepValues:
     """Collects values; `add` returns the number of one."""
 
     def __init__(self, pictures: int = PICTURES) -> None:
-        self.texts: list[str] = [""]
-        self.odd: list[int] = [0]
+        self.texts: list[str] = ["", "..."]
+        self.odd: list[int] = [0, 0]
         self.pictures: dict[int, Any] = {}
         self.room = pictures
         self.tensors: dict[int, np.ndarray[Any, Any]] = {}  # those without a picture, by number
@@ -104,4 +105,4 @@ def _line(value: Any) -> str:
     return text or value_text(value, 12)
 
 
-__all__ = ["EMPTY", "NOTHING", "StepValues"]
+__all__ = ["EMPTY", "NOTHING", "WAITING", "StepValues"]

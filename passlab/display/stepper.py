@@ -6,7 +6,6 @@ registers of any instant as `lab.Trace` does, by the last write before it.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,24 +16,23 @@ from passlab import limits
 from passlab.display.html import Markup, tag
 from passlab.display.listing import LineTable, listing
 from passlab.display.palette import BOX, CODE, MUTED, PROSE
-from passlab.display.step_values import NOTHING, StepValues
+from passlab.display.step_log import log_data
+from passlab.display.step_values import StepValues
 from passlab.display.view import View, capped
 from passlab.errors import visible
 from passlab.ir.expr import Expr
 from passlab.lab.debugger import Debugger
 from passlab.lab.storage_map import Allocation
 from passlab.lab.trace import Trace
-from passlab.lab.trace_sites import CALL, KERNEL, RETURN
-from passlab.lab.trace_values import Unwritten
-from passlab.vm.isa import Opcode
+from passlab.lab.trace_sites import CALL, KERNEL
 
 if TYPE_CHECKING:
     import pandas as pd
 
 STATIC_INSTRUCTIONS = 60  # that static HTML and text show
-TIME_STEPS = 2000  # times are sent as logarithms: to a twentieth of a percent
+LARGE = 5000  # instructions: what takes some 50 ms
 STRIP = 1500  # storages, and points of the curve of live bytes, that the strip shows
-_ALLOCATE = (Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG)
+_NO_STORAGE: dict[str, Any] = {"live": [], "peak": 0, "peakAt": 0, "total": 0, "blocks": [], "lanes": 0, "count": 0}
 EXECUTORS = {"vm": "virtual machine", "graph": "graph executor", "debug": "evaluator"}
 
 
@@ -81,16 +79,24 @@ class StepperView(View):
         return self.trace.frame()
 
     # ------------------------------------------------------------ data
-    def data(self) -> dict[str, Any]:
+    @property
+    def is_large(self) -> bool:
+        """Whether the run is so long that its values are sent after what is near the instant that is shown."""
+        return len(self.trace) > LARGE
+
+    def data(self, only_start: bool = False) -> dict[str, Any]:
+        """Return what the widget needs; with `only_start` the values near the debugger's instant only."""
         trace = self.trace
         length = min(len(trace), limits.current().shown_instants)
+        here = min(self.debugger.at, length)
         self.values = StepValues()
         table = LineTable()
         return {
             "kind": self.kind, "title": visible(self.title), "executor": trace.kind, "length": length,
-            "left_out": len(trace) - length, "at": min(self.debugger.at, length),
+            "left_out": len(trace) - length, "at": here,
             "end": self._end(length), "functions": self._functions(), "sites": self._sites(table),
-            **self._log(length), "values": self.values.data(), "storage": self._storage(length),
+            **log_data(trace, self.values, length, here if only_start else None), "values": self.values.data(),
+            "storage": _NO_STORAGE if only_start else self._storage(length), "partial": only_start,
             "breaks": [
                 {"text": visible(b.text), "sites": list(getattr(b, "sites", ()))} for b in self.debugger.breakpoints
             ],
@@ -147,21 +153,6 @@ class StepperView(View):
             "biographies": places.biographies,
         }
 
-    def _log(self, length: int) -> dict[str, Any]:
-        """The columns of the log, with the numbers of values. The registers are gone through once."""
-        trace, log = self.trace, self.trace.log
-        wrote = _Sweep(self.trace, self.values).run(length)
-        switched = [(at, to) for at, to in zip(log.switched_at, log.switched_to, strict=True) if at <= length]
-        frames = len(log.parent)
-        return {
-            "site": packed(trace.site[:length]), "value": packed(wrote.values), "more": wrote.more,
-            "micros": packed(np.rint(np.log1p(np.maximum(trace.seconds[:length], 0) * 1e6) * TIME_STEPS)),
-            "switchedAt": packed([at for at, _ in switched]), "switchedTo": packed([to for _, to in switched]),
-            "parent": packed(log.parent[:frames]), "function": packed(log.function[:frames]),
-            "created": packed(log.created[:frames]), "result": packed(log.result_register[:frames]),
-            "depth": packed(log.depth[:frames]), **_given(wrote.given, frames), "waits": _waits(trace),
-        }  # fmt: skip
-
     def _storage(self, length: int) -> dict[str, Any]:
         found = self.trace.storage
         peak, at = found.peak
@@ -180,36 +171,6 @@ class StepperView(View):
 def stepper_view(program: Trace | Debugger) -> StepperView:
     """Return the view of a trace, or of a debugger where it stands."""
     return StepperView(program if isinstance(program, Debugger) else Debugger(program))
-
-
-def packed(numbers: Any) -> str:
-    """Return whole numbers from -1 on as text: how many bytes each takes, then, each one more, little-endian in base64.
-
-    `ints` of `steprun.js` reads it.
-    """
-    array = np.asarray(numbers).astype(np.int64) + 1
-    most = int(array.max(initial=0))
-    size = 1 if most < 1 << 8 else 2 if most < 1 << 16 else 4
-    return f"{size}{base64.b64encode(array.astype(f'<u{size}').tobytes()).decode('ascii')}"
-
-
-def _given(found: dict[int, list[int]], frames: int) -> dict[str, str]:
-    """The values that frames began with, one after the other, and where those of each begin."""
-    counts = [len(found.get(frame, ())) for frame in range(frames)]
-    return {
-        "given": packed([number for frame in range(frames) for number in found.get(frame, ())]),
-        "givenAt": packed(np.cumsum([0, *counts])),
-    }
-
-
-def _waits(trace: Trace) -> dict[int, int]:
-    """Where the frames that a run began with go on: more than one in a fork."""
-    found: dict[int, int] = {}
-    at = trace.log.segments[0].top if trace.log.segments else None
-    while at is not None:
-        found[at.number] = at.pc
-        at = at.below
-    return found
 
 
 def _rows(trace: Trace, start: int, end: int, here: int) -> list[str]:
@@ -244,80 +205,6 @@ def _argument_registers(sites: Any, site: int) -> list[int]:
         return []
     found = sites.instructions[site]
     return list(found.args) if hasattr(found, "args") else list(found.reads())
-
-
-# ---------------------------------------------------------------- values
-class _Sweep:
-    """One pass over the log that numbers the values: what each instruction wrote, what frames were given."""
-
-    def __init__(self, trace: Trace, values: StepValues) -> None:
-        self.trace = trace
-        self.number = values
-        self.values = np.zeros(0, np.int32)
-        self.more: dict[int, list[int]] = {}
-        self.given: dict[int, list[int]] = {}
-
-    def run(self, length: int) -> _Sweep:
-        trace, add = self.trace, self.number.add
-        sites, log = trace.sites, trace.log
-        roles, written = sites.role.tolist(), sites.written.tolist()
-        results = [sites.results(s) for s in range(len(sites))]
-        called = {created: frame for frame, created in enumerate(log.created) if created >= 0}
-        registers: dict[int, list[Any]] = {}
-        self._first(registers)
-        numbers = []
-        values: list[Any] = []
-        start = end = 0
-        for event, (site, frame) in enumerate(
-            zip(trace.site[:length].tolist(), trace.frame_of[:length].tolist(), strict=True)
-        ):
-            if event >= end:
-                segment, _ = trace.segment(event)
-                values, start = segment.values or [], segment.start
-                end = start + len(values)
-            value, role = values[event - start], roles[site]
-            if role == KERNEL and results[site]:
-                held = registers[frame]
-                made = [add(trace.value_at(held[r], event + 1) if log.overwritten else held[r]) for r in results[site]]
-                numbers.append(made[0])
-                if len(made) > 1:
-                    self.more[event] = [n for pair in zip(results[site][1:], made[1:], strict=True) for n in pair]
-            elif role == CALL:
-                self._enter(called[event], value, registers)
-                numbers.append(NOTHING)
-            elif role == RETURN:
-                numbers.append(add(value))
-                self._leave(frame, value, registers)
-            elif written[site] < 0:
-                numbers.append(NOTHING)
-            else:
-                registers[frame][written[site]] = value
-                numbers.append(add(value, sites.instructions[site].opcode not in _ALLOCATE))
-        self.values = np.array(numbers, np.int32)
-        return self
-
-    def _first(self, registers: dict[int, list[Any]]) -> None:
-        at = self.trace.log.segments[0].top if self.trace.log.segments else None
-        while at is not None:
-            size = self.trace.sites.functions[at.func_index].register_file_size
-            registers[at.number] = [*at.objects(), *[None] * (size - len(at.registers))]
-            held = [self.trace.value_at(v, 0) for v in at.objects()]
-            self.given[at.number] = [
-                self.number.add(v, not isinstance(h, Unwritten)) for v, h in zip(at.objects(), held, strict=True)
-            ]
-            at = at.below
-
-    def _enter(self, frame: int, args: tuple[Any, ...], registers: dict[int, list[Any]]) -> None:
-        trace = self.trace
-        size = trace.sites.functions[trace.log.function[frame]].register_file_size
-        registers[frame] = [*args, *[None] * (size - len(args))]
-        self.given[frame] = [self.number.add(value) for value in args]
-
-    def _leave(self, frame: int, value: Any, registers: dict[int, list[Any]]) -> None:
-        back = self.trace.log.parent[frame]
-        registers.pop(frame, None)
-        if back >= 0:
-            registers[back][self.trace.log.result_register[frame]] = value
 
 
 # ---------------------------------------------------------------- source, kernels, lives
@@ -376,4 +263,4 @@ class _Places:
         return self._lives[told]
 
 
-__all__ = ["StepperView", "packed", "stepper_view"]
+__all__ = ["StepperView", "stepper_view"]

@@ -6,7 +6,8 @@
 
 Nothing in the files is executed, and no file names another. What is read back are the modules, typed where they were
 typed, with unchanged functions shared again; passes are read from their text when they are run again. Which node was
-rewritten into which is not kept.
+rewritten into which is kept by the nodes' places in the programs before and after; nodes that a pass made and put away
+again stand in neither, and come back as a variable called `LOST`.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from typing import Any
 from passlab import limits
 from passlab.errors import Diagnostic, PassError, PasslabError
 from passlab.infer import infer_module
-from passlab.instrument.events import ContextOptions, Event
+from passlab.instrument.events import ContextOptions, Event, Rewrites
 from passlab.ir.equal import structural_equal
+from passlab.ir.expr import Expr, Var
 from passlab.ir.module import IRModule
 from passlab.ir.span import Source
+from passlab.ir.walk import post_order
 from passlab.lab.recording import RecordedError, Recording
 from passlab.text.meta_writer import MetaWriter
 from passlab.text.metadata import MetaTable
@@ -32,6 +35,7 @@ from passlab.text.printer import HEADER, text_with
 FORMAT, VERSION = "passlab recording", 1
 _INDEX, _META, _MODULES = "recording.json", "metadata.json", "modules"
 _SECTION = "#[metadata]\n"
+LOST = "(not in the program)"
 
 
 # ---------------------------------------------------------------- writing
@@ -47,7 +51,7 @@ def save(recording: Recording, directory: str | os.PathLike[str]) -> None:
     places: dict[int, int] = {}
     for event in _all_events(recording):
         places[id(event)] = len(events)
-        events.append(_written(event, places, modules))
+        events.append({**_written(event, places, modules), **_rewrites_written(event)})
     (target / _MODULES).mkdir(parents=True, exist_ok=True)
     meta = MetaWriter()
     typed = []
@@ -82,6 +86,29 @@ def _written(event: Event, places: dict[int, int], modules: dict[int, tuple[int,
             "disabled_pass": list(context.disabled_pass), "config": context.config,
         },
     }  # fmt: skip
+
+
+def _nodes(mod: IRModule) -> list[Expr]:
+    """Return all nodes of a program in an order that its text keeps."""
+    seen: set[Expr] = set()
+    return [node for _, function in sorted(mod.items()) for node in post_order(function, seen=seen)]
+
+
+def _rewrites_written(event: Event) -> dict[str, Any]:
+    """Return the rewrites of a pass: the places of old and new nodes (-1 for those that are in no program), the rules.
+
+    How many nodes the programs have comes along: places mean nothing in a program that came back with another number.
+    """
+    if not len(event.rewrites):
+        return {}
+    found: dict[str, Any] = {}
+    for side, (end, mod) in enumerate((("old", event.before), ("new", event.after))):
+        nodes = _nodes(mod)
+        place = {id(node): at for at, node in enumerate(nodes)}
+        found[end] = " ".join(str(place.get(id(pair[side]), -1)) for pair in event.rewrites)
+        found[f"{end}_nodes"] = len(nodes)
+    named = {at: event.rewrites.rule(at) for at in range(len(event.rewrites))}
+    return {"rewrites": {**found, "rules": {at: rule for at, rule in named.items() if rule}}}
 
 
 def _file_name(number: int) -> str:
@@ -160,6 +187,8 @@ def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModul
     if data["role"] not in ("step", "required", "nested"):
         raise ValueError(f"no event has the role {data['role']!r}")
     event.status, event.role = data["status"], data["role"]
+    if data.get("rewrites"):
+        event.rewrites = _read_rewrites(data["rewrites"], event)
     if data["error"] is not None:
         kind, text = data["error"]
         event.error = RecordedError(str(kind), str(text))
@@ -167,6 +196,20 @@ def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModul
         event.parent = events[_index(data["parent"])]
         event.parent.children.append(event)
     return event
+
+
+def _read_rewrites(data: dict[str, Any], event: Event) -> Rewrites:
+    ends: list[list[Expr]] = []
+    for end, mod in (("old", event.before), ("new", event.after)):
+        nodes, places = _nodes(mod), [int(place) for place in data[end].split()]
+        if any(not -1 <= place < data[f"{end}_nodes"] for place in places):
+            raise ValueError(f"a rewritten node is not among the {data[f'{end}_nodes']} of its program")
+        kept = len(nodes) == data[f"{end}_nodes"]
+        ends.append([nodes[place] if kept and place >= 0 else Var(LOST, None) for place in places])
+    rewrites, rules = Rewrites(), data["rules"]
+    for number, (old, new) in enumerate(zip(*ends, strict=True)):
+        rewrites.note(old, new, str(rules.get(str(number), "")))
+    return rewrites
 
 
 def _index(value: Any) -> int:

@@ -11,7 +11,7 @@ the log they were written in again from its checkpoint (see `vm.tracing`). A tra
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from passlab.lab.trace_values import Unwritten
 from passlab.transform import PassContext
 from passlab.vm.buffers import Redirection, content_at, owner, tensor_at
 from passlab.vm.compiler import compile as compile_vm
-from passlab.vm.control import Frame
+from passlab.vm.control import Frame, frame_at
 from passlab.vm.executable import Executable
 from passlab.vm.trace_log import Log, SavedFrame, Segment
 from passlab.vm.tracing import TracingMachine
@@ -296,21 +296,37 @@ class Trace:
         assert saved is not None
         return saved.pc
 
-    def machine_frames(self, instant: int) -> tuple[list[Frame], list[int]]:
-        """Return the whole stack at an instant as frames for a machine, outermost first, and their numbers."""
-        frames, numbers = [], []
+    def machine_frames(self, instant: int) -> tuple[list[Frame], int]:
+        """Return the whole stack at an instant as frames for a machine, outermost first.
+
+        Frames that have not run since the checkpoint before are as they were there: only the others are looked up. How
+        many there are of them comes second.
+        """
+        segment = self.segment(instant)[0]
+        touched = {*np.unique(self.frame_of[segment.start : instant]).tolist(), self.current(instant)[0]}
+        frames: list[Frame] = []
         saved: dict[int, SavedFrame] = {}
-        at = self.segment(instant)[0].top
-        while at is not None:
-            saved[at.number] = at
-            at = at.below
-        for number, pc in reversed(self.frames_at(instant)):
+        at = segment.top
+        while at is not None and at.number in touched:
+            saved[at.number], at = at, at.below
+        for number, pc in self._running(instant, touched):
             held = self.registers(number, instant, saved)
-            frame = Frame(self.log.function[number], held, self.log.result_register[number])
-            frame.pc = pc
-            frames.append(frame)
-            numbers.append(number)
-        return frames, numbers
+            frames.append(frame_at(self.log.function[number], held, self.log.result_register[number], pc))
+        looked_up = len(frames)
+        while at is not None:
+            frames.append(frame_at(at.func_index, list(at.objects()), at.result_register, at.pc))
+            at = at.below
+        return frames[::-1], len(frames) - looked_up
+
+    def _running(self, instant: int, touched: Collection[int]) -> list[tuple[int, int]]:
+        """Return the innermost of `frames_at` that are among those `touched`."""
+        most = 64
+        while True:
+            found = self.frames_at(instant, most)
+            count = next((place for place, (number, _) in enumerate(found) if number not in touched), len(found))
+            if count < most:
+                return found[:count]
+            most *= 4
 
     # ------------------------------------------------------------ tables
     def frame(self) -> pd.DataFrame:

@@ -6,7 +6,7 @@ over something; a fork has memory of its own for all it may still write into, so
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from passlab.evaluate.arguments import check_argument
 from passlab.ir.expr import Var
 from passlab.ir.types import TensorType
 from passlab.vm.buffers import Redirection, content_at, owner
-from passlab.vm.control import Frame
+from passlab.vm.control import Frame, frame_at
 from passlab.vm.objects import Storage
 from passlab.vm.trace_log import Log, SavedFrame, Segment
 from passlab.vm.tracing import TracingMachine
@@ -32,9 +32,10 @@ def replayed(trace: Trace, segment: Segment, end: int) -> tuple[Segment, Log]:
 
     Raises `VerifyError` when the run takes another way than the log says: the program or its kernels are not the same.
     """
-    frames, numbers = _frames(segment.top)
-    unwritten: set[int] = set(segment.unwritten)
     log = trace.log
+    running = None if log.overwritten else set(np.unique(trace.frame_of[segment.start : end]).tolist())
+    frames, numbers, below = _frames(segment.top, running)
+    unwritten: set[int] = set(segment.unwritten)
     if log.overwritten:
         copies = {k: content_at(log, found[0].buffer, segment.start) for k, found in log.overwritten.items()}
         _redirect(frames, {k: c for k, c in copies.items() if c is not None}, unwritten)
@@ -47,13 +48,18 @@ def replayed(trace: Trace, segment: Segment, end: int) -> tuple[Segment, Log]:
     made = machine.log
     if made.sites[: end - segment.start] != log.sites[segment.start : end]:
         raise VerifyError("the run took another way than the trace says: it was recorded with another program")
-    return _joined(segment, made), made
+    return _joined(segment, made, below), made
 
 
-def _joined(segment: Segment, made: Log) -> Segment:
-    """Return the segments of a short run as one, placed where the first run was."""
+def _joined(segment: Segment, made: Log, below: SavedFrame | None) -> Segment:
+    """Return the segments of a short run as one, placed where the first run was, over the frames that it left alone."""
     values: list[Any] = []
     first = made.segments[0]  # its registers and memory are those of this run
+    lowest = first.top
+    while lowest is not None and lowest.below is not None:
+        lowest = lowest.below
+    if lowest is not None:
+        lowest.below = below
     out = Segment(segment.start, first.top, first.unwritten, values)
     for part in made.segments:
         values += part.values or ()
@@ -65,16 +71,21 @@ def _joined(segment: Segment, made: Log) -> Segment:
     return out
 
 
-def _frames(top: SavedFrame | None) -> tuple[list[Frame], list[int]]:
+def _frames(
+    top: SavedFrame | None, running: Collection[int] | None
+) -> tuple[list[Frame], list[int], SavedFrame | None]:
+    """Return the frames of a checkpoint and their numbers, and what is below them.
+
+    Given the numbers of those `running`, only these come, and the one that the last of them returns to.
+    """
     frames, numbers = [], []
-    at = top
-    while at is not None:
-        frame = Frame(at.func_index, list(at.objects()), at.result_register)
-        frame.pc = at.pc
-        frames.append(frame)
+    at, enough = top, False
+    while at is not None and not enough:
+        enough = running is not None and at.number not in running
+        frames.append(frame_at(at.func_index, list(at.objects()), at.result_register, at.pc))
         numbers.append(at.number)
         at = at.below
-    return frames[::-1], numbers[::-1]
+    return frames[::-1], numbers[::-1], at
 
 
 def _machine(trace: Trace, instant: int) -> TracingMachine:
@@ -108,7 +119,7 @@ def forked(
     With it come its frames, their numbers, and the buffers that nothing was written into: what `resume` takes.
     Raises `RunError` for a register that is not there, or a value that is not of the same kind as the one it replaces.
     """
-    frames, _ = trace.machine_frames(instant)
+    frames, untouched = trace.machine_frames(instant)
     if not frames:
         raise RunError(
             Diagnostic("there is nothing to run on from: the program has ended", hint="fork an earlier instant")
@@ -118,11 +129,13 @@ def forked(
     unwritten = {
         k for k in (*segment.made, *segment.unwritten) if not any(e < instant for e in segment.writes.get(k, ()))
     }
-    buffers = _still_written(frames, unwritten)
+    # memory that is new since the checkpoint is known to the frames that ran since then
+    recent = frames if log.overwritten or unwritten & segment.unwritten else frames[untouched:]
+    buffers = _still_written(recent, unwritten)
     for key, found in log.overwritten.items():
         copy = content_at(log, found[0].buffer, instant)
         buffers[key] = found[0].buffer.copy() if copy is None else copy
-    _redirect(frames, buffers, unwritten)
+    _redirect(recent, buffers, unwritten)
     function = trace.sites.functions[top.func_index]
     for register, value in changes.items():
         if not 0 <= register < function.register_file_size:

@@ -130,6 +130,9 @@ class StepperWidget(ViewWidget):
         self.at = self.data["at"]
         self.observe(self._moved, "at")
 
+    def _data(self) -> dict[str, Any]:
+        return self.view.data(only_start=self.view.is_large)
+
     @property
     def now(self) -> Instant:
         """The state at the instant that is shown, of the branch if one is."""
@@ -148,7 +151,9 @@ class StepperWidget(ViewWidget):
     def _heard(self, _: Any, content: Any, buffers: Any) -> None:
         if not isinstance(content, dict):
             return
-        if type(content.get("draw")) is int:
+        if content.get("rest") is True and self.data.get("partial"):
+            self.data = self.view.data()
+        elif type(content.get("draw")) is int:
             self._draw(content["draw"])
         elif content.get("export") is True:
             self.page = ""

@@ -41,6 +41,13 @@ class Frame:
         self.result_register = result_register
 
 
+def frame_at(func_index: int, registers: list[Any], result_register: int, pc: int) -> Frame:
+    """Return a frame that goes on at an instruction."""
+    made = Frame(func_index, registers, result_register)
+    made.pc = pc
+    return made
+
+
 class CallWork:
     """What a call does: the function or the register of the closure, its arguments, where the result goes."""
 

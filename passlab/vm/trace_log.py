@@ -120,9 +120,9 @@ class Log:
 
     def write_out(self) -> None:
         """Turn the path of the stretches that were run into entries for each of their instructions."""
-        path, self.path = self.path, Path()
-        if not path.stretches:
+        if not self.path.stretches:
             return
+        path, self.path = self.path, Path()
         numbers = np.frombuffer(path.stretches, np.int32)
         counts = np.array([p.count for p in self.plans], np.int64)[numbers]
         ends = np.cumsum(counts)

@@ -10,6 +10,7 @@ import pytest
 import passlab
 from passlab.errors import PassError, PasslabError
 from passlab.ir import Constant, Function, IRModule, TensorType, Var
+from passlab.ir.walk import post_order
 from passlab.lab.recording import Recording, record
 from tests.transform.programs import chain, idle, make, operators, raising, replacing
 
@@ -58,6 +59,49 @@ def test_functions_that_did_not_change_are_shared_again(tmp_path):
     mod["other"] = chain("tanh")["main"]
     back = again(record(passlab.transform.InferType()(mod), [TO_LOG]), tmp_path)
     assert back[0].after["other"] is back[1].after["other"]
+
+
+def test_what_was_rewritten_into_what_comes_back_with_its_rules(tmp_path):
+    rec = record(
+        passlab.parse(SIMPLE), "InferType, SimplifyExpr, SimplifyInference, ToANormalForm, FuseOps", opt_level=3
+    )
+    back = again(rec, tmp_path)
+    assert back.frame()["rewrites"].tolist() == rec.frame()["rewrites"].tolist()
+    assert sum(back.frame()["rewrites"]) > 4
+    assert [e.rewrites.rules for e in back.events] == [e.rewrites.rules for e in rec.events]
+    for ours, theirs in zip(back.events, rec.events, strict=True):
+        inside = [places(e) for e in (ours, theirs)]
+        assert inside[0] == inside[1]
+
+
+def places(event):
+    """Where the two ends of each rewrite stand in the programs before and after, -1 for nowhere."""
+    ends = [[n for _, f in sorted(mod.items()) for n in post_order(f)] for mod in (event.before, event.after)]
+    at = [{id(node): place for place, node in reversed(list(enumerate(nodes)))} for nodes in ends]
+    return [(at[0].get(id(old), -1), at[1].get(id(new), -1)) for old, new in event.rewrites]
+
+
+SIMPLE = """
+def @main(%x: Tensor[(2, 3), float32]) {
+  %0 = nn.dropout(%x);
+  %1 = add(%0.0, 0f);
+  %2 = reshape(reshape(%1, newshape=[6]), newshape=[3, 2]);
+  multiply(exp(%2), tanh(%2))
+}
+"""
+
+
+@pytest.mark.parametrize("wrong", [{"old": "99 1"}, {"old": "1"}, {"new": "x 1"}, {"rules": []}, {"old_nodes": "9"}])
+def test_rewrites_that_do_not_fit_are_refused(tmp_path, wrong):
+    rec = record(passlab.parse(SIMPLE), "InferType, ToANormalForm")
+    rec.save(tmp_path / "rec")
+    path = tmp_path / "rec" / "recording.json"
+    index = json.loads(path.read_text())
+    event = next(e for e in index["events"] if "rewrites" in e)
+    event["rewrites"].update(wrong)
+    path.write_text(json.dumps(index))
+    with pytest.raises(PassError, match="is not a recording"):
+        Recording.load(tmp_path / "rec")
 
 
 def test_a_step_of_a_standard_pass_can_be_run_again(tmp_path):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+
 import numpy as np
 import pytest
 
 import passlab
 from passlab import limits, vm
+from passlab.display.step_log import VARIES
+from passlab.display.step_values import NOTHING
 from passlab.display.stepper import stepper_view
 from passlab.notebook.widgets import StepperWidget
+from tests.vm.programs import LOOP
 from tests.vm.traced import LOGARITHM, TREE
 
 
@@ -86,6 +91,45 @@ def test_long_runs_are_cut_and_say_so():
         data = stepper_view(dbg).data()
     assert (data["length"], data["left_out"]) == (100, len(dbg.trace) - 100)
     assert data["end"]["what"] == "more"
+
+
+def unpacked(text):
+    return np.frombuffer(base64.b64decode(text[1:]), f"<u{text[0]}").astype(np.int64) - 1
+
+
+def texts_by_instruction(data):
+    """What each instruction wrote, as the browser reads it: None for nothing."""
+    runs = zip(unpacked(data["runSites"]), unpacked(data["runs"]), strict=True)
+    sites = np.concatenate([np.arange(start, start + count) for start, count in runs])
+    other = iter(unpacked(data["value"]).tolist())
+    numbers = [next(other) if n == VARIES else n for n in np.array(data["always"])[sites].tolist()]
+    return [None if n == NOTHING else data["values"]["texts"][n] for n in numbers], sites
+
+
+@pytest.mark.parametrize("part", [0, 0.5, 1])
+@pytest.mark.parametrize(("program", "arg"), [(TREE, 9), (LOOP, 600)])
+def test_long_runs_send_what_is_near_at_once_and_the_rest_when_asked(program, arg, part):
+    dbg = vm.Debugger(passlab.parse(program), np.int32(arg))
+    dbg.goto(int(part * len(dbg.trace)))
+    widget = StepperWidget(stepper_view(dbg))
+    first, sites = texts_by_instruction(widget.data)
+    assert widget.data["partial"]
+    assert "..." in first
+    heard(widget, rest=True)
+    known, all_sites = texts_by_instruction(widget.data)
+    assert not widget.data["partial"]
+    assert "..." not in known
+    assert sites.tolist() == all_sites.tolist() == dbg.trace.site.tolist()
+    near = slice(max(0, dbg.at - 100), dbg.at + 1000)
+    assert first[near] == known[near]
+    assert all(a in (b, "...") for a, b in zip(first, known, strict=True))
+
+
+def test_short_runs_are_sent_whole(widget):
+    before = widget.data
+    heard(widget, rest=True)
+    assert not before["partial"]
+    assert widget.data is before
 
 
 def test_text_and_html_are_stable_and_safe(widget):

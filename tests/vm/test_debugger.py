@@ -248,6 +248,16 @@ def test_a_fork_takes_only_what_fits(logarithm):
         logarithm.fork(instant=-1)
 
 
+def test_a_fork_in_the_middle_of_many_calls_returns_through_all_of_them():
+    dbg = vm.Debugger(passlab.parse(DOWN), np.int32(1500))
+    deepest = dbg.query("ret")[0]
+    for instant in (deepest, deepest - 3000, deepest + 3000):
+        fork = dbg.fork(instant=instant)
+        assert int(fork.result) == 1501
+        assert fork.debugger().stack[-1].function == "main"
+        assert fork.parted is None
+
+
 # ---------------------------------------------------------------- the terminal
 def test_the_terminal_steps_by_letters(logarithm):
     lines = iter(["b nn.softmax", "c", "p $nope", "r", "S 2", "o 999", "k", "m", "i", "h", "g 3", "x", "s 2", "f", "q"])

@@ -159,6 +159,21 @@ def test_any_instant_of_a_recursion_has_its_whole_stack(depth, memory, part):
     assert len(machine.frames) == len(trace.frames_at(instant))
 
 
+def test_segments_that_are_run_again_know_the_frames_that_they_leave_alone():
+    whole = Trace.record(passlab.parse(DEEP), [np.int32(400), np.ones(2, "float32")])
+    bounded = Trace.record(whole.sites.program, whole.args, memory=1)
+    middle = len(whole) // 2
+    for instant in (middle, middle - 2500, middle + 2500, middle - 2048, middle + 2048):
+        assert bounded[instant].same_state(whole[instant])
+        assert len(bounded[instant].stack) > 200
+
+
+DEEP = """
+def @down(%i: int32, %x: Tensor[(2), float32]) -> Tensor[(2), float32] {
+  if (%i == 0) { %x } else { %x + @down(%i - 1, tanh(%x)) }
+}
+def @main(%n: int32, %x: Tensor[(2), float32]) { @down(%n, %x) }
+"""
 TREE_EXE = compile(passlab.parse(TREE))
 
 

@@ -84,7 +84,7 @@ export class DiffPane {
       });
     }
     this.arrange();
-    this.rows.box.scrollTop = 0;
+    this.rows.scroll(0);
     if (this.starts.length) this.rows.reveal(Math.max(0, this.starts[0] - 4), true);
     this.at = -1;
   }

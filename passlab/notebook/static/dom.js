@@ -122,5 +122,8 @@ let ids = 0;
 /** A name for an element that others refer to. */
 export const fresh = () => `pl-${++ids}-${Math.random().toString(36).slice(2, 8)}`;
 
+/** A whole number with its thousands apart. The browser's own way takes 30 ms when first asked. @param {number} count */
+export const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ",");
+
 /** `1 line`, `2 lines` @param {number} count @param {string} what */
-export const many = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+export const many = (count, what) => `${grouped(count)} ${what}${count === 1 ? "" : "s"}`;

@@ -3,6 +3,7 @@ import { el } from "./dom.js";
 
 export const ROW = 20; // pixels
 const AROUND = 40; // rows that exist above and below those in sight
+const MARGINS = 12; // above and below all rows
 
 /** A scrolling list. `paint(i)` makes row `i`; `resized(columns)` hears how many characters fit. */
 export class Rows {
@@ -13,18 +14,26 @@ export class Rows {
     this.first = 0;
     this.last = 0;
     this.columns = 0;
+    this.top = 0; // where it is scrolled to, and how much is in sight: asking the browser would lay out the whole page
+    this.high = 0;
+    this.wanted = /** @type {[number, boolean] | null} */ (null); // a row to show as soon as there is room
     this.body = el("div", "pl-rows");
     this.space = el("div", "pl-space", this.body);
     this.probe = el("span", "pl-probe", "0".repeat(100));
     this.box = el("div", "pl-scroll", this.space, this.probe);
-    this.box.addEventListener("scroll", () => this.update(false), { passive: true });
+    this.box.addEventListener("scroll", () => {
+      this.top = this.box.scrollTop;
+      this.update(false);
+    }, { passive: true });
     this.watch = new ResizeObserver(() => {
       const char = this.probe.getBoundingClientRect().width / 100;
+      [this.top, this.high] = [this.box.scrollTop, this.box.clientHeight];
       const columns = char ? Math.floor(this.box.clientWidth / char) : 0;
       if (columns && columns !== this.columns) {
         this.columns = columns;
         resized(columns);
       }
+      if (this.high && this.wanted) this.reveal(...this.wanted);
       this.update(false);
     });
     this.watch.observe(this.box);
@@ -34,15 +43,30 @@ export class Rows {
   set(count) {
     this.count = count;
     this.space.style.height = `${count * ROW}px`;
+    this.top = Math.min(this.top, this.lowest());
     this.update(true);
+  }
+
+  /** How far it can be scrolled. */
+  lowest() {
+    return Math.max(0, this.count * ROW + MARGINS - this.high);
+  }
+
+  /** Scroll to a height. @param {number} y */
+  scroll(y) {
+    const to = Math.max(0, Math.min(y, this.lowest()));
+    if (to === this.top) return;
+    this.box.scrollTop = this.top = to;
+    this.update(false);
   }
 
   /** Make the rows that are in sight. @param {boolean} always even where they exist already */
   update(always) {
-    const top = Math.floor(this.box.scrollTop / ROW), seen = Math.ceil((this.box.clientHeight || 480) / ROW);
+    const top = Math.floor(this.top / ROW), seen = Math.ceil((this.high || 480) / ROW);
     if (!always && top >= this.first && Math.min(top + seen, this.count) <= this.last) return;
-    this.first = Math.max(0, top - AROUND);
-    this.last = Math.min(this.count, top + seen + AROUND);
+    const around = this.high ? AROUND : 4; // few before the first layout, which is what is waited for
+    this.first = Math.max(0, top - around);
+    this.last = Math.min(this.count, top + seen + around);
     const made = document.createDocumentFragment();
     for (let i = this.first; i < this.last; i++) made.append(this.paint(i));
     this.body.style.transform = `translateY(${this.first * ROW}px)`;
@@ -59,8 +83,9 @@ export class Rows {
 
   /** Scroll so that a row is in sight, or a third from the top. @param {number} i @param {boolean} [always] */
   reveal(i, always = false) {
-    const y = i * ROW, top = this.box.scrollTop, height = this.box.clientHeight;
-    if (always || y < top || y + ROW > top + height) this.box.scrollTop = Math.max(0, y - height / 3);
+    this.wanted = this.high ? null : [i, always];
+    const y = i * ROW, { top, high } = this;
+    if (high && (always || y < top || y + ROW > top + high)) this.scroll(y - high / 3);
   }
 
   close() {

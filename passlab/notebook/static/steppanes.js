@@ -1,5 +1,5 @@
 // The panes of the stepper: bytecode with its gutter, registers, frames, and the source that follows the counter.
-import { button, el, svg } from "./dom.js";
+import { button, el, grouped, svg } from "./dom.js";
 import { code, Rows } from "./rows.js";
 
 /** @typedef {import("./steprun.js").Run} Run */
@@ -47,7 +47,7 @@ export class BytecodePane {
     const { name, params, base } = run.data.functions[func], next = run.data.functions[func + 1];
     if (other) {
       this.base = base;
-      this.rows.box.scrollTop = 0;
+      this.rows.scroll(0);
       this.title.replaceChildren(el("b", "", `@${name}`), el("span", "pl-dim", `(${params.join(", ")})`));
       this.rows.set((next ? next.base : run.sites.texts.length) - base);
     } else if (changed) this.rows.update(true);
@@ -64,7 +64,7 @@ export class BytecodePane {
     gutter.setAttribute("aria-label", `breakpoint at ${i}`);
     gutter.setAttribute("aria-pressed", String(stop));
     const made = el("div", `pl-inst pl-role-${run.sites.roles[site]}${here ? " pl-here" : ""}${site === this.now.before ? " pl-was" : ""}`, gutter,
-      el("span", "pl-counter", here ? "▶" : ""), el("span", "pl-number", i), this.text(run, site, here));
+      el("span", "pl-counter"), el("span", "pl-number", i), this.text(run, site, here));
     made.setAttribute("data-site", String(site));
     if (here) made.setAttribute("aria-current", "step");
     return made;
@@ -133,7 +133,7 @@ export class RegisterPane {
   row(item) {
     const made = el("div", `pl-register${item.register === this.picked ? " pl-chosen" : ""}${item.odd ? " pl-has-odd" : ""}${item.text ? "" : " pl-none"}`,
       el("span", "pl-reg-look", item.look ? mark(item.look) : null), el("span", `pl-reg-name${item.look ? ` pl-reg-${item.look}` : ""}`, `$${item.register}`),
-      el("span", "pl-reg-param", item.watched ? "◎ " : "", item.name), el("span", "pl-reg-value", item.text || "–"));
+      el("span", "pl-reg-param", item.watched ? el("i", "pl-eye") : null, item.name), el("span", "pl-reg-value", item.text || "–"));
     made.setAttribute("data-register", String(item.register));
     made.setAttribute("role", "option");
     made.setAttribute("aria-selected", String(item.register === this.picked));
@@ -175,7 +175,7 @@ export class FramePane {
       return row;
     });
     const rest = stack.length ? stack[stack.length - 1].depth : 0;
-    if (stack.length === SHOWN_FRAMES && rest) rows.push(el("div", "pl-frame pl-dim", `${rest.toLocaleString("en")} more below`));
+    if (stack.length === SHOWN_FRAMES && rest) rows.push(el("div", "pl-frame pl-dim", `${grouped(rest)} more below`));
     if (!stack.length) rows.push(el("div", "pl-frame pl-dim", run.data.end.text));
     this.list.replaceChildren(...rows);
   }
@@ -235,7 +235,7 @@ export class SourcePane {
     this.note.textContent = note;
     if (lines !== this.lines) {
       this.lines = lines;
-      this.rows.box.scrollTop = 0;
+      this.rows.scroll(0);
       this.rows.set(lines.length);
     } else this.rows.repaint([...old, ...this.marked]);
     if (!this.lives.hidden) this.lives.replaceChildren(...biographies[lives[site]].map((/** @type {string} */ text) => el("pre", "pl-code pl-life", text)));

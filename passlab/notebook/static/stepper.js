@@ -1,8 +1,8 @@
 // The stepper: a recorded run, forwards and backwards. All it needs is in its data; a kernel adds forks and large pictures.
-import { button, el, help, icon, keys } from "./dom.js";
+import { button, el, grouped, help, icon, keys } from "./dom.js";
 import { KEYS, STEPS } from "./stepkeys.js";
 import { BytecodePane, FramePane, RegisterPane, SourcePane } from "./steppanes.js";
-import { Run } from "./steprun.js";
+import { Run, WAITING } from "./steprun.js";
 import { tensorCard } from "./steptensor.js";
 import { micros, Timeline } from "./steptime.js";
 
@@ -72,7 +72,7 @@ class Stepper {
   load(data, at) {
     this.run = new Run(data);
     this.title.textContent = data.title;
-    this.total.textContent = `of ${this.run.length.toLocaleString("en")}`;
+    this.total.textContent = `of ${grouped(this.run.length)}`;
     this.words.replaceChildren(...this.run.words().map((word) => {
       const option = el("option", "");
       option.setAttribute("value", word);
@@ -92,6 +92,13 @@ class Stepper {
     this.time.show(this.run, this.breaks);
     this.drawStops();
     this.go(at, false, true);
+  }
+
+  /** The values that were not sent at first have come: all else stays as it is. @param {any} data */
+  complete(data) {
+    this.run = new Run(data);
+    this.time.show(this.run, this.breaks);
+    this.show();
   }
 
   // ---------------------------------------------------------------- moving
@@ -126,6 +133,7 @@ class Stepper {
 
   /** @param {number} way */
   proceed(way) {
+    if (this.run.data.partial && this.breaks.some((b) => b.odd)) return this.say("the values are on their way: try again in a moment");
     let at = this.at;
     for (let left = this.times(); left > 0; left--) at = this.run.proceed(at, way, this.breaks, this.watches);
     this.go(at, true);
@@ -236,7 +244,7 @@ class Stepper {
         for (const r of run.changes(site)) looks.set(r, "writes");
       }
     }
-    this.position.value = at.toLocaleString("en");
+    this.position.value = grouped(at);
     this.time.move(at);
     this.frames.show(run, at, this.up);
     this.source.show(run, top ? site : run.sites.roles[site - 1] === 1 ? site - 1 : site);
@@ -278,10 +286,11 @@ class Stepper {
   showValue(frame, number, by) {
     const run = this.run;
     if (this.register < 0 || number <= 0) return this.card.replaceChildren(el("div", "pl-empty", "no value here"));
+    if (number === WAITING) return this.card.replaceChildren(el("div", "pl-empty", "This value is on its way."));
     const head = el("div", "pl-value-head", el("b", "pl-reg", `$${this.register}`), el("span", "pl-value-text", run.texts[number]));
     const made = [head];
     if (by !== undefined && by >= 0) {
-      const jump = el("button", "pl-link", `written at ${by.toLocaleString("en")}`);
+      const jump = el("button", "pl-link", `written at ${grouped(by)}`);
       jump.title = "go to the instruction that wrote it (o)";
       jump.addEventListener("click", () => this.origin());
       const took = run.sites.roles[run.site[by]] === 3 ? `, ${micros(run.micros[by])}` : "";
@@ -326,7 +335,7 @@ class Stepper {
       this.root.focus();
       this.branch.hidden = true;
     });
-    this.branch.replaceChildren(el("b", "", `$${this.register}`), " at instant ", this.at.toLocaleString("en"), " becomes ", field);
+    this.branch.replaceChildren(el("b", "", `$${this.register}`), " at instant ", grouped(this.at), " becomes ", field);
     this.branch.hidden = false;
     field.focus();
   }
@@ -387,7 +396,12 @@ function render({ model, el: host }) {
     ArrowDown: () => view.pick(view.registers.beside(1)), ArrowUp: () => view.pick(view.registers.beside(-1)),
     Escape: () => { view.count = ""; root.focus(); }, Enter: () => false,
   });
-  const update = () => { const data = model.get("data"); view.load(data, model.get("at") ?? data.at); };
+  const update = () => {
+    const data = model.get("data"), known = view.run && view.run.data;
+    if (known && known.partial && !data.partial && known.length === data.length) view.complete(data);
+    else if (!known || known.fork < 0 || data.fork >= 0) view.load(data, model.get("at") ?? data.at);
+    if (data.partial) setTimeout(() => view.send({ rest: true }), 50); // once what is there has been painted
+  };
   const moved = () => { if (model.get("at") !== view.at) view.go(model.get("at")); };
   const drawn = () => view.show(), forked = () => view.showBranch(), paged = () => view.download();
   const heard = /** @type {[string, () => void][]} */ ([["change:data", update], ["change:at", moved], ["change:pictures", drawn], ["change:branch", forked], ["change:page", paged]]);

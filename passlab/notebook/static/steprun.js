@@ -3,7 +3,8 @@
 const PLAIN = 0, CALL = 1, RETURN = 2, KERNEL = 3;
 const ODD = /** @type {Record<string, number>} */ ({ nan: 1, inf: 2, "not finite": 3 });
 
-const TIME_STEPS = 2000;
+const TIME_STEPS = 2000, VARIES = -2;
+export const WAITING = 1; // the number of a value that comes later
 
 /** @param {string} text base64 @returns {Uint8Array} */
 function bytesOf(text) {
@@ -22,6 +23,13 @@ function ints(text) {
   return made;
 }
 
+/** Where each of some parts starts. @param {Int32Array} counts @returns {Int32Array} */
+function sums(counts) {
+  const made = new Int32Array(counts.length + 1);
+  for (let i = 0; i < counts.length; i++) made[i + 1] = made[i] + counts[i];
+  return made;
+}
+
 /** @param {Int32Array} steps @returns {Float32Array} microseconds */
 function times(steps) {
   const made = new Float32Array(steps.length);
@@ -29,10 +37,10 @@ function times(steps) {
   return made;
 }
 
-/** The frame of each instruction. @param {Int32Array} at where it changes @param {Int32Array} to @param {number} length @returns {Int32Array} */
-function spread(at, to, length) {
+/** Numbers that stay for some time, or grow by `by`. @param {Int32Array} counts for how long @param {Int32Array} from @param {number} length @param {number} by @returns {Int32Array} */
+function spread(counts, from, length, by) {
   const made = new Int32Array(length);
-  for (let i = 0; i < at.length; i++) for (let e = at[i], end = i + 1 < at.length ? at[i + 1] : length; e < end; e++) made[e] = to[i];
+  for (let i = 0, e = 0; i < counts.length; i++) for (let end = e + counts[i], n = from[i]; e < end; e++, n += by) made[e] = n;
   return made;
 }
 
@@ -49,21 +57,32 @@ export class Run {
     this.sites = data.sites;
     this.texts = data.values.texts;
     this.odd = data.values.odd;
-    this.site = ints(data.site);
-    this.value = ints(data.value);
-    this.micros = times(ints(data.micros));
+    this.site = spread(ints(data.runs), ints(data.runSites), this.length, 1);
     this.late = new Set(data.values.late);
     this.given = ints(data.given);
-    this.givenAt = ints(data.givenAt);
+    this.givenAt = sums(ints(data.givenCount));
     this.parent = ints(data.parent);
     this.func = ints(data.function);
     this.created = ints(data.created);
     this.result = ints(data.result);
     this.depth = ints(data.depth);
-    const at = ints(data.switchedAt), to = ints(data.switchedTo);
+    const to = ints(data.switchedTo);
     this.last = to.length ? to[to.length - 1] : -1;
-    this.frameOf = spread(at, to, this.length);
+    this.frameOf = spread(ints(data.switches), to, this.length, 0);
+    this.columns();
     this.index();
+  }
+
+  /** What each instruction wrote, and how long kernels took. */
+  columns() {
+    const { length, site, data } = this, { roles } = this.sites, { always } = data, other = ints(data.value), took = times(ints(data.micros));
+    this.value = new Int32Array(length);
+    this.micros = new Float32Array(length);
+    for (let e = 0, v = 0, k = 0; e < length; e++) {
+      const s = site[e], number = always[s];
+      this.value[e] = number === VARIES ? other[v++] : number;
+      if (roles[s] === KERNEL) this.micros[e] = took[k++];
+    }
   }
 
   /** Sort the writes by the frame they go to, so that the registers of one are found without looking at the others. */

@@ -1,5 +1,5 @@
 // One value in full: its line, statistics, histogram and heat map. NaN and infinities have marks of their own.
-import { el, svg } from "./dom.js";
+import { el, grouped, svg } from "./dom.js";
 
 const ZERO = 125, NAN = 255, PLUS = 254, MINUS = 253;
 
@@ -17,9 +17,6 @@ export function bytesText(bytes) {
   return `${unit && bytes < 100 ? bytes.toFixed(1) : Math.round(bytes)} ${units[unit]}`;
 }
 
-/** @param {number} x */
-const count = (x) => x.toLocaleString("en");
-
 /**
  * The statistics, histogram and heat map of a tensor. @param {any} picture @returns {HTMLElement}
  */
@@ -29,7 +26,7 @@ export function tensorCard(picture) {
     ["min", picture.min === undefined ? "–" : short(picture.min), ""], ["max", picture.max === undefined ? "–" : short(picture.max), ""],
     ["mean", mean === undefined ? "–" : short(mean), ""], ["std", std === undefined ? "–" : short(std), ""],
     ["zeros", size ? `${Math.round((1000 * zero) / size) / 10}%` : "–", ""], ["bytes", bytesText(picture.bytes), ""],
-    ...(nan ? [["NaN", count(nan), "pl-odd"]] : []), ...(inf ? [["+inf", count(inf), "pl-odd"]] : []), ...(ninf ? [["−inf", count(ninf), "pl-odd"]] : []),
+    ...(nan ? [["NaN", grouped(nan), "pl-odd"]] : []), ...(inf ? [["+inf", grouped(inf), "pl-odd"]] : []), ...(ninf ? [["−inf", grouped(ninf), "pl-odd"]] : []),
   ]);
   const table = el("div", "pl-stats", ...facts.map(([name, value, look]) => el("div", `pl-stat ${look}`, el("span", "", name), el("b", "", value))));
   return el("div", "pl-tensor", table, picture.bins ? histogram(picture) : null, heatMap(picture));

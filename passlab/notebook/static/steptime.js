@@ -1,5 +1,5 @@
 // The run from left to right: kernels as bars, the depth of calls, marks, and below it the memory that was live.
-import { el, svg } from "./dom.js";
+import { el, grouped, svg } from "./dom.js";
 import { bytesText } from "./steptensor.js";
 
 const HEIGHT = 44, STRIP = 62, MARKS = 400;
@@ -56,7 +56,7 @@ export class Timeline {
     const site = run.siteAt(at), part = at / Math.max(1, run.length);
     const name = site < 0 ? run.data.end.text : run.sites.names[site];
     const took = at < run.length && run.sites.roles[run.site[at]] === 3 ? ` · ${micros(run.micros[at])}` : "";
-    this.tip.textContent = `${at.toLocaleString("en")}  ${name}${took}`;
+    this.tip.textContent = `${grouped(at)}  ${name}${took}`;
     this.tip.hidden = false;
     this.tip.style.left = `${100 * part}%`;
     this.tip.style.transform = `translateX(${part > 0.5 ? "-105%" : "5%"})`;
@@ -94,7 +94,7 @@ export class Timeline {
     while (low < high) [low, high] = live[(low + high) >> 1][0] <= at ? [((low + high) >> 1) + 1, high] : [low, (low + high) >> 1];
     const now = low ? live[low - 1][1] : 0, jump = el("button", "pl-link", `peak ${bytesText(peak)}`);
     jump.addEventListener("click", () => this.go(peakAt));
-    this.facts.replaceChildren(el("b", "", bytesText(now)), " live of ", bytesText(total), " in ", count.toLocaleString("en"), count === 1 ? " storage · " : " storages · ", jump);
+    this.facts.replaceChildren(el("b", "", bytesText(now)), " live of ", bytesText(total), " in ", grouped(count), count === 1 ? " storage · " : " storages · ", jump);
   }
 
   draw() {

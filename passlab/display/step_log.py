@@ -1,0 +1,231 @@
+"""The log of a trace as columns for a browser: which instruction ran when, and the number of the value each wrote.
+
+Columns are short because programs repeat themselves: instructions that follow each other are one run, what a place
+always writes is told once, and times are told of kernels only. `Run` in `steprun.js` reads all of this; nothing here
+knows how it is drawn.
+"""
+
+from __future__ import annotations
+
+import base64
+from bisect import bisect_left
+from typing import Any
+
+import numpy as np
+
+from passlab.display.step_values import NOTHING, WAITING, StepValues
+from passlab.lab.trace import Trace
+from passlab.lab.trace_sites import CALL, KERNEL, RETURN
+from passlab.lab.trace_values import Unwritten
+from passlab.lab.writers import changes_of
+from passlab.vm.isa import Opcode
+
+TIME_STEPS = 2000  # times are sent as logarithms: to a twentieth of a percent
+VARIES = -2  # in place of the number of what a place always writes
+BACK, AHEAD = 500, 3000  # the instants around the first one whose values are sent before all others
+_ALLOCATE = (Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG)
+
+Column = np.ndarray[Any, Any]
+
+
+def packed(numbers: Any) -> str:
+    """Return whole numbers from -1 on as text: how many bytes each takes, then, each one more, little-endian in base64.
+
+    `ints` of `steprun.js` reads it.
+    """
+    array = np.asarray(numbers).astype(np.int64) + 1
+    most = int(array.max(initial=0))
+    size = 1 if most < 1 << 8 else 2 if most < 1 << 16 else 4
+    return f"{size}{base64.b64encode(array.astype(f'<u{size}').tobytes()).decode('ascii')}"
+
+
+def log_data(trace: Trace, values: StepValues, length: int, around: int | None = None) -> dict[str, Any]:
+    """Return the columns of the first `length` instructions as JSON-able data.
+
+    Given an instant to look `around`, only values near it are there, and the others are `WAITING`.
+    """
+    log, site = trace.log, trace.site[:length]
+    starts = np.flatnonzero(np.diff(site, prepend=-2) != 1)
+    switched_at, switched_to = np.array(log.switched_at, np.int64), np.array(log.switched_to, np.int64)
+    switched_at, switched_to = switched_at[switched_at <= length], switched_to[switched_at <= length]
+    sweep = _Window(trace, values, length, around) if around is not None else _Sweep(trace, values, length)
+    sweep.run()
+    kernels = trace.seconds[:length][trace.role[:length] == KERNEL]
+    frames = len(log.parent)
+    return {
+        "runs": packed(np.diff(starts, append=length)), "runSites": packed(site[starts]),
+        **_by_place(site, sweep.values, len(trace.sites)), "more": sweep.more,
+        "micros": packed(np.rint(np.log1p(np.maximum(kernels, 0) * 1e6) * TIME_STEPS)),
+        "switches": packed(np.diff(switched_at, append=length)), "switchedTo": packed(switched_to),
+        "parent": packed(log.parent), "function": packed(log.function), "created": packed(log.created),
+        "result": packed(log.result_register), "depth": packed(log.depth), **_given(sweep.given, frames),
+        "waits": _waits(trace),
+    }  # fmt: skip
+
+
+def _by_place(site: Column, values: Column, sites: int) -> dict[str, Any]:
+    """What each place always writes, and, one after the other, the values of the places where that varies."""
+    always = np.full(sites, NOTHING, np.int64)
+    always[site[::-1]] = values[::-1]  # what it wrote first
+    other = values != always[site]
+    always[site[other]] = VARIES
+    return {"always": always.tolist(), "value": packed(values[always[site] == VARIES])}
+
+
+def _given(found: dict[int, list[int]], frames: int) -> dict[str, str]:
+    """The values that frames began with, one after the other, and how many there are of each."""
+    counts = [len(found.get(frame, ())) for frame in range(frames)]
+    return {
+        "given": packed([number for frame in range(frames) for number in found.get(frame, ())]),
+        "givenCount": packed(counts),
+    }
+
+
+def _waits(trace: Trace) -> dict[int, int]:
+    """Where the frames that a run began with go on: more than one in a fork."""
+    found: dict[int, int] = {}
+    at = trace.log.segments[0].top if trace.log.segments else None
+    while at is not None:
+        found[at.number] = at.pc
+        at = at.below
+    return found
+
+
+class _Sweep:
+    """One pass over the log that numbers the values: what each instruction wrote, what frames were given."""
+
+    def __init__(self, trace: Trace, numbers: StepValues, length: int) -> None:
+        self.trace = trace
+        self.numbers = numbers
+        self.length = length
+        self.values: Column = np.zeros(0, np.int64)
+        self.more: dict[int, list[int]] = {}
+        self.given: dict[int, list[int]] = {}
+        self.registers: dict[int, list[Any]] = {}
+
+    def run(self) -> None:
+        """Go through all of it."""
+        self._first()
+        self.values = np.array(self._between(0, self.length), np.int64)
+
+    def _between(self, first: int, last: int) -> list[int]:
+        """Return the numbers of what a stretch of instructions wrote; `registers` are those where it begins."""
+        trace, add, registers = self.trace, self.numbers.add, self.registers
+        sites, log = trace.sites, trace.log
+        roles, written = sites.role.tolist(), sites.written.tolist()
+        results = [sites.results(s) for s in range(len(sites))]
+        unwritten = [getattr(i, "opcode", None) in _ALLOCATE for i in sites.instructions]
+        called = {created: frame for frame, created in enumerate(log.created) if first <= created < last}
+        numbers: list[int] = []
+        put = numbers.append
+        values: list[Any] = []
+        start = end = 0
+        stretch = zip(trace.site[first:last].tolist(), trace.frame_of[first:last].tolist(), strict=True)
+        for event, (site, frame) in enumerate(stretch, first):
+            if event >= end:
+                segment, _ = trace.segment(event)
+                values, start = segment.values or [], segment.start
+                end = start + len(values)
+            value, role = values[event - start], roles[site]
+            if role == KERNEL and results[site]:
+                held = registers[frame]
+                made = [add(trace.value_at(held[r], event + 1) if log.overwritten else held[r]) for r in results[site]]
+                put(made[0])
+                if len(made) > 1:
+                    self.more[event] = [n for pair in zip(results[site][1:], made[1:], strict=True) for n in pair]
+            elif role == CALL:
+                self._enter(called[event], value)
+                put(NOTHING)
+            elif role == RETURN:
+                put(add(value))
+                self._leave(frame, value)
+            elif written[site] < 0:
+                put(NOTHING)
+            else:
+                registers[frame][written[site]] = value
+                put(add(value, not unwritten[site]))
+        return numbers
+
+    def _first(self) -> None:
+        """The frames that the run began with."""
+        at = self.trace.log.segments[0].top if self.trace.log.segments else None
+        while at is not None:
+            size = self.trace.sites.functions[at.func_index].register_file_size
+            self.registers[at.number] = [*at.objects(), *[None] * (size - len(at.registers))]
+            held = [self.trace.value_at(v, 0) for v in at.objects()]
+            self.given[at.number] = [
+                self.numbers.add(v, not isinstance(h, Unwritten)) for v, h in zip(at.objects(), held, strict=True)
+            ]
+            at = at.below
+
+    def _enter(self, frame: int, args: tuple[Any, ...]) -> None:
+        trace = self.trace
+        size = trace.sites.functions[trace.log.function[frame]].register_file_size
+        self.registers[frame] = [*args, *[None] * (size - len(args))]
+        self.given[frame] = [self.numbers.add(value) for value in args]
+
+    def _leave(self, frame: int, value: Any) -> None:
+        back = self.trace.log.parent[frame]
+        self.registers.pop(frame, None)
+        if back >= 0:
+            self.registers[back][self.trace.log.result_register[frame]] = value
+
+
+class _Registers(dict[int, list[Any]]):
+    """The registers of frames at an instant, looked up when they are first asked for."""
+
+    def __init__(self, trace: Trace, instant: int) -> None:
+        super().__init__()
+        self.trace = trace
+        self.instant = instant
+
+    def __missing__(self, frame: int) -> list[Any]:
+        self[frame] = held = self.trace.registers(frame, self.instant)
+        return held
+
+
+class _Window(_Sweep):
+    """The values near an instant only. Those in the registers of its frame are there however old they are."""
+
+    def __init__(self, trace: Trace, numbers: StepValues, length: int, at: int) -> None:
+        super().__init__(trace, numbers, length)
+        self.at = at
+
+    def run(self) -> None:
+        """Number the values that can be seen near the instant."""
+        trace, written = self.trace, self.trace.sites.written
+        first, last = max(0, self.at - BACK), min(self.length, self.at + AHEAD)
+        made = (written[trace.site[: self.length]] >= 0) | np.isin(trace.role[: self.length], (KERNEL, RETURN))
+        self.values = np.where(made, WAITING, NOTHING)
+        self.registers = _Registers(trace, first)
+        if first == 0:
+            self._first()
+        self.values[first:last] = self._between(first, last)
+        self._before(trace.current(first)[0], first)
+
+    def _before(self, running: int, first: int) -> None:
+        """Tell what older instructions left in the registers of the frame that runs; other frames wait."""
+        trace, functions = self.trace, self.trace.sites.functions
+        for frame, function in enumerate(trace.log.function):
+            self.given.setdefault(frame, [WAITING] * len(functions[function].params))
+        if running < 0 or first == 0:
+            return
+        given = self.given[running]
+        for register, value in enumerate(trace.registers(running, first)):
+            number = self.numbers.add(trace.value_at(value, first))
+            events = changes_of(trace, running, register) if value is not None or register < len(given) else []
+            place = bisect_left(events, first)
+            if place:
+                self._wrote(events[place - 1], register, number)
+            elif register < len(given):
+                given[register] = number
+
+    def _wrote(self, event: int, register: int, number: int) -> None:
+        results = self.trace.sites.results(int(self.trace.site[event]))
+        if results and register != results[0]:
+            self.more.setdefault(event, []).extend((register, number))
+        else:
+            self.values[event] = number
+
+
+__all__ = ["TIME_STEPS", "VARIES", "log_data", "packed"]
