@@ -50,11 +50,11 @@ def test_what_an_operator_becomes(case: str):
 
 def test_a_constant_bias_is_quantized_in_the_scale_of_the_sum():
     x = relay.var("x", shape=(1, 2, 4, 4), dtype="int32")
-    real = relay.qnn.dequantize(x, relay.const(2.0), relay.const(0))
+    real = relay.qnn.op.dequantize(x, relay.const(2.0), relay.const(0))
     bias = relay.const(np.array([6.0, -8.0], "float32"))
-    given = relay.qnn.quantize(relay.nn.bias_add(real, bias), relay.const(4.0), relay.const(0), out_dtype="int8")
-    steps = relay.qnn.quantize(bias, relay.const(2.0), relay.const(0), axis=0, out_dtype="int32")
-    wanted = relay.qnn.requantize(
+    given = relay.qnn.op.quantize(relay.nn.bias_add(real, bias), relay.const(4.0), relay.const(0), out_dtype="int8")
+    steps = relay.qnn.op.quantize(bias, relay.const(2.0), relay.const(0), axis=0, out_dtype="int32")
+    wanted = relay.qnn.op.requantize(
         relay.nn.bias_add(x, steps),
         relay.const(2.0),
         relay.const(0),
@@ -68,8 +68,8 @@ def test_a_constant_bias_is_quantized_in_the_scale_of_the_sum():
 
 def test_what_is_taken_keeps_its_scale():
     x = relay.var("x", shape=(5, 3), dtype="int8")
-    real = relay.qnn.dequantize(x, relay.const(2.0), relay.const(7))
+    real = relay.qnn.op.dequantize(x, relay.const(2.0), relay.const(7))
     rows = relay.const(np.array([4, 0], "int32"))
-    given = relay.qnn.quantize(relay.take(real, rows, axis=0), relay.const(2.0), relay.const(7), out_dtype="int8")
+    given = relay.qnn.op.quantize(relay.take(real, rows, axis=0), relay.const(2.0), relay.const(7), out_dtype="int8")
     made, expected = (infer_module(IRModule.from_expr(e)) for e in (given, relay.take(x, rows, axis=0)))
     assert structural_equal(rewritten(made), expected)
