@@ -83,6 +83,11 @@ def dropout_raw(data: Expr, rate: float = 0.5) -> TupleWrapper:
     return TupleWrapper(Call(op, (data,), op.spec.attrs(rate=rate)), 2)
 
 
+def reverse_reshape(data: Expr, newshape: int | Sequence[int]) -> Expr:
+    """Reshape `data`; the special values of `newshape` (0, -1, ...) are read from right to left."""
+    return _face("contrib_reverse_reshape")(data, newshape)
+
+
 def threefry_key(seed: int) -> Constant:
     """Return a new key of the random generator: a constant of ten uint64 made from `seed`."""
     state = np.zeros(10, "uint64")
@@ -98,6 +103,7 @@ COMPOSITIONS: dict[str, Callable[..., Any]] = {
     "mean_std": mean_std,
     "mean_variance": mean_variance,
     "logsumexp": logsumexp,
+    "reverse_reshape": reverse_reshape,
     "nn.global_max_pool1d": global_max_pool1d,
     "nn.global_max_pool3d": global_max_pool3d,
     "nn.global_avg_pool1d": global_avg_pool1d,

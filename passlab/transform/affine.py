@@ -88,6 +88,11 @@ def _same(a: Affine, b: Affine) -> bool:
     return a.dtype == b.dtype and nearly_equal(a.scale, b.scale) and nearly_equal(a.zero_point, b.zero_point)
 
 
+def _identical(a: Affine, b: Affine) -> bool:
+    same = structural_equal(a.scale, b.scale) and structural_equal(a.zero_point, b.zero_point)
+    return same and (a.dtype, a.axis) == (b.dtype, b.axis)
+
+
 def requantized(expr: Expr, have: Affine, want: Affine) -> Expr:
     """Return integers that stand for the same numbers under another scale and zero point."""
     return make(
@@ -121,22 +126,31 @@ def _averaged(call: Call, region: Region) -> Done:
     return make("cast", wide, dtype=have.dtype), have
 
 
-def _pooled(call: Call, region: Region) -> Done:
+def _pooled_wide(call: Call, region: Region) -> Done:
     """Averages are taken of int32 in the scale of the result, so that only the result is rounded."""
     have, want = region.of(call.args[0]), region.target()
     wide = Affine(want.scale, want.zero_point, "int32", want.axis)
     same = _same(have, want)
     data = make("cast", call.args[0], dtype="int32") if same else requantized(call.args[0], have, wide)
-    out = call.with_fields(args=(data,))
+    return call.with_fields(args=(data,)), wide
+
+
+def _pooled(call: Call, region: Region) -> Done:
+    """Like `_pooled_wide`, in the dtype of the result: what operators that come after, such as convolutions, need."""
+    out, wide = _pooled_wide(call, region)
+    want = region.target()
     if want.dtype == "int32":
-        return out, want
-    return (make("cast", out, dtype=want.dtype) if same else requantized(out, wide, want)), want
+        return out, wide
+    ends = np.iinfo(want.dtype)
+    return make("cast", make("clip", out, a_min=float(ends.min), a_max=float(ends.max)), dtype=want.dtype), want
 
 
 def _bias_add(call: Call, region: Region) -> Done:
     data, bias = call.args
-    have, own = region.of(data), region.of(bias)
-    if not _same(have, own):
+    have = region.of(data)
+    if type(bias) is Constant and bias not in region.meaning:
+        bias = make("qnn.quantize", bias, have.scale, have.zero_point, axis=0, out_dtype=have.dtype)
+    elif not _same(have, own := region.of(bias)):
         bias = requantized(bias, Affine(own.scale, own.zero_point, own.dtype, 0), have)
     return call.with_fields(args=(data, bias)), have
 
@@ -240,18 +254,16 @@ def _sides(call: Call, region: Region) -> tuple[Expr, Expr, Affine, Affine, Affi
     """
     left, right = call.args
     a, b = (region.meaning.get(x) for x in call.args)
-    want = region.result
+    want = region.target()
     if not isinstance(a, Affine) and isinstance(b, Affine) and type(left) is Constant:
         left = make("qnn.quantize", left, b.scale, b.zero_point, axis=b.axis, out_dtype=b.dtype)
-        a = want = b
+        a = b
     if not isinstance(b, Affine) and isinstance(a, Affine) and type(right) is Constant:
         right = make("qnn.quantize", right, a.scale, a.zero_point, axis=a.axis, out_dtype=a.dtype)
-        b = want = a
+        b = a
     if not isinstance(a, Affine) or not isinstance(b, Affine):
         raise NoIntegerFormError("an argument is not quantized")
-    if want is None or a.dtype != want.dtype:
-        want = a if want is not None else region.target()
-    return left, right, a, b, want
+    return left, right, a, b, want if a.dtype == want.dtype else a
 
 
 def _binary(op: str) -> Rule:
@@ -270,8 +282,8 @@ def _binary(op: str) -> Rule:
 
 def _in_one_scale(call: Call, region: Region) -> Done:
     left, right, a, b, want = _sides(call, region)
-    left = left if a is want else requantized(left, a, want)
-    right = right if b is want else requantized(right, b, want)
+    left = left if _identical(a, want) else requantized(left, a, want)
+    right = right if _identical(b, want) else requantized(right, b, want)
     return call.with_fields(args=(left, right)), want
 
 
@@ -289,19 +301,20 @@ def _same_elements(names: Sequence[str]) -> dict[str, Rule]:
 
 
 RULES: dict[str, Rule] = {
-    "qnn.quantize": _quantize, "topk": _topk, "mean": _averaged, "nn.global_avg_pool2d": _averaged,
-    "nn.avg_pool2d": _pooled, "nn.adaptive_avg_pool1d": _pooled, "nn.bias_add": _bias_add, "nn.conv2d": _conv,
+    "qnn.quantize": _quantize, "topk": _topk, "mean": _averaged, "nn.global_avg_pool2d": _pooled_wide,
+    "nn.avg_pool2d": _pooled, "nn.adaptive_avg_pool1d": _pooled_wide, "nn.bias_add": _bias_add, "nn.conv2d": _conv,
     "nn.conv2d_transpose": _conv, "nn.dense": _dense, "nn.batch_matmul": _batch_matmul, "concatenate": _concatenate,
     "split": _split, "clip": _clip, "nn.relu": _relu, "nn.pad": _pad,
     "minimum": _in_one_scale, "maximum": _in_one_scale,
     "add": _binary("qnn.add"), "subtract": _binary("qnn.subtract"), "multiply": _binary("qnn.mul"),
     **_same_elements([
         "reshape", "squeeze", "strided_slice", "transpose", "expand_dims", "broadcast_to", "nn.max_pool2d",
-        "nn.batch_flatten", "nn.depth_to_space", "max", "min", "image.resize2d",
+        "nn.batch_flatten", "nn.depth_to_space", "max", "min", "image.resize2d", "take",
     ]),
     **{name: _unary(f"qnn.{name}") for name in ("sqrt", "rsqrt", "exp", "erf", "sigmoid", "tanh", "log", "abs")},
+    "nn.leaky_relu": _unary("qnn.leaky_relu"),
 }  # fmt: skip
 
-OPTIONAL: dict[str, Rule] = {"nn.softmax": _unary("qnn.softmax"), "nn.leaky_relu": _unary("qnn.leaky_relu")}
+OPTIONAL: dict[str, Rule] = {"nn.softmax": _unary("qnn.softmax")}
 
 __all__ = ["OPTIONAL", "RULES", "Affine", "AffineTuple", "NoIntegerFormError", "Region", "requantized"]

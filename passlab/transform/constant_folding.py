@@ -10,7 +10,7 @@ from passlab.analysis.purity import LocalPurity
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType
-from passlab.transform.constant_values import folded_call
+from passlab.transform.constant_values import folded_call, without_place
 from passlab.transform.let_removal import Fate, remove_lets
 
 SHAPES = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
@@ -20,7 +20,8 @@ def folded(expr: Expr, fold_qnn: bool = False) -> Expr:
     """Return an expression with what is known computed; the same object when nothing is.
 
     Operator calls on constants are evaluated, lets of constants removed, branches on constants taken, projections of
-    tuple literals resolved, shapes of tensors of static type read off. Primitive functions are not entered.
+    tuple literals resolved, shapes of tensors of static type read off. Primitive functions are not entered. A constant
+    is one wherever `on_device` says it lies; it takes that note along.
     """
     purity = LocalPurity()
 
@@ -28,15 +29,15 @@ def folded(expr: Expr, fold_qnn: bool = False) -> Expr:
         return type(node) is not Function or not node.is_primitive
 
     def fate(let: Let, value: Expr) -> Fate:
-        return Fate.INLINE if type(value) is Constant else Fate.KEEP
+        return Fate.INLINE if type(without_place(value)) is Constant else Fate.KEEP
 
     def rule(pre: Expr, post: Expr) -> Expr:
         if type(post) is Call:
             return from_type(pre, post) or folded_call(post, fold_qnn) or post
         if type(post) is TupleGetItem and type(post.tuple_value) is Tuple:
             return _field(post, post.tuple_value, purity)
-        if type(post) is If and type(post.cond) is Constant:
-            return post.true_branch if post.cond.data else post.false_branch
+        if type(post) is If and type(cond := without_place(post.cond)) is Constant:
+            return post.true_branch if cond.data else post.false_branch
         return post
 
     return remove_lets(expr, fate, rule, enter, name="folded")

@@ -18,11 +18,19 @@ NOT_FOLDED = frozenset(
 )
 
 
+def without_place(expr: Expr) -> Expr:
+    """Return what an `on_device` says the place of; any other expression as it is."""
+    while type(expr) is Call and type(expr.op) is Op and expr.op.name == "on_device":
+        expr = expr.args[0]
+    return expr
+
+
 def known_value(expr: Expr) -> Any:
     """Return the array of a constant, the tuple of values of a tuple of constants; `UNKNOWN` for all else.
 
-    Each distinct node is looked at once.
+    Where a constant lies does not matter. Each distinct node is looked at once.
     """
+    expr = without_place(expr)
     if type(expr) is Constant:
         return expr.data
     if type(expr) is not Tuple:
@@ -31,7 +39,13 @@ def known_value(expr: Expr) -> Any:
     stack: list[Expr] = [expr]
     while stack:
         node = stack[-1]
-        if type(node) is Constant:
+        inside = without_place(node)
+        if inside is not node:
+            if inside not in values:
+                stack.append(inside)
+                continue
+            values[node] = values[inside]
+        elif type(node) is Constant:
             values[node] = node.data
         elif type(node) is not Tuple:
             return UNKNOWN

@@ -44,6 +44,10 @@ class Combiner:
         """Return argument `index` of the calls that follow, joined."""
         raise NotImplementedError
 
+    def may_reshape(self, call: Call) -> bool:
+        """Whether a following operator of one operand, which gives it another shape, can be done on all at once."""
+        return False
+
     def followed(self, call: Call, args: Sequence[Expr]) -> Expr:
         """Return a following operator on the joined operands."""
         return Call(call.op, args, call.attrs)
@@ -187,9 +191,17 @@ def _same_step(group: list[Branch], level: int, parent: int, combiner: Combiner)
         if call.args[parent] is not branch[level - 1]:
             return False
     others = [i for i in range(len(first.args)) if i != parent]
+    if not others and _reshapes(first) and not combiner.may_reshape(first):
+        return False
+    if others and any(_reshapes(call) for call in group[0][1:level]):
+        return False  # the axes of the operands are then no longer those of the branch
     return all(is_static(c.args[i]) for c in calls for i in others) and all(
         combiner.fits(calls, parent, i) for i in others
     )
+
+
+def _reshapes(call: Call) -> bool:
+    return len(call.args) == 1 and shape_of(call) != shape_of(call.args[0])
 
 
 def _substituted(root: Function, mapping: dict[Expr, Expr]) -> Function | None:

@@ -21,6 +21,17 @@ after:
       (squeeze(%0.0, axis=[0]), squeeze(%0.1, axis=[0]))
     }
 
+before: min_num_branches=2, to_batch=False
+    def @main(%x: Tensor[(3, 4), float32], %w1: Tensor[(5, 4), float32], %w2: Tensor[(6, 4), float32]) {
+      (expand_dims(nn.dense(%x, %w1), axis=2), expand_dims(nn.dense(%x, %w2), axis=2))
+    }
+after:
+    def @main(%x: Tensor[(3, 4), float32], %w1: Tensor[(5, 4), float32], %w2: Tensor[(6, 4), float32]) {
+      %0 = expand_dims(nn.dense(%x, concatenate((%w1, %w2)), units=11), axis=2);
+      (strided_slice(%0, begin=[0, 0, 0], end=[-1, 5, -1], strides=[1, 1, 1], slice_mode="size"),
+       strided_slice(%0, begin=[0, 5, 0], end=[-1, 6, -1], strides=[1, 1, 1], slice_mode="size"))
+    }
+
 keep: min_num_branches=2
     def @main(%x: Tensor[(3, 4), float32], %w1: Tensor[(5, 4), float32], %w2: Tensor[(6, 4), float32]) {
       (nn.dense(%x, %w1), nn.dense(%x, %w2))
@@ -108,9 +119,27 @@ class _ToDense(Combiner):
             values.append(make("repeat", value, repeats=units, axis=axis) if narrow else value)
         return joined_along(values, axis)
 
+    def may_reshape(self, call: Call) -> bool:
+        return call.op.name == "expand_dims"  # type: ignore[attr-defined]
+
     def parts(self, whole: Expr, calls: Sequence[Call]) -> Iterable[Expr]:
-        rank = len(shape_of(calls[0]))
-        return slices(whole, rank, rank - 1, [shape_of(c)[-1] for c in calls])
+        axis = _units_axis(calls[0])
+        return slices(whole, len(shape_of(calls[0])), axis, [shape_of(c)[axis] for c in calls])
+
+
+def _units_axis(call: Call) -> int:
+    """Return where the units are: last, but for the axes that were put in behind them at the end."""
+    steps = []
+    while len(call.args) == 1 and type(call.args[0]) is Call:
+        steps.append(call)
+        call = call.args[0]
+    axis = len(shape_of(call)) - 1
+    for step in reversed(steps):
+        if step.op.name == "expand_dims":  # type: ignore[attr-defined]
+            attrs: Any = step.attrs
+            place = attrs.axis % (len(shape_of(step.args[0])) + 1)
+            axis += attrs.num_newaxis if place <= axis else 0
+    return axis
 
 
 class _ToBatch(Combiner):

@@ -7,6 +7,13 @@ before:
 after:
     def @main(%x: Tensor[(4, 7), float32], %y: Tensor[(2, 7, 2), float32]) { reshape(%x, newshape=[2, 7, 2]) }
 
+before:
+    def @main(%x: Tensor[(2, 2), float32]) {
+      if (less(1, 2)) { reshape(%x, newshape=[1, 4]) } else { reshape(%x, newshape=[1, 4]) }
+    }
+after:
+    def @main(%x: Tensor[(2, 2), float32]) { reshape(%x, newshape=[1, 4]) }
+
 keep:
     def @main(%x: Tensor[(4, 7), float32], %s: Tensor[(2), int32]) { dyn.reshape(%x, %s, newshape=[]) }
 """
@@ -24,7 +31,7 @@ from passlab.ir.op import Op
 from passlab.ir.walk import rewrite
 from passlab.op import make
 from passlab.transform.base import FunctionPass
-from passlab.transform.constant_folding import SHAPES, shape_constant
+from passlab.transform.constant_folding import SHAPES, folded, shape_constant
 from passlab.transform.constant_values import folded_call
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -35,8 +42,8 @@ from passlab.transform.node_types import NodeTypes
 class DynamicToStatic(FunctionPass):
     """Replace `dyn.*` operators by their static forms where the arguments that give shapes can be computed now.
 
-    Those may be constants, shapes of tensors of static type, and anything computed from these. The return type of a
-    function that changes is inferred anew.
+    Those may be constants, shapes of tensors of static type, and anything computed from these. What is
+    constant is folded in the end, as in Relay. The return type of a function that changes is inferred anew.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -50,7 +57,7 @@ class DynamicToStatic(FunctionPass):
             values = [known.of(arg) for arg in post.args]
             return rule(post, values) or post
 
-        made = rewrite(func, static, only=(Call,), name="dynamic as static")
+        made = folded(rewrite(func, static, only=(Call,), name="dynamic as static"))
         return made if made is func else made.with_fields(ret_type=None)
 
 

@@ -55,7 +55,7 @@ class FakeQuantizationToInteger(FunctionPass):
 
     Each operator in between needs a rule; a region without is left as it is, or with `hard_fail` is a `PassError`.
     With `use_qat`, single operators whose arguments are all dequantized are rewritten too, and dequantized after.
-    `optional_qnn_ops` names operators whose rules, which lose more, may be used too (nn.softmax, nn.leaky_relu).
+    `optional_qnn_ops` names operators whose rules, which lose more, may be used too (nn.softmax).
     """
 
     hard_fail: bool = False

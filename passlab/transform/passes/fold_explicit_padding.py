@@ -18,6 +18,22 @@ after:
       nn.avg_pool2d(%x, pool_size=[2, 2], padding=[1, 1, 1, 1], count_include_pad=True)
     }
 
+before:
+    def @main(%x: Tensor[(1, 1, 6, 6), int8], %w: Tensor[(2, 1, 3, 3), int8]) {
+      %0 = nn.pad(%x, 7, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]]);
+      qnn.conv2d(%0, %w, 7, 2, 1f, 1f, channels=2, kernel_size=[3, 3])
+    }
+after:
+    def @main(%x: Tensor[(1, 1, 6, 6), int8], %w: Tensor[(2, 1, 3, 3), int8]) {
+      qnn.conv2d(%x, %w, 7, 2, 1f, 1f, padding=[1, 1, 1, 1], channels=2, kernel_size=[3, 3])
+    }
+
+keep:
+    def @main(%x: Tensor[(1, 1, 6, 6), int8], %w: Tensor[(2, 1, 3, 3), int8]) {
+      %0 = nn.pad(%x, 7, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]]);
+      qnn.conv2d(%0, %w, 2, 7, 1f, 1f, channels=2, kernel_size=[3, 3])
+    }
+
 keep:
     def @main(%x: Tensor[(1, 3, 10, 10), float32], %w: Tensor[(8, 3, 3, 3), float32]) {
       nn.conv2d(nn.pad(%x, 1f, pad_width=[[0, 0], [0, 0], [1, 0], [1, 0]]), %w)
@@ -86,7 +102,7 @@ def _neutral(call: Call, name: str, value: Any) -> bool:
     if name in _CONVS or name in _AVG:
         return bool(value == 0)
     if name == "qnn.conv2d":
-        zero_point = call.args[3]
+        zero_point = call.args[2]
         return type(zero_point) is Constant and zero_point.data.size == 1 and bool(zero_point.data.reshape(()) == value)
     if name not in _MAX:
         return False

@@ -84,13 +84,16 @@ def is_whole(expr: Expr, match: Match) -> bool:
 
 
 def _clip_keeps(match: Match) -> Expr | None:
-    """A cast of a clipped value to an integer type that holds the range, and back, does nothing to whole numbers."""
+    """A cast of a clipped value to an integer type that holds the range, and on, does nothing to whole numbers.
+
+    What is cast to integers at last may have been none: both ways cut off the fraction.
+    """
     attrs, back = match.attrs("clip"), match.attrs("root").dtype
     ty = match.tensor("clip")
     if ty is None or not _holds(match.attrs("inner").dtype, attrs.a_min, attrs.a_max):
         return None
     whole = not is_float_name(ty.dtype) or (_whole_bounds(attrs) and is_whole(match["x"], match))
-    if not whole:
+    if not whole and not _holds(back, attrs.a_min, attrs.a_max):
         return None
     return match["clip"] if back == ty.dtype else make("cast", match["clip"], dtype=back)
 

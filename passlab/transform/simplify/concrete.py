@@ -32,15 +32,10 @@ def _made(op: str, **names: str) -> Any:
     return result
 
 
-def _whole_reshape(match: Match) -> bool:
-    """Whether reshape_like takes over the whole shape."""
-    attrs, ty = match.attrs("root"), match.tensor("root")
-    if ty is None or 0 in ty.shape:  # which reshape reads as "the dimension the data has there"
-        return False
-    return _static(match) and (
-        attrs is None
-        or (not attrs.lhs_begin and attrs.lhs_end is None and not attrs.rhs_begin and attrs.rhs_end is None)
-    )
+def _nonzero(match: Match) -> bool:
+    """Whether the shape is known and has no 0, which reshape reads as "the dimension the data has there"."""
+    ty = match.tensor("root")
+    return ty is not None and 0 not in ty.shape and _static(match)
 
 
 def _collapse(match: Match) -> Expr | None:
@@ -64,7 +59,7 @@ CONCRETE = (
         "reshape to a known shape",
         "reshape_like(data, other)",
         _made("reshape", args="data", shape="newshape"),
-        _whole_reshape,
+        _nonzero,
     ),
     Rule("sum to a known shape", "collapse_sum_like(data, other)", _collapse, _static),
     Rule("broadcast to a known shape", "broadcast_to_like(data, other)", _made("broadcast_to", args="data"), _static),
