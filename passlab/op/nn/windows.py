@@ -31,9 +31,15 @@ def full_padding(padding: Any, rank: int) -> tuple[int, ...]:
     )
 
 
-def check_lengths(rank: int, **lists: Sequence[int] | None) -> None:
-    """Raise `RelationError` unless each list has one number for each of `rank` axes."""
+def check_lengths(rank: int, *, spare: bool = False, **lists: Sequence[int] | None) -> None:
+    """Raise `RelationError` unless each list has one number for each of `rank` axes.
+
+    With `spare` there may be more numbers where all are the same: Relay reads the first ones and ignores the others,
+    which is what programs rely on that say 1 for every dimension.
+    """
     for name, values in lists.items():
+        if spare and values is not None and len(values) > rank and len(set(values)) == 1:
+            continue
         if values is not None and len(values) != rank:
             raise RelationError(
                 Diagnostic(
