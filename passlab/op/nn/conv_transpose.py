@@ -79,15 +79,12 @@ def _relation(rank: int, name: str) -> Relation:
 
 
 def _size(axis: int, size: Dim, kernel: Dim, attrs: Any, padding: int, name: str) -> Dim:
-    if not isinstance(size, int) or not isinstance(kernel, int):
-        return size if not isinstance(size, int) else kernel
-    made: int = (
-        (size - 1) * attrs.strides[axis]
-        + (kernel - 1) * attrs.dilation[axis]
-        + 1
-        - padding
-        + attrs.output_padding[axis]
-    )
+    if not isinstance(kernel, int):
+        return ANY
+    more = (kernel - 1) * attrs.dilation[axis] + attrs.output_padding[axis] - padding
+    if not isinstance(size, int):
+        return size if attrs.strides[axis] == 1 and more == 0 else ANY
+    made: int = (size - 1) * attrs.strides[axis] + 1 + more
     if made < 0:
         raise RelationError(
             Diagnostic(
