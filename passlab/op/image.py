@@ -280,7 +280,7 @@ def _dilation_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
     data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
     if data is None or weight is None:
         return None
-    check_lengths(2, strides=attrs.strides, dilations=attrs.dilations)
+    check_lengths(2, spare=True, strides=attrs.strides, dilations=attrs.dilations)
     check_positive(strides=attrs.strides, dilations=attrs.dilations)
     way = conversion(attrs.data_layout, "NCHW", "data_layout")
     shape = forward_shape(way, data.shape, "data", 0)
@@ -354,11 +354,12 @@ def dilation2d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     w = conversion(attrs.kernel_layout, "IHW", "kernel_layout").forward(weight)
     before, after = split_padding(attrs.padding, 2)
     x = pad_spatial(way.forward(data), before, after, False)
-    reach = [(k - 1) * d + 1 for k, d in zip(w.shape[1:], attrs.dilations, strict=True)]
-    size = [(n - r) // s + 1 for n, r, s in zip(x.shape[2:], reach, attrs.strides, strict=True)]
+    strides, dilations = attrs.strides[:2], attrs.dilations[:2]
+    reach = [(k - 1) * d + 1 for k, d in zip(w.shape[1:], dilations, strict=True)]
+    size = [(n - r) // s + 1 for n, r, s in zip(x.shape[2:], reach, strides, strict=True)]
     made = np.full((*x.shape[:2], *size), lowest(x.dtype), x.dtype)
     for tap in itertools.product(range(w.shape[1]), range(w.shape[2])):
-        steps = zip(tap, attrs.dilations, size, attrs.strides, strict=True)
+        steps = zip(tap, dilations, size, strides, strict=True)
         place = tuple(slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, n, s in steps)
         term = x[(slice(None), slice(None), *place)] + w[(slice(None), *tap)][:, None, None]
         np.maximum(made, term, out=made)

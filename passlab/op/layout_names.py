@@ -93,8 +93,10 @@ class Conversion:
 
     def _over(self, dim: Dim, letter: str) -> Dim:
         factor = self.source.factor(letter)
-        if factor == 1 or not isinstance(dim, int):
+        if factor == 1:
             return dim
+        if not isinstance(dim, int):
+            return ANY
         if dim % factor:
             raise RelationError(
                 Diagnostic(

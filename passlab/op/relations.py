@@ -88,6 +88,13 @@ def product(dims: Iterable[Dim]) -> Dim:
     return total if known or total == 0 else ANY
 
 
+def times(dim: Dim, factor: int) -> Dim:
+    """Return a dimension times a number: one with a name keeps it only where the number is 1."""
+    if isinstance(dim, int):
+        return dim * factor
+    return dim if factor == 1 else ANY
+
+
 def total(dims: Iterable[Dim]) -> Dim:
     """Return the sum of dimensions, `?` as soon as one is not known."""
     found = 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from passlab.ir.expr import Call, Expr
 from passlab.ir.op import OpPattern, Reporter
-from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.types import ANY, TensorType, TupleType, Type
 from passlab.op.declare import TupleWrapper, call, field_of, operator
 from passlab.op.dtypes import Array, is_float_name
 from passlab.op.elementwise import constant_like
@@ -36,7 +36,7 @@ def _stft_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
         refuse(
             f"a signal of {length} elements is shorter than n_fft", 0, expected=f"at least {attrs.n_fft}", found=length
         )
-    frames = (length - attrs.n_fft) // attrs.hop_length + 1 if type(length) is int else length
+    frames = (length - attrs.n_fft) // attrs.hop_length + 1 if type(length) is int else ANY
     return TensorType((batch, rows, frames, 2), data.dtype)
 
 

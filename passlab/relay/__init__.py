@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 _ROOMS = (
     "adt", "analysis", "annotation", "build_module", "dataflow_pattern", "expr", "expr_functor", "frontend", "image",
-    "memory", "nn", "op", "qnn", "random", "testing", "transform", "ty", "vision", "vm",
+    "loops", "memory", "nn", "op", "qnn", "random", "testing", "transform", "ty", "vision", "vm",
 )  # fmt: skip
 _EXPRESSIONS = (
     "Call", "Constant", "Expr", "Function", "GlobalVar", "If", "Let", "Match", "RefCreate", "RefRead", "RefWrite",

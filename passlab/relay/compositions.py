@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.expr import Call, Constant, Expr, Tuple
 from passlab.ir.op import Op
 from passlab.op.declare import TupleWrapper
 
@@ -22,11 +22,11 @@ def _face(name: str) -> Callable[..., Expr]:
 
 def mean_variance(
     data: Expr, axis: Axis = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False
-) -> tuple[Expr, Expr]:
+) -> TupleWrapper:
     """Return the mean and the variance of `data` over `axis`."""
     mean = _face("mean")(data, axis, True, exclude)
     var = _variance(data, mean, axis, keepdims, exclude, unbiased)
-    return (mean if keepdims else _face("mean")(data, axis, keepdims, exclude)), var
+    return TupleWrapper(Tuple((mean if keepdims else _face("mean")(data, axis, keepdims, exclude), var)), 2)
 
 
 def _variance(data: Expr, mean: Expr, axis: Axis, keepdims: bool, exclude: bool, unbiased: bool) -> Expr:
@@ -42,10 +42,10 @@ def std(data: Expr, axis: Axis = None, keepdims: bool = False, exclude: bool = F
     return _face("sqrt")(_variance(data, mean, axis, keepdims, exclude, unbiased))
 
 
-def mean_std(data: Expr, axis: Axis = None, keepdims: bool = False, exclude: bool = False) -> tuple[Expr, Expr]:
+def mean_std(data: Expr, axis: Axis = None, keepdims: bool = False, exclude: bool = False) -> TupleWrapper:
     """Return the mean and the standard deviation of `data` over `axis`."""
     mean, var = mean_variance(data, axis, keepdims, exclude)
-    return mean, _face("sqrt")(var)
+    return TupleWrapper(Tuple((mean, _face("sqrt")(var))), 2)
 
 
 def logsumexp(data: Expr, axis: Axis = None, keepdims: bool = False) -> Expr:
@@ -54,6 +54,33 @@ def logsumexp(data: Expr, axis: Axis = None, keepdims: bool = False) -> Expr:
     total = _face("sum")(_face("exp")(_face("subtract")(data, top)), axis, True)
     out: Expr = _face("add")(_face("log")(total), top)
     return out if keepdims else _face("squeeze")(out, axis)
+
+
+def reverse_reshape(data: Expr, newshape: Sequence[int]) -> Expr:
+    """Return `data` in a new shape whose special numbers (0, -1, -2, -3, -4) are read from the last axis to the first."""
+    made: Expr = _face("contrib_reverse_reshape")(data, newshape)
+    return made
+
+
+def segment_sum(data: Expr, segment_ids: Expr, num_segments: int | None = None) -> Expr:
+    """Return, for each segment, the sum of the slices of `data` along its first axis that belong to it.
+
+    `segment_ids` (as long as `data`, or shorter) says where each slice belongs. There are `num_segments` segments; when
+    it is not given, one more than the largest of `segment_ids`.
+    """
+    one = _face("cast_like")(Constant(np.array([1], np.int32)), segment_ids)
+    if num_segments is None:
+        largest = _face("reshape")(_face("max")(segment_ids, [0]), [-1])
+        count = _face("add")(largest, one)
+    else:
+        count = _face("cast_like")(Constant(np.array([num_segments], np.int32)), segment_ids)
+    rest = _face("strided_slice")(_face("shape_of")(data, "int32"), [1], [-1], [1], slice_mode="size")
+    rest = _face("cast_like")(rest, count)
+    zeros = _face("zeros")(_face("concatenate")((count, rest), 0), "float64")
+    repeats = _face("concatenate")((_face("reverse")(rest, 0), one), 0)
+    places = _face("transpose")(_face("tile")(segment_ids, repeats))
+    made: Expr = _face("scatter_elements")(_face("cast_like")(zeros, data), places, data, 0, "add")
+    return made
 
 
 def global_max_pool1d(data: Expr, layout: str = "NCW", out_layout: str = "") -> Expr:
@@ -104,6 +131,7 @@ COMPOSITIONS: dict[str, Callable[..., Any]] = {
     "mean_variance": mean_variance,
     "logsumexp": logsumexp,
     "reverse_reshape": reverse_reshape,
+    "segment_sum": segment_sum,
     "nn.global_max_pool1d": global_max_pool1d,
     "nn.global_max_pool3d": global_max_pool3d,
     "nn.global_avg_pool1d": global_avg_pool1d,

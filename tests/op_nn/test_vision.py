@@ -145,6 +145,8 @@ def test_suppression_refuses():
         (T(2, 8, dtype="int32"), T(2, 1, dtype="int32"))
     )
     assert relate(name, T(2, ANY, 6), ints, indices, T(), T(), return_indices=False) == T(2, ANY, 6)
+    assert "indices has one integer for each detection" in str(refused(name, T(2, 8, 6), ints, T(2, 8, 6), T(), T()))
+    assert relate(name, T(2, 8, 6), ints, T(2, 8, 6), T(), T(), return_indices=False) == T(2, 8, 6)
     assert "a score for each box" in str(
         refused("vision.all_class_non_max_suppression", T(1, 5, 4), T(1, 2, 6), T(), T(), T())
     )

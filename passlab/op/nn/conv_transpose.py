@@ -56,7 +56,7 @@ def _relation(rank: int, name: str) -> Relation:
         if data is None:
             return None
         window = check_window(attrs, rank)
-        check_lengths(rank, output_padding=attrs.output_padding)
+        check_lengths(rank, spare=True, output_padding=attrs.output_padding)
         into = conversion(attrs.data_layout, standard, "data_layout")
         kernel_way = conversion(attrs.kernel_layout, kernel_standard, "kernel_layout")
         shape = forward_shape(into, data.shape, "data", 0)
@@ -80,15 +80,12 @@ def _relation(rank: int, name: str) -> Relation:
 
 
 def _size(axis: int, size: Dim, kernel: Dim, attrs: Any, padding: int, name: str) -> Dim:
-    if not isinstance(size, int) or not isinstance(kernel, int):
-        return size if not isinstance(size, int) else kernel
-    made: int = (
-        (size - 1) * attrs.strides[axis]
-        + (kernel - 1) * attrs.dilation[axis]
-        + 1
-        - padding
-        + attrs.output_padding[axis]
-    )
+    if not isinstance(kernel, int):
+        return ANY
+    more = (kernel - 1) * attrs.dilation[axis] + attrs.output_padding[axis] - padding
+    if not isinstance(size, int):
+        return size if attrs.strides[axis] == 1 and more == 0 else ANY
+    made: int = (size - 1) * attrs.strides[axis] + 1 + more
     if made < 0:
         raise RelationError(
             Diagnostic(
@@ -146,7 +143,8 @@ def _kernel(rank: int, attrs: Any, data: Any, weight: Any, out: Any) -> Any:
     w = conversion(attrs.kernel_layout, KERNEL_LAYOUTS[rank], "kernel_layout").forward(weight)
     dtype = result_dtype(attrs.out_dtype, data.dtype)
     target = out if way.same else None
-    result = convolve_transposed(into.forward(data), w, window, attrs.output_padding, attrs.groups, dtype, target)
+    extra = attrs.output_padding[:rank]
+    result = convolve_transposed(into.forward(data), w, window, extra, attrs.groups, dtype, target)
     if way.same:
         return result
     made = way.backward(result)

@@ -27,7 +27,10 @@ def check_number(types: Sequence[Type], index: int, name: str) -> None:
 
 
 def _padded(name: str, data: TensorType, widths: Sequence[Sequence[int]], longest: int | None = None) -> Type:
-    """Return the type of `data` with a border. `longest` limits a mirrored border: 0 to the size, 1 to one less."""
+    """Return the type of `data` with a border; negative widths cut off.
+
+    `longest` limits a mirrored border: 0 to the size that is left, 1 to one less.
+    """
     if len(widths) != len(data.shape):
         raise RelationError(
             Diagnostic(
@@ -42,7 +45,7 @@ def _padded(name: str, data: TensorType, widths: Sequence[Sequence[int]], longes
                 Diagnostic(f"{name}: pad_width[{i}] has {len(pair)} numbers", expected="two: before and after"), 0
             )
         if not isinstance(dim, int):
-            shape.append(dim)
+            shape.append(ANY if sum(pair) else dim)
             continue
         if dim + sum(pair) < 0:
             raise RelationError(
@@ -53,11 +56,12 @@ def _padded(name: str, data: TensorType, widths: Sequence[Sequence[int]], longes
                 ),
                 0,
             )
-        if longest is not None and (min(pair) < 0 or max(pair) > max(0, dim - longest)):
+        left = dim + sum(width for width in pair if width < 0)
+        if longest is not None and max(pair) > max(0, left - longest):
             raise RelationError(
                 Diagnostic(
-                    f"{name}: pad_width[{i}] cannot be mirrored from dimension {i} of size {dim}",
-                    expected=f"0..{dim - longest}",
+                    f"{name}: pad_width[{i}] cannot be mirrored from dimension {i} of size {left}",
+                    expected=f"at most {left - longest}",
                     found=str(list(pair)),
                 ),
                 0,
@@ -146,9 +150,14 @@ def with_border(data: Any, widths: Sequence[Sequence[int]], value: Any, mode: st
     """Return `data` with a border made by `nn.pad`'s modes; negative widths cut off."""
     if mode == "constant":
         return bordered(data, widths, np.asarray(value).reshape(()), out)
+    return _mirrored(data, widths, "reflect" if mode == "reflect" else "edge", out)
+
+
+def _mirrored(data: Any, widths: Sequence[Sequence[int]], mode: Any, out: Any) -> Any:
+    """Return `data` with a border of its own elements, by NumPy's name of the mode, after negative widths cut off."""
     cut = data[tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(data.shape, widths, strict=True))]
     border: Any = [(max(a, 0), max(b, 0)) for a, b in widths]
-    return given(np.pad(cut, border, mode="reflect" if mode == "reflect" else "edge"), out)
+    return given(np.pad(cut, border, mode=mode), out)
 
 
 def given(made: Any, out: Any) -> Any:
@@ -197,7 +206,7 @@ def mirror_pad_face(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> Any:
 )
 def mirror_pad(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Put the tensor's mirror image around it, with (SYMMETRIC) or without (REFLECT) its edge."""
-    return given(np.pad(data, attrs.pad_width, mode=attrs.mode.lower()), out)
+    return _mirrored(data, attrs.pad_width, attrs.mode.lower(), out)
 
 
 def _flatten_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:

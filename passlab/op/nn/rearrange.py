@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
-from passlab.ir.types import Dim, TensorType, Type
+from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, integer, integers, number, pairs, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import rearrange_gradients
 from passlab.op.nn.pad import bordered, given
-from passlab.op.relations import normal_axis, refuse, tensor
+from passlab.op.relations import normal_axis, refuse, tensor, times
 
 
 # ---------------------------------------------------------------- space and batch
@@ -39,8 +39,7 @@ def _to_batch_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
         return None
     _check_blocks("nn.space_to_batch_nd", data, attrs.block_shape, attrs.paddings, "paddings")
     shape: list[Dim] = list(data.shape)
-    if isinstance(shape[0], int):
-        shape[0] *= math.prod(attrs.block_shape)
+    shape[0] = times(shape[0], math.prod(attrs.block_shape))
     for i, (block, pair) in enumerate(zip(attrs.block_shape, attrs.paddings, strict=True), 1):
         dim = shape[i]
         if isinstance(dim, int):
@@ -50,6 +49,8 @@ def _to_batch_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
                     f"nn.space_to_batch_nd: dimension {i} of padded size {size} cannot be cut into blocks of {block}", 0
                 )
             shape[i] = (dim + sum(pair)) // block
+        elif block != 1 or any(pair):
+            shape[i] = ANY
     return TensorType(tuple(shape), data.dtype)
 
 
@@ -106,8 +107,7 @@ def _from_batch_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     _check_blocks("nn.batch_to_space_nd", data, attrs.block_shape, attrs.crops, "crops")
     shape: list[Dim] = list(data.shape)
     count = math.prod(attrs.block_shape)
-    if isinstance(shape[0], int):
-        shape[0] //= count
+    shape[0] = shape[0] // count if isinstance(shape[0], int) else times(shape[0], count)
     for i, (block, pair) in enumerate(zip(attrs.block_shape, attrs.crops, strict=True), 1):
         dim = shape[i]
         if isinstance(dim, int):
@@ -119,6 +119,8 @@ def _from_batch_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
                     found=sum(pair),
                 )
             shape[i] = dim * block - sum(pair)
+        elif block != 1 or any(pair):
+            shape[i] = ANY
     return TensorType(tuple(shape), data.dtype)
 
 
@@ -187,13 +189,14 @@ def _to_depth_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
         return None
     block, way = _check_block_size("nn.space_to_depth", attrs), conversion(attrs.layout, "NCHW", "layout")
     batch, channels, *size = forward_shape(way, data.shape, "data", 0)
-    if isinstance(channels, int):
-        channels *= block * block
+    channels = times(channels, block * block)
     for i, dim in enumerate(size):
         if isinstance(dim, int):
             if dim % block:
                 refuse(f"nn.space_to_depth: an axis of size {dim} cannot be cut into blocks of {block}", 0)
             size[i] = dim // block
+        else:
+            size[i] = times(dim, block)
     return TensorType(way.backward_shape((batch, channels, *size)), data.dtype)
 
 
@@ -236,9 +239,8 @@ def _from_depth_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
         return None
     block, way = _check_block_size("nn.depth_to_space", attrs), conversion(attrs.layout, "NCHW", "layout")
     batch, channels, *size = forward_shape(way, data.shape, "data", 0)
-    if isinstance(channels, int):
-        channels //= block * block
-    size = [dim * block if isinstance(dim, int) else dim for dim in size]
+    channels = channels // (block * block) if isinstance(channels, int) else times(channels, block)
+    size = [times(dim, block) for dim in size]
     return TensorType(way.backward_shape((batch, channels, *size)), data.dtype)
 
 
@@ -295,7 +297,8 @@ def _dilate_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
             found=list(attrs.strides),
         )
     sizes = zip(data.shape, attrs.strides, strict=True)
-    return TensorType(tuple(max(0, (d - 1) * s + 1) if isinstance(d, int) else d for d, s in sizes), data.dtype)
+    made = [max(0, (d - 1) * s + 1) if isinstance(d, int) else d if s == 1 else ANY for d, s in sizes]
+    return TensorType(made, data.dtype)
 
 
 def dilate_face(data: Any, strides: Any, dilation_value: float = 0.0) -> Any:

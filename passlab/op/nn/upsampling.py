@@ -10,7 +10,7 @@ import numpy as np
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpPattern, Reporter
-from passlab.ir.types import Shape, TensorType, Type
+from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, boolean, number, text
@@ -39,6 +39,8 @@ def scaled_shape(shape: Shape, axes: Sequence[int], scales: Sequence[float], nam
         dim = made[axis]
         if isinstance(dim, int):
             made[axis] = int(dim * scale + 0.5)
+        elif scale != 1:
+            made[axis] = ANY
     return tuple(made)
 
 

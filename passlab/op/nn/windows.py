@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.errors import AttrsError, Diagnostic, RelationError
-from passlab.ir.types import Dim
+from passlab.ir.types import ANY, Dim
 
 
 def per_axis(value: Any, rank: int) -> Any:
@@ -31,9 +31,15 @@ def full_padding(padding: Any, rank: int) -> tuple[int, ...]:
     )
 
 
-def check_lengths(rank: int, **lists: Sequence[int] | None) -> None:
-    """Raise `RelationError` unless each list has one number for each of `rank` axes."""
+def check_lengths(rank: int, *, spare: bool = False, **lists: Sequence[int] | None) -> None:
+    """Raise `RelationError` unless each list has one number for each of `rank` axes.
+
+    With `spare` there may be more numbers where all are the same: Relay reads the first ones and ignores the others,
+    which is what programs rely on that say 1 for every dimension.
+    """
     for name, values in lists.items():
+        if spare and values is not None and len(values) > rank and len(set(values)) == 1:
+            continue
         if values is not None and len(values) != rank:
             raise RelationError(
                 Diagnostic(
@@ -67,12 +73,14 @@ def split_padding(padding: Sequence[int], rank: int) -> tuple[tuple[int, ...], t
 def window_size(
     size: Dim, window: Dim, stride: int, before: int, after: int, dilation: int, *, ceil: bool = False, axis: int = 0
 ) -> Dim:
-    """Return how many windows fit along one axis: `?` and symbolic sizes stay as they are.
+    """Return how many windows fit along one axis; a size with a name keeps it where there is a window at each place.
 
     Raises `RelationError` when the window is larger than the padded axis.
     """
-    if not isinstance(size, int) or not isinstance(window, int):
-        return size if not isinstance(size, int) else window
+    if not isinstance(window, int):
+        return ANY
+    if not isinstance(size, int):
+        return size if stride == 1 and before + after == (window - 1) * dilation else ANY
     room = size + before + after - (window - 1) * dilation - 1
     if room < 0:
         raise RelationError(

@@ -94,6 +94,16 @@ def get_valid_counts(attrs: Any, data: Any, score_threshold: Any) -> Any:
 
 
 # ---------------------------------------------------------------- non_max_suppression
+def _check_numbers(name: str, data: TensorType, indices: TensorType | None) -> None:
+    """Raise `RelationError` unless `indices` numbers the detections; asked only where these numbers are returned."""
+    if indices is None:
+        return
+    if len(indices.shape) != 2 or "int" not in indices.dtype:
+        refuse(f"{name}: indices has one integer for each detection", 2, found=indices)
+    if any(join_dim(a, b) is None for a, b in zip(indices.shape, data.shape, strict=False)):
+        refuse(f"{name}: indices does not fit the data", 2, expected=data.shape[:2], found=indices)
+
+
 def _nms_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     data, count = _detections(types, 0, "data"), tensor(types, 1, "valid_count")
     if data is None or count is None:
@@ -103,11 +113,10 @@ def _nms_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     name = "vision.non_max_suppression"
     last = attrs.coord_start + 3 if attrs.coord_start >= 0 else -1
     _check_columns(name, data.shape[2], last, attrs.score_index, attrs.id_index)
-    indices = tensor(types, 2, "indices")
-    if indices is not None and (len(indices.shape) != 2 or "int" not in indices.dtype or "int" not in count.dtype):
-        refuse(f"{name}: indices has one integer for each detection, valid_count one for each sample", 2, found=indices)
-    if indices is not None and any(join_dim(a, b) is None for a, b in zip(indices.shape, data.shape, strict=False)):
-        refuse(f"{name}: indices does not fit the data", 2, expected=data.shape[:2], found=indices)
+    if "int" not in count.dtype:
+        refuse(f"{name}: valid_count has one integer for each sample", 1, found=count)
+    if attrs.return_indices:
+        _check_numbers(name, data, tensor(types, 2, "indices"))
     if join_dim(count.shape[0], data.shape[0]) is None:
         refuse(f"{name}: valid_count does not fit the data", 1, expected=data.shape[0], found=count)
     check_number(types, 3, f"{name}: max_output_size")
@@ -220,7 +229,8 @@ def non_max_suppression(
         made[i], places = _suppress(attrs, data[i], count, limit, threshold)
         left = places[places >= 0]
         counts[i] = len(left)
-        numbers[i, : len(left)] = indices[i, left]
+        if attrs.return_indices:
+            numbers[i, : len(left)] = indices[i, left]
         if attrs.invalid_to_bottom and not attrs.return_indices:
             rows = made[i][made[i][:, 0] >= 0]
             made[i] = -1

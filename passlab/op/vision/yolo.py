@@ -13,7 +13,7 @@ from passlab.op.declare import operator
 from passlab.op.fields import attrs, integer
 from passlab.op.nn.pad import given
 from passlab.op.nn.rearrange_gradients import yolo_reorg as yolo_reorg_gradient
-from passlab.op.relations import refuse, tensor
+from passlab.op.relations import refuse, tensor, times
 
 
 def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
@@ -30,10 +30,10 @@ def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     for dim in size:
         if isinstance(dim, int) and dim % s:
             refuse(f"vision.yolo_reorg: an axis of size {dim} cannot be cut into blocks of {s}", 0)
-        made.append(dim // s if isinstance(dim, int) else dim)
+        made.append(dim // s if isinstance(dim, int) else times(dim, s))
     if isinstance(channels, int) and channels % (s * s):
         refuse(f"vision.yolo_reorg: {channels} channels cannot be divided by {s * s}", 0)
-    return TensorType((batch, channels * s * s if isinstance(channels, int) else channels, *made), data.dtype)
+    return TensorType((batch, times(channels, s * s), *made), data.dtype)
 
 
 @operator(

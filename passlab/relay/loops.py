@@ -1,0 +1,24 @@
+"""Loops in a language without loops: `while_loop` writes the function that calls itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from passlab.ir.expr import Expr, Function, If, Let, Tuple, Var
+from passlab.op.declare import as_expr
+from passlab.relay.leaves import type_of, var
+
+
+def while_loop(
+    cond: Callable[..., Expr], loop_vars: Sequence[Expr], loop_bodies: Callable[..., Sequence[Expr]]
+) -> Let:
+    """Return a function that repeats `loop_bodies` while `cond` holds; called with first values, it gives the last.
+
+    Both take the values of one round, as many as there are `loop_vars`; `cond` gives a scalar bool, `loop_bodies` the
+    values of the next round. `loop_vars` say names and types: a variable its own, another expression its type.
+    """
+    names = [v.name_hint if isinstance(v, Var) else f"arg{at}" for at, v in enumerate(loop_vars)]
+    params = [var(name, type_of(v)) for name, v in zip(names, loop_vars, strict=True)]
+    loop = Var("while_loop")
+    again = loop(*(as_expr(value) for value in loop_bodies(*params)))
+    return Let(loop, Function(params, If(cond(*params), again, Tuple(params))), loop)
