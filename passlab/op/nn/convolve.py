@@ -1,9 +1,10 @@
 """Convolution of arrays with NumPy and BLAS, for any number of spatial axes.
 
-Patches are copied block by block into a matrix (im2col) that stays in cache, and multiplied with the weight; a 1x1
-window needs no copy; depthwise windows are summed tap by tap (see `depthwise`). This file knows arrays, not operators or layouts:
-data is (N, C, *S) or, with `last`, (N, *S, C). See Chellapilla et al., "High performance convolutional neural networks
-for document processing" (2006) for the reduction to a matrix product.
+Patches are copied block by block into a matrix (im2col) and multiplied with the weight; a 1x1 window needs no copy;
+with few output channels the rows of the window are stacked (see `stacked`), and depthwise windows are summed tap by tap
+(see `depthwise`). This file knows arrays, not operators or layouts: data is (N, C, *S) or, with `last`, (N, *S, C). See
+Chellapilla et al., "High performance convolutional neural networks for document processing" (2006) for the reduction
+to a matrix product.
 """
 
 from __future__ import annotations
@@ -18,9 +19,14 @@ from numpy.lib.stride_tricks import as_strided
 from passlab.op.nn.arithmetic import deliver, working_dtype
 from passlab.op.nn.depthwise import depthwise
 from passlab.op.nn.sliding import Window, pad_spatial, shifts
+from passlab.op.nn.stacked import convolve_stacked, suits
 
-# Patches of this many bytes are multiplied at a time: they are read from cache, and scratch memory stays small.
-BLOCK_BYTES = 2 << 20
+# Patches of this many bytes are multiplied at a time. Scratch memory stays small; but BLAS brings the weight into its own
+# order for each block, so there should not be many, unless a weight is small.
+BLOCK_BYTES = 16 << 20
+SMALL_BLOCK_BYTES = 2 << 20
+LONG_ROW = 48  # elements: shorter rows are copied together with others
+FEW_CHANNELS = 128  # of the output: a product with so few rows had better find its patches in the second-level cache
 
 
 def convolve(x: Any, w: Any, window: Window, groups: int, dtype: Any, *, last: bool = False, out: Any = None) -> Any:
@@ -54,6 +60,9 @@ def _convolve_into(out: Any, x: Any, w: Any, window: Window, groups: int, kernel
     if plain and math.prod(kernel) == 1 and set(window.strides) <= {1}:
         _pointwise(out, x, matrix, groups, last)
         return
+    if groups == 1 and not last and suits(out, x, window, kernel):
+        convolve_stacked(out, x, w, window, kernel)
+        return
     padded = pad_spatial(x, window.before, window.after, last)
     (_columns_last if last else _columns_first)(out, padded, matrix, window, groups, kernel)
 
@@ -79,10 +88,12 @@ def _pointwise(out: Any, x: Any, matrix: Any, groups: int, last: bool) -> None:
     np.matmul(matrix, x.reshape(n, groups, c // groups, -1), out=out.reshape(n, groups, o // groups, -1))
 
 
-def _blocks(samples: int, rows: int, row_bytes: int) -> list[tuple[int, int, int, int]]:
-    """Cut samples and output rows into blocks (first sample, end, first row, end) of about `BLOCK_BYTES`."""
-    height = max(1, min(rows, BLOCK_BYTES // max(row_bytes, 1)))
-    depth = max(1, min(samples, BLOCK_BYTES // max(row_bytes * rows, 1))) if height == rows else 1
+def _blocks(samples: int, rows: int, row_bytes: int, channels: int) -> list[tuple[int, int, int, int]]:
+    """Cut samples and output rows into blocks (first sample, end, first row, end) for that many channels at a time."""
+    most = SMALL_BLOCK_BYTES if channels <= FEW_CHANNELS else BLOCK_BYTES
+    height = max(1, min(rows, most // max(row_bytes, 1)))
+    height = -(-rows // -(-rows // height))  # blocks of about the same height
+    depth = max(1, min(samples, most // max(row_bytes * rows, 1))) if height == rows else 1
     return [
         (n, min(n + depth, samples), r, min(r + height, rows))
         for n in range(0, samples, depth)
@@ -93,21 +104,42 @@ def _blocks(samples: int, rows: int, row_bytes: int) -> list[tuple[int, int, int
 def _columns_first(out: Any, x: Any, matrix: Any, window: Window, groups: int, kernel: tuple[int, ...]) -> None:
     """Multiply by blocks for (N, C, *S): patches (n, C, *K, rows, *rest) become the right factor."""
     n, c, size = x.shape[0], x.shape[1], out.shape[2:]
-    space = x.strides[2:]
-    taps = tuple(s * d for s, d in zip(space, window.dilation, strict=True))
-    steps = tuple(s * d for s, d in zip(space, window.strides, strict=True))
-    patches = as_strided(x, (n, c, *kernel, *size), (*x.strides[:2], *taps, *steps), writeable=False)
     rest = math.prod(size[1:])
     result = out.reshape(n, groups, out.shape[1] // groups, -1)
     scratch = np.empty(0, x.dtype)
     rows_at = (slice(None),) * (2 + len(kernel))
-    for n0, n1, r0, r1 in _blocks(n, size[0], c * math.prod(kernel) * rest * x.itemsize):
+    patches: Any = None
+    held = 0  # the samples before this one are done
+    for n0, n1, r0, r1 in _blocks(n, size[0], c * math.prod(kernel) * rest * x.itemsize, result.shape[2]):
+        if n1 > held:
+            patches, held = _patches(x[n0:n1], window, kernel, size), n1
         shape = (n1 - n0, c, *kernel, r1 - r0, *size[1:])
         scratch = _room(scratch, math.prod(shape))
         block = scratch[: math.prod(shape)].reshape(shape)
-        np.copyto(block, patches[n0:n1][(*rows_at, slice(r0, r1))])
+        np.copyto(block, patches[(*rows_at, slice(r0, r1))])
         factor = block.reshape(n1 - n0, groups, -1, (r1 - r0) * rest)
         np.matmul(matrix, factor, out=result[n0:n1, :, :, r0 * rest : r1 * rest])
+
+
+def _patches(x: Any, window: Window, kernel: tuple[int, ...], size: tuple[int, ...]) -> Any:
+    """Return a view of the padded data as patches (n, C, *K, *size).
+
+    Where rows are short, or windows move by more than one element along them, what each tap of the last axis reads is
+    copied first: patches are then made of whole runs of rows, which copying row by row would take longer than this.
+    """
+    stride, dilation, width = window.strides[-1], window.dilation[-1], size[-1]
+    taps = tuple(s * d for s, d in zip(x.strides[2:], window.dilation, strict=True))
+    steps = tuple(s * d for s, d in zip(x.strides[2:], window.strides, strict=True))
+    bytes_copied = x.nbytes // max(1, x.shape[-1]) * kernel[-1] * width
+    if kernel[-1] == 1 or (stride == 1 and width >= LONG_ROW) or bytes_copied > BLOCK_BYTES:
+        return as_strided(x, (*x.shape[:2], *kernel, *size), (*x.strides[:2], *taps, *steps), writeable=False)
+    rows = np.empty((*x.shape[:2], kernel[-1], *x.shape[2:-1], width), x.dtype)
+    for tap in range(kernel[-1]):
+        rows[:, :, tap] = x[..., tap * dilation : tap * dilation + (width - 1) * stride + 1 : stride]
+    taps = tuple(s * d for s, d in zip(rows.strides[3:-1], window.dilation, strict=False))
+    steps = tuple(s * d for s, d in zip(rows.strides[3:-1], window.strides, strict=False))
+    strides = (*rows.strides[:2], *taps, rows.strides[2], *steps, x.itemsize)
+    return as_strided(rows, (*x.shape[:2], *kernel, *size), strides, writeable=False)
 
 
 def _columns_last(out: Any, x: Any, matrix: Any, window: Window, groups: int, kernel: tuple[int, ...]) -> None:
@@ -124,8 +156,9 @@ def _columns_last(out: Any, x: Any, matrix: Any, window: Window, groups: int, ke
         writeable=False,
     )
     inner = math.prod(kernel) * each
+    row_bytes = c * math.prod(kernel) * math.prod(size[1:]) * x.itemsize
     scratch = np.empty(0, x.dtype)
-    for n0, n1, r0, r1 in _blocks(n, size[0], c * math.prod(kernel) * math.prod(size[1:]) * x.itemsize):
+    for n0, n1, r0, r1 in _blocks(n, size[0], row_bytes, matrix.shape[-1]):
         shape = (groups, n1 - n0, r1 - r0, *size[1:], *kernel, each)
         scratch = _room(scratch, math.prod(shape))
         block = scratch[: math.prod(shape)].reshape(shape)
@@ -168,7 +201,7 @@ def _scatter(whole: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]
     n, groups, _, length = x.shape
     taps = math.prod(kernel)
     each = w.shape[2]
-    step = max(1, min(each, 4 * BLOCK_BYTES // max(1, groups * taps * length * x.itemsize)))
+    step = max(1, min(each, BLOCK_BYTES // 2 // max(1, groups * taps * length * x.itemsize)))
     taps_of = shifts(window, kernel, size)
     for i, o in itertools.product(range(n), range(0, each, step)):
         weight = w[:, :, o : o + step]

@@ -1,0 +1,96 @@
+"""Convolution of arrays with few output channels: the products of a window's rows, stacked and added up.
+
+A product of a weight with few rows and a matrix of patches is slow, for BLAS brings each patch into its own order to use
+it only a few times; and copying the patches takes as long again. Here only the taps within a row of the window are
+copied. The weights of all its rows are stacked into one matrix with more rows, and what it gives for row r of the data
+and row k of the window is added to row r - k * dilation of the result. See Anderson et al., "Low-memory GEMM-based
+convolution algorithms for deep neural networks" (2017). Data is (N, C, *S).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from passlab.op.nn.sliding import Window
+
+MOST_CHANNELS = 128  # of the output; with more, a product with all patches is as fast
+FEWEST_ROWS = 24  # of the output: rows of padding are multiplied, too
+FEWEST_INPUTS = 32  # of a row of the window
+MOST_TAPS = 4  # rows of the window: each is added to the result apart
+PRODUCT_BYTES = 512 << 10  # products of a block: they are added up in the second-level cache
+
+
+def suits(out: Any, x: Any, window: Window, kernel: tuple[int, ...]) -> bool:
+    """Whether a convolution without groups is faster this way."""
+    inputs = x.shape[1] * math.prod(kernel[1:])
+    few = out.shape[1] <= MOST_CHANNELS and inputs >= FEWEST_INPUTS
+    return few and window.strides[0] == 1 and 1 < kernel[0] <= MOST_TAPS and out.shape[2] >= FEWEST_ROWS
+
+
+def convolve_stacked(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
+    """Write the convolution of `x` with `w` (O, C, *K), of stride 1 along the first spatial axis, into `out`."""
+    size = out.shape[2:]
+    matrix = _stack(w, kernel)
+    rest = math.prod(size[1:])
+    total = size[0] + (kernel[0] - 1) * window.dilation[0]  # rows of data and padding
+    step = max(1, PRODUCT_BYTES // max(1, len(matrix) * rest * x.itemsize))
+    step = -(-total // -(-total // step))  # blocks of about the same height
+    copied = np.zeros((x.shape[1], *kernel[1:], step, *size[1:]), x.dtype)
+    products = np.empty((len(matrix), step * rest), x.dtype)
+    result = out.reshape(*out.shape[:2], -1)
+    for n, r in itertools.product(range(x.shape[0]), range(0, total, step)):
+        many = min(step, total - r)
+        _copy_rows(copied, x[n], r, many, window, kernel)
+        data = copied.reshape(matrix.shape[1], -1)[:, : many * rest]
+        made = np.matmul(matrix, data, out=products[:, : many * rest])
+        parts = made.reshape(kernel[0], out.shape[1], -1)
+        for k, part in enumerate(parts):
+            shift = k * window.dilation[0]
+            first, end = max(0, r - shift), min(size[0], r + many - shift)
+            if first < end:
+                start = (first + shift - r) * rest
+                piece, target = part[:, start : start + (end - first) * rest], result[n, :, first * rest : end * rest]
+                if k:
+                    np.add(target, piece, out=target)
+                else:  # row r of the result is begun here, and added to in this block and those after it
+                    np.copyto(target, piece)
+
+
+def _stack(w: Any, kernel: tuple[int, ...]) -> Any:
+    """Return the weights of each row of the window, one below the other: (K0 * O, C * rest of K)."""
+    w = np.ascontiguousarray(w)
+    row = math.prod(kernel[1:])
+    flat = w.reshape(w.shape[0] * w.shape[1], kernel[0] * row)
+    if row > 1:  # a row is moved as one thing, which is faster than number by number
+        flat = flat.view(np.dtype((np.void, row * w.itemsize)))
+    turned = np.ascontiguousarray(flat.T)
+    return turned.view(w.dtype).reshape(kernel[0] * w.shape[0], -1)
+
+
+def _copy_rows(copied: Any, x: Any, first: int, many: int, window: Window, kernel: tuple[int, ...]) -> None:
+    """Copy `many` rows of the padded data (C, *S) from row `first` on, once for each tap within a row of the window.
+
+    `copied` is (C, *rest of K, rows, *rest of S); where it holds padding within rows it is zero already.
+    """
+    before, length = window.before[0], x.shape[1]
+    low, high = min(many, max(0, before - first)), max(0, min(many, before + length - first))
+    head = (slice(None),) * len(kernel)
+    copied[(*head, slice(0, low))] = 0
+    copied[(*head, slice(max(low, high), many))] = 0
+    if low >= high:
+        return
+    rows = slice(low + first - before, high + first - before)
+    for tap in itertools.product(*map(range, kernel[1:])):
+        place, source = [], []
+        for i, t in enumerate(tap, 1):
+            stride, start = window.strides[i], t * window.dilation[i] - window.before[i]
+            begin = max(0, -(start // stride))
+            end = max(begin, min(copied.shape[len(kernel) + i], -((start - x.shape[1 + i]) // stride)))
+            place.append(slice(begin, end))
+            source.append(slice(start + begin * stride, max(0, start + (end - 1) * stride + 1), stride))
+        if all(p.start < p.stop for p in place):
+            copied[(slice(None), *tap, slice(low, high), *place)] = x[(slice(None), rows, *source)]
