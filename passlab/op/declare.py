@@ -25,6 +25,7 @@ from passlab.errors import AttrsError, Diagnostic
 from passlab.ir.attrs import REQUIRED, Attrs
 from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem
 from passlab.ir.op import Op, OpPattern, OpSpec, Precision, Relation, declare_op
+from passlab.op.copying import copy_into
 from passlab.op.edges import family
 
 _set = object.__setattr__
@@ -102,9 +103,9 @@ def deliver(made: Any, out: Any) -> Any:
     """Copy a result (an array or a tuple of arrays) into `out` and return that."""
     if isinstance(made, tuple):
         for target, value in zip(out, made, strict=True):
-            np.copyto(target, value)
+            copy_into(target, value)
     else:
-        np.copyto(out, made)
+        copy_into(out, made)
     return out
 
 

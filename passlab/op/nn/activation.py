@@ -171,17 +171,31 @@ def _work(data: Any) -> Any:
     return data if data.dtype.itemsize >= 4 else data.astype(np.float32)
 
 
+_BLOCK = 256 << 10  # bytes of samples whose exponentials stay in cache until they have been summed and divided
+
+
 def _softmax(attrs: Any, data: Any, out: Any) -> Any:
     work = _work(data)
     if not data.size:
         return data.copy() if out is None else out
-    shifted = np.subtract(
-        work, work.max(axis=attrs.axis, keepdims=True), out=out if out is not None and out.dtype == work.dtype else None
-    )
-    powers = np.exp(shifted, out=shifted if is_float(shifted.dtype) else None)
-    total = powers.sum(axis=attrs.axis, keepdims=True)
-    made = np.divide(powers, total, out=powers)
-    return finish(made, data.dtype, out)
+    direct = out is not None and out.dtype == work.dtype and out.flags.c_contiguous
+    result = out if direct else np.empty(data.shape, work.dtype)
+    if work.nbytes <= _BLOCK:
+        _softmax_into(result, work, attrs.axis)
+        return finish(result, data.dtype, out)
+    axis = attrs.axis % data.ndim
+    shape = (-1, data.shape[axis], *data.shape[axis + 1 :])
+    samples, targets = work.reshape(shape), result.reshape(shape)
+    step = max(1, _BLOCK * len(samples) // work.nbytes)
+    for i in range(0, len(samples), step):
+        _softmax_into(targets[i : i + step], samples[i : i + step], 1)
+    return finish(result, data.dtype, out)
+
+
+def _softmax_into(target: Any, sample: Any, axis: int) -> None:
+    np.subtract(sample, sample.max(axis=axis, keepdims=True), out=target)
+    np.exp(target, out=target)
+    np.divide(target, target.sum(axis=axis, keepdims=True), out=target)
 
 
 def finish(made: Any, dtype: Any, out: Any) -> Any:
