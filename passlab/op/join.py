@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, RelationError
+from passlab.errors import Diagnostic, RelationError, RunError
 from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem, set_checked_type
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
@@ -215,8 +215,14 @@ def _split_grad(orig: Call, grad: Expr) -> list[Expr]:
 )  # fmt: skip
 def split(attrs: Any, data: Array) -> tuple[Array, ...]:
     """Part a tensor along one dimension; the result is a tuple."""
-    sections = attrs.indices_or_sections
-    return tuple(np.split(data, sections if isinstance(sections, int) else list(sections), axis=attrs.axis))
+    sections, axis = attrs.indices_or_sections, attrs.axis % data.ndim
+    length = data.shape[axis]
+    if isinstance(sections, int):
+        if length % sections:
+            raise RunError(f"a dimension of {length} cannot be split into {sections} equal sections")
+        sections = range(length // sections, length, length // sections) if length else (0,) * (sections - 1)
+    head = (slice(None),) * axis
+    return tuple([data[(*head, slice(*ends))] for ends in pairwise((0, *sections, length))])
 
 
 # ---------------------------------------------------------------- meshgrid

@@ -17,7 +17,7 @@ from passlab.errors import Diagnostic, RunError
 from passlab.evaluate.operators import apply_operator
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from passlab.ir.op import Op
-from passlab.ir.types import TupleType, fold_tuple
+from passlab.ir.types import TensorType, TupleType, fold_tuple
 from passlab.ir.walk import post_order
 from passlab.vm.elementwise_tail import Tail, find_tail
 from passlab.vm.scalars import scalar_function
@@ -113,17 +113,31 @@ class _Line:
         outputs = [self.slots[f] for f in body.fields] if isinstance(body, Tuple) else [last]
         direct = self._direct(outputs)
         steps = [self._step(node, slot, direct.get(slot)) for node, slot in self.nodes]
-        preset, params = self.preset, self.function.params
+        fill, single = self._filling(), len(direct) == len(outputs) == 1
 
         def run(inputs: Sequence[Array], results: Sequence[Array]) -> None:
-            values = preset.copy()
-            _spread(inputs, params, values)
+            values = fill(inputs)
             values.append(results)
             for step in steps:
                 step(values)
-            _deliver([values[s] for s in outputs], results)
+            if not single or values[last] is not results[0]:
+                _deliver([values[s] for s in outputs], results)
 
         return run
+
+    def _filling(self) -> Callable[[Sequence[Array]], list[Any]]:
+        """Return a function of flat inputs that gives the values of all slots: parameters, constants, and empty ones."""
+        preset, params = self.preset, self.function.params
+        rest = preset[len(params) :]
+        if all(isinstance(p.type_annotation, TensorType) for p in params):
+            return lambda inputs: [*inputs, *rest]
+
+        def fill(inputs: Sequence[Array]) -> list[Any]:
+            values = preset.copy()
+            _spread(inputs, params, values)
+            return values
+
+        return fill
 
     def _direct(self, outputs: list[int]) -> dict[int, int]:
         """Return slot -> output for the results that an operator can write into its output itself."""
@@ -192,11 +206,10 @@ class _Line:
         return run
 
     def _writing_tail(self, tail: Tail) -> Callable[[Sequence[Array], Sequence[Array]], None]:
-        steps, preset, params = self._head(tail), self.preset, self.function.params
+        steps, fill = self._head(tail), self._filling()
 
         def run(inputs: Sequence[Array], results: Sequence[Array]) -> None:
-            values = preset.copy()
-            _spread(inputs, params, values)
+            values = fill(inputs)
             (result,) = results
             values.append(results)
             for step in steps:

@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from passlab.op.nn.convolve import Window, convolve
+from passlab.op.nn.convolve import convolve
+from passlab.op.nn.sliding import Window
 
 
 def by_definition(x, w, window, size):
@@ -36,8 +37,9 @@ def by_definition(x, w, window, size):
     ],
     ids=["1d", "2d", "wide", "strided", "3d"],
 )
-def test_depthwise_is_what_it_means(space, kernel, window, channels, dtype, last, monkeypatch):
-    monkeypatch.setattr("passlab.op.nn.convolve._DEPTHWISE_BYTES", 20_000)  # several blocks of rows
+@pytest.mark.parametrize("block", [800, 20_000])
+def test_depthwise_is_what_it_means(space, kernel, window, channels, dtype, last, block, monkeypatch):
+    monkeypatch.setattr("passlab.op.nn.depthwise._BLOCK_BYTES", block)  # several blocks of channels, or of rows
     rng = np.random.default_rng(0)
     x = (rng.standard_normal((2, channels, *space)) * 4).astype(dtype)
     w = (rng.standard_normal((channels, 1, *kernel)) * 4).astype(dtype)

@@ -70,6 +70,8 @@ def in_float(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 def matmul(a: Any, b: Any, dtype: Any, out: Any = None) -> Any:
     """Return the matrix product of `a` and `b` (NumPy's rules) summed and returned in `dtype`."""
+    if a.dtype is b.dtype is dtype and dtype in _BLAS:  # most of the time there is nothing to decide
+        return np.matmul(a, b, out=out)
     work = working_dtype(dtype, a.dtype, b.dtype)
     a, b = a.astype(work, copy=False), b.astype(work, copy=False)
     if work == dtype:
