@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import statistics
 import time
@@ -14,16 +15,50 @@ REFERENCE_LOOP_MS = 87.0  # the loop below, on the machine that the compile-time
 REFERENCE_GEMM_MS = 8.8  # a float32 product of 1024 x 1024 matrices, on the machine the run-time figures come from
 
 
+def threads() -> int:
+    """Return how many threads BLAS uses: what OPENBLAS_NUM_THREADS or OMP_NUM_THREADS say, else one for each core."""
+    given = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS")
+    return int(given) if given else os.cpu_count() or 1
+
+
+def clock() -> Callable[[], float]:
+    """Return the clock for figures that are compared: of the processor where one thread computes, else of the wall.
+
+    The first one does not run while other programs have the core, so that figures can be had on a busy machine.
+    """
+    return time.process_time if threads() == 1 else time.perf_counter
+
+
 def median_ms(job: Callable[[], object], runs: int = 5, prepare: Callable[[], object] | None = None) -> float:
-    """Return the median wall time of `job` in milliseconds; `prepare` runs, untimed, before each run."""
+    """Return the median time of `job` in milliseconds by `clock`; `prepare` runs, untimed, before each run."""
+    now = clock()
     times = []
     for _ in range(runs):
         if prepare is not None:
             prepare()
-        start = time.perf_counter()
+        start = now()
         job()
-        times.append((time.perf_counter() - start) * 1e3)
+        times.append((now() - start) * 1e3)
     return statistics.median(times)
+
+
+def in_turns(jobs: list[Callable[[], object]], runs: int) -> list[float]:
+    """Return the least milliseconds of jobs that are run in turns, after a first time that does not count."""
+    now = clock()
+    times: list[list[float]] = [[] for _ in jobs]
+    for _ in range(runs + 1):
+        for job, mine in zip(jobs, times, strict=True):
+            start = now()
+            job()
+            mine.append((now() - start) * 1e3)
+    return [min(mine[1:]) for mine in times]
+
+
+def matrix_product() -> Callable[[], object]:
+    """Return a job: the float32 product of 1024 x 1024 matrices that speed is told in."""
+    a, b = np.random.default_rng(0).random((2, 1024, 1024), np.float32)
+    made = np.empty_like(a)
+    return lambda: np.matmul(a, b, out=made)
 
 
 def _loop() -> int:

@@ -22,9 +22,9 @@ from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape, lay
 from passlab.op.nn import resize_gradients, sampling
 from passlab.op.nn.activation import finish
 from passlab.op.nn.arithmetic import result_dtype
-from passlab.op.nn.sliding import pad_spatial
 from passlab.op.nn.pooling import lowest
 from passlab.op.nn.resample import COORDINATES, METHODS, ROUNDINGS, Scheme, mix, resample
+from passlab.op.nn.sliding import pad_spatial
 from passlab.op.nn.windows import check_lengths, check_positive, full_padding, per_axis, split_padding, window_size
 from passlab.op.relations import join_dim, refuse, tensor
 

@@ -105,7 +105,7 @@ def _blocks(shape: tuple[int, ...], itemsize: int) -> Iterator[Index]:
 
 
 def _cut_axes(shape: tuple[int, ...], whole: tuple[int, ...]) -> tuple[tuple[int, bool], ...]:
-    """Return for each axis of an operand the axis of the result it follows, and whether it is as long, not broadcast."""
+    """Return for each axis of an operand the axis of the result it follows, and whether it is as long."""
     first = len(whole) - len(shape)
     return tuple([(first + i, length == whole[first + i]) for i, length in enumerate(shape)])
 

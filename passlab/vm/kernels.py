@@ -126,7 +126,7 @@ class _Line:
         return run
 
     def _filling(self) -> Callable[[Sequence[Array]], list[Any]]:
-        """Return a function of flat inputs that gives the values of all slots: parameters, constants, and empty ones."""
+        """Return a function of flat inputs that gives the values of all slots."""
         preset, params = self.preset, self.function.params
         rest = preset[len(params) :]
         if all(isinstance(p.type_annotation, TensorType) for p in params):

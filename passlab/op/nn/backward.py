@@ -19,8 +19,8 @@ from passlab.op.nn import conv_gradients, pool_gradients, pooling
 from passlab.op.nn.activation import finish
 from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtype
 from passlab.op.nn.conv import check_window, conv_attrs
-from passlab.op.nn.sliding import pad_spatial
 from passlab.op.nn.pool import Plan, plan_of, pool_attrs, pool_relation
+from passlab.op.nn.sliding import pad_spatial
 from passlab.op.nn.windows import per_axis, split_padding, window_size
 from passlab.op.relations import join_dim, refuse, same_dtype, tensor
 

@@ -21,8 +21,8 @@ from passlab.op.nn.depthwise import depthwise
 from passlab.op.nn.sliding import Window, pad_spatial, shifts
 from passlab.op.nn.stacked import convolve_stacked, suits
 
-# Patches of this many bytes are multiplied at a time. Scratch memory stays small; but BLAS brings the weight into its own
-# order for each block, so there should not be many, unless a weight is small.
+# Patches of this many bytes are multiplied at a time. Scratch memory stays small; but BLAS brings the weight into its
+# own order for each block, so there should not be many, unless a weight is small.
 BLOCK_BYTES = 16 << 20
 SMALL_BLOCK_BYTES = 2 << 20
 LONG_ROW = 48  # elements: shorter rows are copied together with others

@@ -3,8 +3,9 @@
 There is no matrix product in it, so it is bound by how fast NumPy goes over memory. Rows of an image are short, and a
 loop of NumPy's costs as much to begin as a hundred elements. So the padded image is laid out flat, in planes: the plane
 (p, q) of a window that moves by (s, t) holds the elements of the rows p, p + s, ... and columns q, q + t, ... A tap is
-then one contiguous run of one plane, for all rows at once; at the end of each row it also computes a few sums across the
-edge, which are left out of the result. Data is (N, C, *S), or (N, *S, C) where loops along the channels are long anyway.
+then one contiguous run of one plane, for all rows at once; at the end of each row it also computes a few sums across
+the edge, which are left out of the result. Data is (N, C, *S), or (N, *S, C) where loops along the channels are long
+anyway.
 """
 
 from __future__ import annotations
@@ -65,9 +66,10 @@ def _flat(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> 
     taps = list(_taps(kernel, steps, window))
     room = max(start for _, _, start in taps) + length  # the last row's sums across its edge read beyond the plane
     step = max(1, min(channels, _BLOCK_BYTES // (length * x.itemsize)))
-    held = np.zeros((step, *window.strides, max(room, area)), x.dtype)
+    held: Any = np.zeros((step, *window.strides, max(room, area)), x.dtype)
     places = list(_plane_places(x.shape[2:], planes, window))
-    total, product = np.empty((step, length), x.dtype), np.empty((step, length), x.dtype)
+    total: Any = np.empty((step, length), x.dtype)
+    product = np.empty_like(total)
     whole = total.reshape(step, size[0], *planes[1:])[(slice(None), slice(None), *[slice(n) for n in size[1:]])]
     for n, c in itertools.product(range(x.shape[0]), range(0, channels, step)):
         many = min(step, channels - c)

@@ -91,8 +91,9 @@ class Plan:
         """Join the elements of each window of `data` padded with `fill`, into `out` where that is of its dtype."""
         windows = list(zip(self.window, self.strides, self.dilation, self.before, strict=True))
         target = out if out.dtype == data.dtype else None
-        join_all = partial(pooling.flat_windows, data) if self.flat else partial(pooling.sweep_windows, data, self.swept)
-        return join_all(windows, self.counts, fill, join, target)
+        if self.flat:
+            return pooling.flat_windows(data, windows, self.counts, fill, join, target)
+        return pooling.sweep_windows(data, self.swept, windows, self.counts, fill, join, target)
 
     @cached_property
     def divisors(self) -> Any:

@@ -1,7 +1,7 @@
 """Convolution of arrays with few output channels: the products of a window's rows, stacked and added up.
 
-A product of a weight with few rows and a matrix of patches is slow, for BLAS brings each patch into its own order to use
-it only a few times; and copying the patches takes as long again. Here only the taps within a row of the window are
+A product of a weight with few rows and a matrix of patches is slow, for BLAS brings each patch into its own order to
+use it only a few times; and copying the patches takes as long again. Here only the taps within a row of the window are
 copied. The weights of all its rows are stacked into one matrix with more rows, and what it gives for row r of the data
 and row k of the window is added to row r - k * dilation of the result. See Anderson et al., "Low-memory GEMM-based
 convolution algorithms for deep neural networks" (2017). Data is (N, C, *S).
