@@ -11,6 +11,8 @@ from passlab.errors import AttrsError
 from passlab.ir.expr import Var
 from passlab.ir.op import Op
 from passlab.ir.types import ANY
+from passlab.op.nn import convolve
+from passlab.op.nn.stacked import convolve_stacked
 from tests.op_nn.definitions import conv, conv_transpose
 from tests.op_nn.running import T, close, refused, relate, relate_reporting, run, unknown
 
@@ -53,10 +55,42 @@ def test_conv2d_works_on_packed_layouts():
     close(got.transpose(0, 1, 4, 2, 3).reshape(1, 4, 3, 3), conv(x, w))
 
 
+@pytest.mark.parametrize("products", [1, 1500, 1 << 20])
+@pytest.mark.parametrize(
+    ("size", "kernel", "strides", "padding", "dilation"),
+    [
+        ((9,), (3,), (1,), (1,), (1,)),
+        ((12,), (4,), (1,), (0, 5), (2,)),
+        ((6, 7), (3, 3), (1, 1), (1, 1), (1, 1)),
+        ((5, 8), (2, 3), (1, 2), (0, 3, 1, 2), (2, 1)),
+        ((2, 3), (3, 3), (1, 3), (4, 5), (1, 1)),
+        ((4, 3, 5), (2, 3, 2), (1, 1, 2), (1, 0, 1), (1, 1, 2)),
+    ],
+)
+def test_stacked_convolutions_are_their_definition(size, kernel, strides, padding, dilation, products, monkeypatch):
+    for name, value in {"FEWEST_ROWS": 1, "FEWEST_INPUTS": 1, "PRODUCT_BYTES": products}.items():
+        monkeypatch.setattr(f"passlab.op.nn.stacked.{name}", value)
+    used = []
+    monkeypatch.setattr(convolve, "convolve_stacked", lambda *a: (used.append(a), convolve_stacked(*a)))
+    x, w = normal(2, 3, *size), normal(5, 3, *kernel)
+    got = run(f"nn.conv{len(size)}d", x, w, strides=strides, padding=padding, dilation=dilation, kernel_size=kernel)
+    assert used
+    close(got, conv(x, w, strides, padding, dilation))
+
+
+@pytest.mark.parametrize("long", [1, 1000])
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2), (1, 3)])
+def test_patches_of_short_and_of_long_rows_are_the_same(long, strides, monkeypatch):
+    monkeypatch.setattr("passlab.op.nn.convolve.LONG_ROW", long)
+    x, w = normal(3, 4, 7, 9), normal(6, 2, 3, 4)
+    options = {"strides": strides, "padding": (1, 2), "dilation": (1, 2), "groups": 2}
+    close(run("nn.conv2d", x, w, **options, kernel_size=(3, 4)), conv(x, w, strides, (1, 2), (1, 2), 2))
+
+
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("shape", [(3, 16, 40, 36), (5, 3, 6, 5), (1, 64, 3, 50)])
 def test_conv2d_in_blocks_is_its_definition(last, shape, monkeypatch):
-    monkeypatch.setattr("passlab.op.nn.convolve.BLOCK_BYTES", 10_000)
+    monkeypatch.setattr(convolve, "SMALL_BLOCK_BYTES", 10_000)
     x, w = normal(*shape), normal(5, shape[1], 3, 3)
     # The definition by another road: one shifted matrix product a tap, in float64.
     padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))

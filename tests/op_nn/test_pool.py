@@ -8,6 +8,7 @@ import pytest
 from passlab.ir.expr import Var
 from passlab.ir.op import Op
 from passlab.ir.types import ANY
+from passlab.op.nn.pool import plan_of
 from tests.op_nn.definitions import windows
 from tests.op_nn.running import T, close, refused, relate, run
 
@@ -37,6 +38,37 @@ CASES = [
     ((1, 1), (2, 2), (0,), (1, 1)),
     ((2, 2), (1, 1), (3, 0, 3, 1), (1, 1)),
 ]
+
+
+@pytest.mark.parametrize(("size", "strides", "padding", "dilation"), CASES)
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "HWCN"])
+@pytest.mark.parametrize(("flat", "slab"), [(0, 1), (1 << 20, 1), (1 << 20, 700), (0, 1 << 20)])
+def test_however_the_data_is_cut_up_pooling_is_its_definition(
+    size, strides, padding, dilation, layout, flat, slab, monkeypatch
+):
+    monkeypatch.setattr("passlab.op.nn.pool._FLAT", flat)
+    monkeypatch.setattr("passlab.op.nn.pool._SLAB", slab)
+    monkeypatch.setattr("passlab.op.nn.pool._LONG_ROW", 1)
+    plan_of.cache_clear()
+    x = normal(2, 3, 8, 7)
+    x[0, 0, :2] = -np.inf
+    most, mean = pooled(np.maximum(x, -9), size, strides, padding, dilation, False, False)
+    order = ["NCHW".index(axis) for axis in layout]
+    options = {"pool_size": size, "strides": strides, "padding": padding, "dilation": dilation, "layout": layout}
+    turned = np.ascontiguousarray(x.transpose(order))
+    got = run("nn.max_pool2d", turned, **options).transpose([layout.index(axis) for axis in "NCHW"])
+    close(np.maximum(got, np.where(most < -1e30, LEAST, -9)), most)
+    got = run("nn.avg_pool2d", np.maximum(turned, -9), **options).transpose([layout.index(axis) for axis in "NCHW"])
+    close(got, mean)
+    plan_of.cache_clear()
+
+
+def test_windows_of_nothing_but_the_least_number_are_that_only_where_there_is_no_padding():
+    x = np.full((1, 1, 6, 6), -np.inf, np.float32)
+    got = run("nn.max_pool2d", x, pool_size=(3, 3), strides=(1, 1), padding=(1, 1))
+    assert (got[0, 0, 1:-1, 1:-1] == -np.inf).all()
+    for edge in (got[..., 0, :], got[..., -1, :], got[..., 0], got[..., -1]):
+        assert (edge == LEAST).all()
 
 
 @pytest.mark.parametrize(("size", "strides", "padding", "dilation"), CASES)
