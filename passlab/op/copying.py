@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-_SQUARE = 128  # elements along both axes
+_SQUARE = 256  # elements along both axes
+_GAP = 16  # elements between the rows of a square: rows a power of two apart would share the same few cache lines
+_FEWEST = 192  # elements along both axes from which on there is something to gain
 _LARGE = 1 << 20  # bytes: smaller arrays stay in cache anyway
 
 
@@ -21,11 +23,20 @@ def copy_into(target: Any, source: Any) -> None:
     if axis is None:
         np.copyto(target, source)
         return
-    last = target.ndim - 1
-    place = [slice(None)] * target.ndim
-    for i, j in itertools.product(range(0, target.shape[axis], _SQUARE), range(0, target.shape[last], _SQUARE)):
-        place[axis], place[last] = slice(i, i + _SQUARE), slice(j, j + _SQUARE)
-        np.copyto(target[tuple(place)], source[tuple(place)])
+    square = np.empty((_SQUARE, _SQUARE + _GAP), source.dtype)
+    others = [range(n) if a not in (axis, source.ndim - 1) else (slice(None),) for a, n in enumerate(source.shape)]
+    for place in itertools.product(*others):
+        _copy_turned(target[place], source[place].T, square)
+
+
+def _copy_turned(target: Any, source: Any, square: Any) -> None:
+    """Copy a matrix into the transpose of it, by way of a contiguous square."""
+    rows, columns = source.shape
+    for i, j in itertools.product(range(0, rows, _SQUARE), range(0, columns, _SQUARE)):
+        part = source[i : i + _SQUARE, j : j + _SQUARE]
+        held = square[: part.shape[0], : part.shape[1]]
+        np.copyto(held, part)
+        np.copyto(target[j : j + _SQUARE, i : i + _SQUARE], held.T)
 
 
 def _turned_axis(target: Any, source: Any) -> int | None:
@@ -34,5 +45,5 @@ def _turned_axis(target: Any, source: Any) -> int | None:
         return None
     if target.strides[-1] != target.itemsize or source.strides[-1] == source.itemsize:
         return None
-    long = [a for a, n in enumerate(source.shape[:-1]) if source.strides[a] == source.itemsize and n >= 2 * _SQUARE]
-    return long[0] if long and source.shape[-1] >= 2 * _SQUARE else None
+    long = [a for a, n in enumerate(source.shape[:-1]) if source.strides[a] == source.itemsize and n >= _FEWEST]
+    return long[0] if long and source.shape[-1] >= _FEWEST else None

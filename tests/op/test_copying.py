@@ -15,6 +15,7 @@ from passlab.op.copying import copy_into
 @pytest.mark.parametrize("dtype", ["float32", "int8", "float64"])
 def test_a_turned_array_is_copied_as_numpy_copies_it(order, dtype, monkeypatch):
     monkeypatch.setattr(copying, "_LARGE", 0)
+    monkeypatch.setattr(copying, "_FEWEST", 2)
     monkeypatch.setattr(copying, "_SQUARE", 3)
     source = np.arange(7 * 10 * 13).reshape(7, 10, 13).astype(dtype).transpose(order)
     target = np.zeros(source.shape, dtype)

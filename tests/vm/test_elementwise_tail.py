@@ -76,9 +76,7 @@ def test_blocks_change_no_bit_and_no_input(program, block, monkeypatch):
     monkeypatch.setattr(tails, "SMALLEST", 0)
     monkeypatch.setattr(tails, "BLOCK", block)
     mod = relay.transform.InferType()(passlab.parse(program))
-    args = [
-        numbers(p.checked_type.dtype, *p.checked_type.concrete_shape) for p in mod["main"].params
-    ]
+    args = [numbers(p.checked_type.dtype, *p.checked_type.concrete_shape) for p in mod["main"].params]
     kept = [a.copy() for a in args]
     expected = relay.create_executor("debug", mod).evaluate()(*args)
     expected = expected if isinstance(expected, tuple) else (expected,)

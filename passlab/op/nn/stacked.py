@@ -18,7 +18,7 @@ import numpy as np
 from passlab.op.nn.sliding import Window
 
 MOST_CHANNELS = 128  # of the output; with more, a product with all patches is as fast
-FEWEST_ROWS = 24  # of the output: rows of padding are multiplied, too
+FEWEST_ROWS = 8  # of the output, for each one that is beyond its edges: those are multiplied, too
 FEWEST_INPUTS = 32  # of a row of the window
 MOST_TAPS = 4  # rows of the window: each is added to the result apart
 PRODUCT_BYTES = 512 << 10  # products of a block: they are added up in the second-level cache
@@ -28,7 +28,8 @@ def suits(out: Any, x: Any, window: Window, kernel: tuple[int, ...]) -> bool:
     """Whether a convolution without groups is faster this way."""
     inputs = x.shape[1] * math.prod(kernel[1:])
     few = out.shape[1] <= MOST_CHANNELS and inputs >= FEWEST_INPUTS
-    return few and window.strides[0] == 1 and 1 < kernel[0] <= MOST_TAPS and out.shape[2] >= FEWEST_ROWS
+    beyond = (kernel[0] - 1) * window.dilation[0]
+    return few and window.strides[0] == 1 and 1 < kernel[0] <= MOST_TAPS and out.shape[2] >= FEWEST_ROWS * beyond
 
 
 def convolve_stacked(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
