@@ -56,7 +56,7 @@ class MixedPrecision:
         for node in order:
             if type(node) is Let:
                 binders.setdefault(node.var if type(node.value) is Var else node.value, []).append(node)
-        called = {n.op for n in order if type(n) is Call and type(n.op) is Function}
+        called = {n.op for n in order if type(n) is Call and type(n.op) is Function and not n.op.type_params}
         self._closed = {n for n in order if type(n) is Function and n not in called and n is not function}
         if keep_result:
             self._closed.add(function)
@@ -98,10 +98,16 @@ class MixedPrecision:
         return rebuild(node, self._new)
 
     def _call(self, call: Call) -> Expr:
-        """A function, constructor or variable is called with arguments of the types it was written for."""
+        """A function, constructor or variable is called with arguments of the types it was written for.
+
+        What it makes of them is of the type it was, unless it is a function literal, which may be converted.
+        """
         args = tuple(self._original(a) for a in call.args)
         same = all(a is b for a, b in zip(args, call.args, strict=True))
-        return call.with_fields(op=self._new(call.op), args=call.args if same else args)  # type: ignore[no-any-return]
+        made: Expr = call.with_fields(op=self._new(call.op), args=call.args if same else args)
+        if made is not call and (type(call.op) is not Function or call.op in self._closed):
+            self.types.know(made, call.checked_type_)
+        return made
 
     def _function(self, function: Function) -> Expr:
         if function.is_primitive:

@@ -63,6 +63,10 @@ class NodeTypes:
             stack.pop()
         return self._known[expr]
 
+    def know(self, expr: Expr, ty: Type | None) -> None:
+        """Take note of the type of a node, where whoever made it knows it."""
+        self._known[expr] = ty
+
     def tensor(self, expr: Expr) -> TensorType | None:
         """Return the type of a node if it is a tensor."""
         ty = self.of(expr)
