@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab import limits
 from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError, did_you_mean
 from passlab.evaluate.arguments import check_argument
 from passlab.executor.arena import placed
@@ -53,10 +54,12 @@ class GraphModule:
         sizes = [prod(graph.shapes[result]) * kinds[result].itemsize for result in made]
         if self.shares_memory:
             offsets, self.storage_bytes = placed([lives[result] for result in made], sizes)
+            limits.check("live_bytes", self.storage_bytes, "the memory of the graph")
             arena = Storage(self.storage_bytes)
             places = [(arena, offset) for offset in offsets]
         else:
             self.storage_bytes = sum(sizes)
+            limits.check("live_bytes", self.storage_bytes, "the memory of the graph")
             places = [(Storage(size), 0) for size in sizes]
         for result, (storage, offset) in zip(made, places, strict=True):
             self.values[result] = storage.tensor(offset, graph.shapes[result], kinds[result])

@@ -112,7 +112,8 @@ class MatchCode:
         filled: dict[Node, int] = {self.tree.root: _place_bit(ROOT)}
         for node in reversed(self.tree.nodes):
             here = filled.pop(node)
-            fills[node] = needed = []
+            needed: list[int] = []
+            fills[node] = needed
             if isinstance(node, Leaf):
                 for _, place in self.tree.bound[node.arm] if node.arm is not None else ():
                     here = self._filled(place, here, needed)
