@@ -27,8 +27,9 @@ from passlab.transform.beta_reduction import beta_reduced
 from passlab.transform.parameters import bind_params
 from passlab.transform.passes.infer_type import InferType
 from passlab.transform.passes.inline import Inline
+from passlab.transform.passes.plan_devices import PlanDevices
 from passlab.transform.passes.to_graph_normal_form import ToGraphNormalForm
-from passlab.vm.compiler import OPTIMISE, reachable
+from passlab.vm.compiler import OPTIMISE, default_device, reachable
 from passlab.vm.loading import kernel_functions
 from passlab.vm.saving import KernelLibrary
 
@@ -38,10 +39,13 @@ STATIC = """
     DynamicToStatic
     InferType
 """
-LOWER = """
+FLATTEN = """
     ToGraphNormalForm
     InferType
+"""
+LOWER = """
     FuseOps
+    PlaceKernels
     InferType
     LowerTE
     InferType
@@ -125,9 +129,10 @@ def build(
 ) -> GraphExecutorFactory | AOTExecutorFactory:
     """Compile `main` for the graph executor, or for "aot", with `params` bound by name. Passes run under the context.
 
-    `executor` is "graph", "aot" or an object with such a `name`. The arguments about targets, runtimes and pools are
-    accepted and mean this CPU. Raises `VerifyError` for what the executor cannot run: a graph has no control flow, data
-    types, function values or tensors of unknown shape.
+    `executor` is "graph", "aot" or an object with such a `name`. A graph says of each result the kind of device it lies
+    on: that of `target` where nothing puts it elsewhere. All stand for this CPU; the arguments about hosts, runtimes
+    and pools are accepted and change nothing. Raises `VerifyError` for what the executor cannot run: a graph has no
+    control flow, data types, function values or tensors of unknown shape.
     """
     mod = ir_mod if isinstance(ir_mod, IRModule) else IRModule.from_expr(ir_mod)
     name = mod_name or "default"
@@ -137,10 +142,12 @@ def build(
     if kind != "graph":
         hint = did_you_mean(kind, ("graph", "aot")) or 'there are "graph" and "aot"'
         raise RunError(Diagnostic(f"nothing is built for the executor `{kind}`", hint=hint))
-    return build_graph(mod, params, name)
+    return build_graph(mod, params, name, target)
 
 
-def build_graph(mod: IRModule, params: Mapping[str, Any] | None = None, name: str = "default") -> GraphExecutorFactory:
+def build_graph(
+    mod: IRModule, params: Mapping[str, Any] | None = None, name: str = "default", target: Any = None
+) -> GraphExecutorFactory:
     """Compile `main` to a graph of kernels; see `build`."""
     context = PassContext.current()
     with PassContext(
@@ -148,7 +155,9 @@ def build_graph(mod: IRModule, params: Mapping[str, Any] | None = None, name: st
     ):
         mod = _flat(reachable(bind_params(mod, params)))
         shapes = STATIC if _has_unknown_shape(mod["main"]) else ""
-        mod = Sequential(parse_pipeline(shapes + OPTIMISE + LOWER).passes, name="relay.build")(mod)
+        before, after = parse_pipeline(shapes + OPTIMISE + FLATTEN), parse_pipeline(LOWER)
+        place = PlanDevices(default_device(target))
+        mod = Sequential([*before.passes, place, *after.passes], name="relay.build")(mod)
     code = GraphCode(mod, prefix=f"tvmgen_{name}_")
     return GraphExecutorFactory(code.graph, code.kernels, code.params, name)
 

@@ -12,7 +12,7 @@ from passlab import limits
 from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError, did_you_mean
 from passlab.evaluate.arguments import check_argument
 from passlab.executor.arena import placed
-from passlab.executor.graph import NOP, Entry, Graph
+from passlab.executor.graph import COPY, NOP, Entry, Graph
 from passlab.ir.expr import Constant, Function, Var
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.vm.kernels import Kernel
@@ -37,7 +37,7 @@ class GraphModule:
         self.values: list[Array | None] = [None] * self.rows[-1]
         self.kernels: dict[str, Kernel] = {}
         for node in graph.nodes:
-            if node.func_name and node.func_name != NOP and node.func_name not in self.kernels:
+            if node.func_name not in ("", NOP, COPY) and node.func_name not in self.kernels:
                 if node.func_name not in kernels:
                     raise VerifyError(f"the library has no kernel `{node.func_name}`")
                 self.kernels[node.func_name] = Kernel(kernels[node.func_name])
@@ -129,6 +129,9 @@ class GraphModule:
                 values[first] = inputs[0].reshape(self.graph.shapes[first])
                 return
             results: list[Any] = values[first:last]
+            if node.func_name == COPY:
+                np.copyto(results[0], inputs[0], casting="no")
+                return
             if len(results) != 1 or results[0].size:
                 self.kernels[node.func_name].into(inputs, results)
         except PasslabError:
