@@ -281,3 +281,11 @@ def value(exe, name: str):
     from passlab.evaluate.values import ADTValue
 
     return ADTValue(next(c for c in exe.constructors.values() if c.name_hint == name), ())
+
+
+def test_what_an_arm_never_reads_is_not_taken_out():
+    found = opcodes("""
+        type Shape { Circle(float32), Box(float32, float32), Point }
+        def @main(%s: Shape[]) -> float32 { match (%s) { Circle(%r) => 1f, Box(%w, %h) => %h, Point => 0f } }
+    """)
+    assert (found["get_field"], found["get_tag"]) == (1, 1)
