@@ -203,6 +203,10 @@ class RunError(PasslabError):
     """A program failed while running."""
 
 
+class RunTypeError(RunError, TypeError):
+    """A program, an input or an output was given as an object of a type that cannot be one."""
+
+
 class InterruptedRunError(KeyboardInterrupt):
     """A run was interrupted from the keyboard: where it stood. Like every interrupt it is no `Exception`."""
 

@@ -14,6 +14,8 @@ from passlab.ir.expr import Constant, Var
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType, TupleType, Type
 
+NO_NUMBERS = "OSUMm"  # the kinds of NumPy's dtypes for objects, texts and times
+
 
 def check_argument(param: Var, argument: Any) -> Value:
     """Return an argument as a value. Raises `RunError`, naming the parameter, when it does not fit the annotation.
@@ -62,15 +64,18 @@ def _fitted(argument: Any, ty: Type | None) -> Value:
 
 
 def _array(argument: Any, ty: Type | None) -> np.ndarray[Any, Any]:
-    if isinstance(argument, np.ndarray):
+    if isinstance(argument, np.ndarray) and argument.dtype.kind not in NO_NUMBERS:
         return argument
     if hasattr(argument, "numpy"):  # tensors of other libraries
         return np.asarray(argument.numpy())
     wanted = ty.dtype if isinstance(ty, TensorType) and isinstance(argument, (bool, int, float, list)) else None
     try:
-        return np.asarray(argument, dtype=wanted)
+        array = np.asarray(argument, dtype=wanted)
     except (ValueError, TypeError, OverflowError) as error:
         raise _MisfitError(str(error), str(ty), type(argument).__name__) from None
+    if array.dtype.kind in NO_NUMBERS:
+        raise _MisfitError("it is not made of numbers", str(ty), type(argument).__name__)
+    return array
 
 
 def _check_tensor(array: np.ndarray[Any, Any], ty: TensorType) -> None:

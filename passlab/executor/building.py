@@ -7,16 +7,17 @@ relay.build(mod, executor="aot").save("net.py")     # a Python module that needs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from passlab.errors import Diagnostic, RunError, VerifyError, did_you_mean
+from passlab.errors import Diagnostic, RunError, RunTypeError, VerifyError, did_you_mean
 from passlab.executor.aot import AotModule, CompiledFunction, python_source
 from passlab.executor.graph import Graph
 from passlab.executor.graph_codegen import GraphCode
 from passlab.executor.graph_module import GraphModule, GraphModuleDebug
+from passlab.executor.outputs import CallableByName
 from passlab.infer import infer_module
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
@@ -27,8 +28,9 @@ from passlab.transform.beta_reduction import beta_reduced
 from passlab.transform.parameters import bind_params
 from passlab.transform.passes.infer_type import InferType
 from passlab.transform.passes.inline import Inline
+from passlab.transform.passes.plan_devices import PlanDevices
 from passlab.transform.passes.to_graph_normal_form import ToGraphNormalForm
-from passlab.vm.compiler import OPTIMISE, reachable
+from passlab.vm.compiler import OPTIMISE, as_module, default_device, reachable
 from passlab.vm.loading import kernel_functions
 from passlab.vm.saving import KernelLibrary
 
@@ -38,24 +40,53 @@ STATIC = """
     DynamicToStatic
     InferType
 """
-LOWER = """
+FLATTEN = """
     ToGraphNormalForm
     InferType
+"""
+LOWER = """
     FuseOps
+    PlaceKernels
     InferType
     LowerTE
     InferType
 """
 
 
-class GraphExecutorFactory:
-    """What `build` makes: unpacks to (graph as JSON, library of kernels, parameters)."""
+class GraphExecutorFactory(CallableByName):
+    """What `build` makes: unpacks to (graph as JSON, library of kernels, parameters).
+
+    `factory["default"](device)` is an executor, as in Relay, `factory["debug_create"]("default", device)` one that
+    keeps every node's value. The name is that of the module (`mod_name`).
+    """
 
     def __init__(self, graph: Graph, kernels: Mapping[str, Function], params: Mapping[str, Any], name: str) -> None:
         self.graph = graph
         self.kernels = dict(kernels)
         self.params = dict(params)
         self.libmod_name = name
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        if name == self.libmod_name:
+            return lambda *devices: self.module()
+        return super().__getitem__(name)
+
+    @property
+    def offered(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The names of the functions that the factory has."""
+        return self.libmod_name, "debug_create", "get_graph_json", "get_lib", "get_params"
+
+    def debug_create(self, name: str = "default", *devices: Any) -> GraphModuleDebug:
+        """Return an executor that keeps every node's value. Raises `RunError` for another module's name."""
+        self[name]
+        return GraphModuleDebug(self.graph, self.kernels, self.params)
+
+    def get_executor_config(self) -> str:
+        """Return Relay's JSON of the graph."""
+        return self.graph_json
+
+    def __repr__(self) -> str:
+        return f"GraphExecutorFactory({len(self.graph.nodes)} nodes, {len(self.kernels)} kernels)"
 
     @property
     def graph_json(self) -> str:
@@ -87,13 +118,25 @@ class GraphExecutorFactory:
         return iter((self.graph_json, self.lib, self.params))
 
 
-class AOTExecutorFactory:
-    """What `build` makes for the executor "aot": the program as a Python module."""
+class AOTExecutorFactory(CallableByName):
+    """What `build` makes for the executor "aot": the program as a Python module. `factory["default"](device)` is it,
+    imported, behind the interface of executors.
+    """
 
     def __init__(self, mod: IRModule, params: Mapping[str, Any] | None, name: str) -> None:
         self.ir_mod = infer_module(bind_params(mod, params))
         self.source = python_source(self.ir_mod)
         self.libmod_name = name
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        if name == self.libmod_name:
+            return lambda *devices: self.module()
+        return super().__getitem__(name)
+
+    @property
+    def offered(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The names of the functions that the factory has."""
+        return self.libmod_name, "get_lib", "get_params", "save"
 
     def get_lib(self) -> str:
         """Return the text of the module."""
@@ -125,11 +168,12 @@ def build(
 ) -> GraphExecutorFactory | AOTExecutorFactory:
     """Compile `main` for the graph executor, or for "aot", with `params` bound by name. Passes run under the context.
 
-    `executor` is "graph", "aot" or an object with such a `name`. The arguments about targets, runtimes and pools are
-    accepted and mean this CPU. Raises `VerifyError` for what the executor cannot run: a graph has no control flow, data
-    types, function values or tensors of unknown shape.
+    `executor` is "graph", "aot" or an object with such a `name`. A graph says of each result the kind of device it lies
+    on: that of `target` where nothing puts it elsewhere. All stand for this CPU; the arguments about hosts, runtimes
+    and pools are accepted and change nothing. Raises `VerifyError` for what the executor cannot run: a graph has no
+    control flow, data types, function values or tensors of unknown shape.
     """
-    mod = ir_mod if isinstance(ir_mod, IRModule) else IRModule.from_expr(ir_mod)
+    mod = as_module(ir_mod)
     name = mod_name or "default"
     kind = str(getattr(executor, "name", executor) or "graph")
     if kind == "aot":
@@ -137,10 +181,12 @@ def build(
     if kind != "graph":
         hint = did_you_mean(kind, ("graph", "aot")) or 'there are "graph" and "aot"'
         raise RunError(Diagnostic(f"nothing is built for the executor `{kind}`", hint=hint))
-    return build_graph(mod, params, name)
+    return build_graph(mod, params, name, target)
 
 
-def build_graph(mod: IRModule, params: Mapping[str, Any] | None = None, name: str = "default") -> GraphExecutorFactory:
+def build_graph(
+    mod: IRModule, params: Mapping[str, Any] | None = None, name: str = "default", target: Any = None
+) -> GraphExecutorFactory:
     """Compile `main` to a graph of kernels; see `build`."""
     context = PassContext.current()
     with PassContext(
@@ -148,7 +194,9 @@ def build_graph(mod: IRModule, params: Mapping[str, Any] | None = None, name: st
     ):
         mod = _flat(reachable(bind_params(mod, params)))
         shapes = STATIC if _has_unknown_shape(mod["main"]) else ""
-        mod = Sequential(parse_pipeline(shapes + OPTIMISE + LOWER).passes, name="relay.build")(mod)
+        before, after = parse_pipeline(shapes + OPTIMISE + FLATTEN), parse_pipeline(LOWER)
+        place = PlanDevices(default_device(target))
+        mod = Sequential([*before.passes, place, *after.passes], name="relay.build")(mod)
     code = GraphCode(mod, prefix=f"tvmgen_{name}_")
     return GraphExecutorFactory(code.graph, code.kernels, code.params, name)
 
@@ -169,6 +217,6 @@ def _has_unknown_shape(function: Function) -> bool:
 def create_graph(graph_json: str, lib: KernelLibrary | str, device: Any = None, debug: bool = False) -> GraphModule:
     """Return an executor for a graph and its kernels as they were saved. Raises `VerifyError` for malformed ones."""
     if not isinstance(graph_json, str):
-        raise TypeError(f"a graph is given as JSON text, not {type(graph_json).__name__}")
+        raise RunTypeError(f"a graph is given as JSON text, not {type(graph_json).__name__}")
     library = lib if isinstance(lib, KernelLibrary) else KernelLibrary(lib)
     return (GraphModuleDebug if debug else GraphModule)(Graph.from_json(graph_json), kernel_functions(library.text))

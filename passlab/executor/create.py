@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from passlab.errors import Diagnostic, RunError, did_you_mean
+from passlab.errors import Diagnostic, RunError, RunTypeError, did_you_mean
 from passlab.evaluate import Closure, Evaluator
 from passlab.executor.aot import CompiledFunction, python_source
 from passlab.executor.building import build_graph
@@ -25,6 +25,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.types import Type, fold_tuple
 from passlab.ir.variables import free_vars
 from passlab.transform.parameters import bind_params
+from passlab.vm.compiler import as_module
 from passlab.vm.compiler import compile as compile_module
 from passlab.vm.objects import VMClosure
 from passlab.vm.providers import Choice
@@ -46,17 +47,20 @@ class Executor:
         """
         if expr is None:
             return self._callable(self.mod.get_global_var("main"))
-        for var, value in (binds or {}).items():
+        if not isinstance(expr, Expr):
+            raise RunTypeError(f"an expression is evaluated, not a {type(expr).__name__}; see passlab.parse_expr")
+        given: Any = {} if binds is None else binds
+        if not isinstance(given, Mapping) or not all(isinstance(var, Var) for var in given):
+            raise RunTypeError("`binds` gives values by variable")
+        for var, value in given.items():
             expr = Let(var, value if isinstance(value, Expr) else Constant(value), expr)
-        if isinstance(expr, (Function, GlobalVar)):
-            return self._callable(expr)
         loose = free_vars(expr)
         if loose:
             names = ", ".join(f"%{v.name_hint}" for v in loose)
             raise RunError(
                 Diagnostic(f"the expression has free variables: {names}", loose[0].span, hint="give them in `binds`")
             )
-        return self.value(expr)
+        return self._callable(expr) if isinstance(expr, (Function, GlobalVar)) else self.value(expr)
 
     def _callable(self, entry: Function | GlobalVar) -> Callable[..., Any]:
         function: Function = entry if isinstance(entry, Function) else self.mod[entry]
@@ -251,10 +255,10 @@ def create_executor(
         raise RunError(
             Diagnostic(
                 f"unknown execution strategy: {kind}",
-                hint=did_you_mean(kind, EXECUTORS) or f"there are {', '.join(EXECUTORS)}",
+                hint=did_you_mean(str(kind), EXECUTORS) or f"there are {', '.join(EXECUTORS)}",
             )
         )
-    bound = bind_params(mod if mod is not None else IRModule(), params)
+    bound = bind_params(as_module(mod) if mod is not None else IRModule(), params)
     if kind == "vm":
         return VMExecutor(bound, target, providers)
     if providers is not None:

@@ -16,6 +16,8 @@ from passlab.vm.shape_kernels import numpy_dtype
 
 Entry = tuple[int, int]  # node, result
 NOP = "__nop"  # the function of a node that only gives the elements of its input another shape
+COPY = "__copy"  # the function of a node that brings its input to another device
+CPU = 1  # Relay's number of the kind of device
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,8 @@ class GraphNode:
 
 @dataclass(frozen=True)
 class Graph:
-    """Nodes in an order in which they can run; `shapes`, `dtypes` and `storage_ids` are per result, node by node.
+    """Nodes in an order in which they can run; `shapes`, `dtypes` and `storage_ids` are per result, node by node, and
+    so are `device_types`, Relay's numbers of the kinds of devices (this CPU everywhere if not given).
 
     Raises `VerifyError` unless every reference, shape and dtype is one that can be run.
     """
@@ -41,10 +44,13 @@ class Graph:
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[str, ...]
     storage_ids: tuple[int, ...]
+    device_types: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         rows = self.row_ptr
-        if not len(self.shapes) == len(self.dtypes) == len(self.storage_ids) == rows[-1]:
+        if not self.device_types:
+            object.__setattr__(self, "device_types", (CPU,) * rows[-1])
+        if not len(self.shapes) == len(self.dtypes) == len(self.storage_ids) == len(self.device_types) == rows[-1]:
             raise VerifyError("the graph does not describe each of its results once")
         for i, node in enumerate(self.nodes):
             for entry in node.inputs:
@@ -101,7 +107,7 @@ class Graph:
             "shape": ["list_shape", [list(s) for s in self.shapes]],
             "dltype": ["list_str", list(self.dtypes)],
             "storage_id": ["list_int", list(self.storage_ids)],
-            "device_index": ["list_int", [1] * len(self.shapes)],
+            "device_index": ["list_int", list(self.device_types)],
         }
         data = {
             "nodes": [_node_json(n) for n in self.nodes],
@@ -124,6 +130,7 @@ class Graph:
                 tuple([tuple([_natural(d) for d in s]) for s in attrs["shape"][1]]),
                 tuple([_string(d) for d in attrs["dltype"][1]]),
                 tuple([_natural(s) for s in attrs["storage_id"][1]]),
+                tuple([_natural(d) for d in attrs["device_index"][1]]) if "device_index" in attrs else (),
             )
             fits = data["arg_nodes"] == graph.arg_nodes and data["node_row_ptr"] == graph.row_ptr
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, VerifyError
-from passlab.executor.graph import NOP, Entry, Graph, GraphNode
+from passlab.executor.graph import COPY, NOP, Entry, Graph, GraphNode
 from passlab.ir.expr import (
     Call,
     Constant,
@@ -25,9 +27,11 @@ from passlab.ir.expr import (
     Var,
 )
 from passlab.ir.module import IRModule
+from passlab.ir.op import Op
 from passlab.ir.types import TensorType, TupleType, Type
-from passlab.ir.walk import post_order
+from passlab.ir.walk import children, post_order
 from passlab.transform.passes.manifest_alloc import tensor_types
+from passlab.vm.executable import place_of
 from passlab.vm.shape_kernels import numpy_dtype
 
 Array = np.ndarray[Any, Any]
@@ -36,6 +40,8 @@ INPUT_CURE = (
     "give it a known shape, or call it through `create_executor`: that makes a graph for the shapes it is given"
 )
 VALUE_CURE = "its shape follows from values that are known only when it runs: use the `vm` executor"
+OF_DEVICES = ("on_device", "device_copy")
+HOST = VirtualDevice()
 IDLE = 2**62  # nodes; a storage that is used no more
 
 
@@ -51,20 +57,25 @@ class GraphCode:
         self.prefix = prefix
         self.nodes: list[GraphNode] = []
         self.tensors: list[list[TensorType]] = []
+        self.places: list[VirtualDevice] = []  # of each node
         self.kernels: dict[str, Function] = {}
         self.params: dict[str, Array] = {}
         self.entries: dict[Expr, list[Entry]] = {}
         self.names: Counter[str] = Counter()
         function: Function = mod[name]
         for param in function.params:
-            self._input(param, param.name_hint)
-        for node in post_order(function.body):
-            if node not in self.entries:
+            self._input(param, param.name_hint, place_of(param.virtual_device))
+        nodes = post_order(function.body)
+        pinned = {n.args[0] for n in nodes if isinstance(n, Call) and _is(n, "on_device")}
+        pinned -= {part for n in (*nodes, Tuple((function.body,))) if not _is(n, "on_device") for part in children(n)}
+        for node in nodes:
+            if node not in self.entries and not (isinstance(node, Constant) and node in pinned):
                 self._node(node)
         self.graph = self._graph(self.entries[function.body])
 
-    def _add(self, node: GraphNode, ty: Type, expr: Expr) -> None:
+    def _add(self, node: GraphNode, ty: Type, expr: Expr, place: VirtualDevice) -> None:
         self.nodes.append(node)
+        self.places.append(place)
         tensors = tensor_types(ty)
         for tensor in tensors:
             if tensor.dynamic:
@@ -73,11 +84,11 @@ class GraphCode:
         self.tensors.append(tensors)
         self.entries[expr] = [(len(self.nodes) - 1, i) for i in range(len(tensors))]
 
-    def _input(self, expr: Expr, name: str) -> None:
+    def _input(self, expr: Expr, name: str, place: VirtualDevice) -> None:
         ty = expr.checked_type
         if not isinstance(ty, (TensorType, TupleType)):
             raise _no(f"an input of type {ty}", expr)
-        self._add(GraphNode(self._unique(name), num_outputs=len(tensor_types(ty))), ty, expr)
+        self._add(GraphNode(self._unique(name), num_outputs=len(tensor_types(ty))), ty, expr, place)
 
     def _unique(self, name: str) -> str:
         made = name
@@ -91,15 +102,17 @@ class GraphCode:
         if isinstance(node, GlobalVar) and node.name_hint in self.mod and self.mod[node.name_hint].is_primitive:
             self.entries[node] = []
         elif isinstance(node, Constant):
-            name = next(n for n in (f"p{i}" for i in range(len(self.params), 2**62)) if not self.names[n])
-            self.params[name] = node.data
-            self._input(node, name)
+            self._constant(node, node, HOST)
         elif isinstance(node, Tuple):
             self.entries[node] = [e for f in node.fields for e in self.entries[f]]
         elif isinstance(node, TupleGetItem):
             self._projection(node)
         elif isinstance(node, Call) and isinstance(node.op, GlobalVar) and node.op in self.entries:
             self._call(node, node.op.name_hint)
+        elif isinstance(node, Op) and node.name in OF_DEVICES:
+            self.entries[node] = []
+        elif isinstance(node, Call) and isinstance(node.op, Op) and node.op in self.entries:
+            self._device_call(node, node.op.name)
         elif isinstance(node, Var):
             raise _no(f"a loop (%{node.name_hint} is a function that calls itself)", node)
         elif isinstance(node, (RefCreate, RefRead, RefWrite)):
@@ -107,6 +120,31 @@ class GraphCode:
         else:
             name = node.name_hint if isinstance(node, GlobalVar) else type(node).__name__
             raise _no(f"control flow, functions or data types (found {name})", node)
+
+    def _constant(self, expr: Expr, constant: Constant, place: VirtualDevice) -> None:
+        name = next(n for n in (f"p{i}" for i in range(len(self.params), 2**62)) if not self.names[n])
+        self.params[name] = constant.data
+        self._input(expr, name, place)
+
+    def _device_call(self, call: Call, name: str) -> None:
+        """Bring a value to a device; a constant is there from the beginning. What lies there stays what it is."""
+        (value,) = call.args
+        attrs: Any = call.attrs
+        if name == "on_device":
+            if isinstance(value, Constant) and value not in self.entries:
+                self._constant(call, value, place_of(attrs.virtual_device))
+            else:
+                self.entries[call] = self.entries[value]
+            return
+        here, there = place_of(attrs.src_virtual_device), place_of(attrs.dst_virtual_device)
+        if here == there:
+            self.entries[call] = self.entries[value]
+            return
+        copies: list[Entry] = []
+        for tensor, entry in zip(tensor_types(call.checked_type), self.entries[value], strict=True):
+            self._add(GraphNode(self._unique("device_copy"), COPY, (entry,)), tensor, call, there)
+            copies += self.entries[call]
+        self.entries[call] = copies
 
     def _projection(self, node: TupleGetItem) -> None:
         ty = node.tuple_value.checked_type
@@ -121,26 +159,33 @@ class GraphCode:
         ty = call.checked_type
         attrs = tuple(sorted((k, v) for k, v in primitive.attrs.items() if isinstance(v, str)))
         if primitive.attrs.get("relay.reshape_only") and len(inputs) == 1 and isinstance(ty, TensorType):
-            self._add(GraphNode(self._unique("reshape_nop"), NOP, inputs), ty, call)
+            place = self.places[inputs[0][0]]
+            self._add(GraphNode(self._unique("reshape_nop"), NOP, inputs), ty, call, place)
             return
         name = self.prefix + kernel
         self.kernels[name] = primitive
-        self._add(GraphNode(self._unique(name), name, inputs, len(tensor_types(ty)), attrs), ty, call)
+        place = place_of(primitive.virtual_device)
+        self._add(GraphNode(self._unique(name), name, inputs, len(tensor_types(ty)), attrs), ty, call, place)
 
     def _graph(self, heads: list[Entry]) -> Graph:
         flat = [t for tensors in self.tensors for t in tensors]
         sizes = [prod(t.concrete_shape) * numpy_dtype(t.dtype).itemsize for t in flat]
-        storages = plan_memory(self.nodes, heads, sizes)
+        places = [place for place, tensors in zip(self.places, self.tensors, strict=True) for _ in tensors]
+        storages = plan_memory(self.nodes, heads, sizes, places)
         shapes = tuple([t.concrete_shape for t in flat])
-        return Graph(tuple(self.nodes), tuple(heads), shapes, tuple([t.dtype for t in flat]), tuple(storages))
+        kinds = tuple([place.device.device_type for place in places])
+        return Graph(tuple(self.nodes), tuple(heads), shapes, tuple([t.dtype for t in flat]), tuple(storages), kinds)
 
 
-def plan_memory(nodes: list[GraphNode], heads: list[Entry], sizes: list[int]) -> list[int]:
+def plan_memory(
+    nodes: list[GraphNode], heads: list[Entry], sizes: list[int], places: Sequence[Hashable] = ()
+) -> list[int]:
     """Return the number of the storage of each result.
 
     The largest results are placed first: each takes a storage that is large enough and free from the node that makes it
     to the last that reads it, the one that would else lie idle for the shortest time; or a new one. Inputs and outputs
-    have storages of their own; a reshape has that of its input. Storages are numbered as they come into use. (Pisarchyk
+    have storages of their own; a reshape has that of its input. `places` says on which device each result lies: results
+    on different ones share nothing. Storages are numbered as they come into use. (Pisarchyk
     and Lee, "Efficient memory management for deep neural net inference", 2020, section 4: shared objects.)
     """
     rows = [0]
@@ -154,18 +199,20 @@ def plan_memory(nodes: list[GraphNode], heads: list[Entry], sizes: list[int]) ->
         last.update((root[rows[j] + index], i) for j, index in node.inputs)
         made = range(rows[i], rows[i + 1]) if node.func_name else ()
         planned += [(-sizes[r], i, r) for r in made if root[r] == r and r not in outputs]
-    lives: list[list[tuple[int, int]]] = []  # of each storage, the times it is in use, in order
+    pools: defaultdict[Hashable, list[tuple[int, list[tuple[int, int]]]]] = defaultdict(list)
+    count = 0  # of storages; the pool of a device has its own with their numbers, and the times they are in use
     place: dict[int, int] = {}
     for _, birth, result in sorted(planned):
         life = birth, last.get(result, birth)
-        newest = range(len(lives) - 1, max(-1, len(lives) - 1 - MOST_TRIED), -1)  # the storages shrink as they come
-        free = [(gap, k) for k in newest if (gap := _gap(lives[k], life)) is not None]
-        found = min(free)[1] if free else None
-        if found is None:
-            lives.append([])
-            found = len(lives) - 1
-        insort(lives[found], life)
-        place[result] = found
+        pool = pools[places[result] if places else None]
+        newest = range(len(pool) - 1, max(-1, len(pool) - 1 - MOST_TRIED), -1)  # the storages shrink as they come
+        free = [(gap, k) for k in newest if (gap := _gap(pool[k][1], life)) is not None]
+        found = min(free)[1] if free else len(pool)
+        if found == len(pool):
+            pool.append((count, []))
+            count += 1
+        insort(pool[found][1], life)
+        place[result] = pool[found][0]
     numbers: dict[tuple[bool, int], int] = {}
     return [numbers.setdefault((r in place, place.get(r, r)), len(numbers)) for r in root]
 
@@ -189,6 +236,10 @@ def _gap(lives: list[tuple[int, int]], life: tuple[int, int]) -> int | None:
     before = life[0] - lives[at - 1][1] if at else IDLE
     after = lives[at][0] - life[1] if at < len(lives) else IDLE
     return min(before, after) if before > 0 and after > 0 else None
+
+
+def _is(node: Expr, name: str) -> bool:
+    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name == name
 
 
 def _no(what: str, expr: Expr, cure: str = "the `vm` executor runs it") -> VerifyError:

@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError, did_you_mean
+from passlab import limits
+from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError
 from passlab.evaluate.arguments import check_argument
 from passlab.executor.arena import placed
-from passlab.executor.graph import NOP, Entry, Graph
+from passlab.executor.graph import COPY, NOP, Entry, Graph
+from passlab.executor.outputs import RunsByInputs, numbered, output_number, written
+from passlab.executor.param_dict import load_param_dict
 from passlab.ir.expr import Constant, Function, Var
 from passlab.ir.types import TensorType, TupleType, Type
+from passlab.vm.benchmarking import BenchmarkResult, benchmark
 from passlab.vm.kernels import Kernel
 from passlab.vm.objects import Storage
 from passlab.vm.shape_kernels import numpy_dtype
@@ -21,13 +25,14 @@ from passlab.vm.shape_kernels import numpy_dtype
 Array = np.ndarray[Any, Any]
 
 
-class GraphModule:
+class GraphModule(RunsByInputs):
     """Runs a graph. Inputs are set by name or number and stay set; outputs are copies.
 
     `kernels` are primitive functions by the names that the graph calls them. Raises `VerifyError` when one is missing.
     """
 
     shares_memory = True
+    offered = (*RunsByInputs.offered, "get_input_info", "share_params")
 
     def __init__(self, graph: Graph, kernels: Mapping[str, Function], params: Mapping[str, Any] | None = None) -> None:
         self.graph = graph
@@ -36,11 +41,13 @@ class GraphModule:
         self.values: list[Array | None] = [None] * self.rows[-1]
         self.kernels: dict[str, Kernel] = {}
         for node in graph.nodes:
-            if node.func_name and node.func_name != NOP and node.func_name not in self.kernels:
+            if node.func_name not in ("", NOP, COPY) and node.func_name not in self.kernels:
                 if node.func_name not in kernels:
                     raise VerifyError(f"the library has no kernel `{node.func_name}`")
                 self.kernels[node.func_name] = Kernel(kernels[node.func_name])
         self._allocate()
+        self.has_run = False
+        self.given = frozenset(params or ())
         for name, value in (params or {}).items():
             self.set_input(name, value)
 
@@ -53,10 +60,12 @@ class GraphModule:
         sizes = [prod(graph.shapes[result]) * kinds[result].itemsize for result in made]
         if self.shares_memory:
             offsets, self.storage_bytes = placed([lives[result] for result in made], sizes)
+            limits.check("live_bytes", self.storage_bytes, "the memory of the graph")
             arena = Storage(self.storage_bytes)
             places = [(arena, offset) for offset in offsets]
         else:
             self.storage_bytes = sum(sizes)
+            limits.check("live_bytes", self.storage_bytes, "the memory of the graph")
             places = [(Storage(size), 0) for size in sizes]
         for result, (storage, offset) in zip(made, places, strict=True):
             self.values[result] = storage.tensor(offset, graph.shapes[result], kinds[result])
@@ -65,27 +74,40 @@ class GraphModule:
         return self.rows[entry[0]] + entry[1]
 
     # ------------------------------------------------------------ inputs
-    def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:
+    def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
         """Set an input by name or number, and others by name. Raises `RunError` for what does not fit."""
         if key is not None:
             self._set(self._input_name(key), value)
         for name, array in params.items():
             self._set(self._input_name(name), array)
 
-    def _input_name(self, key: str | int) -> str:
-        if isinstance(key, int):
-            if not 0 <= key < len(self.inputs):
-                raise RunError(f"the graph has {len(self.inputs)} inputs, none of number {key}")
-            return list(self.inputs)[key]
-        if key not in self.inputs:
-            raise RunError(Diagnostic(f"the graph has no input `{key}`", hint=did_you_mean(key, self.inputs)))
-        return key
+    def _input_name(self, key: Any) -> str:
+        if isinstance(key, str) and key in self.inputs:
+            return key
+        return list(self.inputs)[numbered(key, list(self.inputs), "input")]
+
+    def share_params(self, other: GraphModule, params: bytes | bytearray | Mapping[str, Any]) -> None:
+        """Use the parameters of another executor of the same graph, without copies: those that `params` names.
+
+        Raises `RunError` when the other has not set one of them.
+        """
+        names = params if isinstance(params, Mapping) else load_param_dict(params)
+        for name in names:
+            value = other.get_input(name)
+            if value is None:
+                raise RunError(f"the other executor has not set its input `{name}`")
+            self.set_input(name, value)
+
+    def get_input_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+        """Return the shapes and the dtypes of the inputs that are no parameters, by name."""
+        open_ = {n: self.rows[i] for n, i in self.inputs.items() if n not in self.given}
+        return {n: self.graph.shapes[r] for n, r in open_.items()}, {n: self.graph.dtypes[r] for n, r in open_.items()}
 
     def _set(self, name: str, value: Any) -> None:
         node = self.inputs[name]
         first, last = self.rows[node], self.rows[node + 1]
         parts = [TensorType(self.graph.shapes[r], self.graph.dtypes[r]) for r in range(first, last)]
-        single = len(parts) == 1 and not isinstance(value, (tuple, list))
+        single = len(parts) == 1 and not _is_tuple_of_one(value, parts[0])
         ty: Type = parts[0] if single else TupleType(parts)
         fitted = check_argument(Var(name, ty), value.data if isinstance(value, Constant) else value)
         self.values[first:last] = [fitted] if single else list(fitted)
@@ -94,7 +116,7 @@ class GraphModule:
         """How many inputs there are, parameters among them."""
         return len(self.inputs)
 
-    def get_input(self, key: str | int) -> Any:
+    def get_input(self, key: Any) -> Any:
         """The value of an input, None before it is set."""
         return self.values[self.rows[self.inputs[self._input_name(key)]]]
 
@@ -106,15 +128,19 @@ class GraphModule:
     def run(self, **inputs: Any) -> None:
         """Set the inputs given and run all kernels. Raises `RunError` when an input is missing or a kernel fails."""
         self.set_input(**inputs)
+        self._check_inputs()
+        with np.errstate(all="ignore"):
+            for i, node in enumerate(self.graph.nodes):
+                if node.func_name:
+                    self._run_node(i)
+        self.has_run = True
+
+    def _check_inputs(self) -> None:
         missing = [
             n for n, i in self.inputs.items() if any(v is None for v in self.values[self.rows[i] : self.rows[i + 1]])
         ]
         if missing:
             raise RunError(f"inputs are not set: {', '.join(missing[:8])}")
-        with np.errstate(all="ignore"):
-            for i, node in enumerate(self.graph.nodes):
-                if node.func_name:
-                    self._run_node(i)
 
     def _run_node(self, number: int) -> None:
         node = self.graph.nodes[number]
@@ -126,6 +152,9 @@ class GraphModule:
                 values[first] = inputs[0].reshape(self.graph.shapes[first])
                 return
             results: list[Any] = values[first:last]
+            if node.func_name == COPY:
+                np.copyto(results[0], inputs[0], casting="no")
+                return
             if len(results) != 1 or results[0].size:
                 self.kernels[node.func_name].into(inputs, results)
         except PasslabError:
@@ -140,36 +169,77 @@ class GraphModule:
 
     def get_output(self, index: int, out: Array | None = None) -> Array:
         """Return a copy of an output of the last run, into `out` if given."""
-        if not 0 <= index < len(self.graph.heads):
-            raise RunError(f"the graph has {len(self.graph.heads)} outputs, none of number {index}")
-        return self._copy(self._result(self.graph.heads[index]), out)
+        number = output_number(index, len(self.graph.heads))
+        return self._copy(self._result(self.graph.heads[number]), out)
 
     def _copy(self, result: int, out: Array | None) -> Array:
         value = self.values[result]
-        if value is None:
-            raise RunError("the graph has not been run yet")
-        if out is None:
-            return value.copy()
-        np.copyto(out, value)
-        return out
+        if value is None or not self.has_run:
+            raise RunError(Diagnostic("the graph has not been run yet", hint="call `run` first"))
+        return value.copy() if out is None else written(value, out)
 
 
 class GraphModuleDebug(GraphModule):
     """A graph executor that keeps the value of every node, at the price of memory."""
 
     shares_memory = False
+    offered = (*GraphModule.offered, "debug_get_output", "execute_node", "run_individual", "run_individual_node")
 
-    def debug_get_output(self, node: str | int, out: Array | None = None, index: int = 0) -> Array:
+    def debug_get_output(self, node: Any, out: Array | None = None, index: Any = 0) -> Array:
         """Return a result of a node, by the node's name or number, after a run."""
-        names = [n.name for n in self.graph.nodes]
-        if isinstance(node, str):
-            if node not in names:
-                raise RunError(Diagnostic(f"the graph has no node `{node}`", hint=did_you_mean(node, names)))
-            node = names.index(node)
-        if not 0 <= node < len(names) or not 0 <= index < self.graph.nodes[node].num_outputs:
-            raise RunError(f"the graph has no result {index} of node {node}")
-        return self._copy(self.rows[node] + index, out)
+        number = self._node_number(node)
+        if not isinstance(index, int) or not 0 <= index < self.graph.nodes[number].num_outputs:
+            raise RunError(f"node {number} of the graph has no result {index}")
+        return self._copy(self.rows[number] + index, out)
+
+    def _node_number(self, node: Any) -> int:
+        return numbered(node, [n.name for n in self.graph.nodes], "node")
+
+    def execute_node(self, node: str | int) -> tuple[Array, ...]:
+        """Run the graph up to a node, with the inputs that are set; return the node's results."""
+        number = self._node_number(node)
+        self._check_inputs()
+        with np.errstate(all="ignore"):
+            for i in range(number + 1):
+                if self.graph.nodes[i].func_name:
+                    self._run_node(i)
+        found = self.values[self.rows[number] : self.rows[number + 1]]
+        return tuple([value.copy() for value in found if value is not None])
+
+    def run_individual_node(
+        self, index: int, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0,
+        limit_zero_time_iterations: int = 100, cooldown_interval_ms: float = 0, repeats_to_cooldown: int = 1,
+    ) -> BenchmarkResult:  # fmt: skip
+        """Time one node on what its inputs hold after a run. What only holds a value takes no time."""
+        node = self._node_number(index)
+        if not self.has_run:
+            self.run()
+
+        def run() -> None:
+            if self.graph.nodes[node].func_name:
+                self._run_node(node)
+
+        with np.errstate(all="ignore"):
+            return benchmark(
+                run, repeat, number, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms,
+                repeats_to_cooldown,
+            )  # fmt: skip
+
+    def run_individual(
+        self, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0, limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: float = 0, repeats_to_cooldown: int = 1,
+    ) -> list[list[float]]:  # fmt: skip
+        """Time each node; return for each the seconds of one run, once for each repetition."""
+        rest = (number, repeat, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown)
+        return [list(self.run_individual_node(i, *rest).results) for i in range(len(self.graph.nodes))]
 
     def node_values(self) -> dict[str, tuple[Array | None, ...]]:
         """Return the results of all nodes, by their names, in order of execution."""
         return {n.name: tuple(self.values[self.rows[i] : self.rows[i + 1]]) for i, n in enumerate(self.graph.nodes)}
+
+
+def _is_tuple_of_one(value: Any, ty: TensorType) -> bool:
+    """Whether an input of one tensor is given as a tuple; a list of numbers is the tensor itself."""
+    if isinstance(value, tuple):
+        return True
+    return isinstance(value, list) and len(value) == 1 and np.shape(value[0]) == ty.shape != np.shape(value)

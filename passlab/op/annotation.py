@@ -162,11 +162,21 @@ def meta_reference(attrs: Any) -> Any:
 
 
 # ---------------------------------------------------------------- devices
+def _place(device: Any) -> Any:
+    return VirtualDevice(device) if isinstance(device, Device) else device
+
+
+def _device_copy_face(data: Any, src_virtual_device: Any = None, dst_virtual_device: Any = None) -> Call:
+    """Copy `data` from one device to another; each is a `VirtualDevice`, or a `Device`."""
+    source, goal = _place(src_virtual_device), _place(dst_virtual_device)
+    return call("device_copy", data, src_virtual_device=source, dst_virtual_device=goal)
+
+
 def _on_device_face(
     body: Any, virtual_device: Any = None, constrain_result: bool = False, constrain_body: bool = True
 ) -> Call:
     """State that `body` runs, and with `constrain_result` is left, on a device: a `VirtualDevice`, or a `Device`."""
-    virtual_device = VirtualDevice(virtual_device) if isinstance(virtual_device, Device) else virtual_device
+    virtual_device = _place(virtual_device)
     return call(
         "on_device",
         body,
@@ -212,7 +222,7 @@ on_device = _mark(
         "device_copy(%x: (0, 3), src_virtual_device=None, dst_virtual_device=None)",
     ),
     example="device_copy(%x, src_virtual_device=None, dst_virtual_device=None)",
-    layout=layout_rules.elementwise,
+    layout=layout_rules.elementwise, face=_device_copy_face,
 )  # fmt: skip
 def device_copy(attrs: Any, data: Array) -> Array:
     """Copy a tensor from one device to another."""

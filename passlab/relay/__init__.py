@@ -45,8 +45,9 @@ if TYPE_CHECKING:
     from passlab.relay.scope_builder import ScopeBuilder
 
 _ROOMS = (
-    "adt", "analysis", "annotation", "build_module", "dataflow_pattern", "expr", "expr_functor", "frontend", "image",
-    "loops", "memory", "nn", "op", "qnn", "random", "testing", "transform", "ty", "vision", "vm",
+    "adt", "analysis", "annotation", "backend", "build_module", "dataflow_pattern", "expr", "expr_functor", "frontend",
+    "graph_executor", "image", "loops", "memory", "nn", "op", "qnn", "random", "testing", "transform", "ty", "vision",
+    "vm",
 )  # fmt: skip
 _EXPRESSIONS = (
     "Call", "Constant", "Expr", "Function", "GlobalVar", "If", "Let", "Match", "RefCreate", "RefRead", "RefWrite",
@@ -85,6 +86,8 @@ _NAMES = {
     "build_config": "passlab.relay.build_module:build_config",
     "create_executor": "passlab.executor:create_executor",
     "bind": "passlab.ir.variables:bind",
+    "load_param_dict": "passlab.executor.param_dict:load_param_dict",
+    "save_param_dict": "passlab.executor.param_dict:save_param_dict",
     "pretty_print": "passlab.text.printer:pretty",
 }
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from passlab.errors import Diagnostic, RunError, did_you_mean
+from passlab.errors import Diagnostic, RunError, RunTypeError, did_you_mean
 from passlab.ir.expr import Constant, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.walk import substitute
@@ -15,8 +15,10 @@ from passlab.ir.walk import substitute
 def bind_params(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:
     """Return the module with constants for the parameters of `main` that `params` names.
 
-    Raises `RunError` for a name that `main` does not have.
+    Raises `RunError` for a name that `main` does not have, `RunTypeError` when `params` is no mapping.
     """
+    if params is not None and not isinstance(params, Mapping):
+        raise RunTypeError(f"parameters are given by name, not as a {type(params).__name__}")
     if not params:
         return mod
     main: Function = mod["main"]

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from passlab import limits
 from passlab.errors import RunError
 from passlab.evaluate.operators import describe
 from passlab.vm.executable import Executable, VMFunction
@@ -32,7 +31,8 @@ class FunctionBlocks:
 
     `presets` are the registers that hold constants; `ends` says for each stretch where its last instruction is, or the
     control that follows it; `entries` how many ways lead to its head; `dropped` are instructions with nothing to do;
-    `makers` the kernels that make their results, by place.
+    `makers` the kernels that make their results, by place, and `storages` what would else be made for them: their
+    bytes, and the place of the kernel.
     """
 
     def __init__(self, exe: Executable, function: VMFunction, own_memory: bool = False) -> None:
@@ -50,6 +50,7 @@ class FunctionBlocks:
         self.ends = self._stretches()
         self.dropped: set[int] = set()
         self.makers: dict[int, tuple[Maker, Kinds]] = {}
+        self.storages: dict[int, tuple[int, int]] = {}
         if not own_memory:
             for start, end in self.ends.items():
                 for at in range(start, end):
@@ -117,6 +118,8 @@ class FunctionBlocks:
         if maker is not None:
             self.dropped.update(places)
             self.makers[at] = maker, kinds
+            for place in places[::2]:
+                self.storages[place] = int(self.presets[self.code[place].size]), at
 
     def _allocation(self, out: int, start: int, at: int) -> tuple[int, int] | None:
         """Return where a tensor's storage and the tensor are made, if only for the call at `at` in the same stretch."""
@@ -130,11 +133,7 @@ class FunctionBlocks:
             return None
         size = self.presets.get(made[1].size)
         kind = numpy_dtype(tensor[1].dtype)
-        if (
-            size is None
-            or int(size) > limits.current().tensor_bytes
-            or np.prod(tensor[1].shape, dtype=np.float64) * kind.itemsize > int(size)
-        ):
+        if size is None or np.prod(tensor[1].shape, dtype=np.float64) * kind.itemsize > int(size):
             return None  # left to the instructions, which say what is wrong
         if any(out in self.code[i].reads() for i in range(tensor[0] + 1, at)):
             return None

@@ -7,6 +7,7 @@ deep as programs do, so the generator of code is a set of Python generators that
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from passlab.ir.expr import (
 )  # fmt: skip
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
+from passlab.ir.walk import children, post_order
 from passlab.vm.executable import VMFunction, place_of
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.match_code import MatchCode, Work
@@ -114,9 +116,11 @@ class FunctionCode:
         self.registers: dict[Var, int] = {}
         self.held: dict[Var, Constant] = {}  # what variables are bound to constants
         self.count = 0
+        self.function: Function
 
     def generate(self, name: str, function: Function) -> VMFunction:
         """Return the code of a function. A closure's function takes what it captures before its parameters."""
+        self.function = function
         params = list(function.params)
         body = function.body
         if function.attrs.get("Closure") and isinstance(body, Function):
@@ -130,6 +134,11 @@ class FunctionCode:
         assert len(done) == len(self.code)
         devices = tuple([self.pool.device(p.virtual_device) for p in params])
         return VMFunction(name, tuple(p.name_hint for p in params), tuple(done), self.count, devices)
+
+    @cached_property
+    def read(self) -> set[Expr]:
+        """The variables that the function reads anywhere."""
+        return {part for node in post_order(self.function) for part in _read(node) if isinstance(part, Var)}
 
     # ------------------------------------------------------------ building
     def register(self) -> int:
@@ -289,6 +298,15 @@ class FunctionCode:
     def _match(self, expr: Match) -> Work:
         data = yield self.value(expr.data)
         return (yield MatchCode(self, expr, data).generate())
+
+
+def _read(node: Expr) -> Sequence[Expr]:
+    """The parts of a node, without the variables that it binds."""
+    if isinstance(node, Let):
+        return node.value, node.body
+    if isinstance(node, Match):
+        return node.data, *[clause.rhs for clause in node.clauses]
+    return (node.body,) if isinstance(node, Function) else tuple(children(node))
 
 
 def _no(what: str, expr: Expr, cure: str | None = None) -> VerifyError:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from passlab.devices import DEVICE_KINDS, KIND_ALIASES, Device, Target, VirtualDevice, device
-from passlab.errors import RunError
+from passlab.errors import Diagnostic, RunError, RunTypeError
 from passlab.ir.expr import Constant, Expr, GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order
@@ -83,6 +83,17 @@ def optimize(mod: IRModule, params: Mapping[str, Any] | None = None, target: Any
     return pipeline(target)(reachable(bind_params(mod, params)))
 
 
+def as_module(program: Any) -> IRModule:
+    """Return a module, or the module of a function or expression. Raises `RunTypeError` for anything else."""
+    if isinstance(program, IRModule):
+        return program
+    if not isinstance(program, Expr):
+        hint = "passlab.parse reads Relay text" if isinstance(program, str) else None
+        message = f"a program is a module or a function, not a {type(program).__name__}"
+        raise RunTypeError(Diagnostic(message, hint=hint))
+    return IRModule.from_expr(program)
+
+
 def compile(
     mod: IRModule | Expr, target: Any = None, target_host: Any = None, params: Mapping[str, Any] | None = None
 ) -> Executable:
@@ -91,7 +102,7 @@ def compile(
     Operators that no `on_device` puts elsewhere are computed on the device of `target`: "cuda" is `cuda(0)`, "llvm" the
     CPU. `target_host` is accepted and means this CPU. Raises `VerifyError` for what the machine cannot run.
     """
-    mod = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
+    mod = as_module(mod)
     context = PassContext.current()
     if context.opt_level >= 1:
         return generate(optimize(mod, params, target), mod)

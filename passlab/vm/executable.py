@@ -142,9 +142,13 @@ class Executable:
     def function(self, name: str) -> VMFunction:
         """Return a function by name. Raises `RunError` with the nearest names."""
         if name not in self.global_map:
-            cure = did_you_mean(name, self.globals) or f"it has {', '.join(self.globals)}"
+            cure = did_you_mean(str(name), self.globals) or f"it has {', '.join(self.globals)}"
             raise RunError(Diagnostic(f"the executable has no function `{name}`", hint=cure))
         return self.functions[self.global_map[name]]
+
+    def get_function_arity(self, name: str) -> int:
+        """Return how many parameters a function has."""
+        return len(self.function(name).params)
 
     def get_function_params(self, name: str) -> list[str]:
         """Return the parameter names of a function."""
@@ -157,6 +161,16 @@ class Executable:
             f"VM Function[{i}]: {f.name}({', '.join(f.params)})\n{f.listing()}\n" for i, f in enumerate(self.functions)
         ]
         return "\n".join(parts)
+
+    @property
+    def primitives(self) -> str:
+        """The kernels, listed."""
+        return "".join(f"VM PackedFunc[{i}]: {name}\n" for i, name in enumerate(self.kernel_names))
+
+    @property
+    def lib(self) -> KernelLibrary:
+        """The kernels as Relay text."""
+        return self.save()[1]
 
     @property
     def stats(self) -> str:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -24,17 +23,17 @@ from passlab import limits
 from passlab.errors import RunError
 from passlab.evaluate.operators import describe
 from passlab.evaluate.values import ADTValue
-from passlab.vm.blocks import CALLS, FunctionBlocks, Kinds, equal
+from passlab.vm.blocks import CALLS, FunctionBlocks, equal
 from passlab.vm.control import callee, is_tail, no_arm
 from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.isa import ISA, Instruction, Opcode
 from passlab.vm.objects import Allocator
+from passlab.vm.run_state import LARGE, object_bytes
 from passlab.vm.scalars import as_array, scalar_positions, scalar_text
 from passlab.vm.steps import STEPS, Step, allocating
 
 DEEPEST = 12  # branches inside branches; what stands deeper becomes a label
 TAIL = 12  # instructions: an end of a function that is no longer than this is written wherever it is reached
-CHECKED = 1 << 16  # bytes: results from this size on are held against the limit, smaller ones against the memory
 # What keeps objects for others to see, or hands them to NumPy: scalars become arrays before it.
 KEEPING = (Opcode.ALLOC_ADT, Opcode.ALLOC_CLOSURE, Opcode.INVOKE_PACKED, Opcode.RESHAPE_TENSOR, Opcode.DEVICE_COPY)
 
@@ -62,8 +61,11 @@ class Spent(Exception):  # noqa: N818 - no error: fuel for the next stretch is m
 class FunctionSource:
     """The text of one function, the globals it needs, and the instruction of each line (lines count from 1)."""
 
-    def __init__(self, exe: Executable, index: int, allocator: Allocator | None = None) -> None:
+    def __init__(
+        self, exe: Executable, index: int, allocator: Allocator | None = None, least: int = LARGE
+    ) -> None:  # fmt: skip
         self.exe = exe
+        self.least = least  # bytes: tensors from this size on are held against the limits one by one
         self.index = index
         self.function: VMFunction = exe.functions[index]
         self.allocator = allocator
@@ -207,6 +209,7 @@ class FunctionSource:
         if count:
             lines += [(start, f"left -= {count}"),
                       (start, f"if left < 0: raise Spent({start}, left + {count}, locals())")]  # fmt: skip
+            lines += [(start, line) for line in self._room(self._small_bytes(start, end))]
         over = end  # from where on the frame is only left
         while control is not None and last.opcode is Opcode.RET and over > start:
             if self.code[over - 1].opcode not in (Opcode.KILL_REGISTER, Opcode.MOVE):
@@ -214,12 +217,35 @@ class FunctionSource:
             over -= 1
         for at in range(start, end):
             instruction = self.code[at]
+            if at in self.blocks.storages:
+                lines += [(at, line) for line in self._size_checks(self.blocks.storages[at][0])]
             if at not in self.blocks.dropped and (at < over or instruction.opcode is not Opcode.KILL_REGISTER):
                 lines += [(at, line) for line in self._instruction(at, instruction)]
         if control is None:
             return lines, end
         more, target = self._control(end, last, start)
         return lines + [(end, line) for line in more], target
+
+    # ------------------------------------------------------------ memory
+    def _small_bytes(self, start: int, end: int) -> int:
+        """Return about how much memory a stretch makes in pieces that are not looked at one by one."""
+        made = 0
+        for at in range(start, end):
+            size, kernel = self.blocks.storages.get(at, (self.least, 0))
+            if size < self.least and not self._is_arithmetic(self.code[kernel]):
+                made += size
+            if self.code[at].opcode in (Opcode.ALLOC_ADT, Opcode.ALLOC_CLOSURE):
+                made += object_bytes(self.code[at])
+        return made
+
+    def _room(self, size: int | str) -> list[str]:
+        """Use up room for so many bytes, before they are made."""
+        if not size:
+            return []
+        return [f"state.room -= {size}", f"if state.room < 0: state.sweep({size}, locals())"]
+
+    def _size_checks(self, size: int) -> list[str]:
+        return [f'limit("tensor_bytes", {size}, "a storage")', *self._room(size)] if size >= self.least else []
 
     # ------------------------------------------------------------ control
     def _control(self, at: int, i: Instruction, start: int) -> tuple[list[str], Any]:
@@ -321,7 +347,11 @@ class FunctionSource:
         if not i.writes():
             return [f"{name}([{values}])"]
         (dst,) = i.writes()
-        return [f"held = [{values}]", f"{name}(held)", f"r{dst} = held[{number[dst]}]", "held = None"]
+        before = []
+        if i.opcode is Opcode.ALLOC_STORAGE:
+            before = [f"size = max(0, int({self._read(i.size)}))", 'limit("tensor_bytes", size, "a storage")']
+            before += self._room("size")
+        return [*before, f"held = [{values}]", f"{name}(held)", f"r{dst} = held[{number[dst]}]", "held = None"]
 
     def _is_arithmetic(self, i: Instruction) -> bool:
         kernel = self.exe.kernels[i.operands[0]]
@@ -337,9 +367,8 @@ class FunctionSource:
         args = ", ".join([self._kept(r) if p in positions else self._read(r) for p, r in enumerate(ins)])
         name = self._name(maker, f"kernel{at}")
         results = ", ".join(f"r{r}" for r in outs)
-        lines = [f'limit("tensor_bytes", {size}, "a storage")' for size in _sizes(kinds) if size >= CHECKED]
         if not self._is_arithmetic(i):
-            return [*lines, f"{results} = {name}({args})"]
+            return [f"{results} = {name}({args})"]
         numbers: list[str] = []
 
         def constant(value: Any) -> str:
@@ -390,10 +419,6 @@ WRITTEN: dict[Opcode, Callable[[FunctionSource, int, Instruction], list[str]]] =
 
 
 # ---------------------------------------------------------------- what the text calls
-def _sizes(kinds: Kinds) -> list[int]:
-    return [prod(shape) * dtype.itemsize for shape, dtype in kinds]
-
-
 def _no_field(value: Any, field: int) -> RunError:
     return RunError(f"there is no field {field} in {describe(value)}")
 

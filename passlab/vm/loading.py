@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from passlab.devices import DEVICE_KINDS, Device, VirtualDevice
-from passlab.errors import Diagnostic, PasslabError, VerifyError
+from passlab.errors import Diagnostic, PasslabError, RunTypeError, VerifyError
 from passlab.infer import infer_module
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
@@ -91,13 +91,13 @@ class Reader:
 
 
 def load(bytecode: bytes | bytearray | str, lib: KernelLibrary | str | None) -> Executable:
-    """Return the executable of `bytecode` with the kernels of `lib`. Raises `VerifyError`; `TypeError` for no bytes."""
+    """Return the executable of `bytecode` with the kernels of `lib`. Raises `VerifyError`, or `RunTypeError`."""
     if isinstance(bytecode, str):
         bytecode = bytecode.encode("latin-1", "replace")
     if not isinstance(bytecode, (bytes, bytearray)):
-        raise TypeError(f"bytecode is bytes or a bytearray, not {type(bytecode).__name__}")
+        raise RunTypeError(f"bytecode is bytes or a bytearray, not {type(bytecode).__name__}")
     if not isinstance(lib, (KernelLibrary, str, type(None))):
-        raise TypeError(f"a library is a KernelLibrary or its text, not {type(lib).__name__}")
+        raise RunTypeError(f"a library is a KernelLibrary or its text, not {type(lib).__name__}")
     file = Reader(bytes(bytecode), "header")
     if file.number() != MAGIC:
         raise file.bad("the magic number is wrong")

@@ -22,6 +22,7 @@ from passlab.vm.executable import Executable
 from passlab.vm.function_source import Spent
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.objects import Allocator
+from passlab.vm.run_state import State
 from passlab.vm.running import Engine
 from passlab.vm.scalars import as_array
 from passlab.vm.steps import STEPS
@@ -44,6 +45,7 @@ class Machine:
         self.result: Any = None
         self.executed = 0
         self._code: dict[int, list[tuple[int, Any]]] = {}
+        self.state = State()
         self._engine: Engine | None = None
 
     # ------------------------------------------------------------ driving
@@ -52,6 +54,7 @@ class Machine:
         self.frames = []
         self.result = None
         self.executed = 0
+        self.state.begin()
         function = self.exe.functions[func_index]
         check_count(function, args)
         self._push(func_index, [*args, *[None] * (function.register_file_size - len(args))], -1)
@@ -130,6 +133,7 @@ class Machine:
 
     # ------------------------------------------------------------ one instruction at a time
     def _step_through(self, most: int) -> None:
+        self.state.frames = self.frames
         for _ in range(most):
             if not self.frames:
                 return
@@ -165,7 +169,7 @@ class Machine:
     def _run_through(self, most: int) -> None:
         """Run Python's own functions while `most` instructions last, then single instructions up to there."""
         frames, self.frames = self.frames, []
-        engine = self._engine = self._engine or Engine(self.exe, self.allocator, self._code_of)
+        engine = self._engine = self._engine or Engine(self.exe, self.allocator, self._code_of, self.state)
         try:
             self.result = as_array(engine.run(frames, most))
         except Spent:
@@ -183,9 +187,8 @@ class Machine:
         if code is None:
             function = self.exe.functions[func_index]
             code = self._code[func_index] = [
-                control_of(function, i)
-                or (0, STEPS[function.instructions[i].opcode](self.exe, function.instructions[i]))
-                for i in range(len(function.instructions))
+                control_of(function, at) or (0, self.state.metered(i, STEPS[i.opcode](self.exe, i)))
+                for at, i in enumerate(function.instructions)
             ]
         return code
 

@@ -2,7 +2,7 @@
 
 A place of the matched value has one register, and so has its tag. Both are filled where they are first needed; where
 several ways meet, they count as filled when they are on all of them. So arms that several leaves lead to find their
-variables in the same registers, whichever way was taken.
+variables in the same registers, whichever way was taken. What an arm binds and never reads is not taken out.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class MatchCode:
         self.code = code
         self.expr = expr
         self.tree = decision_tree(expr.clauses, code.pool.siblings)
+        self.bound = [[(var, place) for var, place in arm if var in code.read] for arm in self.tree.bound]
         self.registers = {ROOT: data}
         self.tags: dict[int, int] = {}
         self.fills, self.reads = self._plan()
@@ -87,7 +88,7 @@ class MatchCode:
     def _bind(self, leaf: Leaf, arm: int) -> None:
         """Fill the registers of an arm's variables. The whole value is copied: its variable lives on its own."""
         self._fill_places(leaf)
-        for var, place in self.tree.bound[arm]:
+        for var, place in self.bound[arm]:
             register = self.registers[place]
             if place == ROOT:
                 register = self.code.into(Opcode.MOVE, register, ..., node=self.expr)
@@ -112,9 +113,10 @@ class MatchCode:
         filled: dict[Node, int] = {self.tree.root: _place_bit(ROOT)}
         for node in reversed(self.tree.nodes):
             here = filled.pop(node)
-            fills[node] = needed = []
+            needed: list[int] = []
+            fills[node] = needed
             if isinstance(node, Leaf):
-                for _, place in self.tree.bound[node.arm] if node.arm is not None else ():
+                for _, place in self.bound[node.arm] if node.arm is not None else ():
                     here = self._filled(place, here, needed)
                 continue
             here = self._filled(node.place, here, needed)

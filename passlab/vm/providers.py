@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from passlab.devices import Device, device
-from passlab.errors import Diagnostic, MissingPackageError, RunError, did_you_mean
+from passlab.errors import Diagnostic, MissingPackageError, RunError, RunTypeError, did_you_mean
 from passlab.evaluate.values import ADTValue
 from passlab.ir.expr import Function
 from passlab.vm.kernels import Kernel, make_kernel
@@ -84,7 +84,7 @@ def provider_for(place: Device, choice: Choice) -> Provider:
 def _chosen(place: Device, choice: Mapping[Any, str]) -> str:
     """Return the name for a device: the most precise key wins."""
     if not isinstance(choice, Mapping):
-        raise TypeError(f"providers are a name or a dict of names, not {type(choice).__name__}")
+        raise RunTypeError(f"providers are a name or a dict of names, not {type(choice).__name__}")
     kinds = {key: name for key, name in choice.items() if isinstance(key, str) and ":" not in key}
     exact = {device(key): name for key, name in choice.items() if key not in kinds}
     by_kind = {device(key).kind: name for key, name in kinds.items()}

@@ -19,20 +19,12 @@ from passlab.vm.executable import Executable
 from passlab.vm.function_source import Call, FunctionSource, Spent
 from passlab.vm.isa import Opcode
 from passlab.vm.objects import Allocator
+from passlab.vm.run_state import LARGE, State
 from passlab.vm.scalars import as_array
 
 LARGEST = 20_000  # instructions; compiling a longer function takes longer than carrying it out many times
 Calling = Generator[tuple[int, Sequence[Any]], Any, Any]
 Decoded = Callable[[int], list[tuple[int, Any]]]  # number of a function -> action and work of each instruction
-
-
-class State:
-    """What the functions of one run share: the instructions that are left."""
-
-    __slots__ = ("left",)
-
-    def __init__(self) -> None:
-        self.left = 0
 
 
 class Entry:
@@ -61,22 +53,27 @@ class Engine:
     Without an allocator, what is compiled belongs to the executable, for all machines.
     """
 
-    def __init__(self, exe: Executable, allocator: Allocator | None, decoded: Decoded) -> None:
+    def __init__(self, exe: Executable, allocator: Allocator | None, decoded: Decoded, state: State) -> None:
         self.exe = exe
         self.allocator = allocator
         self.decoded = decoded
-        self.state = State()
-        shared = exe.running if allocator is None else {}
-        compiled = shared.setdefault("python", Compiled())
-        self.entries: dict[int, Entry] = compiled.entries
-        self.numbers: dict[CodeType, int] = compiled.numbers
+        self.state = state
+        self.shared: dict[str, Any] = exe.running if allocator is None else {}
         self.waiting: list[Any] = []  # generators
+        self._choose()
         self.error: BaseException | None = None
 
     def clear(self) -> None:
         """Forget a run."""
-        self.waiting = []
+        self.waiting = self.state.waiting = []
         self.error = None
+
+    def _choose(self) -> None:
+        """Take the functions that check the sizes of all tensors when the limit is for small ones, else the usual."""
+        self.least = LARGE if limits.current().tensor_bytes >= LARGE else 0
+        compiled = self.shared.setdefault(f"python, sizes from {self.least}", Compiled())
+        self.entries: dict[int, Entry] = compiled.entries
+        self.numbers: dict[CodeType, int] = compiled.numbers
 
     def source(self, index: int) -> str:
         """Return the Python text of a function."""
@@ -89,7 +86,7 @@ class Engine:
             if len(function.instructions) > LARGEST:
                 made = Entry(_beginning_singly(self.exe, self.decoded, index), ())
             else:
-                source = FunctionSource(self.exe, index, self.allocator)
+                source = FunctionSource(self.exe, index, self.allocator, self.least)
                 # the name is a number: hostile names of programs never reach Python's compiler
                 exec(compile(source.text, f"<VMFunc[{index}]>", "exec"), source.names)  # noqa: S102
                 begin = source.names["run"]
@@ -105,7 +102,8 @@ class Engine:
         Raises `Spent` when they do not last. After that, and after any other error, `frames` tells where it stood.
         """
         self.state.left = most
-        self.waiting = []
+        self.waiting = self.state.waiting = []
+        self._choose()
         try:
             *below, top = frames
             for frame, above in zip(below, frames[1:], strict=True):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, RunError, did_you_mean
+from passlab.errors import Diagnostic, RunError, RunTypeError, did_you_mean
 from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.operators import describe
 from passlab.vm.benchmarking import BenchmarkResult, benchmark
@@ -37,14 +37,17 @@ class VirtualMachine:
 
     def __init__(self, exe: Executable, device: Any = None, memory_cfg: Any = None, providers: Choice = None) -> None:
         if not isinstance(exe, Executable):
-            raise TypeError(f"a VirtualMachine runs an Executable, not {type(exe).__name__}; see relay.vm.compile")
+            raise RunTypeError(f"a VirtualMachine runs an Executable, not {type(exe).__name__}; see relay.vm.compile")
         self.exe = exe
         exe.check_complete()
         self.providers = tuple([provider_for(place.device, providers) for place in exe.virtual_devices])
         self.elsewhere = not all(p.native for p in self.providers)
         self.machine = Machine(exe.on(self.providers), _allocator(memory_cfg))
         self._inputs: dict[str, list[Any]] = {}
-        self._result: Any = None
+        self._result: Any = _UNSET
+
+    def __repr__(self) -> str:
+        return f"VirtualMachine({self.exe!r})"
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Set all inputs of a function: some by name, the rest by position. Other names are ignored."""
@@ -119,17 +122,22 @@ class VirtualMachine:
         self.invoke(func_name, *args, **kwargs)
 
     def get_outputs(self) -> list[Any]:
-        """The results of the last run: the fields of a tuple, or the one result."""
+        """The results of the last run: the fields of a tuple, or the one result. Raises `RunError` before a run."""
+        if self._result is _UNSET:
+            raise RunError("the machine has no outputs: nothing has been run yet")
         return list(self._result) if isinstance(self._result, tuple) else [self._result]
 
     def invoke_with_outputs(
-        self, func_name: str, input_args: Mapping[str, Any] | Sequence[Any] | None, output_args: Sequence[Any]
+        self, func_name: str, input_args: Mapping[str, Any] | Sequence[Any] | None, output_args: Any
     ) -> None:
         """Run a function and write its results into given arrays, which `get_outputs` then returns.
 
         `input_args` are the inputs by name or in order, None for those set before. Raises `RunError`, with nothing
         written, when the results and the arrays differ in number, shape or dtype.
         """
+        if not isinstance(output_args, (list, tuple)):
+            given = type(output_args).__name__
+            raise RunTypeError(Diagnostic(f"outputs are a list of arrays, not a {given}", hint="write [array]"))
         if isinstance(input_args, Mapping):
             self.set_input(func_name, **input_args)
         elif input_args is not None:
@@ -140,6 +148,8 @@ class VirtualMachine:
         for i, (result, out) in enumerate(zip(results, output_args, strict=True)):
             if not isinstance(out, np.ndarray) or describe(result) != describe(out):
                 raise RunError(f"output {i} of {func_name} is {describe(result)} and {describe(out)} was given for it")
+            if not out.flags.writeable:
+                raise RunError(f"the array for output {i} of {func_name} is read-only")
         for result, out in zip(results, output_args, strict=True):
             np.copyto(out, result)
         self._result = tuple(output_args)
@@ -157,7 +167,7 @@ class VirtualMachine:
             self.set_input(func_name, *args, **kwargs)
 
         def run() -> None:
-            if end_to_end:
+            if end_to_end and func_name in self._inputs:
                 self.set_input(func_name, *self._inputs[func_name])
             self.invoke(func_name)
 
@@ -181,14 +191,14 @@ ALLOCATORS = {"naive": Allocator, "pooled": PooledAllocator}
 def _allocator(config: Any) -> Allocator | None:
     """Return the allocator of a memory configuration."""
     if isinstance(config, dict):
-        kinds = set(config.values())
-        if len(kinds) > 1:
+        kinds = list(config.values())
+        if any(kind != kinds[0] for kind in kinds):
             raise RunError("one machine has one kind of memory: all devices are this CPU")
-        config = next(iter(kinds), None)
+        config = kinds[0] if kinds else None
     if config is None:
         return None
     if not isinstance(config, str):
-        raise TypeError(f"memory_cfg is a string, a dict or None, not {type(config).__name__}")
+        raise RunTypeError(f"memory_cfg is a string, a dict or None, not {type(config).__name__}")
     if config not in ALLOCATORS:
         raise RunError(
             Diagnostic(f"there is no allocator `{config}`", hint=did_you_mean(config, ALLOCATORS) or "naive or pooled")

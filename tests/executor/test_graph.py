@@ -9,10 +9,12 @@ import pytest
 
 import passlab
 from passlab import relay
+from passlab.devices import cpu, cuda
 from passlab.errors import PasslabError, RunError, VerifyError
 from passlab.executor import Graph, GraphModuleDebug, create_graph
 from passlab.executor.graph import GraphNode
 from passlab.executor.graph_codegen import plan_memory
+from tests.vm.test_devices import two_devices
 
 NET = """
 def @main(%x: Tensor[(2, 8), float32], %w: Tensor[(4, 8), float32]) {
@@ -210,3 +212,70 @@ def test_damaged_graphs_are_refused():
         create_graph(graph_json, "")
     with pytest.raises(TypeError, match="JSON"):
         create_graph(3, lib)
+
+
+def devices_of(built) -> dict[str, int]:
+    """The kind of device of the first result of each node."""
+    graph = json.loads(built.graph_json)
+    kinds = graph["attrs"]["device_index"][1]
+    return {node["name"]: kinds[row] for node, row in zip(graph["nodes"], graph["node_row_ptr"], strict=False)}
+
+
+def test_a_program_on_two_devices_copies_between_them(rng):
+    mod, wanted = two_devices(cuda(0))
+    built = relay.build(mod)
+    assert devices_of(built) == {
+        "x": 2, "y": 1, "p0": 2, "tvmgen_default_fused_exp_multiply": 2, "device_copy": 1,
+        "tvmgen_default_fused_multiply_add": 1,
+    }  # fmt: skip
+    graph = json.loads(built.graph_json)
+    (copy,) = [n for n in graph["nodes"] if n["name"] == "device_copy"]
+    assert copy["op"] == "tvm_op"
+    assert copy["attrs"]["func_name"] == "__copy"
+    assert len(copy["inputs"]) == 1
+    x, y = rng.random(2, "float32"), rng.random(2, "float32")
+    for module in (built.module(), built.module(debug=True), create_graph(built.graph_json, built.lib)):
+        module.set_input(**built.params)
+        module.run(x=x, y=y)
+        np.testing.assert_allclose(module.get_output(0), wanted(x, y), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["debug", "vm", "graph", "aot"])
+def test_every_executor_runs_programs_on_two_devices(kind, rng):
+    mod, wanted = two_devices(cpu(1))
+    x, y = rng.random(2, "float32"), rng.random(2, "float32")
+    np.testing.assert_allclose(relay.create_executor(kind, mod).evaluate()(x, y), wanted(x, y), rtol=1e-6)
+    a = relay.var("a", shape=(2,))
+    there = relay.exp(relay.device_copy(relay.sort(a), cpu(0), cpu(1)))
+    back = relay.device_copy(there, cpu(1), cpu(0))
+    both = relay.Tuple([back, relay.split(back, 2)[1]])
+    first, second = relay.create_executor(kind, passlab.IRModule.from_expr(relay.Function([a], both))).evaluate()(x)
+    np.testing.assert_allclose(first, np.exp(np.sort(x)), rtol=1e-6)
+    np.testing.assert_allclose(second, np.exp(np.sort(x)[1:]), rtol=1e-6)
+
+
+def test_memory_of_two_devices_is_never_shared():
+    x = relay.var("x", shape=(1000,))
+    value = x
+    for i in range(8):
+        value = relay.annotation.on_device(relay.sort(value), cuda(0) if i % 2 else cpu(0))
+    graph = relay.build(passlab.IRModule.from_expr(relay.Function([x], relay.sort(value)))).graph
+    places = set(zip(graph.storage_ids, graph.device_types, strict=True))
+    assert len(places) == len(set(graph.storage_ids))
+    assert len({p for p, kind in places if kind == 2}) < sum(kind == 2 for kind in graph.device_types)
+
+
+def test_the_device_of_the_target_is_that_of_all_results():
+    assert set(devices_of(relay.build(passlab.parse(NET), target="cuda")).values()) == {2}
+    assert set(devices_of(relay.build(passlab.parse(NET), target="llvm -mcpu=native")).values()) == {1}
+
+
+def test_a_copy_in_a_file_that_changes_shape_or_dtype_is_an_error(rng):
+    built = relay.build(two_devices(cuda(0))[0])
+    for damage in (lambda a: a["shape"][1].__setitem__(4, [3]), lambda a: a["dltype"][1].__setitem__(4, "float64")):
+        data = json.loads(built.graph_json)
+        damage(data["attrs"])
+        module = create_graph(json.dumps(data), built.lib)
+        module.set_input(**built.params)
+        with pytest.raises(RunError, match="device_copy"):
+            module.run(x=rng.random(2, "float32"), y=rng.random(2, "float32"))

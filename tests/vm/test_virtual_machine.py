@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import passlab
-from passlab.errors import RunError
+from passlab.errors import RunError, RunTypeError
 from passlab.ir.expr import Function
 from passlab.vm import VirtualMachine, compile
 from passlab.vm.benchmarking import benchmark
@@ -124,3 +124,46 @@ def test_scalars_leave_the_machine_as_arrays():
     assert type(first) is np.ndarray
     assert type(second) is np.ndarray
     assert (int(first), int(second), joined.tolist()) == (15, 10, [6, 5])
+
+
+def test_outputs_are_there_after_a_run(vm):
+    with pytest.raises(RunError, match="nothing has been run"):
+        vm.get_outputs()
+
+
+def test_outputs_are_given_as_a_list_of_arrays_that_can_be_written(vm):
+    fixed = np.zeros(2, "float32")
+    fixed.flags.writeable = False
+    with pytest.raises(RunError, match="read-only"):
+        vm.invoke_with_outputs("main", [X, W], [np.zeros(2, "float32"), fixed])
+    for bad in (None, np.zeros((2, 2), "float32"), 3):
+        with pytest.raises(RunTypeError, match="a list of arrays"):
+            vm.invoke_with_outputs("main", [X, W], bad)
+
+
+@pytest.mark.parametrize("end_to_end", [False, True])
+def test_a_benchmark_without_inputs_is_told(vm, end_to_end):
+    with pytest.raises(RunError, match="Input has not been set"):
+        vm.benchmark(passlab.cpu(), end_to_end=end_to_end)
+
+
+def test_what_names_no_function_and_no_memory_is_told():
+    exe = compile(passlab.parse(TEXT))
+    machine = VirtualMachine(exe)
+    for name in (3, None):
+        with pytest.raises(RunError, match=f"no function `{name}`"):
+            machine.invoke(name, X, W)
+    for memory in (3, {passlab.cpu(): 3}, {passlab.cpu(): ["pooled"]}):
+        with pytest.raises(RunTypeError, match="memory_cfg"):
+            VirtualMachine(exe, memory_cfg=memory)
+    for program in (3, passlab.parse(TEXT), None):
+        with pytest.raises(RunTypeError, match="runs an Executable"):
+            VirtualMachine(program)
+
+
+def test_an_executable_lists_its_kernels():
+    exe = compile(passlab.parse(TEXT))
+    assert exe.primitives == f"VM PackedFunc[0]: {exe.kernel_names[0]}\n"
+    assert exe.lib.text == exe.save()[1].text
+    assert exe.get_function_arity("main") == 2
+    assert "Executable(1 functions" in repr(VirtualMachine(exe))

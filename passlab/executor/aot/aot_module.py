@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, RunError, did_you_mean
+from passlab.errors import RunError
 from passlab.evaluate.arguments import check_argument
 from passlab.executor.aot.loading import CompiledFunction
+from passlab.executor.outputs import RunsByInputs, numbered, output_number, written
 
 
-class AotModule:
+class AotModule(RunsByInputs):
     """Runs a compiled module. Inputs are set by name or number and stay set; outputs are the fields of a tuple."""
 
     def __init__(self, compiled: CompiledFunction) -> None:
@@ -21,21 +22,12 @@ class AotModule:
         self.inputs: dict[int, Any] = {}
         self.result: Any = None
 
-    def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:
+    def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
         """Set an input by name or number, and others by name. Raises `RunError` for what does not fit."""
         given = {} if key is None else {key: value}
         for name, array in (*given.items(), *params.items()):
-            number = self._number(name)
+            number = numbered(name, self.names, "input")
             self.inputs[number] = check_argument(self.params[number], array)
-
-    def _number(self, key: str | int) -> int:
-        if isinstance(key, str):
-            if key not in self.names:
-                raise RunError(Diagnostic(f"there is no input `{key}`", hint=did_you_mean(key, self.names)))
-            return self.names.index(key)
-        if not 0 <= key < len(self.names):
-            raise RunError(f"there are {len(self.names)} inputs, none of number {key}")
-        return key
 
     def run(self, **inputs: Any) -> None:
         """Set the inputs given and run. Raises `RunError` when an input is missing or the program fails."""
@@ -49,9 +41,13 @@ class AotModule:
         """How many inputs there are."""
         return len(self.names)
 
-    def get_input(self, key: str | int) -> Any:
+    def get_input_index(self, name: str) -> int:
+        """The number of an input, -1 when there is none of that name."""
+        return self.names.index(name) if name in self.names else -1
+
+    def get_input(self, key: Any) -> Any:
         """The value of an input, None before it is set."""
-        return self.inputs.get(self._number(key))
+        return self.inputs.get(numbered(key, self.names, "input"))
 
     def get_num_outputs(self) -> int:
         """How many outputs the last run gave; a tuple counts by its fields."""
@@ -60,12 +56,8 @@ class AotModule:
     def get_output(self, index: int, out: np.ndarray[Any, Any] | None = None) -> Any:
         """Return an output of the last run, written into `out` if given."""
         outputs = self._outputs()
-        if not 0 <= index < len(outputs):
-            raise RunError(f"there are {len(outputs)} outputs, none of number {index}")
-        if out is None:
-            return outputs[index]
-        np.copyto(out, outputs[index])
-        return out
+        value = outputs[output_number(index, len(outputs))]
+        return value if out is None else written(value, out)
 
     def _outputs(self) -> tuple[Any, ...]:
         if self.result is None:

@@ -92,6 +92,9 @@ class _Allocation:
             return post
         bindings: list[Binding] = []
         result = self._calling(call, pre.value.checked_type, bindings)
+        for _, value in bindings:  # an allocation that fails is told where the call stands
+            if isinstance(value, Call) and value.span is None and call.span is not None:
+                set_span(value, call.span)
         return make_lets(bindings, Let(post.var, result, post.body, post.span))
 
     def _calling(self, call: Call, ty: Type, bindings: list[Binding]) -> Expr:

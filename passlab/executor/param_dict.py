@@ -1,0 +1,55 @@
+"""Parameters by name as bytes, in TVM's format, so that files of parameters go both ways.
+
+A magic number and a reserved one, the list of names, the list of records of TVM's binary NDArray.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from passlab import limits
+from passlab.errors import RunTypeError
+from passlab.ir.expr import Constant
+from passlab.text.tensor_bytes import tensor_of_record, tensor_record
+from passlab.vm.constant_files import MAGIC
+from passlab.vm.loading import Reader
+from passlab.vm.saving import number, texts
+
+HEAD = 32  # bytes of a record before its shape; the rank stands in its last eight
+
+
+def save_param_dict(params: Mapping[str, Any]) -> bytes:
+    """Return arrays, numbers or constants by name as bytes. Raises `RunTypeError` for anything but a mapping."""
+    if not isinstance(params, Mapping):
+        raise RunTypeError(f"parameters are given by name, not as a {type(params).__name__}")
+    arrays = [np.asarray(v.data if isinstance(v, Constant) else v) for v in params.values()]
+    return b"".join([number(MAGIC), number(0), texts(params), number(len(arrays)), *map(tensor_record, arrays)])
+
+
+def load_param_dict(data: bytes | bytearray) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the arrays by name, read-only. Raises `VerifyError` for malformed bytes, `RunTypeError` for others."""
+    if not isinstance(data, (bytes, bytearray)):
+        raise RunTypeError(f"a list of parameters is read from bytes, not from a {type(data).__name__}")
+    file = Reader(bytes(data), "parameters")
+    if file.number() != MAGIC:
+        raise file.bad("this is no list of parameters")
+    file.number()
+    names = file.texts()
+    if file.count(HEAD) != len(names):
+        raise file.bad("there are not as many arrays as names")
+    arrays = []
+    for _ in names:
+        rank = int.from_bytes(file.data[file.at + HEAD - 8 : file.at + HEAD - 4], "little")
+        if rank > limits.current().rank:
+            raise file.bad(f"an array has {rank:,} dimensions")
+        end = file.at + HEAD + 8 * rank
+        size = int.from_bytes(file.data[end : end + 8], "little")
+        try:
+            arrays.append(tensor_of_record(file.take(HEAD + 8 * rank + 8 + size)))
+        except ValueError as error:
+            raise file.bad(str(error)) from None
+    file.finish()
+    return dict(zip(names, arrays, strict=True))

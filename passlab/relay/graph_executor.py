@@ -1,0 +1,25 @@
+"""`relay.graph_executor`: graph executors as programs for TVM make them.
+
+module = graph_executor.GraphModule(lib["default"](device))     # of what relay.build returned
+module = graph_executor.create(graph_json, lib, device)         # of what was saved
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.errors import RunTypeError
+from passlab.executor import create_graph
+from passlab.executor.outputs import RunsByInputs
+
+create = create_graph
+
+
+def GraphModule(module: Any) -> RunsByInputs:  # noqa: N802 - Relay's name of a class
+    """Return a module that `lib["default"](device)` made. Raises `RunTypeError` for anything else."""
+    if not isinstance(module, RunsByInputs):
+        raise RunTypeError(f'a graph executor is made by `lib["default"](device)`, not of a {type(module).__name__}')
+    return module
+
+
+__all__ = ["GraphModule", "create"]
