@@ -62,7 +62,7 @@ class Fork:
     @property
     def parted(self) -> int | None:
         """The instant of the branch at which the two go different ways, None when they do not."""
-        mine, theirs = self.trace.site, self.original.site[self.instant :]
+        mine, theirs = _places(self.trace), _places(self.original)[self.instant :]
         length = min(len(mine), len(theirs))
         apart = np.flatnonzero(mine[:length] != theirs[:length])
         if apart.size:
@@ -110,6 +110,17 @@ class Fork:
 
     def __repr__(self) -> str:
         return self.text()
+
+
+def _places(trace: Trace) -> np.ndarray[Any, Any]:
+    """For each instruction executed a number of what it is, the same in all traces of a program.
+
+    Traces of the evaluator know only what ran, so that their sites differ: there it is the node and what became of it.
+    """
+    if trace.kind != "debug":
+        return trace.site
+    numbers = np.array([hash((id(i.node), i.mnemonic)) for i in trace.sites.instructions], np.int64)
+    return numbers[trace.site]
 
 
 __all__ = ["Difference", "Fork"]

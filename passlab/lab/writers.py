@@ -123,8 +123,8 @@ def _passed(trace: Trace, site: int, made: int, register: int) -> tuple[int, ...
     if getattr(instruction, "opcode", None) is Opcode.INVOKE_CLOSURE:
         captured = len(trace.sites.functions[trace.log.function[made]].params) - len(instruction.args)
         return (instruction.operands[0],) if register < captured else (instruction.args[register - captured],)
-    args = instruction.args
-    return (args[register],) if register < len(args) else ()
+    args = getattr(instruction, "given", instruction.args)
+    return (args[register],) if register < len(args) and args[register] >= 0 else ()
 
 
 def writer_of(trace: Trace, instant: int, frame: int, register: int) -> Writer:
