@@ -23,6 +23,7 @@ from passlab.lab.trace import Trace
 from passlab.lab.trace_instant import Instant, StackFrame
 from passlab.lab.trace_replay import run_on
 from passlab.lab.trace_values import short_text
+from passlab.lab.value_words import value_of
 from passlab.lab.writers import Watch, Writer, writer_of
 from passlab.transform.table import Table
 from passlab.vm.executable import Executable
@@ -253,15 +254,22 @@ class Debugger:
             instant = asked.after(instant)
         return found
 
-    def fork(self, changes: Mapping[Register, Any] | None = None, instant: int | None = None) -> Fork:
+    def fork(
+        self, changes: Mapping[Register, Any] | None = None, instant: int | None = None,
+        names: Mapping[str, Any] | None = None,
+    ) -> Fork:  # fmt: skip
         """Run on from here, or from an instant, with other values in registers, as a branch of its own.
 
-        The trace stays as it is; the branch is a trace too, with `compare()` to say what became different. Raises
+        The trace stays as it is; the branch is a trace too, with `compare()` to say what became different. A value may
+        be given in words, as in `"zeros"` (see `value_words`); `names` are the variables these may name. Raises
         `RunError` for registers that are not there and values that do not fit.
         """
         if instant is not None:
             self.goto(instant)
         wanted = {self.number_of(register): value for register, value in (changes or {}).items()}
+        for register, value in wanted.items():
+            if isinstance(value, str):
+                wanted[register] = value_of(value, self.register(register), names)
         return Fork(self.trace, self.at, run_on(self.trace, self.at, wanted), wanted)
 
     # ------------------------------------------------------------ showing

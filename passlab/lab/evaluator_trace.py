@@ -183,7 +183,7 @@ class _Evaluation(Evaluator):
         return sites
 
     # ------------------------------------------------------------ forks
-    def _fork(self, instant: int, changes: Mapping[int, Any]) -> NodeTrace:
+    def _fork(self, _: NodeTrace, instant: int, changes: Mapping[int, Any]) -> NodeTrace:
         """Run all of it again with one more change; `instant` counts from the last change."""
         at = instant + (self.changes[-1][0] if self.changes else 0)
         change = at, self.whole.current(at)[0], changes

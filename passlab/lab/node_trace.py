@@ -28,13 +28,13 @@ from passlab.vm.trace_log import Log, SavedFrame, Segment
 if TYPE_CHECKING:
     from passlab.executor.graph_module import GraphModule
 
-Again = Callable[[int, Mapping[int, Any]], "NodeTrace"]
+Again = Callable[["NodeTrace", int, Mapping[int, Any]], "NodeTrace"]
 
 
 class NodeTrace(Trace):
     """A trace by node. `kind` is "graph" or "debug".
 
-    `again` runs on from an instant with other values in registers of the frame that runs there.
+    `again` runs on from an instant of it, with other values in registers of the frame that runs there.
     """
 
     def __init__(self, kind: str, sites: Sites, log: Log, args: Sequence[Any], entry: str, again: Again) -> None:
@@ -58,7 +58,7 @@ class NodeTrace(Trace):
                 raise RunError(f"@{name} has the registers $0 to ${len(held) - 1}, no ${register}")
             if held[register] is None:
                 raise RunError(f"${register} holds nothing at instant {instant:,}, so nothing can take its place")
-        made = self._again(instant, {r: fitted(r, held[r], value) for r, value in changes.items()})
+        made = self._again(self, instant, {r: fitted(r, held[r], value) for r, value in changes.items()})
         made.parent = (self, instant)
         return made
 
@@ -116,9 +116,7 @@ class _GraphRun:
         log.add_frame(-1, 0, -1, -1)
         log.switch(0)
         log.segments.append(Segment(0, SavedFrame(0, 0, start, tuple(registers), -1, None)))
-        made: NodeTrace = NodeTrace("graph", self.sites, log, self.args, "main", lambda instant, changes: self.trace(
-            [changes.get(r, held) for r, held in enumerate(made.registers(0, instant))], start + instant
-        ))  # fmt: skip
+        made = NodeTrace("graph", self.sites, log, self.args, "main", self._again)
         module = self.built.module(debug=True)
         log.started = perf_counter()
         try:
@@ -130,6 +128,12 @@ class _GraphRun:
         outputs = tuple(module.get_output(i) for i in range(module.get_num_outputs()))
         made.result = outputs[0] if len(outputs) == 1 else outputs
         return made
+
+    def _again(self, left: NodeTrace, instant: int, changes: Mapping[int, Any]) -> NodeTrace:
+        registers = [changes.get(r, held) for r, held in enumerate(left.registers(0, instant))]
+        top = left.log.segments[0].top
+        assert top is not None
+        return self.trace(registers, top.pc + instant)
 
     def _run(self, module: GraphModule, registers: Sequence[Any], start: int, log: Log) -> None:
         """Run kernels from a step on. Of a kernel that has made some of its results already, the others are new."""
