@@ -163,7 +163,7 @@ class Stepper {
   /** @param {string} text */
   breakOn(text) {
     const made = this.run.breakOf(text);
-    if (!made) return this.say(`nothing in the program is called ${text}`);
+    if (!made) return this.say(`nothing in the program is called ${text}`, true);
     if (!this.breaks.some((b) => b.text === made.text)) this.breaks.push(made);
     this.find.value = "";
     this.root.focus();
@@ -229,9 +229,11 @@ class Stepper {
   }
 
   // ---------------------------------------------------------------- showing
-  /** @param {string} text */
-  say(text) {
+  /** @param {string} text @param {boolean} [wrong] */
+  say(text, wrong = false) {
     this.said.textContent = text;
+    this.said.title = text;
+    this.said.classList.toggle("pl-error", wrong);
   }
 
   show() {
@@ -251,8 +253,8 @@ class Stepper {
     this.source.show(run, top ? site : run.sites.roles[site - 1] === 1 ? site - 1 : site);
     const stops = (/** @type {number} */ s) => this.breaks.some((b) => b.on && b.mask !== null && b.mask[s] === 1);
     if (!place) return this.showEnd(stops);
-    this.say(run.data.end.what === "failed" && at === run.length ? run.data.end.text : run.sites.operators[site].join(" + "));
-    this.said.classList.toggle("pl-error", run.data.end.what === "failed" && at === run.length);
+    const failed = run.data.end.what === "failed" && at === run.length;
+    this.say(failed ? run.data.end.text : run.sites.operators[site].join(" + "), failed);
     this.code.show(run, place.func, site, top ? before : -1, looks, stops, this.restopped);
     this.restopped = false;
     const held = run.registers(place.frame, at);
@@ -348,7 +350,7 @@ class Stepper {
 
   showBranch() {
     const branch = this.model.get("branch") || {};
-    if (branch.error) return this.say(branch.error);
+    if (branch.error) return this.say(branch.error, true);
     if (!branch.data) return;
     if (this.run.data.partial && this.run.data.fork >= 0 && !branch.data.partial) return this.complete(branch.data);
     if (this.run.data.fork < 0 || !this.original) this.original = { run: this.run, instant: branch.instant, parted: branch.parted };
@@ -377,7 +379,7 @@ class Stepper {
       return made;
     });
     const table = el("table", "pl-branch-table", el("thead", "", el("tr", "", ...branch.head.map((/** @type {string} */ name) => el("th", "", name)))), el("tbody", "", ...rows));
-    return el("div", "", el("div", "pl-branch-first", `They first differ at instant ${grouped(Number(first[0]))}: ${first[1]} was `, el("b", "", first[2]), " and is ", el("b", "", first[3])), el("div", "pl-branch-rows", table));
+    return el("div", "", el("div", "pl-branch-first", `They first differ at instant ${grouped(Number(first[0]))} of the original, ${grouped(Number(first[0]) - branch.instant)} here: ${first[1]} was `, el("b", "", first[2]), " and is ", el("b", "", first[3])), el("div", "pl-branch-rows", table));
   }
 
   /** The value that the original had in the place of this one, 0 where there is none. */
