@@ -106,7 +106,9 @@ class Fork:
         parted = self.parted
         way = "both go the same way" if parted is None else f"they part at instant {parted + self.instant:,}"
         same = "the same result" if same_values(self.original.result, self.trace.result) else "another result"
-        return f"fork at instant {self.instant:,}, changed: {changed}; {way}; {same}\n{self.compare()}"
+        table = self.compare()
+        told = str(table) if table.rows else "nothing was written with another value"
+        return f"fork at instant {self.instant:,}, changed: {changed}; {way}; {same}\n{told}"
 
     def __repr__(self) -> str:
         return self.text()
