@@ -34,7 +34,8 @@ k           stack                    m         memory
 h ?         this help                q         leave"""
 WORDS = {
     "step": "s", "back": "S", "next": "n", "finish": "f", "up": "f", "continue": "c", "cont": "c", "run": "c",
-    "goto": "g", "break": "b", "breakpoint": "b", "delete": "d", "query": "a", "all": "a", "watch": "w", "info": "i", "print": "p",
+    "goto": "g",
+    "break": "b", "breakpoint": "b", "delete": "d", "query": "a", "all": "a", "watch": "w", "info": "i", "print": "p",
     "registers": "r", "origin": "o", "trail": "t", "history": "y", "edit": "e", "fork": "e", "original": "u", "bt": "k",
     "where": "k", "stack": "k", "backtrace": "k", "memory": "m", "help": "h", "?": "h", "quit": "q", "exit": "q",
 }  # fmt: skip
