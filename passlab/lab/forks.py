@@ -10,6 +10,7 @@ import numpy as np
 
 from passlab.lab.trace_instant import same_values
 from passlab.lab.trace_values import short_text
+from passlab.lab.trace_writes import writes
 from passlab.transform.table import Table
 
 if TYPE_CHECKING:
@@ -72,15 +73,15 @@ class Fork:
     def differences(self, most: int = 1000) -> list[Difference]:
         """Return what was written with another value, in order, as long as both go the same way."""
         parted = self.parted
+        end = len(self.trace) if parted is None else parted
+        mine, theirs = writes(self.trace, 0, end), writes(self.original, self.instant, self.instant + end)
         found: list[Difference] = []
-        for event in range(len(self.trace) if parted is None else parted):
-            mine, theirs = self.trace.written(event), self.original.written(event + self.instant)
-            for (_, register, after), (_, _, before) in zip(mine, theirs, strict=True):
-                if not same_values(before, after):
-                    text = self.trace.sites.text(int(self.trace.site[event]))
-                    found.append(Difference(event, register, text, before, after))
-            if len(found) >= most:
-                break
+        for (event, register, after), (_, _, before) in zip(mine, theirs, strict=True):
+            if not same_values(before, after):
+                text = self.trace.sites.text(int(self.trace.site[event]))
+                found.append(Difference(event, register, text, before, after))
+                if len(found) >= most:
+                    break
         return found
 
     def compare(self) -> Table:
