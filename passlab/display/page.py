@@ -35,7 +35,8 @@ _PAGE = """<!doctype html>
  content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' blob:">
 <title>{title}</title><style>{style}
 html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body {{ margin: 20px; }}
-.pl-pipeline, .pl-stepper {{ height: calc(100vh - 48px); }}</style></head>
+.pl-pipeline, .pl-stepper {{ height: calc(100vh - 48px); }} .passlab > .pl-graph {{ height: calc(100vh - 92px); }}
+.passlab > .pl-pane > .pl-scroll {{ max-height: calc(100vh - 132px); }}</style></head>
 <body><div id="host"></div><noscript>{fallback}</noscript>
 <script type="application/json" id="state">{state}</script>
 <script type="text/plain" id="widget">{script}</script>

@@ -204,7 +204,7 @@ def _argument_registers(sites: Any, site: int) -> list[int]:
     if sites.role[site] != CALL:
         return []
     found = sites.instructions[site]
-    return list(found.args) if hasattr(found, "args") else list(found.reads())
+    return list(found.given) if hasattr(found, "given") else list(found.args)
 
 
 # ---------------------------------------------------------------- source, kernels, lives

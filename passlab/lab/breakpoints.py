@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -213,11 +213,25 @@ def _line_sites(trace: Trace, name: str, line: int) -> list[int]:
     return main or found[:1]
 
 
+def words_of(trace: Trace) -> list[str]:
+    """Return the words a breakpoint may be in a trace: its operators, opcodes and functions, and the predicates."""
+    sites = trace.sites
+    every = range(len(sites))
+    operators = sorted({name for s in every for name in sites.operators(s)})
+    opcodes = sorted({sites.mnemonic(s) for s in every} - set(operators))
+    return [*operators, *opcodes, *(f"@{f.name}" for f in sites.functions), *PREDICATES]
+
+
 def _nothing(trace: Trace, names: list[str], text: str) -> RunError:
     sites = trace.sites
     operators = sorted({name for s in range(len(sites)) for name in sites.operators(s)})
-    opcodes = sorted({sites.mnemonic(s) for s in range(len(sites))})
-    known: Iterable[str] = [*operators, *opcodes, *(f"@{n}" for n in names), *PREDICATES]
+    known = words_of(trace)
+    if not text:
+        return RunError(Diagnostic("a breakpoint on what?", hint="nn.dense, @loop, @loop:12, line 6, nan"))
+    if _LINE.match(text):
+        lines = sorted({line for found in sites.lines for _, line in found})
+        told = f"lines {lines[0]} to {lines[-1]} have some" if lines else "this program was built, not read from a text"
+        return RunError(Diagnostic(f"no instruction comes from `{text}`", hint=told))
     if find_op(text) is not None:
         what, hint = (
             f"no instruction carries out `{text}`",
@@ -239,4 +253,5 @@ __all__ = [
     "holds",
     "predicate_of",
     "value_instants",
+    "words_of",
 ]

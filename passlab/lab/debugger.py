@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlab import limits
-from passlab.errors import Diagnostic, PasslabError, RunError, did_you_mean
+from passlab.errors import Diagnostic, RunError, did_you_mean
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.lab.breakpoints import Breakpoint, Predicate, ValueBreakpoint, breakpoint_of, holds, predicate_of
 from passlab.lab.forks import Fork
 from passlab.lab.trace import Trace
 from passlab.lab.trace_instant import Instant, StackFrame
-from passlab.lab.trace_replay import forked
+from passlab.lab.trace_replay import run_on
 from passlab.lab.trace_values import short_text
+from passlab.lab.value_words import value_of
 from passlab.lab.writers import Watch, Writer, writer_of
 from passlab.transform.table import Table
 from passlab.vm.executable import Executable
@@ -181,6 +181,11 @@ class Debugger:
         instant, stop = max(found, key=lambda pair: pair[0])
         return self._move(instant, repr(stop))
 
+    def to_first_stop(self) -> Instant:
+        """Go to the first instant of the run, its start included, that a breakpoint holds at; else to the end."""
+        self.at = -1
+        return self.continue_()
+
     def _stops(self) -> list[Breakpoint | Watch]:
         return [*(b for b in self.breakpoints if b.enabled), *(w for w in self.watches if w.stops)]
 
@@ -249,28 +254,23 @@ class Debugger:
             instant = asked.after(instant)
         return found
 
-    def fork(self, changes: Mapping[Register, Any] | None = None, instant: int | None = None) -> Fork:
+    def fork(
+        self, changes: Mapping[Register, Any] | None = None, instant: int | None = None,
+        names: Mapping[str, Any] | None = None,
+    ) -> Fork:  # fmt: skip
         """Run on from here, or from an instant, with other values in registers, as a branch of its own.
 
-        The trace stays as it is; the branch is a trace too, with `compare()` to say what became different. Raises
+        The trace stays as it is; the branch is a trace too, with `compare()` to say what became different. A value may
+        be given in words, as in `"zeros"` (see `value_words`); `names` are the variables these may name. Raises
         `RunError` for registers that are not there and values that do not fit.
         """
         if instant is not None:
             self.goto(instant)
-        if self.trace.kind != "vm":
-            raise RunError(Diagnostic("only runs on the virtual machine can be forked", hint='use executor="vm"'))
-        caps = limits.current()
         wanted = {self.number_of(register): value for register, value in (changes or {}).items()}
-        made = forked(self.trace, self.at, wanted, caps.trace_bytes, caps.trace_instants)
-        machine, frames, numbers, unwritten = made
-        branch = Trace(self.trace.sites, machine.log, self.trace.args, self.trace.entry)
-        branch.parent = (self.trace, self.at)
-        try:
-            branch.result = machine.resume(frames, numbers, unwritten, caps.trace_instants)
-        except PasslabError as error:
-            branch.error = error
-        branch.stopped = machine.stopped
-        return Fork(self.trace, self.at, branch, wanted)
+        for register, value in wanted.items():
+            if isinstance(value, str):
+                wanted[register] = value_of(value, self.register(register), names)
+        return Fork(self.trace, self.at, run_on(self.trace, self.at, wanted), wanted)
 
     # ------------------------------------------------------------ showing
     def table(self) -> Table:

@@ -10,6 +10,7 @@ import numpy as np
 
 from passlab.lab.trace_instant import same_values
 from passlab.lab.trace_values import short_text
+from passlab.lab.trace_writes import writes
 from passlab.transform.table import Table
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Fork:
     @property
     def parted(self) -> int | None:
         """The instant of the branch at which the two go different ways, None when they do not."""
-        mine, theirs = self.trace.site, self.original.site[self.instant :]
+        mine, theirs = _places(self.trace), _places(self.original)[self.instant :]
         length = min(len(mine), len(theirs))
         apart = np.flatnonzero(mine[:length] != theirs[:length])
         if apart.size:
@@ -72,15 +73,15 @@ class Fork:
     def differences(self, most: int = 1000) -> list[Difference]:
         """Return what was written with another value, in order, as long as both go the same way."""
         parted = self.parted
+        end = len(self.trace) if parted is None else parted
+        mine, theirs = writes(self.trace, 0, end), writes(self.original, self.instant, self.instant + end)
         found: list[Difference] = []
-        for event in range(len(self.trace) if parted is None else parted):
-            mine, theirs = self.trace.written(event), self.original.written(event + self.instant)
-            for (_, register, after), (_, _, before) in zip(mine, theirs, strict=True):
-                if not same_values(before, after):
-                    text = self.trace.sites.text(int(self.trace.site[event]))
-                    found.append(Difference(event, register, text, before, after))
-            if len(found) >= most:
-                break
+        for (event, register, after), (_, _, before) in zip(mine, theirs, strict=True):
+            if not same_values(before, after):
+                text = self.trace.sites.text(int(self.trace.site[event]))
+                found.append(Difference(event, register, text, before, after))
+                if len(found) >= most:
+                    break
         return found
 
     def compare(self) -> Table:
@@ -106,10 +107,23 @@ class Fork:
         parted = self.parted
         way = "both go the same way" if parted is None else f"they part at instant {parted + self.instant:,}"
         same = "the same result" if same_values(self.original.result, self.trace.result) else "another result"
-        return f"fork at instant {self.instant:,}, changed: {changed}; {way}; {same}\n{self.compare()}"
+        table = self.compare()
+        told = str(table) if table.rows else "nothing was written with another value"
+        return f"fork at instant {self.instant:,}, changed: {changed}; {way}; {same}\n{told}"
 
     def __repr__(self) -> str:
         return self.text()
+
+
+def _places(trace: Trace) -> np.ndarray[Any, Any]:
+    """For each instruction executed a number of what it is, the same in all traces of a program.
+
+    Traces of the evaluator know only what ran, so that their sites differ: there it is the node and what became of it.
+    """
+    if trace.kind != "debug":
+        return trace.site
+    numbers = np.array([hash((id(i.node), i.mnemonic)) for i in trace.sites.instructions], np.int64)
+    return numbers[trace.site]
 
 
 __all__ = ["Difference", "Fork"]

@@ -36,6 +36,10 @@ class Allocation:
     lane: int
     reused: bool
 
+    def __str__(self) -> str:
+        again = ", memory used before" if self.reused else ""
+        return f"storage {self.number}: {self.bytes:,} bytes, from instant {self.born:,} to {self.died:,}{again}"
+
 
 class StorageMap:
     """All allocations of a run, in order."""

@@ -1,7 +1,8 @@
 """Traces as files: a zip archive of the program, the arguments and the log.
 
-Values are not written: programs are deterministic, so they are computed again, and checked against the log, when a
-trace that was read is first looked into. Everything a file says is checked before it is believed.
+The program is bytecode with its kernels; of runs by node it is Relay text (see `node_trace_files`). Values are not
+written: programs are deterministic, so they are computed again, and checked against the log, when a trace that was read
+is first looked into. Everything a file says is checked before it is believed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import zipfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,9 @@ import numpy as np
 from passlab import limits
 from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError
 from passlab.evaluate.values import ADTValue
+from passlab.ir.adt import Constructor
+from passlab.lab.node_trace import NodeTrace
+from passlab.lab.node_trace_files import compared, lines_of, options_of, program_of, read_program, run_again
 from passlab.lab.trace_sites import Sites
 from passlab.text.tensor_bytes import tensor_of_record, tensor_record
 from passlab.vm.executable import Executable
@@ -37,15 +42,15 @@ _PARTS = ("head.json", "program.bin", "kernels.rly", "log.npz")
 
 
 def save(trace: Trace, path: str | os.PathLike[str]) -> None:
-    """Write a trace. Raises `OSError`, and `RunError` for traces that cannot be run again from their start."""
-    if trace.kind != "vm" or trace.parent is not None:
-        what = "a fork" if trace.parent is not None else f"a run of the {trace.kind} executor"
-        raise RunError(Diagnostic(f"{what} cannot be saved", hint="save the trace of a run on the virtual machine"))
-    code, library = trace.sites.program.save()
+    """Write a trace. Raises `OSError`, and `RunError` for a fork, which cannot be run again from its start."""
+    if trace.parent is not None:
+        raise RunError(Diagnostic("a fork cannot be saved", hint="save the trace it left, and fork that again"))
+    code, kernels = (b"", program_of(trace)) if isinstance(trace, NodeTrace) else _bytecode(trace)
     arrays: list[np.ndarray[Any, Any]] = []
     head = {
-        "format": FORMAT, "version": VERSION, "entry": trace.entry, "started": trace.log.started,
-        "end_pc": trace.log.end_pc, "stopped": trace.stopped,
+        "format": FORMAT, "version": VERSION, "kind": trace.kind,
+        "options": options_of(trace) if isinstance(trace, NodeTrace) else {}, "entry": trace.entry,
+        "started": trace.log.started, "end_pc": trace.log.end_pc, "stopped": trace.stopped,
         "error": None if trace.error is None else trace.error.diagnostics[0].message,
         "lines": [[list(place) for place in found] for found in trace.sites.lines],
         "args": [_written(value, arrays) for value in trace.args],
@@ -55,12 +60,17 @@ def save(trace: Trace, path: str | os.PathLike[str]) -> None:
     np.savez_compressed(columns, **arrays_of_log)
     partial = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.part")
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as file:
-        parts: tuple[str | bytes, ...] = (json.dumps(head), code, library.text, columns.getvalue())
+        parts: tuple[str | bytes, ...] = (json.dumps(head), code, kernels, columns.getvalue())
         for name, data in zip(_PARTS, parts, strict=True):
             file.writestr(name, data)
         for number, array in enumerate(arrays):
             file.writestr(f"args/{number}", tensor_record(array))
     partial.replace(path)
+
+
+def _bytecode(trace: Trace) -> tuple[bytes, str]:
+    code, library = trace.sites.program.save()
+    return code, library.text
 
 
 def _written(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
@@ -95,14 +105,13 @@ def load(path: str | os.PathLike[str]) -> Trace:
             told = json.loads(head)
             if told["format"] != FORMAT or told["version"] != VERSION:
                 raise ValueError(f"its format is {told['format']!r}, version {told['version']!r}")
+            if told["kind"] != "vm":
+                return _by_node(told, kernels.decode(), columns, file)
             exe = Executable.load_exec(code, KernelLibrary(kernels.decode()))
-            args = [_read(value, exe, file) for value in told["args"]]
+            args = [_read(value, exe.constructors, file) for value in told["args"]]
             log = _log(columns, exe, float(told["started"]), int(told["end_pc"]))
             sites = Sites(exe)
-            lines = [tuple([(str(name), int(line)) for name, line in found]) for found in told["lines"]]
-            if len(lines) != len(sites):
-                raise ValueError("the lines of its source do not fit its program")
-            sites.__dict__["lines"] = lines  # the nodes of a saved program are gone; where they stood is known
+            sites.__dict__["lines"] = lines_of(told, sites)  # the nodes of a saved program are gone
             trace = Trace(sites, log, args, str(told["entry"]))
             exe.function(trace.entry)
     except PasslabError:
@@ -115,6 +124,18 @@ def load(path: str | os.PathLike[str]) -> Trace:
     return trace
 
 
+def _by_node(told: dict[str, Any], text: str, columns: bytes, file: zipfile.ZipFile) -> Trace:
+    """Return a trace by node, which is run again at once."""
+    mod = read_program(text)
+    constructors = {c.tag: c for data in mod.type_definitions.values() for c in data.constructors}
+    args = [_read(value, constructors, file) for value in told["args"]]
+    trace = run_again(told, mod, args)
+    with np.load(io.BytesIO(columns), allow_pickle=False) as found:
+        compared(trace, found, float(told["started"]))
+    trace.sites.__dict__["lines"] = lines_of(told, trace.sites)
+    return trace
+
+
 def _part(file: zipfile.ZipFile, name: str) -> bytes:
     limits.check("tensor_bytes", file.getinfo(name).file_size, f"the part {name} of a trace")
     try:
@@ -123,7 +144,7 @@ def _part(file: zipfile.ZipFile, name: str) -> bytes:
         raise zipfile.BadZipFile(str(error)) from None
 
 
-def _read(data: Any, exe: Executable, file: zipfile.ZipFile) -> Any:
+def _read(data: Any, constructors: Mapping[int, Constructor], file: zipfile.ZipFile) -> Any:
     done: list[Any] = []
     stack: list[tuple[Any, bool]] = [(data, False)]
     while stack:
@@ -133,7 +154,7 @@ def _read(data: Any, exe: Executable, file: zipfile.ZipFile) -> Any:
         elif ready or not parts:
             fields = done[len(done) - len(parts) :] if parts else []
             del done[len(done) - len(parts) :]
-            done.append(tuple(fields) if kind == "tuple" else ADTValue(exe.constructors[int(kind)], fields))
+            done.append(tuple(fields) if kind == "tuple" else ADTValue(constructors[int(kind)], fields))
         else:
             stack.append(([kind, *parts], True))
             stack.extend((part, False) for part in reversed(parts))

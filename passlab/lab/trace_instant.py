@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passlab.evaluate.values import Closure, RefValue
 from passlab.ir.expr import Expr
 from passlab.lab.trace_sites import CALL, RETURN
 from passlab.lab.trace_values import short_text
@@ -204,6 +205,7 @@ class Instant:
 def same_values(a: Any, b: Any) -> bool:
     """Whether two values are alike bit for bit, NaN being like NaN, however deep they are nested."""
     stack = [(a, b)]
+    cells: set[tuple[int, int]] = set()  # those compared already: a cell may hold itself
     while stack:
         x, y = stack.pop()
         if x is y:
@@ -225,6 +227,13 @@ def same_values(a: Any, b: Any) -> bool:
             if x.func_index != y.func_index:
                 return False
             stack.append((x.captured, y.captured))
+        elif isinstance(x, RefValue):
+            if (id(x), id(y)) not in cells:
+                cells.add((id(x), id(y)))
+                stack.append((x.value, y.value))
+        elif isinstance(x, Closure):  # a function of the evaluator, with all that was known where it was made
+            if x.function is not y.function:
+                return False
         elif hasattr(x, "buffer"):  # a storage has no value of its own: its tensors do
             if x.buffer.size != y.buffer.size:
                 return False

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passlab import limits
 from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError
 from passlab.evaluate.arguments import check_argument
 from passlab.ir.expr import Var
@@ -142,12 +143,33 @@ def forked(
             raise RunError(
                 f"@{function.name} has the registers $0 to ${function.register_file_size - 1}, no ${register}"
             )
-        top.registers[register] = _fitted(register, top.registers[register], value)
+        top.registers[register] = fitted(register, top.registers[register], value)
     machine = TracingMachine(trace.sites.program, memory, most)
     renumbered = []
     for place, frame in enumerate(frames):
         renumbered.append(machine.log.add_frame(place - 1, frame.func_index, -1, frame.result_register))
     return machine, frames, renumbered, unwritten
+
+
+def run_on(trace: Trace, instant: int, changes: Mapping[int, Any]) -> Trace:
+    """Return the branch that leaves a trace at an instant with other values in registers of its frame.
+
+    An error while it runs is kept as its `error`. Raises `RunError` for changes that do not fit.
+    """
+    from passlab.lab.node_trace import NodeTrace
+
+    if isinstance(trace, NodeTrace):
+        return trace.run_on(instant, changes)
+    caps = limits.current()
+    machine, frames, numbers, unwritten = forked(trace, instant, changes, caps.trace_bytes, caps.trace_instants)
+    branch = type(trace)(trace.sites, machine.log, trace.args, trace.entry)
+    branch.parent = (trace, instant)
+    try:
+        branch.result = machine.resume(frames, numbers, unwritten, caps.trace_instants)
+    except PasslabError as error:
+        branch.error = error
+    branch.stopped = machine.stopped
+    return branch
 
 
 def _still_written(frames: list[Frame], unwritten: set[int]) -> dict[int, np.ndarray[Any, Any]]:
@@ -163,7 +185,7 @@ def _still_written(frames: list[Frame], unwritten: set[int]) -> dict[int, np.nda
     return found
 
 
-def _fitted(register: int, old: Any, value: Any) -> Any:
+def fitted(register: int, old: Any, value: Any) -> Any:
     """Return a value that may stand in for another: tensors of the same shape and dtype, anything for anything else."""
     if isinstance(old, np.ndarray):
         given = np.asarray(value)

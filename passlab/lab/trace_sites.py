@@ -112,6 +112,8 @@ class Sites:
             return text.replace(f"invoke_packed PackedFunc[{instruction.packed}]", name, 1)
         if instruction.opcode in (Opcode.INVOKE, Opcode.ALLOC_CLOSURE):
             return text.replace(f"VMFunc[{instruction.func}]", f"@{self.functions[instruction.func].name}", 1)
+        if instruction.opcode is Opcode.ALLOC_ADT and instruction.tag in self.program.constructors:
+            return text.replace(f"tag({instruction.tag})", self.program.constructors[instruction.tag].name_hint, 1)
         return text
 
     # ------------------------------------------------------------ where an instruction comes from

@@ -74,11 +74,4 @@ def range_text(tensor: np.ndarray[Any, Any]) -> str:
     return ", ".join([*([f"{known.min():.4g} .. {known.max():.4g}"] if known.size else []), *told])
 
 
-def like(value: Any, number: float) -> Any:
-    """Return a number in the form of a value: a tensor full of it where the value is one, else a plain integer."""
-    if isinstance(value, (np.ndarray, Unwritten)):
-        return np.full(value.shape, number).astype(value.dtype)
-    return int(number)
-
-
-__all__ = ["Unwritten", "kind_text", "like", "range_text", "short_text"]
+__all__ = ["Unwritten", "kind_text", "range_text", "short_text"]

@@ -123,8 +123,8 @@ def _passed(trace: Trace, site: int, made: int, register: int) -> tuple[int, ...
     if getattr(instruction, "opcode", None) is Opcode.INVOKE_CLOSURE:
         captured = len(trace.sites.functions[trace.log.function[made]].params) - len(instruction.args)
         return (instruction.operands[0],) if register < captured else (instruction.args[register - captured],)
-    args = instruction.args
-    return (args[register],) if register < len(args) else ()
+    args = getattr(instruction, "given", instruction.args)
+    return (args[register],) if register < len(args) and args[register] >= 0 else ()
 
 
 def writer_of(trace: Trace, instant: int, frame: int, register: int) -> Writer:
@@ -137,6 +137,9 @@ def writer_of(trace: Trace, instant: int, frame: int, register: int) -> Writer:
     size = len(trace.sites.functions[trace.log.function[frame]].params) if frame >= 0 else 0
     if created >= 0 and register < size:
         return Writer(trace, created, frame, register)
+    held = trace.sites.functions[trace.log.function[frame]].register_file_size if frame >= 0 else 0
+    if register >= held:
+        raise RunError(Diagnostic(f"there is no register ${register}", hint=f"this frame has $0 to ${held - 1}"))
     what = "is an argument of the program" if register < size else "was not written before"
     raise RunError(Diagnostic(f"${register} {what}: no instruction wrote it", hint=f"this is instant {instant:,}"))
 

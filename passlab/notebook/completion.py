@@ -8,6 +8,7 @@ from typing import Any
 
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, find_op
+from passlab.ir.walk import post_order
 from passlab.notebook.pipelines import INSTRUMENTS
 
 _WORD = re.compile(r"(?:--)?[%@]?[\w.]*\Z")
@@ -97,23 +98,35 @@ def _in_passes(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str
 
 def _in_vm(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str, str]]:
     words = before[: len(before) - len(fragment)].split()
+    options = [word for word in words if word.startswith("--")]
+    listed = words[-1] if words[-1].startswith("--") else options[-1] if options and words[-1].endswith(",") else ""
     if len(words) == 1:
         yield from _programs(namespace)
         yield from (
             (n, "trace") for n, v in namespace.items() if type(v).__name__ in ("Trace", "Debugger", "Executable")
         )
-    elif words[-1] == "--args" or words[-1].endswith(","):
+    elif listed == "--args":
         yield from ((n, "variable") for n, v in namespace.items() if hasattr(v, "shape") and not n.startswith("_"))
-    elif words[-1] == "--break":
-        yield from ((name, "operator") for name in Op.list_op_names())
-        yield from ((name, "predicate") for name in ("nan", "inf"))
+    elif listed == "--break":
+        yield from _stops(namespace.get(words[1]))
+    elif listed == "--entry":
         mod = namespace.get(words[1])
-        if isinstance(mod, IRModule):
-            yield from ((f"@{name}", "function") for name, _ in mod.items())
-    elif words[-1] == "--executor":
+        yield from ((name, "function") for name, _ in (mod.items() if isinstance(mod, IRModule) else ()))
+    elif listed == "--executor":
         yield from ((name, "executor") for name in ("vm", "graph", "debug"))
     else:
         yield from ((name, "option") for name in ("--args", "--break", "--entry", "--executor", "--out", "--random"))
+
+
+def _stops(program: Any) -> Iterator[tuple[str, str]]:
+    """What a breakpoint may be: operators (of the program, where it is known), predicates, functions."""
+    yield from ((name, "predicate") for name in ("nan", "inf"))
+    if not isinstance(program, IRModule):
+        yield from ((name, "operator") for name in Op.list_op_names())
+        return
+    for name, function in program.items():
+        yield f"@{name}", "function"
+        yield from ((node.name, "operator") for node in post_order(function) if isinstance(node, Op))
 
 
 def _programs(namespace: Any) -> Iterator[tuple[str, str]]:

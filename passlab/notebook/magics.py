@@ -235,7 +235,7 @@ class RelayMagics(Magics):
         for wanted in (part for text in options.breaks for part in _words(text)):
             debugger.breakpoint(wanted)
         if options.breaks:
-            debugger.continue_()
+            debugger.to_first_stop()
         if options.out:
             self.shell.user_ns[self._target(options.out)] = debugger
         return debugger

@@ -23,7 +23,6 @@ from passlab.instrument.events import Event
 from passlab.ir.expr import Expr
 from passlab.lab.forks import Fork
 from passlab.lab.trace_instant import Instant
-from passlab.lab.trace_values import like
 
 
 class ViewWidget(anywidget.AnyWidget):
@@ -151,8 +150,8 @@ class StepperWidget(ViewWidget):
     def _heard(self, _: Any, content: Any, buffers: Any) -> None:
         if not isinstance(content, dict):
             return
-        if content.get("rest") is True and self.data.get("partial"):
-            self.data = self.view.data()
+        if content.get("rest") is True:
+            self._complete()
         elif type(content.get("draw")) is int:
             self._draw(content["draw"])
         elif content.get("export") is True:
@@ -161,6 +160,13 @@ class StepperWidget(ViewWidget):
         elif isinstance(content.get("fork"), dict):
             self._branch_off(content["fork"])
 
+    def _complete(self) -> None:
+        """Send the values that were not sent at first."""
+        if self.data.get("partial"):
+            self.data = self.view.data()
+        if self.fork is not None and self.branch.get("data", {}).get("partial"):
+            self.branch = {**self.branch, "data": stepper_view(self.fork.trace).data()}
+
     def _draw(self, number: int) -> None:
         tensor = self.view.values.tensors.get(number)
         drawn = None if tensor is None else picture(tensor, LARGE_CELLS)
@@ -168,21 +174,39 @@ class StepperWidget(ViewWidget):
             self.pictures = {**self.pictures, str(number): drawn}
 
     def _branch_off(self, wanted: dict[str, Any]) -> None:
-        """Run on with another number in a register; what went wrong is told in the widget."""
+        """Run on with another value in a register; what went wrong is told in the widget."""
         dbg = self.view.debugger
         try:
-            instant, register = int(wanted["instant"]), int(wanted["register"])
-            value = float(wanted["value"])
-            dbg.goto(instant)
-            self.fork = dbg.fork({register: like(dbg.register(register), value)})
-        except (PasslabError, KeyError, TypeError, ValueError) as error:
-            told = error.diagnostics[0].message if isinstance(error, PasslabError) else "a fork needs a number"
-            self.branch = {"error": told}
+            instant, register, text = int(wanted["instant"]), int(wanted["register"]), str(wanted["value"])
+            self.fork = dbg.fork({register: text}, instant, _variables())
+        except PasslabError as error:
+            found = error.diagnostics[0]
+            self.branch = {"error": visible(". ".join(part for part in (found.message, found.hint) if part))}
             return
-        head, *_ = self.fork.text().split("\n")
-        rows = [[visible(str(cell)) for cell in row] for row in self.fork.compare().rows]
-        data = stepper_view(self.fork.trace).data()
-        self.branch = {"data": data, "instant": instant, "text": visible(head), "rows": rows}
+        except (KeyError, TypeError, ValueError):
+            self.branch = {"error": "this is no fork"}
+            return
+        self.branch = branch_data(self.fork, stepper_view(self.fork.trace))
+
+
+def branch_data(fork: Fork, view: StepperView) -> dict[str, Any]:
+    """Return what the widget shows of a fork: its run, what became different, and where the two part (-1: nowhere)."""
+    head, *_ = fork.text().split("\n")
+    table = fork.compare()
+    rows = [[visible(str(cell)) for cell in row] for row in table.rows]
+    parted = fork.parted
+    return {
+        "data": view.data(only_start=view.is_large), "instant": fork.instant, "text": visible(head), "rows": rows,
+        "head": list(table.columns), "parted": -1 if parted is None else parted,
+    }  # fmt: skip
+
+
+def _variables() -> dict[str, Any]:
+    """The variables of the notebook, none outside of one."""
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    return {} if shell is None else {n: v for n, v in shell.user_ns.items() if not n.startswith("_")}
 
 
 class Shown:

@@ -44,7 +44,11 @@ def test_vm_completes_programs_options_breakpoints_and_arrays():
     space = {"net": parse("def @main(%x: float32) { exp(%x) }"), "image": np.zeros(3), "other": 3}
     assert names("%vm ne", **space) == ["net"]
     assert names("%vm net --br", **space) == ["--break"]
-    assert "nn.dense" in names("%vm net --break nn.den", **space)
+    assert names("%vm net --break ex", **space) == ["exp"]
+    assert "nn.dense" in names("%vm compiled --break nn.den", **space)
     assert names("%vm net --break @ma", **space) == ["@main"]
     assert names("%vm net --args im", **space) == ["image"]
     assert names("%vm net --executor gr", **space) == ["graph"]
+    assert names("%vm net --break nan,ex", **space) == ["exp"]
+    assert names("%vm net --entry ma", **space) == ["main"]
+    assert "nn.conv2d" not in names("%vm net --break nn.", **space)

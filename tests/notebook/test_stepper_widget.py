@@ -48,10 +48,26 @@ def test_a_fork_is_a_branch_with_data_of_its_own(widget):
 
 
 @pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ("[[1, 2, 3, 4], [0, 0, 0, 9]]", [[1, 2, 3, 4], [0, 0, 0, 9]]), ("[[5], [6]]", [[5] * 4, [6] * 4]),
+        ("arange", [[0, 1, 2, 3], [4, 5, 6, 7]]), ("full 2.5", [[2.5] * 4] * 2), ("ones", [[1] * 4] * 2),
+    ],
+)  # fmt: skip
+def test_a_fork_takes_whole_tensors(widget, text, held):
+    register = widget.now.reads[0]
+    heard(widget, fork={"instant": widget.at, "register": register, "value": text})
+    assert widget.fork.trace[0].registers[register].tolist() == held
+    assert widget.branch["head"][:4] == ["instant", "register", "original", "branch"]
+    assert widget.branch["parted"] == -1
+
+
+@pytest.mark.parametrize(
     "wanted",
     [
         {"instant": 10**6, "register": 0, "value": "1"}, {"instant": 0, "register": 99, "value": "1"}, {},
-        {"instant": 0, "register": 0, "value": "one"}, {"instant": None, "register": 0, "value": "1"},
+        {"instant": 0, "register": 0, "value": "one"}, {"instant": None, "register": 0, "value": "1"}, {"instant": 0, "register": 0, "value": "[[1, 2, 3], [1]]"},
+        {"instant": 0, "register": 0, "value": "__import__('os')"}, {"instant": 0, "register": 0, "value": "arange[0]"},
     ],
 )  # fmt: skip
 def test_a_bad_fork_is_told_and_changes_nothing(widget, wanted):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import passlab
 from passlab import vm
 from passlab.errors import RunError
-from passlab.lab.debugger_terminal import interact
+from passlab.lab.debugger_terminal import Session, completions, interact
 from tests.vm.programs import LOOP, PROGRAMS, same
 from tests.vm.traced import LOGARITHM, TREE
 
@@ -268,6 +268,81 @@ def test_the_terminal_steps_by_letters(logarithm):
     assert "there is no register `$nope`" in text
     assert "there is no command `x`" in text
     assert logarithm.now.ended
+
+
+def answers(dbg, *lines):
+    session = Session(dbg)
+    return session, [session.command(line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("lines", "at"),
+    [
+        (["5s"], 5), (["5 s"], 5), (["s 5"], 5), (["step 5"], 5), (["12g"], 12), (["goto 12"], 12), (["-1g"], 23),
+        (["3s", ""], 6), (["10s", "2S", ""], 6), (["20s", "back 3"], 17), (["b nn.softmax", "cont"], 20),
+        (["break nn.dense", "b nn.softmax", "2c"], 20), (["G"], None),
+    ],
+)  # fmt: skip
+def test_the_terminal_takes_words_and_counts(logarithm, lines, at):
+    if at is None:
+        with pytest.raises(RunError, match="no command"):
+            answers(logarithm, *lines)
+    else:
+        session, _ = answers(logarithm, *lines)
+        assert session.dbg.at == at
+
+
+def test_the_terminal_finds_where_a_nan_was_born(logarithm):
+    _, told = answers(logarithm, "b nn.softmax", "c", "t", "y", "p", "a nn.dense", "a nan")
+    assert "it was born in `log`" in told[2]
+    assert "FuseOps" in told[2]
+    assert logarithm.now.operators == ["subtract", "log"]
+    assert "input: log" in told[3]
+    assert told[4].startswith("$5 = float32[2, 4] 0.5 .. 3")
+    assert told[5] == "1 instant: 5"
+    assert told[6].startswith("2 instants: ")
+
+
+def test_the_terminal_forks_and_comes_back(logarithm):
+    session, told = answers(logarithm, "b nn.softmax", "c", "e $9 [[1], [2]]", "3s")
+    assert "another result" in told[2]
+    assert session.prompt == "(fork 3) "
+    assert np.allclose(session.dbg.trace.result, 0.25)
+    session.command("u")
+    assert session.prompt == "(vm 20) "
+    with pytest.raises(RunError, match="original"):
+        session.command("u")
+
+
+@pytest.mark.parametrize("line", ["foo", "e $9", "b", "p $999", "d 9", "s x", "b line 99", "e $0 import os"])
+def test_what_the_terminal_does_not_know_changes_nothing(logarithm, line):
+    with pytest.raises(RunError):
+        answers(logarithm, line)
+    assert logarithm.at == 0
+    assert not logarithm.breakpoints
+
+
+def test_the_terminal_completes_what_may_come_next(logarithm):
+    assert completions(logarithm, "b nn.") == ["nn.dense", "nn.softmax"]
+    assert completions(logarithm, "break @") == ["@main"]
+    assert completions(logarithm, "p $") == ["$0", "$1"]
+    assert "step" in completions(logarithm, "st")
+    assert completions(logarithm, "s ") == []
+
+
+def test_the_interrupt_key_does_not_end_the_terminal(logarithm):
+    keys = iter([KeyboardInterrupt, "s", EOFError])
+
+    def read(prompt):
+        key = next(keys)
+        if isinstance(key, str):
+            return key
+        raise key
+
+    told: list[str] = []
+    interact(logarithm, read, told.append)
+    assert "q leaves" in told
+    assert logarithm.at == 1
 
 
 def test_it_says_where_it_stands(logarithm):

@@ -1,6 +1,6 @@
 // The panes of the stepper: bytecode with its gutter, registers, frames, and the source that follows the counter.
 import { button, el, grouped, svg } from "./dom.js";
-import { code, Rows } from "./rows.js";
+import { broken, code, hanging, Rows } from "./rows.js";
 
 /** @typedef {import("./steprun.js").Run} Run */
 /** @typedef {import("./steprun.js").Place} Place */
@@ -16,6 +16,9 @@ export function mark(kind) {
   const [d, name] = MARKS[kind];
   return svg("svg", { class: `pl-reg-mark pl-${kind}`, viewBox: "0 0 12 12", width: 11, height: 11, role: "img", "aria-label": name }, svg("title", {}, name), svg("path", { d }));
 }
+
+/** A function's name; long ones, which compilers give, lose their middle. @param {string} name */
+export const shortName = (name) => `@${name.length > 26 ? `${name.slice(0, 16)}…${name.slice(-6)}` : name}`;
 
 /** The instructions of one function. */
 export class BytecodePane {
@@ -48,7 +51,8 @@ export class BytecodePane {
     if (other) {
       this.base = base;
       this.rows.scroll(0);
-      this.title.replaceChildren(el("b", "", `@${name}`), el("span", "pl-dim", `(${params.join(", ")})`));
+      this.title.title = `@${name}(${params.join(", ")})`;
+      this.title.replaceChildren(el("b", "", shortName(name)), el("span", "pl-dim", `(${params.join(", ")})`));
       this.rows.set((next ? next.base : run.sites.texts.length) - base);
     } else if (changed) this.rows.update(true);
     else this.rows.repaint([old.site, old.before, site, before].map((s) => s - base));
@@ -74,7 +78,9 @@ export class BytecodePane {
   text(run, site, here) {
     const text = run.sites.texts[site], made = el("span", "pl-inst-text"), looks = here || site === this.now.before ? this.now.looks : null;
     const first = /^[^\s$(]+/.exec(text), head = first ? first[0] : "";
-    made.append(el("span", run.sites.roles[site] === 3 ? "pl-op" : "pl-keyword", head));
+    const name = el("span", run.sites.roles[site] === 3 ? "pl-op" : "pl-keyword", head);
+    name.style.minWidth = `${Math.min(head.length, 18)}ch`; // the rest gives way first
+    made.append(name);
     for (const part of text.slice(head.length).split(/(\$\d+|@[\w.]+)/)) {
       if (part[0] === "$") {
         const look = looks && looks.get(Number(part.slice(1)));
@@ -101,7 +107,9 @@ export class RegisterPane {
     this.rows.box.setAttribute("role", "listbox");
     this.rows.box.setAttribute("aria-label", "registers");
     this.title = el("div", "pl-pane-title", el("b", "", "Registers"), el("span", "pl-grow"), ...Object.keys(MARKS).map((kind) => el("span", "pl-key", mark(kind), { writes: "to write", reads: "read", wrote: "written" }[kind] || "")));
-    this.element = el("div", "pl-step-pane pl-register-pane", this.title, this.rows.box);
+    this.note = el("div", "pl-empty pl-over", "No frame runs any more. S goes back into the run.");
+    this.note.hidden = true;
+    this.element = el("div", "pl-step-pane pl-register-pane", this.title, this.rows.box, this.note);
     this.rows.box.addEventListener("click", (event) => {
       const row = /** @type {Element} */ (event.target).closest(".pl-register");
       if (row) picked(Number(row.getAttribute("data-register")));
@@ -117,6 +125,9 @@ export class RegisterPane {
       if (values[r] <= 0 && !looks.has(r) && !watched.has(r)) continue;
       this.list.push({ register: r, name: params[r] || "", text: run.texts[values[r]] || "", odd: run.odd[values[r]] || 0, look: looks.get(r) || "", watched: watched.has(r) });
     }
+    const longest = Math.max(0, ...this.list.map((item) => item.name.length + (item.watched ? 2 : 0)));
+    this.rows.box.style.setProperty("--pl-name", `${Math.min(14, longest + 2)}ch`);
+    this.note.hidden = true;
     this.picked = picked;
     if (this.rows.count === this.list.length) this.rows.update(true);
     else this.rows.set(this.list.length);
@@ -124,9 +135,11 @@ export class RegisterPane {
     if (at >= 0) this.rows.reveal(at);
   }
 
+  /** No frame runs. */
   clear() {
     this.list = [];
     this.rows.set(0);
+    this.note.hidden = false;
   }
 
   /** @param {any} item */
@@ -170,7 +183,7 @@ export class FramePane {
   show(run, at, picked) {
     const stack = run.stack(at, SHOWN_FRAMES), rows = stack.map((place, i) => {
       const { name, base } = run.data.functions[place.func], row = el("div", `pl-frame${i === picked ? " pl-chosen" : ""}`,
-        el("span", "pl-pass-id", place.depth), el("b", "", `@${name}`), el("span", "pl-dim", place.pc - (i ? 1 : 0)), el("span", "pl-frame-text", run.sites.names[base + place.pc - (i ? 1 : 0)] || ""));
+        el("span", "pl-pass-id", place.depth), el("b", "", shortName(name)), el("span", "pl-dim", place.pc - (i ? 1 : 0)), el("span", "pl-frame-text", run.sites.names[base + place.pc - (i ? 1 : 0)] || ""));
       row.setAttribute("data-place", String(i));
       return row;
     });
@@ -191,7 +204,13 @@ export class SourcePane {
     this.site = -1;
     this.lines = /** @type {number[]} */ ([]);
     this.marked = new Set();
-    this.rows = new Rows((i) => this.row(i), () => {});
+    this.seen = /** @type {number[]} */ ([]); // visual rows: line, start, end, line, start, end, ...
+    this.starts = /** @type {number[]} */ ([]); // by line: its first row
+    this.width = 60;
+    this.rows = new Rows((i) => this.row(i), (columns) => {
+      this.width = columns - 6;
+      this.arrange();
+    });
     this.rows.box.classList.add("pl-code");
     this.lives = el("div", "pl-lives");
     this.note = el("div", "pl-empty");
@@ -236,17 +255,37 @@ export class SourcePane {
     if (lines !== this.lines) {
       this.lines = lines;
       this.rows.scroll(0);
-      this.rows.set(lines.length);
-    } else this.rows.repaint([...old, ...this.marked]);
+      this.arrange();
+    } else this.rows.repaint([...old, ...this.marked].flatMap((line) => this.rowsOf(line)));
     if (!this.lives.hidden) this.lives.replaceChildren(...biographies[lives[site]].map((/** @type {string} */ text) => el("pre", "pl-code pl-life", text)));
     const first = Math.min(...this.marked);
-    if (Number.isFinite(first)) this.rows.reveal(first);
+    if (Number.isFinite(first)) this.rows.reveal(this.starts[first]);
+  }
+
+  /** Break the lines to the width there is. */
+  arrange() {
+    this.seen = [];
+    this.starts = [];
+    this.lines.forEach((number, at) => {
+      const text = /** @type {Run} */ (this.run).data.lines[number][0], starts = broken(text, this.width);
+      this.starts.push(this.seen.length / 3);
+      starts.forEach((start, part) => this.seen.push(at, start, part + 1 < starts.length ? starts[part + 1] : text.length));
+    });
+    this.rows.set(this.seen.length / 3);
+  }
+
+  /** @param {number} line */
+  rowsOf(line) {
+    const rows = [], end = line + 1 < this.starts.length ? this.starts[line + 1] : this.seen.length / 3;
+    for (let row = this.starts[line]; row < end; row++) rows.push(row);
+    return rows;
   }
 
   /** @param {number} i */
   row(i) {
-    const run = /** @type {Run} */ (this.run), line = run.data.lines[this.lines[i]], here = this.marked.has(i);
-    const made = el("div", `pl-row${here ? " pl-line-here" : ""}`, el("span", "pl-number", i + 1), el("span", "pl-text", code(line, 0, line[0].length, "")));
+    const run = /** @type {Run} */ (this.run), [at, from, to] = this.seen.slice(3 * i, 3 * i + 3), line = run.data.lines[this.lines[at]];
+    const made = el("div", `pl-row${this.marked.has(at) ? " pl-line-here" : ""}`, el("span", "pl-number", from ? "" : at + 1),
+      el("span", "pl-text", from ? " ".repeat(hanging(line[0], this.width)) : null, code(line, from, to, "")));
     made.title = line[2] >= 0 ? run.data.texts[line[2]] : "";
     return made;
   }

@@ -21,6 +21,7 @@ class Stepper {
     this.watches = /** @type {[number, number][]} */ ([]);
     this.past = /** @type {number[]} */ ([]);
     this.asked = new Set();
+    this.original = /** @type {{run: Run, instant: number, parted: number} | null} */ (null); // of a branch that is shown
     this.restopped = false;
     this.build();
     this.told = 0;
@@ -162,7 +163,7 @@ class Stepper {
   /** @param {string} text */
   breakOn(text) {
     const made = this.run.breakOf(text);
-    if (!made) return this.say(`nothing in the program is called ${text}`);
+    if (!made) return this.say(`nothing in the program is called ${text}`, true);
     if (!this.breaks.some((b) => b.text === made.text)) this.breaks.push(made);
     this.find.value = "";
     this.root.focus();
@@ -228,9 +229,11 @@ class Stepper {
   }
 
   // ---------------------------------------------------------------- showing
-  /** @param {string} text */
-  say(text) {
+  /** @param {string} text @param {boolean} [wrong] */
+  say(text, wrong = false) {
     this.said.textContent = text;
+    this.said.title = text;
+    this.said.classList.toggle("pl-error", wrong);
   }
 
   show() {
@@ -250,8 +253,8 @@ class Stepper {
     this.source.show(run, top ? site : run.sites.roles[site - 1] === 1 ? site - 1 : site);
     const stops = (/** @type {number} */ s) => this.breaks.some((b) => b.on && b.mask !== null && b.mask[s] === 1);
     if (!place) return this.showEnd(stops);
-    this.say(run.data.end.what === "failed" && at === run.length ? run.data.end.text : run.sites.operators[site].join(" + "));
-    this.said.classList.toggle("pl-error", run.data.end.what === "failed" && at === run.length);
+    const failed = run.data.end.what === "failed" && at === run.length;
+    this.say(failed ? run.data.end.text : run.sites.operators[site].join(" + "), failed);
     this.code.show(run, place.func, site, top ? before : -1, looks, stops, this.restopped);
     this.restopped = false;
     const held = run.registers(place.frame, at);
@@ -296,8 +299,13 @@ class Stepper {
       const took = run.sites.roles[run.site[by]] === 3 ? `, ${micros(run.micros[by])}` : "";
       made.push(el("div", "pl-dim pl-written", jump, ` by ${run.sites.names[run.site[by]]}${took}`));
     } else made.push(el("div", "pl-dim pl-written", "an argument of the program"));
+    const old = this.before(), was = old > WAITING && this.original ? this.original.run : null;
+    if (was && was.texts[old] !== run.texts[number]) {
+      const drawn = was.data.values.pictures[old];
+      made.push(el("div", "pl-original", el("div", "pl-value-head", el("b", "", "original"), el("span", "pl-value-text", was.texts[old])), drawn ? tensorCard(drawn) : null));
+    }
     const picture = run.data.values.pictures[number] || (this.model.get("pictures") || {})[number];
-    if (picture) made.push(tensorCard(picture));
+    if (picture) made.splice(2, 0, tensorCard(picture));
     else if (run.late.has(number)) made.push(el("div", "pl-empty", this.ask(number)));
     this.card.replaceChildren(...made);
   }
@@ -325,7 +333,7 @@ class Stepper {
     if (fork && fork.data) return this.say("this is a branch already: go back to the original first");
     if (!place || this.register < 0 || this.up) return this.say("choose a register of the frame that runs");
     const field = /** @type {HTMLInputElement} */ (el("input", "pl-find pl-edit"));
-    field.placeholder = "a number, or blank for zeros";
+    field.placeholder = "2   [[1, 2], [3, 4]]   zeros   random 7   a variable";
     field.setAttribute("aria-label", `new value of $${this.register}`);
     field.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.root.focus();
@@ -342,19 +350,45 @@ class Stepper {
 
   showBranch() {
     const branch = this.model.get("branch") || {};
-    if (branch.error) return this.say(branch.error);
+    if (branch.error) return this.say(branch.error, true);
     if (!branch.data) return;
+    if (this.run.data.partial && this.run.data.fork >= 0 && !branch.data.partial) return this.complete(branch.data);
+    if (this.run.data.fork < 0 || !this.original) this.original = { run: this.run, instant: branch.instant, parted: branch.parted };
     const back = button("back to the original", () => {
       this.model.set("branch", {});
       this.model.save_changes();
       this.branch.hidden = true;
+      this.original = null;
       this.load(this.model.get("data"), branch.instant);
+      this.root.focus();
     });
-    const rows = branch.rows.slice(0, 6).map((/** @type {string[]} */ row) => el("tr", "", ...row.map((cell) => el("td", "", cell))));
     this.load(branch.data, 0);
-    this.branch.replaceChildren(el("div", "pl-branch-line", el("span", "pl-branch-mark", icon("M4.5 2.5v11M4.5 9.5c5 0 7-1.5 7-6M9.3 5.5l2.2-2.3 2.2 2.3")), el("span", "", branch.text), el("span", "pl-grow"), back),
-      rows.length ? el("table", "pl-branch-table", el("tbody", "", ...rows)) : "");
+    const mark = el("span", "pl-branch-mark", icon("M4.5 2.5v11M4.5 9.5c5 0 7-1.5 7-6M9.3 5.5l2.2-2.3 2.2 2.3"));
+    this.branch.replaceChildren(el("div", "pl-branch-line", mark, el("span", "", branch.text), el("span", "pl-grow"), back), branch.rows.length ? this.differences(branch) : "");
     this.branch.hidden = false;
+    if (branch.data.partial) setTimeout(() => this.send({ rest: true }), 50);
+  }
+
+  /** What was written with another value, the first first; a click goes there. @param {any} branch */
+  differences(branch) {
+    const first = branch.rows[0];
+    const rows = branch.rows.slice(0, 50).map((/** @type {string[]} */ row) => {
+      const made = el("tr", "", ...row.map((cell) => el("td", "", cell)));
+      made.title = "go there";
+      made.addEventListener("click", () => this.go(Number(row[0]) - branch.instant + 1, true));
+      return made;
+    });
+    const table = el("table", "pl-branch-table", el("thead", "", el("tr", "", ...branch.head.map((/** @type {string} */ name) => el("th", "", name)))), el("tbody", "", ...rows));
+    return el("div", "", el("div", "pl-branch-first", `They first differ at instant ${grouped(Number(first[0]))} of the original, ${grouped(Number(first[0]) - branch.instant)} here: ${first[1]} was `, el("b", "", first[2]), " and is ", el("b", "", first[3])), el("div", "pl-branch-rows", table));
+  }
+
+  /** The value that the original had in the place of this one, 0 where there is none. */
+  before() {
+    if (!this.original) return 0;
+    const { run, instant, parted } = this.original;
+    if (parted >= 0 && this.at > parted) return 0;
+    const place = run.stack(this.at + instant, this.up + 1)[this.up];
+    return place ? run.registers(place.frame, this.at + instant).values[this.register] || 0 : 0;
   }
 
   export() {

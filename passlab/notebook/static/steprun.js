@@ -176,8 +176,8 @@ export class Run {
   inputs(e, frame, register) {
     const site = this.site[e], from = this.frameOf[e], { reads, calls, roles } = this.sites;
     if (roles[site] === CALL && this.created[frame] === e) {
-      const captured = this.data.functions[this.func[frame]].params.length - calls[site].length, args = calls[site];
-      return register >= captured && args[register - captured] !== undefined ? [[from, args[register - captured]]] : [[from, reads[site][0]]];
+      const captured = this.data.functions[this.func[frame]].params.length - calls[site].length, from = calls[site][register - captured];
+      return register < captured ? [[this.frameOf[e], reads[site][0]]] : from >= 0 ? [[this.frameOf[e], from]] : [];
     }
     return [...new Set(/** @type {number[]} */ (reads[site]))].map((r) => [from, r]);
   }

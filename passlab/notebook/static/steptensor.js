@@ -64,7 +64,7 @@ function heatMap(picture) {
   const slices = grid[0] > 1 ? `the first ${grid[0]} slices, ` : "";
   const legend = el("div", "pl-legend", ...(scale ? [el("i", "pl-minus"), `−${short(scale)}`, el("i", "pl-plus"), `+${short(scale)}`] : []),
     ...(picture.nan ? [el("i", "pl-nan", "×"), "NaN"] : []), ...(picture.inf || picture.ninf ? [el("i", "pl-inf", "∞"), "inf"] : []));
-  return el("div", "pl-plot", canvas, legend, el("div", "pl-dim", `${slices}${grid[2]} × ${grid[3]} cells${grid[0] > 1 ? " each" : ""}`));
+  return el("div", "pl-plot pl-heat-plot", canvas, legend, el("div", "pl-dim", `${slices}${grid[2]} × ${grid[3]} cells${grid[0] > 1 ? " each" : ""}`));
 }
 
 /**

@@ -1,0 +1,29 @@
+"""Inks can be read on every surface they stand on, in light and in dark: WCAG AA asks for a contrast of 4.5."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from passlab.display.scripts import style
+
+PAIR = re.compile(r"--pl-([\w-]+): (?:var\([^,]+, )?light-dark\((#\w{6}), (#\w{6})\)")
+COLOURS = {name: pair for name, *pair in PAIR.findall(style())}
+INKS = ("ink", "dim", "faint", "blue", "violet", "green", "teal", "amber", "red", "odd-ink")
+SURFACES = ("bg", "veil", "select", "added", "removed", "changed", "moved")
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("ink", INKS)
+def test_inks_can_be_read(ink, surface, theme):
+    side = ["light", "dark"].index(theme)
+    darker, lighter = sorted(luminance(COLOURS[name][side]) for name in (ink, surface))
+    assert (lighter + 0.05) / (darker + 0.05) >= 4.5
