@@ -103,16 +103,19 @@ def broadcast(call: Call, given: Arguments) -> Result | None:
     wanted = next((a for a in found if a is not None), None)
     if wanted is None:
         return None
-    args = [_broadcastable(a, rank, wanted, given) for a in call.args]
+    shape = call.checked_type.shape  # type: ignore[union-attr]
+    args = [_broadcastable(a, shape, wanted, given) for a in call.args]
     if any(a is None for a in args):
         return None
     return _again(call, tuple(a for a in args if a is not None), call.attrs), wanted
 
 
-def _broadcastable(expr: Expr, rank: int, wanted: Arranged, given: Arguments) -> Expr | None:
-    own = _rank(expr)
-    if own == 0:
+def _broadcastable(expr: Expr, result: Sequence[Any], wanted: Arranged, given: Arguments) -> Expr | None:
+    own, rank = _rank(expr), len(result)
+    if own == 0 or (own < rank and _single(expr) and given.arrangement(expr) is None):
         return given.plain(expr)
+    if own == rank and given.arrangement(expr) is None and _blocked_alike(expr, result, wanted):
+        return given.arranged(expr, wanted)
     if own < 0 or given.arrangement(expr) is not None:
         return given.arranged(expr, wanted) if own == rank else None
     shape = (*[1] * (rank - own), *expr.checked_type.shape)  # type: ignore[attr-defined]
@@ -123,6 +126,16 @@ def _broadcastable(expr: Expr, rank: int, wanted: Arranged, given: Arguments) ->
         return given.arranged(expr, Arranged(wanted.old, target))
     wide = make("expand_dims", given.plain(expr), axis=0, num_newaxis=rank - own)
     return make("layout_transform", wide, src_layout=wanted.old, dst_layout=target)
+
+
+def _blocked_alike(expr: Expr, result: Sequence[Any], wanted: Arranged) -> bool:
+    """Whether an operand is as large as the result along the axes that were in blocks and get blocks of another size."""
+    old, new = parse_layout(wanted.old), parse_layout(wanted.new)
+    if old is None or new is None or wanted.old.isalpha():
+        return False
+    shape = expr.checked_type.shape  # type: ignore[attr-defined]
+    letters = {letter for letter, factor in {*old.parts} ^ {*new.parts}}
+    return all(a == b for (letter, _), a, b in zip(old.parts, shape, result, strict=True) if letter in letters)
 
 
 def _split_as(shape: Sequence[Any], wanted: Arranged) -> str | None:

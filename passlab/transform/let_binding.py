@@ -187,8 +187,7 @@ class Plan:
             if opened is None:
                 opened = self.inner[node] = [Scope(node, scope)]
                 self._block[opened[0]] = self._block[scope] if kind is Let else opened[0]
-            own = [node.var] if kind is Let else []  # type: ignore[attr-defined]
-            return [(part, opened[0]) for part in (*own, *parts)]
+            return [(part, opened[0]) for part in parts]
         if opened is None:
             opened = self.inner[node] = [Scope(node, scope) for _ in parts[1:]]
             self._block.update(zip(opened, opened, strict=True))
