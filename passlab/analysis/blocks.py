@@ -15,7 +15,7 @@ _ATOMS = (Var, GlobalVar, Op, Constructor, Constant)
 
 
 def check_basic_block_normal_form(root: Expr) -> bool:
-    """Tell whether no expression, other than a name or a constant, is used in two blocks without a `let` before them."""
+    """Tell whether no expression but names and constants is used in two blocks without a `let` before them."""
     block: dict[Expr, Scope] = {root: Scope(None, None)}
     for node in reversed(post_order(root)):
         scope = block[node]

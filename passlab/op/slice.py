@@ -284,7 +284,7 @@ def _slice_like_grad(orig: Call, grad: Expr) -> list[Expr]:
     "slice_like", ("data", "shape_like"),
     attrs=attrs("SliceLikeAttrs", integers("axes", optional=True, doc="the dimensions to cut, None for all")),
     relation=_slice_like_type, pattern=OpPattern.INJECTIVE, level=10, out=False, face=_slice_like_face,
-    gradient=_slice_like_grad,
+    gradient=_slice_like_grad, layout=layout_rules.sliced_like,
     shapes="data (d0, ...), shape_like (s0, ...) -> (s0, ...)",
     source="NumPy's basic slicing",
     edges=(

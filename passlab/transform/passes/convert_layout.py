@@ -81,8 +81,9 @@ class ConvertLayout(FunctionPass):
     by `layout_transform`; fold those of weights away with FoldConstant. Sums may be added up in another order. Which
     convolutions to leave out is said by `with LayoutConfig(skip_layers=[0]):`; convolutions that are not listed are
     named by a warning in the log. What users register by `relay.op.register_convert_op_layout` for an operator comes
-    before what is known here. An operator without layouts of its own may be named, to no effect. Raises `PassValueError`
-    for operators and layouts that are none.
+    before what is known here. An operator without layouts of its own may be named, to no effect.
+
+    Raises `PassValueError` for operators and layouts that are none.
     """
 
     desired_layouts: Mapping[str, Sequence[str]]
