@@ -1,20 +1,21 @@
 """Basic blocks: whether each computation stands in the one block that uses it.
 
 A block is the body of a function, a branch of an `if` or an arm of a `match`; a chain of lets is part of one block.
+A constant is no computation.
 """
 
 from __future__ import annotations
 
 from passlab.ir.adt import Constructor
-from passlab.ir.expr import Expr, GlobalVar, Let, Var
+from passlab.ir.expr import Constant, Expr, GlobalVar, Let, Var
 from passlab.ir.op import Op
 from passlab.ir.walk import Scope, post_order, scoped_children
 
-_ATOMS = (Var, GlobalVar, Op, Constructor)
+_ATOMS = (Var, GlobalVar, Op, Constructor, Constant)
 
 
 def check_basic_block_normal_form(root: Expr) -> bool:
-    """Tell whether no expression, other than a name, is used in two blocks without a `let` before them."""
+    """Tell whether no expression but names and constants is used in two blocks without a `let` before them."""
     block: dict[Expr, Scope] = {root: Scope(None, None)}
     for node in reversed(post_order(root)):
         scope = block[node]

@@ -103,16 +103,19 @@ def broadcast(call: Call, given: Arguments) -> Result | None:
     wanted = next((a for a in found if a is not None), None)
     if wanted is None:
         return None
-    args = [_broadcastable(a, rank, wanted, given) for a in call.args]
+    shape = call.checked_type.shape  # type: ignore[attr-defined]
+    args = [_broadcastable(a, shape, wanted, given) for a in call.args]
     if any(a is None for a in args):
         return None
     return _again(call, tuple(a for a in args if a is not None), call.attrs), wanted
 
 
-def _broadcastable(expr: Expr, rank: int, wanted: Arranged, given: Arguments) -> Expr | None:
-    own = _rank(expr)
-    if own == 0:
+def _broadcastable(expr: Expr, result: Sequence[Any], wanted: Arranged, given: Arguments) -> Expr | None:
+    own, rank = _rank(expr), len(result)
+    if own == 0 or (own < rank and _single(expr) and given.arrangement(expr) is None):
         return given.plain(expr)
+    if own == rank and given.arrangement(expr) is None and _blocked_alike(expr, result, wanted):
+        return given.arranged(expr, wanted)
     if own < 0 or given.arrangement(expr) is not None:
         return given.arranged(expr, wanted) if own == rank else None
     shape = (*[1] * (rank - own), *expr.checked_type.shape)  # type: ignore[attr-defined]
@@ -123,6 +126,16 @@ def _broadcastable(expr: Expr, rank: int, wanted: Arranged, given: Arguments) ->
         return given.arranged(expr, Arranged(wanted.old, target))
     wide = make("expand_dims", given.plain(expr), axis=0, num_newaxis=rank - own)
     return make("layout_transform", wide, src_layout=wanted.old, dst_layout=target)
+
+
+def _blocked_alike(expr: Expr, result: Sequence[Any], wanted: Arranged) -> bool:
+    """Whether an operand is as large as the result along the axes that get blocks of another size."""
+    old, new = parse_layout(wanted.old), parse_layout(wanted.new)
+    if old is None or new is None or wanted.old.isalpha():
+        return False
+    shape = expr.checked_type.shape  # type: ignore[attr-defined]
+    letters = {letter for letter, factor in {*old.parts} ^ {*new.parts}}
+    return all(a == b for (letter, _), a, b in zip(old.parts, shape, result, strict=True) if letter in letters)
 
 
 def _split_as(shape: Sequence[Any], wanted: Arranged) -> str | None:
@@ -198,6 +211,14 @@ def _one_place(arrangement: Arranged, axis: Any, rank: int) -> int | None:
     return places[0] if len(places) == 1 else None
 
 
+def _blocks(arrangement: Arranged, axis: int, rank: int) -> tuple[int, int] | None:
+    """Return where an axis is now, or the blocks of it, and how much a block holds; None where it is split twice."""
+    places, layout = arrangement.places(axis % rank) if -rank <= axis < rank else [], parse_layout(arrangement.new)
+    if layout is None or not 1 <= len(places) <= 2 or layout.parts[places[0]][1]:
+        return None
+    return places[0], layout.factor(arrangement.old[axis % rank])
+
+
 def batch_first(call: Call, given: Arguments) -> Result | None:
     """Normalization over all axes but the first and the one that is named."""
     arrangement = given.arrangement(call.args[0])
@@ -236,13 +257,21 @@ def reduced(call: Call, given: Arguments) -> Result | None:
     if attrs.exclude:  # type: ignore[union-attr]
         gone = set(range(rank)) - gone
     picks = call.op.name in ("argmax", "argmin")  # type: ignore[attr-defined]
-    if arrangement is None or (picks and len(gone) != 1) or (attrs.keepdims and not arrangement.whole):  # type: ignore[union-attr]
-        return None
+    order = [p for a in sorted(gone) for p in arrangement.places(a)] if arrangement is not None else []
+    if arrangement is None or (picks and (len(order) != len(gone) or order != sorted(order))):
+        return None  # places are counted in the order of the axes
     letters = {arrangement.old[a] for a in gone}
-    places = sorted(p for a in gone for p in arrangement.places(a))
-    left = arrangement if attrs.keepdims else _without(arrangement, letters)  # type: ignore[union-attr]
-    made = _with(call, given, attrs.with_fields(axis=tuple(places), exclude=False))  # type: ignore[union-attr]
-    return made, settled(left)
+    named = set(range(rank)) - gone if attrs.exclude else gone  # type: ignore[union-attr]
+    places = sorted(p for a in named for p in arrangement.places(a))
+    left = (_of_size_1 if attrs.keepdims else _without)(arrangement, letters)  # type: ignore[union-attr]
+    return _with(call, given, attrs.with_fields(axis=tuple(places))), settled(left)  # type: ignore[union-attr]
+
+
+def _of_size_1(arrangement: Arranged, letters: set[str]) -> Arranged:
+    layout = parse_layout(arrangement.new)
+    assert layout is not None
+    parts = [(f"{1 if p in letters else f}{p.lower()}" if f else p) for p, f in layout.parts]
+    return Arranged(arrangement.old, "".join(parts))
 
 
 def _without(arrangement: Arranged, letters: set[str]) -> Arranged:
@@ -296,21 +325,29 @@ def joined(call: Call, given: Arguments) -> Result | None:
     wanted = next((a for a in map(given.arrangement, whole.fields) if a is not None), None)
     if wanted is None:
         return None
-    axis = _one_place(wanted, call.attrs.axis, _rank(whole.fields[0]))  # type: ignore[union-attr]
+    place = _blocks(wanted, call.attrs.axis, _rank(whole.fields[0]))  # type: ignore[union-attr]
     fields = [given.arranged(f, wanted) for f in whole.fields]
-    if axis is None or any(f is None for f in fields):
+    if place is None or any(f is None for f in fields):
         return None
     data = Tuple([f for f in fields if f is not None], span=whole.span)
-    return _with(call, given, call.attrs.with_fields(axis=axis), data), wanted  # type: ignore[union-attr]
+    return _with(call, given, call.attrs.with_fields(axis=place[0]), data), wanted  # type: ignore[union-attr]
 
 
 def split(call: Call, given: Arguments) -> Result | None:
-    """All parts are laid out as the data."""
-    made = along()(call, given)
-    ty = call.checked_type
-    if made is None or not isinstance(ty, TupleType):
+    """All parts are laid out as the data. An axis in blocks is cut only between blocks."""
+    arrangement, ty, attrs = given.arrangement(call.args[0]), call.checked_type, call.attrs
+    rank = _rank(call.args[0])
+    place = None if arrangement is None else _blocks(arrangement, attrs.axis, rank)  # type: ignore[union-attr]
+    if place is None or not isinstance(ty, TupleType):
         return None
-    return made[0], [given.arrangement(call.args[0])] * len(ty.fields)
+    axis, size = place
+    lengths = [field.shape[attrs.axis % rank] for field in ty.fields]  # type: ignore[attr-defined, union-attr]
+    if size > 1 and any(not isinstance(n, int) or n % size for n in lengths):
+        return None
+    cuts = attrs.indices_or_sections  # type: ignore[union-attr]
+    cuts = cuts if isinstance(cuts, int) else tuple(i // size for i in cuts)
+    moved = attrs.with_fields(axis=axis, indices_or_sections=cuts)  # type: ignore[union-attr]
+    return _with(call, given, moved), [arrangement] * len(ty.fields)
 
 
 # ---------------------------------------------------------------- operators with a value for each axis
@@ -319,30 +356,55 @@ def permuted(name: str) -> Rule:
 
     def rule(call: Call, given: Arguments) -> Result | None:
         arrangement = given.arrangement(call.args[0])
-        if arrangement is None or not arrangement.whole or getattr(call.attrs, "axes", None) is not None:
-            return None
-        order = [arrangement.old.index(letter) for letter in arrangement.new]
+        layout = None if arrangement is None else parse_layout(arrangement.new)
         values = getattr(call.attrs, name)
-        if len(values) != len(order):
+        if arrangement is None or layout is None or len(values) != len(arrangement.old):
             return None
-        moved = {name: tuple(values[i] for i in order)}
+        entry = dict(zip(arrangement.old, values, strict=True))
+        if not arrangement.whole and any(entry[letter] != (0, 0) for letter, factor in layout.parts if factor):
+            return None
+        moved = {name: tuple(entry[letter] for letter, _ in layout.parts)}
         return _with(call, given, call.attrs.with_fields(**moved)), arrangement  # type: ignore[union-attr]
 
     return rule
 
 
 def sliced(call: Call, given: Arguments) -> Result | None:
-    """The axes that are cut are named where they are now."""
-    attrs, rank = call.attrs, _rank(call.args[0])
-    arrangement = given.arrangement(call.args[0])
-    if arrangement is None or not arrangement.whole or len(call.args) != 1:
+    """The axes that are cut are named where they are now, if they were; an axis in blocks is cut between blocks."""
+    arrangement, ty = given.arrangement(call.args[0]), call.args[0].checked_type
+    attrs: Any = call.attrs
+    if arrangement is None or len(call.args) != 1 or not isinstance(ty, TensorType) or ty.dynamic:
         return None
-    axes = attrs.axes if attrs.axes is not None else range(len(attrs.begin))  # type: ignore[union-attr]
-    places = tuple(arrangement.places(a % rank)[0] for a in axes)
-    ends = list(attrs.end)  # type: ignore[union-attr]
-    if len(ends) != len(places):
+    rank = len(ty.shape)
+    axes = range(rank) if attrs.axes is None else [a % rank for a in attrs.axes]
+    cuts: dict[int, tuple[int, int, int]] = {}
+    for i, axis in enumerate(axes):
+        at, size = _blocks(arrangement, axis, rank) or (-1, 1)
+        begin, end, step = (v[i] if v and i < len(v) else d for v, d in _bounds(attrs, ty.shape[axis]))
+        end = end if size == 1 else min(end, ty.shape[axis])
+        if at < 0 or (size > 1 and (step != 1 or begin % size or end % size)):
+            return None
+        cuts[at] = (begin // size, end // size, step)
+    order = list(cuts) if attrs.axes is not None else sorted(cuts)
+    begins, ends, steps = (tuple(cuts[at][i] for at in order) for i in range(3))
+    named = {"axes": tuple(order)} if attrs.axes is not None else {}
+    return _with(call, given, attrs.with_fields(begin=begins, end=ends, strides=steps, **named)), arrangement
+
+
+def _bounds(attrs: Any, dim: Any) -> list[tuple[Any, int]]:
+    """Return begin, end and strides, each with what it is where it is left out."""
+    return [(attrs.begin, 0), (attrs.end, -1 if attrs.slice_mode == "size" else dim), (attrs.strides, 1)]
+
+
+def sliced_like(call: Call, given: Arguments) -> Result | None:
+    """Two tensors that have moved alike; the axes are named where they are now."""
+    data, like = (given.arrangement(a) for a in call.args)
+    if data is None or data != like or not data.whole:
         return None
-    return _with(call, given, attrs.with_fields(axes=places)), arrangement  # type: ignore[union-attr]
+    rank, axes = _rank(call.args[0]), call.attrs.axes  # type: ignore[union-attr]
+    places = tuple(data.places(a % rank)[0] for a in axes) if axes else axes
+    moved = call.attrs.with_fields(axes=places)  # type: ignore[union-attr]
+    return _again(call, tuple(map(given.now, call.args)), moved), data
 
 
 # ---------------------------------------------------------------- operators that name layouts
@@ -384,13 +446,13 @@ class TwoLayouts:
         return in_layouts(call, given, call.attrs)
 
 
-def in_layout(call: Call, given: Arguments, layout: str) -> Result | None:
+def in_layout(call: Call, given: Arguments, layout: str, names_result: bool = False) -> Result | None:
     """Return a call of an operator that names one layout in another, with its data brought there."""
     attrs: Any = call.attrs
     data = given.arranged(call.args[0], Arranged(attrs.layout, layout))
     if data is None or getattr(attrs, "out_layout", "") not in ("", attrs.layout):
         return None
-    more = {"out_layout": layout} if getattr(attrs, "out_layout", "") else {}
+    more = {"out_layout": layout} if getattr(attrs, "out_layout", "") or names_result else {}
     made = _with(call, given, attrs.with_fields(layout=layout, **more), data)
     return made, settled(Arranged(attrs.layout, layout))
 
@@ -404,8 +466,7 @@ def in_place(call: Call, given: Arguments, made: Call, new: Any, known: dict[int
     """Return the call `made` with the attributes `new`, in the place of one that names layouts, too.
 
     `known` gives those of its arguments, by number, that are arguments of `call`: they are brought into the layouts
-    that are named. The others stand as they are. None where a tensor cannot be brought there, or `made` names no
-    layouts.
+    that are named. The others stand as they are. None where a tensor cannot be brought there, or `made` names none.
     """
     layouts = _named_layouts(call, new)
     if layouts is None:
@@ -416,7 +477,7 @@ def in_place(call: Call, given: Arguments, made: Call, new: Any, known: dict[int
         wanted = leading[i] if i < len(leading) else None
         now: Expr | None = arg
         if i in known:
-            now = given.plain(known[i]) if wanted is None else given.arranged(known[i], wanted)
+            now = given.arranged(known[i], wanted) if wanted is not None else given.plain(known[i])
         if now is None:
             return None
         args.append(now)

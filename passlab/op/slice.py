@@ -42,7 +42,8 @@ def slices_of(
     """Return the slice of each dimension of data of that `rank`. Raises `RelationError` when they do not fit."""
     if len(begin) > rank and axes is None:
         refuse(f"begin has {len(begin)} entries for {rank} dimensions", 0, found=list(begin))
-    targets = range(len(begin)) if axes is None else normal_axes(axes, rank, "axes")
+    given = min(max(len(begin), len(end), len(strides)), rank)
+    targets = range(given) if axes is None else normal_axes(axes, rank, "axes")
     if axes is not None and not len(begin) == len(end) == len(targets):
         refuse(
             "begin, end and axes must have one entry for each axis",
@@ -54,8 +55,8 @@ def slices_of(
         step = strides[i] if i < len(strides) and mode == "end" else 1
         if step == 0:
             refuse("a stride is 0", 0, found=list(strides))
-        stop = end[i] if i < len(end) else None
-        cuts[axis] = _sized(begin[i], stop) if mode == "size" else slice(begin[i], _open_end(stop, step), step)
+        start, stop = (bounds[i] if i < len(bounds) else None for bounds in (begin, end))
+        cuts[axis] = _sized(start or 0, stop) if mode == "size" else slice(start, _open_end(stop, step), step)
     return cuts
 
 
@@ -283,7 +284,7 @@ def _slice_like_grad(orig: Call, grad: Expr) -> list[Expr]:
     "slice_like", ("data", "shape_like"),
     attrs=attrs("SliceLikeAttrs", integers("axes", optional=True, doc="the dimensions to cut, None for all")),
     relation=_slice_like_type, pattern=OpPattern.INJECTIVE, level=10, out=False, face=_slice_like_face,
-    gradient=_slice_like_grad,
+    gradient=_slice_like_grad, layout=layout_rules.sliced_like,
     shapes="data (d0, ...), shape_like (s0, ...) -> (s0, ...)",
     source="NumPy's basic slicing",
     edges=(

@@ -117,7 +117,7 @@ class _Rewriting:
             return None
         wanted = self._convert(call) if hasattr(call.attrs, "layout") else None
         if wanted is not None:
-            return in_layout(call, self, wanted.layout)
+            return in_layout(call, self, wanted.layout, bool(getattr(wanted, "out_layout", "")))
         result: Result | None = rule(call, self) if self._is_moved(call) else None
         return result
 

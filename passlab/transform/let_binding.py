@@ -85,12 +85,16 @@ def first_free_number(function: Function) -> int:
 
 
 class _Bound:
-    """Marks, in the order of work, where a let's variable must come to be although its value was met before."""
+    """Marks, in the order of work, where a let's variable must come to be although its value was met before.
 
-    __slots__ = ("let",)
+    `renames`: the value is a variable that was not met before. From there on the let's variable stands for it.
+    """
 
-    def __init__(self, let: Let) -> None:
+    __slots__ = ("let", "renames")
+
+    def __init__(self, let: Let, renames: bool) -> None:
         self.let = let
+        self.renames = renames
 
 
 class Plan:
@@ -98,13 +102,15 @@ class Plan:
 
     `order` lists its nodes, parts first; `named` gives the variable that an existing let gives a node; `scope[node]`
     is the innermost scope around all uses, `inner[node]` the scopes that the node opens; `crossing` holds the nodes
-    that are used in several blocks (a let opens a scope, but stays in its block).
+    that are used in several blocks (a let opens a scope, but stays in its block). A constant, which costs nothing, is
+    one of them only if its first use stands in an inner block.
     """
 
     def __init__(self, function: Function) -> None:
         self.function = function
         self.order: list[Any] = []
         self.named: dict[Expr, Var] = {}
+        self._first_user: dict[Expr, Expr] = {}  # of constants
         self._visit(function.body)
         self.top = Scope(None, None)
         self.scope: dict[Expr, Scope] = {function.body: self.top}
@@ -112,6 +118,7 @@ class Plan:
         self.crossing: set[Expr] = set()
         self._block: dict[Scope, Scope] = {self.top: self.top}
         self._place()
+        self._spare_constants()
 
     def _visit(self, body: Expr) -> None:
         seen: set[Expr] = set()
@@ -119,23 +126,42 @@ class Plan:
         while stack:
             item = stack.pop()
             kind = type(item)
-            if kind is tuple:  # all its parts are done
-                self.order.append(item[0])
+            if kind is tuple:
+                node, user = item
+                if user is not None:
+                    self._meet(node, user, seen)
+                else:  # all its parts are done
+                    self.order.append(node)
             elif kind is _Bound:
                 self.order.append(item)
             elif item not in seen:
                 seen.add(item)
-                stack.append((item,))
+                stack.append((item, None))
                 if kind is not Let:
-                    stack.extend(evaluation_children(item)[::-1])
+                    parts = evaluation_children(item)[::-1]
+                    stack.extend([(c, item) if type(c) is Constant else c for c in parts])
                     continue
                 stack.append(item.body)
                 value = _target(item.value)
                 if value in seen or is_atom(value):
-                    stack.append(_Bound(item))
+                    stack.append(_Bound(item, type(item.value) is Var and value not in seen))
                 else:
                     self.named[value] = item.var
                 stack.append(item.value)
+
+    def _meet(self, constant: Expr, user: Expr, seen: set[Expr]) -> None:
+        if constant not in seen:
+            seen.add(constant)
+            self.order.append(constant)
+            self._first_user[constant] = user
+
+    def _spare_constants(self) -> None:
+        """Take the constants out of `crossing` whose first use stands in the block around all uses."""
+        for node in [n for n in self.crossing if type(n) is Constant and n in self._first_user]:
+            user = self._first_user[node]
+            first = next(where for child, where in self._scoped(user, self.scope[user]) if child is node)
+            if self._block[first] is self._block[self.scope[node]]:
+                self.crossing.discard(node)
 
     def _place(self) -> None:
         known, block = self.scope, self._block
@@ -156,14 +182,16 @@ class Plan:
         if kind not in (Let, Function, If, Match):
             return [(child, scope) for child in evaluation_children(node)]
         parts = evaluation_children(node)
+        opened = self.inner.get(node)
         if kind is Let or kind is Function:
-            inner = Scope(node, scope)
-            self.inner[node] = [inner]
-            self._block[inner] = self._block[scope] if kind is Let else inner
-            return [(part, inner) for part in parts]
-        arms = self.inner[node] = [Scope(node, scope) for _ in parts[1:]]
-        self._block.update(zip(arms, arms, strict=True))
-        return [(parts[0], scope), *zip(parts[1:], arms, strict=True)]
+            if opened is None:
+                opened = self.inner[node] = [Scope(node, scope)]
+                self._block[opened[0]] = self._block[scope] if kind is Let else opened[0]
+            return [(part, opened[0]) for part in parts]
+        if opened is None:
+            opened = self.inner[node] = [Scope(node, scope) for _ in parts[1:]]
+            self._block.update(zip(opened, opened, strict=True))
+        return [(parts[0], scope), *zip(parts[1:], opened, strict=True)]
 
     def knows_devices(self) -> bool:
         """Whether any function here names the device it runs on."""
@@ -204,7 +232,10 @@ class _Filler:
         for item in self.plan.order:
             if type(item) is _Bound:
                 let = item.let
-                self._push(self.plan.inner[let][0], let.var, self._now(let.value))
+                scope = self.plan.scope[let.value] if item.renames else self.plan.inner[let][0]
+                self._push(scope, let.var, self._now(let.value))
+                if item.renames:
+                    self.result[let.value] = let.var
             else:
                 made = self._node(item)
                 if made is not item:

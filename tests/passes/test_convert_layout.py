@@ -12,6 +12,7 @@ from passlab.errors import PassValueError
 from passlab.evaluate import Evaluator
 from passlab.infer import infer_module
 from passlab.ir import Call, IRModule
+from passlab.ir.equal import structural_equal
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order
 from passlab.testing import mobilenet, resnet
@@ -178,15 +179,68 @@ def test_a_network_needs_no_more_than_its_ends(network: Any):
 @pytest.mark.parametrize(
     ("desired", "says"),
     [
-        ({"nn.relu": ["NHWC"]}, "nn.relu"),
+        ({"nn.relus": ["NHWC"]}, "nn.relus"),
         ({"nn.conv2d": ["N+C"]}, "N+C"),
         ({"nn.conv2d": ["HNWC", "default"]}, "default"),
     ],
 )
 def test_what_cannot_be_is_refused(desired: dict[str, list[str]], says: str):
-    with pytest.raises(PassValueError, match="layout") as caught:
+    with pytest.raises(PassValueError) as caught:
         transform.ConvertLayout(desired)(program("%0"))
     assert says in str(caught.value)
+
+
+def test_an_operator_without_layouts_may_be_named():
+    given = program("nn.relu(%0)")
+    assert transform.ConvertLayout({"nn.relu": ["NHWC"]})(given) is given
+
+
+CHAIN = "%x: Tensor[(1, 32, 8, 8), float32], %w: Tensor[(32, 32, 3, 3), float32]"
+PACKED = """%0 = layout_transform(%x, src_layout="NCHW", dst_layout="NCHW4c");
+    %1 = layout_transform(%w, src_layout="OIHW", dst_layout="OIHW4i4o");
+    %2 = nn.conv2d(%0, %1, padding=[1, 1, 1, 1], channels=32, kernel_size=[3, 3], data_layout="NCHW4c",
+                   kernel_layout="OIHW4i4o");"""
+
+
+@pytest.mark.parametrize(
+    ("follows", "packed"),
+    [
+        ("multiply(%0, %s)", 'layout_transform(multiply(%2, %s), src_layout="NCHW4c", dst_layout="NCHW")'),
+        (
+            "nn.pad(%0, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]])",
+            """%3 = nn.pad(%2, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1], [0, 0]]);
+            layout_transform(%3, src_layout="NCHW4c", dst_layout="NCHW")""",
+        ),
+        (
+            "strided_slice(%0, begin=[8], end=[16], strides=[1], axes=[1])",
+            """%3 = strided_slice(%2, begin=[2], end=[4], strides=[1], axes=[1]);
+            layout_transform(%3, src_layout="NCHW4c", dst_layout="NCHW")""",
+        ),
+        (
+            "sum(%0, axis=[1], keepdims=True)",
+            """%3 = sum(%2, axis=[1, 4], keepdims=True);
+            layout_transform(%3, src_layout="NCHW1c", dst_layout="NCHW")""",
+        ),
+        (
+            "split(%0, indices_or_sections=[8], axis=1).1",
+            """%3 = split(%2, indices_or_sections=[2], axis=1);
+            layout_transform(%3.1, src_layout="NCHW4c", dst_layout="NCHW")""",
+        ),
+        (
+            "slice_like(%0, nn.relu(%0), axes=[2, 3])",
+            None,
+        ),
+    ],
+)
+def test_what_follows_goes_along_in_blocks(follows: str, packed: str | None):
+    scale = ", %s: Tensor[(1), float32]" if "%s" in follows else ""
+    conv = "%0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=32, kernel_size=[3, 3]);"
+    given = infer_module(parse(f"def @main({CHAIN}{scale}) {{ {conv} {follows} }}"))
+    made = infer_module(transform.ConvertLayout({"nn.conv2d": ["NCHW4c", "OIHW4i4o"]})(given))
+    if packed is not None:
+        assert structural_equal(made, infer_module(parse(f"def @main({CHAIN}{scale}) {{ {PACKED} {packed} }}")))
+    want, got = (Evaluator(m).run("main", arguments(given)) for m in (given, made))
+    np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("channels", [8, 64])

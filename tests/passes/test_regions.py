@@ -275,3 +275,24 @@ def reaches_around(inputs: list[list[int]], graph: Contraction, a: int, b: int) 
             seen.add(at)
             stack += [g for g in needs[at] if g != at]
     return False
+
+
+def test_tuples_among_several_results_are_flattened_and_constant_tuples_move_inside():
+    text = """
+    def @main(%x: Tensor[(4, 2), float32]) {
+      %0 = annotation.compiler_begin(%x, compiler="a");
+      %1 = split(%0, indices_or_sections=2);
+      %2 = annotation.compiler_begin((1f, 2f), compiler="a");
+      %3 = add(%1.0, %2.1);
+      %4 = annotation.compiler_end(%1, compiler="a");
+      (concatenate(%4), annotation.compiler_end(%3, compiler="a"))
+    }
+    """
+    made = infer_module(transform.PartitionGraph()(parse(text)))
+    taken = made["tvmgen_default_a_main_0"]
+    assert len(taken.params) == 1
+    assert [str(t) for t in taken.ret_type.fields] == ["Tensor[(2, 2), float32]"] * 3
+    x = np.arange(8, dtype="float32").reshape(4, 2)
+    whole, first = Evaluator(made).run("main", [x])
+    np.testing.assert_array_equal(whole, x)
+    np.testing.assert_array_equal(first, x[:2] + 2)

@@ -120,7 +120,7 @@ class _ToDense(Combiner):
         return joined_along(values, axis)
 
     def may_reshape(self, call: Call) -> bool:
-        return call.op.name == "expand_dims"  # type: ignore[attr-defined]
+        return call.op is Op.get("expand_dims")
 
     def parts(self, whole: Expr, calls: Sequence[Call]) -> Iterable[Expr]:
         axis = _units_axis(calls[0])

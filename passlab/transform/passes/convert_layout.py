@@ -81,18 +81,20 @@ class ConvertLayout(FunctionPass):
     by `layout_transform`; fold those of weights away with FoldConstant. Sums may be added up in another order. Which
     convolutions to leave out is said by `with LayoutConfig(skip_layers=[0]):`; convolutions that are not listed are
     named by a warning in the log. What users register by `relay.op.register_convert_op_layout` for an operator comes
-    before what is known here. Raises `PassValueError` for operators and layouts that are none.
+    before what is known here. An operator without layouts of its own may be named, to no effect.
+
+    Raises `PassValueError` for operators and layouts that are none.
     """
 
     desired_layouts: Mapping[str, Sequence[str]]
 
     def __post_init__(self) -> None:
         for name, layouts in self.desired_layouts.items():
-            if not _names_layouts(name) and not _has_hook(name):
+            if find_op(name) is None:
                 hint = did_you_mean(name, filter(_names_layouts, Op.list_op_names()))
                 hint = hint or "convolutions, pooling and resizing have"
-                raise PassValueError(Diagnostic(f"`{name}` has no layouts to convert", hint=hint))
-            for layout in layouts if not _has_hook(name) else ():
+                raise PassValueError(Diagnostic(f"`{name}` is no operator", hint=hint))
+            for layout in layouts if _names_layouts(name) and not _has_hook(name) else ():
                 if layout != "default" and parse_layout(layout) is None:
                     raise PassValueError(Diagnostic(f'"{layout}" is no layout', expected='such as "NHWC" or "NCHW4c"'))
 
@@ -122,10 +124,11 @@ class ConvertLayout(FunctionPass):
         name, attrs = call.op.name, call.attrs  # type: ignore[attr-defined]
         desired = self.desired_layouts.get(name)
         skips = _is_convolution(call) and LayoutConfig.skips()
-        if not desired or attrs is None or skips or desired[0] == "default":
+        if not desired or attrs is None or skips or desired[0] == "default" or not _names_layouts(name):
             return None
         if not _is_convolution(call):
-            return attrs.with_fields(layout=desired[0])
+            of_result = {"out_layout": desired[0]} if "out_layout" in dict(attrs.items()) else {}
+            return attrs.with_fields(layout=desired[0], **of_result)
         kernel = desired[1] if len(desired) > 1 and desired[1] != "default" else _kernel(call, desired[0])
         return attrs.with_fields(
             data_layout=desired[0], kernel_layout=kernel, out_layout=desired[0] if attrs["out_layout"] else ""

@@ -7,6 +7,10 @@ after:
     def @main(%x: int32) -> int32 { multiply(add(%x, 1), 2) }
 
 keep:
+    def @first(%x: int32, Inline=1) -> int32 { add(%x, 1) }
+    def @second(%y: int32, Inline=1) -> int32 { add(%y, 2) }
+
+keep:
     def @main(%x: int32) -> int32 { @loop(%x) }
     def @loop(%y: int32, Inline=1) -> int32 { @loop(%y) }
 """
@@ -28,8 +32,8 @@ class Inline(ModulePass):
     """Inline global functions with a nonzero attribute `Inline`, unless they are recursive or name one that stays.
 
     A call becomes the body; a function for another compiler, and a name that is not called, the function literal. Each
-    place gets a copy with binders of its own. Functions that nothing names any more are removed, but for `main`; one
-    that is still named is kept (Relay stops with an error).
+    place gets a copy with binders of its own. Functions that nothing names any more are removed; those that nothing
+    named before, entry points such as `main`, are kept, and one that is still named too (Relay stops with an error).
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
@@ -43,7 +47,8 @@ class Inline(ModulePass):
             if marked and not graph.is_recursive(name) and all(callee in ready for callee in named):
                 ready[name] = function
         left = {n.name_hint for f in done.values() for n in post_order(f) if type(n) is GlobalVar}
-        gone: dict[str, Function | None] = {name: None for name in ready if name not in left and name != "main"}
+        named_before = {callee for names in graph.names.values() for callee in names}
+        gone: dict[str, Function | None] = {n: None for n in ready if n in named_before and n not in left}
         return mod.with_functions({**done, **gone})
 
 

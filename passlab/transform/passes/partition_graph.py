@@ -29,7 +29,7 @@ from passlab.analysis.regions import DEFAULT, Region, Regions, compiler_of, is_b
 from passlab.analysis.type_variables import free_type_vars
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple, TupleGetItem, Var, set_span
 from passlab.ir.module import IRModule
-from passlab.ir.types import FuncType, TypeVar
+from passlab.ir.types import FuncType, TupleType, TypeVar
 from passlab.ir.walk import note_rewrite, rebuild, rewrite
 from passlab.transform.base import ModulePass, infer_types, is_optimizable
 from passlab.transform.context import PassContext
@@ -42,7 +42,7 @@ class PartitionGraph(ModulePass):
 
     The function is called `tvmgen_<mod_name>_<compiler>_<function>_<number>` and has the attributes `Compiler`,
     `Primitive=1`, `Inline=1` and `global_symbol`. Its parameters are what enters the region, each value once; constants
-    move inside, unless `bind_constants` is off. Several results, and the fields of a tuple that leaves, are a tuple.
+    move inside, unless `bind_constants` is off. Several results, and the fields of tuples among them, are one tuple.
     Types are inferred afterwards. Raises `PassError` where the marks make no regions, or one needs its own result.
     """
 
@@ -52,7 +52,7 @@ class PartitionGraph(ModulePass):
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         own = {name: f for name, f in mod.items() if is_optimizable(f) and not f.is_primitive}
         plain = mod.with_functions({name: without_default(f) for name, f in own.items()})
-        mod = mod if plain.same_contents(mod) else infer_types(plain)
+        mod = infer_types(mod if plain.same_contents(mod) else plain)
         changes: dict[Any, Function] = {}
         taken = {name for name, _ in mod.items()}
         for name in own:
@@ -111,19 +111,24 @@ class _Partition:
 
     def _call(self, region: Region, inputs: list[Expr], number: int) -> None:
         """Make the function of a region, and put parts of a call's result in the place of its ends."""
-        outside = [e for e in inputs if not (self.bind_constants and type(e) is Constant)]
+        outside = [e for e in inputs if not (self.bind_constants and _is_constant(e))]
         params = [Var(f"{region.compiler}_{number}_i{i}", e.checked_type) for i, e in enumerate(outside)]
         inside: dict[Expr, Expr] = {e: e for e in inputs}
         inside.update(zip(outside, params, strict=True))
         for begin in region.begins:
             inside[begin] = inside[begin.args[0]]
         outputs = list(dict.fromkeys(leaf for end in region.ends for leaf in _leaves(end.args[0])))
-        body = rewrite(outputs[0] if len(outputs) == 1 else Tuple(outputs), replace=inside)
+        flat = [part for out in outputs for part in _parts(out)] if len(outputs) > 1 else outputs
+        body = rewrite(flat[0] if len(flat) == 1 else Tuple(flat), replace=inside)
         var = self._global(region, params, body, outputs, number)
         call = Call(var, [self._now(e) for e in outside])
         set_span(call, outputs[0].span)
-        several = len(outputs) > 1
-        value: dict[Expr, Expr] = {out: TupleGetItem(call, i) if several else call for i, out in enumerate(outputs)}
+        value: dict[Expr, Expr] = {outputs[0]: call}
+        if len(outputs) > 1:
+            fields = iter([TupleGetItem(call, i) for i in range(len(flat))])
+            for out in outputs:
+                parts = [next(fields) for _ in _parts(out)]
+                value[out] = Tuple(parts) if isinstance(out.checked_type, TupleType) else parts[0]
         for end in region.ends:
             made = self.result[end] = _rebuilt(end.args[0], value)
             note_rewrite(end, made)
@@ -152,6 +157,16 @@ def _free_types(params: Sequence[Var], outputs: Sequence[Expr]) -> list[TypeVar]
     """Return the type variables of the function around, which the new one must be generic in."""
     types = [p.type_annotation for p in params if p.type_annotation is not None]
     return list(free_type_vars(FuncType(types, outputs[0].checked_type)))
+
+
+def _is_constant(expr: Expr) -> bool:
+    return all(type(leaf) is Constant for leaf in _leaves(expr))
+
+
+def _parts(expr: Expr) -> list[Expr]:
+    """Return the fields of a tuple that is one result of several, any other expression alone."""
+    ty = expr.checked_type
+    return [TupleGetItem(expr, i) for i in range(len(ty.fields))] if isinstance(ty, TupleType) else [expr]
 
 
 def _leaves(expr: Expr) -> list[Expr]:

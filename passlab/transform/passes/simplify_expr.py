@@ -57,7 +57,9 @@ class SimplifyExpr(FunctionPass):
     """Apply the rules of `passlab.transform.simplify.RULES` until none fits, in one walk from the leaves up.
 
     Each rule says what it promises about numbers. Unlike Relay, casts are dropped only where no value is lost: not
-    from signed through unsigned types, and after a clip only for whole numbers.
+    from signed through unsigned types, and after a clip only for whole numbers. Sums of products are not factored
+    ((x + y) * (x + y) for x * x + 2 * x * y + y * y loses digits), and `collapse_sum_like` stays: here
+    `collapse_sum_to` takes its shape as an operand.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

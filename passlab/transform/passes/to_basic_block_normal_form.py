@@ -11,6 +11,11 @@ after:
       if (%c) { add(%x_0, %x) } else { multiply(%x_0, %x) }
     }
 
+before:
+    def @main(%x: float32) { let %y = %x; add(%x, %y) }
+after:
+    def @main(%x: float32) { let %y = %x; add(%y, %y) }
+
 keep:
     def @main(%x: Tensor[(2), float32]) {
       %0 = exp(%x);
@@ -33,8 +38,9 @@ from passlab.transform.let_binding import bind_in_scopes
 class ToBasicBlockNormalForm(ModulePass):
     """Bind each expression that is used in several blocks (function bodies, branches, arms) by a `let` around all.
 
-    Everything else stays as it is, existing lets included: the lets of one block are one block. Relay misses an
-    expression whose first use stands in the outer of two blocks; here it is bound too.
+    Everything else stays as it is, existing lets included: the lets of one block are one block. Where a let gives a
+    variable a second name before it is used, that name is used from there on, as in Relay. Relay misses an expression
+    whose first use stands in the outer of two blocks; here it is bound too, but for constants.
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
