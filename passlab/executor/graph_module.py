@@ -13,7 +13,7 @@ from passlab.evaluate.arguments import check_argument
 from passlab.executor.arena import placed
 from passlab.executor.graph import NOP, Entry, Graph
 from passlab.ir.expr import Constant, Function, Var
-from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.types import TensorType, TupleType
 from passlab.vm.kernels import Kernel
 from passlab.vm.objects import Storage
 from passlab.vm.shape_kernels import numpy_dtype
@@ -66,7 +66,10 @@ class GraphModule:
 
     # ------------------------------------------------------------ inputs
     def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:
-        """Set an input by name or number, and others by name. Raises `RunError` for what does not fit."""
+        """Set an input by name or number, and others by name; arrays are converted to its dtype, as in Relay.
+
+        Raises `RunError` for what does not fit: another shape, or values that the dtype cannot hold.
+        """
         if key is not None:
             self._set(self._input_name(key), value)
         for name, array in params.items():
@@ -85,9 +88,13 @@ class GraphModule:
         node = self.inputs[name]
         first, last = self.rows[node], self.rows[node + 1]
         parts = [TensorType(self.graph.shapes[r], self.graph.dtypes[r]) for r in range(first, last)]
-        single = len(parts) == 1 and not isinstance(value, (tuple, list))
-        ty: Type = parts[0] if single else TupleType(parts)
-        fitted = check_argument(Var(name, ty), value.data if isinstance(value, Constant) else value)
+        given = _leaves(value)
+        if len(parts) == 1 and len(given) != 1:  # rows of numbers
+            given = [value]
+        if len(given) == len(parts):
+            given = [_converted(leaf, part) for leaf, part in zip(given, parts, strict=True)]
+        single = len(given) == len(parts) == 1
+        fitted = check_argument(Var(name, parts[0] if single else TupleType(parts)), given[0] if single else given)
         self.values[first:last] = [fitted] if single else list(fitted)
 
     def get_num_inputs(self) -> int:
@@ -152,6 +159,25 @@ class GraphModule:
             return value.copy()
         np.copyto(out, value)
         return out
+
+
+# recurses: tuples of arguments, as deep as the caller typed them
+def _leaves(value: Any) -> list[Any]:
+    """Return what a value holds, left to right through tuples: a graph has no tuples."""
+    if isinstance(value, (tuple, list)) and not all(isinstance(v, (bool, int, float)) for v in value):
+        return [leaf for field in value for leaf in _leaves(field)]
+    return [value.data if isinstance(value, Constant) else value]
+
+
+def _converted(value: Any, ty: TensorType) -> Any:
+    """Return an array in the dtype of an input: floats are rounded to floats, all else must stay what it is."""
+    wanted = numpy_dtype(ty.dtype)
+    if not isinstance(value, np.ndarray) or value.dtype == wanted:
+        return value
+    with np.errstate(all="ignore"):
+        made = value.astype(wanted)
+    kept = np.can_cast(value.dtype, wanted, "same_kind") if value.dtype.kind == "f" else (made == value).all()
+    return made if kept else value
 
 
 class GraphModuleDebug(GraphModule):

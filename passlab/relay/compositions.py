@@ -58,7 +58,7 @@ def logsumexp(data: Expr, axis: Axis = None, keepdims: bool = False) -> Expr:
 
 
 def reverse_reshape(data: Expr, newshape: Sequence[int]) -> Expr:
-    """Return `data` in a new shape whose special numbers (0, -1, -2, -3, -4) are read from the last axis to the first."""
+    """Return `data` in a new shape whose special numbers (0, -1 and so on) are read from the last axis to the first."""
     made: Expr = _face("contrib_reverse_reshape")(data, newshape)
     return made
 

@@ -1,4 +1,4 @@
-"""Quantized operators (`relay.qnn.quantize`, also in `relay.qnn.op`), and the passes over them in `relay.qnn.transform`."""
+"""Quantized operators, here (`relay.qnn.quantize`) and in `relay.qnn.op`, and their passes in `relay.qnn.transform`."""
 
 from passlab.relay.operators import operator_module
 from passlab.relay.qnn import op, transform
