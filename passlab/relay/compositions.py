@@ -57,7 +57,7 @@ def logsumexp(data: Expr, axis: Axis = None, keepdims: bool = False) -> Expr:
     return out if keepdims else _face("squeeze")(out, axis)
 
 
-def reverse_reshape(data: Expr, newshape: Sequence[int]) -> Expr:
+def reverse_reshape(data: Expr, newshape: int | Sequence[int]) -> Expr:
     """Return `data` in a new shape whose special numbers (0, -1 and so on) are read from the last axis to the first."""
     made: Expr = _face("contrib_reverse_reshape")(data, newshape)
     return made
@@ -109,11 +109,6 @@ def dropout_raw(data: Expr, rate: float = 0.5) -> TupleWrapper:
     op = Op.get("nn.dropout")
     assert op.spec.attrs is not None
     return TupleWrapper(Call(op, (data,), op.spec.attrs(rate=rate)), 2)
-
-
-def reverse_reshape(data: Expr, newshape: int | Sequence[int]) -> Expr:
-    """Reshape `data`; the special values of `newshape` (0, -1, ...) are read from right to left."""
-    return _face("contrib_reverse_reshape")(data, newshape)
 
 
 def threefry_key(seed: int) -> Constant:
