@@ -89,7 +89,7 @@ class GraphModule:
         first, last = self.rows[node], self.rows[node + 1]
         parts = [TensorType(self.graph.shapes[r], self.graph.dtypes[r]) for r in range(first, last)]
         given = _leaves(value)
-        if len(parts) == 1 and len(given) != 1:  # rows of numbers
+        if len(parts) == 1 and all(isinstance(leaf, (tuple, list)) for leaf in given):  # rows of numbers
             given = [value]
         if len(given) == len(parts):
             given = [_converted(leaf, part) for leaf, part in zip(given, parts, strict=True)]
@@ -161,12 +161,17 @@ class GraphModule:
         return out
 
 
-# recurses: tuples of arguments, as deep as the caller typed them
 def _leaves(value: Any) -> list[Any]:
-    """Return what a value holds, left to right through tuples: a graph has no tuples."""
-    if isinstance(value, (tuple, list)) and not all(isinstance(v, (bool, int, float)) for v in value):
-        return [leaf for field in value for leaf in _leaves(field)]
-    return [value.data if isinstance(value, Constant) else value]
+    """Return what a value holds, left to right through tuples: a graph has no tuples. Lists of numbers stay whole."""
+    found: list[Any] = []
+    todo = [value]
+    while todo:
+        at = todo.pop()
+        if isinstance(at, (tuple, list)) and not all(isinstance(v, (bool, int, float)) for v in at):
+            todo.extend(reversed(at))
+        else:
+            found.append(at.data if isinstance(at, Constant) else at)
+    return found
 
 
 def _converted(value: Any, ty: TensorType) -> Any:
