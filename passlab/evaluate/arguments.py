@@ -14,7 +14,7 @@ from passlab.ir.expr import Constant, Var
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType, TupleType, Type
 
-NO_NUMBERS = "OSUMm"  # the kinds of NumPy's dtypes for objects, texts and times
+NO_NUMBERS = "OSUMmc"  # the kinds of NumPy's dtypes for objects, texts, times and complex numbers
 
 
 def check_argument(param: Var, argument: Any) -> Value:

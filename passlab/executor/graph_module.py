@@ -10,13 +10,13 @@ import numpy as np
 
 from passlab import limits
 from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError
-from passlab.evaluate.arguments import check_argument
+from passlab.evaluate.arguments import NO_NUMBERS, check_argument
 from passlab.executor.arena import placed
 from passlab.executor.graph import COPY, NOP, Entry, Graph
 from passlab.executor.outputs import RunsByInputs, numbered, output_number, written
 from passlab.executor.param_dict import load_param_dict
 from passlab.ir.expr import Constant, Function, Var
-from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.types import TensorType, TupleType
 from passlab.vm.benchmarking import BenchmarkResult, benchmark
 from passlab.vm.kernels import Kernel
 from passlab.vm.objects import Storage
@@ -75,7 +75,10 @@ class GraphModule(RunsByInputs):
 
     # ------------------------------------------------------------ inputs
     def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
-        """Set an input by name or number, and others by name. Raises `RunError` for what does not fit."""
+        """Set an input by name or number, and others by name; arrays are converted to its dtype, as in Relay.
+
+        Raises `RunError` for what does not fit: another shape, or values that the dtype cannot hold.
+        """
         if key is not None:
             self._set(self._input_name(key), value)
         for name, array in params.items():
@@ -107,9 +110,13 @@ class GraphModule(RunsByInputs):
         node = self.inputs[name]
         first, last = self.rows[node], self.rows[node + 1]
         parts = [TensorType(self.graph.shapes[r], self.graph.dtypes[r]) for r in range(first, last)]
-        single = len(parts) == 1 and not _is_tuple_of_one(value, parts[0])
-        ty: Type = parts[0] if single else TupleType(parts)
-        fitted = check_argument(Var(name, ty), value.data if isinstance(value, Constant) else value)
+        given = _leaves(value)
+        if len(parts) == 1 and all(isinstance(leaf, (tuple, list)) for leaf in given):  # rows of numbers
+            given = [value]
+        if len(given) == len(parts):
+            given = [_converted(leaf, part) for leaf, part in zip(given, parts, strict=True)]
+        single = len(given) == len(parts) == 1
+        fitted = check_argument(Var(name, parts[0] if single else TupleType(parts)), given[0] if single else given)
         self.values[first:last] = [fitted] if single else list(fitted)
 
     def get_num_inputs(self) -> int:
@@ -179,6 +186,30 @@ class GraphModule(RunsByInputs):
         return value.copy() if out is None else written(value, out)
 
 
+def _leaves(value: Any) -> list[Any]:
+    """Return what a value holds, left to right through tuples: a graph has no tuples. Lists of numbers stay whole."""
+    found: list[Any] = []
+    todo = [value]
+    while todo:
+        at = todo.pop()
+        if isinstance(at, (tuple, list)) and not all(isinstance(v, (bool, int, float)) for v in at):
+            todo.extend(reversed(at))
+        else:
+            found.append(at.data if isinstance(at, Constant) else at)
+    return found
+
+
+def _converted(value: Any, ty: TensorType) -> Any:
+    """Return an array in the dtype of an input: floats are rounded to floats, all else must stay what it is."""
+    wanted = numpy_dtype(ty.dtype)
+    if not isinstance(value, np.ndarray) or value.dtype == wanted or value.dtype.kind in NO_NUMBERS:
+        return value
+    with np.errstate(all="ignore"):
+        made = value.astype(wanted)
+    kept = np.can_cast(value.dtype, wanted, "same_kind") if value.dtype.kind == "f" else (made == value).all()
+    return made if kept else value
+
+
 class GraphModuleDebug(GraphModule):
     """A graph executor that keeps the value of every node, at the price of memory."""
 
@@ -236,10 +267,3 @@ class GraphModuleDebug(GraphModule):
     def node_values(self) -> dict[str, tuple[Array | None, ...]]:
         """Return the results of all nodes, by their names, in order of execution."""
         return {n.name: tuple(self.values[self.rows[i] : self.rows[i + 1]]) for i, n in enumerate(self.graph.nodes)}
-
-
-def _is_tuple_of_one(value: Any, ty: TensorType) -> bool:
-    """Whether an input of one tensor is given as a tuple; a list of numbers is the tensor itself."""
-    if isinstance(value, tuple):
-        return True
-    return isinstance(value, list) and len(value) == 1 and np.shape(value[0]) == ty.shape != np.shape(value)

@@ -14,7 +14,7 @@ import numpy as np
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Expr
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
-from passlab.ir.types import ANY, Shape, TensorType, Type
+from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op.create import INIT, scalar
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, array_dtype, filled_array, guard_size
@@ -28,9 +28,12 @@ from passlab.op.sort import TOPK, topk_arrays, topk_type
 from passlab.op.spread import TILE, check_broadcast, sum_back, tiled
 
 
-def shape_length(types: Sequence[Type], index: int, name: str) -> int | None:
-    """Return how many entries input `index` has, None while unknown. Raises `RelationError` when it is no vector."""
-    ty = index_tensor(types, index, name)
+def shape_length(types: Sequence[Type], index: int, name: str, *, floats: bool = False) -> int | None:
+    """Return how many entries input `index` has, None while unknown. Raises `RelationError` when it is no vector.
+
+    Its entries are integers; with `floats` they may be whole numbers of any dtype.
+    """
+    ty = tensor(types, index, name) if floats else index_tensor(types, index, name)
     if ty is None:
         return None
     if len(ty.shape) > 1:
@@ -120,14 +123,24 @@ def full(attrs: Any, fill_value: Array, shape: Array) -> Array:
 Rule = Callable[[Shape, Sequence[int], Any], Shape]
 
 
+def _entries(vector: Array, name: str) -> list[int]:
+    """The entries of a vector as integers. Raises `RunError` for one that is not whole."""
+    if vector.dtype.kind in "iu":
+        return vector.reshape(-1).tolist()
+    found = vector.reshape(-1).astype(np.float64)
+    if not np.array_equal(found, np.trunc(found)) or np.isinf(found).any():
+        raise RunError(Diagnostic(f"{name} must be whole numbers", found=str(found.tolist())))
+    return [int(entry) for entry in found.tolist()]
+
+
 def _data_and_vector(
     name: str, vector: str, record: Any, rule: Rule, work: Callable[[Any, Array, tuple[int, ...]], Array],
-    rank: Callable[[int, int, Any], int], doc: str, **facts: Any,
+    rank: Callable[[int, int, Any], int], doc: str, floats: bool = False, **facts: Any,
 ) -> Op:  # fmt: skip
     """Declare an operator on data and a vector: `rule` gives the shape at run time, `rank` its length before."""
 
     def relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
-        data, length = tensor(types, 0, "data"), shape_length(types, 1, vector)
+        data, length = tensor(types, 0, "data"), shape_length(types, 1, vector, floats=floats)
         if data is None or length is None:
             return None
         dims = rank(len(data.shape), length, attrs)
@@ -138,10 +151,10 @@ def _data_and_vector(
         return TensorType((ANY,) * dims, data.dtype)
 
     def shape_function(attrs: Any, data: Array, values: Array) -> Type:
-        return TensorType(rule(data.shape, values.reshape(-1).tolist(), attrs), data.dtype)
+        return TensorType(rule(data.shape, _entries(values, vector), attrs), data.dtype)
 
     def kernel(attrs: Any, data: Array, values: Array) -> Array:
-        made = concrete(rule(data.shape, values.reshape(-1).tolist(), attrs))
+        made = concrete(rule(data.shape, _entries(values, vector), attrs))
         guard_size(made, data.dtype, name)
         return work(attrs, data, made)
 
@@ -248,12 +261,13 @@ def _tile(attrs: Any, data: Array, shape: tuple[int, ...]) -> Array:
 tile = _data_and_vector(
     "dyn.tile", "reps", TILE, lambda shape, values, attrs: tiled(shape, values), _tile,
     lambda rank, length, attrs: max(rank, length), "Repeat a tensor as a whole, as often as a vector says.",
-    precision=Precision.FOLLOW, pattern=OpPattern.INJECTIVE, level=3,
+    floats=True, precision=Precision.FOLLOW, pattern=OpPattern.INJECTIVE, level=3,
     shapes="data (d0, ...), reps (rank) -> (d0 * reps[0], ...)",
     source="np.tile",
     edges=(
         "dyn.tile(%x: (2, 3), %r: (2) int64 = [2, 1], reps=[])",
         "dyn.tile(%x: (2, 3), %r: (3) int32 = [2, 0, 1], reps=[])",
+        "dyn.tile(%x: (2, 3), %r: (2) float32 = [1, 3], reps=[])",
     ),
     example="dyn.tile(%x, %reps, reps=[])",
 )  # fmt: skip
@@ -262,16 +276,18 @@ tile = _data_and_vector(
 # ---------------------------------------------------------------- strided_slice
 def _slice_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
+    lengths: list[Dim] = []
     for index, name in enumerate(("begin", "end", "strides"), start=1):
         bound = index_tensor(types, index, name)
         if bound is not None and len(bound.shape) != 1:
             refuse(f"{name} must be a vector of integers", index, found=bound)
+        lengths.append(ANY if bound is None else bound.shape[0])
     if data is None:
         return None
-    kept = attrs.axes is not None
-    return TensorType(
-        tuple([dim if kept and at not in attrs.axes else ANY for at, dim in enumerate(data.shape)]), data.dtype
-    )
+    known = [length for length in lengths if isinstance(length, int)]
+    first = range(max(known) if len(known) == len(lengths) else len(data.shape))
+    cut = first if attrs.axes is None else attrs.axes
+    return TensorType(tuple([ANY if at in cut else dim for at, dim in enumerate(data.shape)]), data.dtype)
 
 
 def _cuts(attrs: Any, data: Array, bounds: Sequence[Array]) -> list[slice]:

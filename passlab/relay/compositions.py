@@ -10,6 +10,7 @@ import numpy as np
 from passlab.ir.expr import Call, Constant, Expr, Tuple
 from passlab.ir.op import Op
 from passlab.op.declare import TupleWrapper
+from passlab.op.qnn.quantize import requantize_config
 
 Axis = int | Sequence[int] | None
 
@@ -132,5 +133,6 @@ COMPOSITIONS: dict[str, Callable[..., Any]] = {
     "nn.global_avg_pool1d": global_avg_pool1d,
     "nn.global_avg_pool3d": global_avg_pool3d,
     "nn.dropout_raw": dropout_raw,
+    "qnn.requantize_config": requantize_config,
     "random.threefry_key": threefry_key,
 }

@@ -9,9 +9,7 @@ from passlab.op.declare import as_expr
 from passlab.relay.leaves import type_of, var
 
 
-def while_loop(
-    cond: Callable[..., Expr], loop_vars: Sequence[Expr], loop_bodies: Callable[..., Sequence[Expr]]
-) -> Let:
+def while_loop(cond: Callable[..., Expr], loop_vars: Sequence[Expr], loop_bodies: Callable[..., Sequence[Expr]]) -> Let:
     """Return a function that repeats `loop_bodies` while `cond` holds; called with first values, it gives the last.
 
     Both take the values of one round, as many as there are `loop_vars`; `cond` gives a scalar bool, `loop_bodies` the

@@ -30,12 +30,12 @@ KEYWORDS = frozenset(
 _BARE = re.compile(r"[A-Za-z_]\w*(?:/\w+)*\Z", re.ASCII)
 _BARE_KEY = re.compile(r"[A-Za-z_]\w*(?:/\w+)*(?:\.[A-Za-z_]\w*(?:/\w+)*)*\Z", re.ASCII)
 _NUMBER = re.compile(
-    r"(?P<sign>-*)(?:(?P<word>inf|nan)|(?P<digits>\d+)(?P<rest>(?:\.\d*)?(?:[eE][+-]?\d+)?))(?P<suffix>bf16|f(?:16|32|64)?|[iu]\d+)?\Z"
+    r"(?P<sign>-*)(?:(?P<word>inf|nan)|(?P<digits>\d+)(?P<rest>(?:\.\d*)?(?:[eE][+-]?\d+)?))(?P<suffix>bf16|f(?:16|32|64)?|i|[iu]\d+)?\Z"
 )
 LITERAL_WORD = re.compile(r"-*(?:inf|nan)(?:bf16|f16|f32|f64|f)\Z")
 _SUFFIXES = {
     "f": "float32", "f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16",
-    "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
+    "i": "int32", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
     "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
 }  # fmt: skip
 _SUFFIX_OF = {dtype: suffix for suffix, dtype in reversed(_SUFFIXES.items())} | {"int32": ""}
@@ -82,7 +82,7 @@ def _read_int(text: str, value: int, suffix: str | None) -> tuple[int, str]:
         if -(2**31) <= value < 2**31:
             return value, "int32"
         suffix = "i64"
-    bits = int(suffix[1:])
+    bits = int(suffix[1:] or 32)
     low, high = (0, 2**bits) if suffix[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1))
     if not low <= value < high:
         raise LiteralError(

@@ -52,7 +52,8 @@ class PatternParser(Scopes):
         annotation: Type | None = None
         if self.texts[self.i] == ":":
             self.i += 1
-            annotation = self.flat_type() or (yield self.type_())
+            if not self.accept("_"):  # a type that is to be inferred: as if none were written
+                annotation = self.flat_type() or (yield self.type_())
         return Var(read_string(word[1:]) if word[1] == '"' else word[1:], annotation, span, device)
 
     def declared(self, word: str) -> bool:

@@ -39,6 +39,32 @@ def test_a_graph_runs_and_runs_again(rng):
     assert module.get_num_inputs() == module.get_num_outputs() == 2
 
 
+def test_inputs_are_converted_where_nothing_is_lost(rng):
+    module = relay.build(
+        passlab.parse("def @main(%x: Tensor[(2), float32], %n: Tensor[(2), uint8]) { (%x + %x, %n) }")
+    ).module()
+    module.run(x=np.array([3, -4]), n=np.array([7, 255]))
+    np.testing.assert_array_equal(module.get_output(0), np.array([6, -8], "float32"))
+    np.testing.assert_array_equal(module.get_output(1), np.array([7, 255], "uint8"))
+    module.run(x=[0.1, 0.2])
+    np.testing.assert_array_equal(module.get_output(0), np.array([0.2, 0.4], "float32"))
+    module.run(x=np.array([0.1, 0.2]))
+    np.testing.assert_array_equal(module.get_output(0), np.array([0.2, 0.4], "float32"))
+    for name, value in (("n", [256, 0]), ("n", [-1, 0]), ("n", [0.5, 0.0]), ("x", [2**25 + 1, 0])):
+        with pytest.raises(RunError, match="dtype differs"):
+            module.set_input(name, np.array(value))
+
+
+def test_tuples_in_tuples_are_flat_in_a_graph(rng):
+    text = (
+        "def @main(%t: ((Tensor[(2), float32], Tensor[(2), float32]), Tensor[(2), float32])) { %t.0.0 - %t.0.1 * %t.1 }"
+    )
+    a, b, c = rng.random((3, 2), "float32")
+    for kind in ("graph", "vm"):
+        got = relay.create_executor(kind, passlab.parse(text)).evaluate()([(a, b), c])
+        np.testing.assert_allclose(got, a - b * c, rtol=1e-6)
+
+
 def test_the_json_has_the_documented_form(rng):
     x, w = inputs(rng)
     graph_json, lib, params = relay.build(passlab.parse(NET), params={"w": w})

@@ -54,7 +54,7 @@ MEANING["qnn.requantize"] = lambda attrs, q, s, z, os, oz: _held(
 MEANING["qnn.concatenate"] = lambda attrs, parts, scales, zeros, s, z: np.concatenate(
     [_held(_steps(_real(p, ps, pz), s, z), p.dtype) for p, ps, pz in zip(parts, scales, zeros, strict=True)], attrs.axis
 )
-_CODES = {1: "uint8", 2: "int8", 3: "int32"}
+_CODES = {1: "int8", 2: "uint8", 3: "int32"}
 
 
 @means("qnn.simulated_quantize")

@@ -225,10 +225,28 @@ def test_pooling_takes_means_of_integers() -> None:
     np.testing.assert_array_equal(got, [[[[3]]]])
 
 
+def test_a_configuration_says_how_calls_inside_it_round() -> None:
+    def attrs(**said: str) -> tuple[str, str]:
+        made = relay.qnn.op.requantize(relay.var("q"), *map(relay.const, (0.5, 0, 1.0, 0)), **said)
+        return made.attrs.rounding, made.attrs.compute_dtype
+
+    assert attrs() == ("None", "None")
+    with relay.qnn.op.requantize_config(rounding="TONEAREST", compute_dtype="float32"):
+        assert attrs() == ("TONEAREST", "float32")
+        with relay.qnn.op.requantize_config():
+            assert attrs(compute_dtype="float64") == ("UPWARD", "float64")
+        assert attrs(rounding="UPWARD") == ("UPWARD", "float32")
+    assert attrs() == ("None", "None")
+    with pytest.raises(ValueError, match="rounding is one of"), relay.qnn.op.requantize_config(rounding="DOWN"):
+        raise AssertionError
+
+
 def test_simulated_quantization_stays_in_floats() -> None:
     x = np.array([0.3, 100.0, -100.0], "float32")
-    q = run("qnn.simulated_quantize", x, scalar(2), scalar(0.5), scalar(1))
+    q = run("qnn.simulated_quantize", x, scalar(1), scalar(0.5), scalar(1))
     np.testing.assert_array_equal(q, np.array([2, 127, -128], "float32"))
+    unsigned = run("qnn.simulated_quantize", x, scalar(2), scalar(0.5), scalar(1))
+    np.testing.assert_array_equal(unsigned, np.array([2, 201, 0], "float32"))
     np.testing.assert_array_equal(run("qnn.simulated_quantize", x, scalar(0), scalar(0.5), scalar(1)), x)
     back = run("qnn.simulated_dequantize", q, scalar(2), scalar(0.5), scalar(1), out_dtype="float32")
     np.testing.assert_array_equal(back, np.array([0.5, 63, -64.5], "float32"))

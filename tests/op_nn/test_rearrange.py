@@ -41,7 +41,10 @@ def test_negative_widths_cut_off():
     zero = np.float32(0).reshape(())
     same(run("nn.pad", x, zero, pad_width=[[-1, 1], [2, -3]]), np.pad(x[1:, :2], [(0, 1), (2, 0)]))
     same(run("nn.pad", x, zero, pad_width=[[-1, -1], [0, 0]], pad_mode="edge"), x[1:3])
-    same(run("nn.pad", x, zero, pad_width=[[-1, 2], [2, -1]], pad_mode="reflect"), np.pad(x[1:, :4], [(0, 2), (2, 0)], mode="reflect"))
+    same(
+        run("nn.pad", x, zero, pad_width=[[-1, 2], [2, -1]], pad_mode="reflect"),
+        np.pad(x[1:, :4], [(0, 2), (2, 0)], mode="reflect"),
+    )
 
 
 def test_pad_refuses():

@@ -49,6 +49,12 @@ def test_rooms_of_operators_are_modules() -> None:
     assert "dense" in dir(relay.nn)
 
 
+def test_quantized_operators_stand_in_both_their_rooms() -> None:
+    assert relay.qnn.conv2d is relay.qnn.op.conv2d is Op.get("qnn.conv2d").spec.face
+    assert {"conv2d", "quantize", "requantize_config"} <= set(dir(relay.qnn)) & set(dir(relay.qnn.op))
+    assert "CanonicalizeOps" in dir(relay.qnn.transform)
+
+
 def test_other_rooms_are_found_at_relays_addresses() -> None:
     import passlab.transform
     from passlab.relay.transform import PassContext

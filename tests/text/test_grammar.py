@@ -38,6 +38,7 @@ EXPRESSIONS = {
     "(1, 2,)": "(1, 2)",
     # binding
     "let %x = 1; %x": "let %x = 1;\n%x",
+    "let %x: _ = 1; fn (%y: _) { %x }": "let %x = 1;\nfn (%y) {\n  %x\n}",
     "let %x: int32 = 1; (%x, %x)": "let %x: int32 = 1;\n(%x, %x)",
     "let %x = 1; let %x = %x + 1; %x": "let %x = 1;\nlet %x1 = add(%x, 1);\n%x1",
     "fn (%x) { let %x = 1f; %x }": "fn (%x) {\n  let %x1 = 1f;\n  %x1\n}",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -121,12 +123,32 @@ def _requantize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     return TensorType(data.shape, wanted) if all(known) else None
 
 
+_config: ContextVar[tuple[str, str]] = ContextVar("requantize_config", default=("None", "None"))
+
+
+@contextmanager
+def requantize_config(rounding: str = "UPWARD", compute_dtype: str = "int64") -> Iterator[None]:
+    """Say how calls of `requantize` that are written inside round and compute, unless they say it themselves.
+
+    Raises `ValueError` for a way that there is not.
+    """
+    if rounding not in ROUNDINGS or compute_dtype not in COMPUTE:
+        raise ValueError(f"rounding is one of {', '.join(ROUNDINGS)}, and compute_dtype one of {', '.join(COMPUTE)}")
+    before = _config.set((rounding, compute_dtype))
+    try:
+        yield
+    finally:
+        _config.reset(before)
+
+
 def _requantize_face(
     data: Any, input_scale: Any, input_zero_point: Any, output_scale: Any, output_zero_point: Any, axis: int = -1,
     rounding: str = "None", compute_dtype: str = "None", out_dtype: str = "int8",
 ) -> Call:  # fmt: skip
     """The integers of `data` for another scale and zero point."""
     inputs = (data, input_scale, input_zero_point, output_scale, output_zero_point)
+    said = (rounding, compute_dtype)
+    rounding, compute_dtype = (at if own == "None" else own for own, at in zip(said, _config.get(), strict=True))
     return call(
         "qnn.requantize", *inputs, axis=axis, rounding=rounding, compute_dtype=compute_dtype, out_dtype=out_dtype
     )
@@ -165,7 +187,7 @@ def requantize(
 
 
 # ---------------------------------------------------------------- simulated
-CODES = {"disable": 0, "uint8": 1, "int8": 2, "int32": 3}
+CODES = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
 _RANGES = {code: np.iinfo(name) for name, code in CODES.items() if code}
 
 
@@ -215,7 +237,7 @@ def _simulated_quantize_face(
 def simulated_quantize(
     attrs: Any, data: Array, out_dtype: Array, output_scale: Array, output_zero_point: Array
 ) -> Array:
-    """Numbers as the integers they would become, in floats; the dtype is a code: 0 none, 1 uint8, 2 int8, 3 int32."""
+    """Numbers as the integers they would become, in floats; the dtype is a code: 0 none, 1 int8, 2 uint8, 3 int32."""
     bounds = _RANGES.get(int(out_dtype.item()))
     if bounds is None:
         return data
