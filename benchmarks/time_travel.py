@@ -19,13 +19,20 @@ import numpy as np
 import passlab
 from benchmarks.calibrate import calibrate, median_ms
 from benchmarks.vm_time import LOOP
+from passlab import limits
 from passlab.display.stepper import stepper_view
+from passlab.lab.debugger import Debugger
 from passlab.lab.trace import Trace
 from passlab.testing import resnet
 from passlab.vm import Machine, compile
 
 LONG = 48_000  # iterations: a million instructions
 SHORT = 10_000
+DEEP = 20_000  # calls
+RECURSION = """
+def @down(%i: int32) -> int32 { if (%i == 0) { 0 } else { 1 + @down(%i - 1) } }
+def @main(%n: int32) -> int32 { @down(%n) }
+"""
 MEMORY = 8 * 2**20  # bytes, so that most values of the long run are dropped
 
 
@@ -62,7 +69,23 @@ def reaching() -> dict[str, float]:
 def pages() -> dict[str, float]:
     """Return what -> milliseconds to make the data of the stepper."""
     trace = Trace.record(compile(passlab.parse(LOOP)), [np.int32(LONG // 10)])
-    return {f"the stepper's data for {len(trace):,} instructions": median_ms(lambda: stepper_view(trace).data(), 3)}
+    what = f"the stepper's data for {len(trace):,} instructions"
+    return {
+        f"{what}, at first": median_ms(lambda: stepper_view(trace).data(only_start=True), 3),
+        f"{what}, all": median_ms(lambda: stepper_view(trace).data(), 3),
+    }
+
+
+def forking() -> dict[str, float]:
+    """Return what -> milliseconds to run on from the middle of a deep recursion, and to compare."""
+    with limits.override(frames=2 * DEEP):
+        dbg = Debugger(compile(passlab.parse(RECURSION)), np.int32(DEEP))
+        dbg.goto(len(dbg.trace) // 2)
+        depth = dbg.now.depth
+        rows = {f"a fork under {depth:,} frames, run to its end": median_ms(lambda: dbg.fork(), 3)}
+        fork = dbg.fork()
+        rows[f"its comparison with the original, {len(fork.trace):,} instructions"] = median_ms(fork.differences, 3)
+    return rows
 
 
 def main(argv: list[str]) -> None:
@@ -70,7 +93,7 @@ def main(argv: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", default="benchmarks/out/time_travel.json")
     options = parser.parse_args(argv)
-    rows = {**recording(), **reaching(), **pages()}
+    rows = {**recording(), **reaching(), **pages(), **forking()}
     for what, value in rows.items():
         print(f"{what:<64} {value:>10.2f}")
     path = Path(options.json)
