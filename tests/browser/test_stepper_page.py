@@ -276,6 +276,46 @@ def test_a_run_of_100_000_instructions_is_there_at_once_and_follows_every_key(op
     assert opened.page.evaluate(_PRESS, ["G", "C", "g", "c"]) < 2000
 
 
+# ---------------------------------------------------------------- looks
+_CLIPPED = """selector => [...document.querySelectorAll(selector)]
+  .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent)"""
+
+
+@pytest.mark.parametrize("width", [900, 1600])
+@on("lstm", "resnet")
+def test_nothing_of_the_source_is_cut_off_and_values_stand_in_a_column(opened, width):
+    page = opened.page
+    page.set_viewport_size({"width": width, "height": 800})
+    opened.page.keyboard.type(f"{opened.dbg.query('nn.dense')[0]}g")
+    expect(page.locator(".pl-line-here").first).to_be_visible()
+    assert page.evaluate(_CLIPPED, ".pl-source-pane .pl-text") == []
+    lefts = page.locator(".pl-reg-value").evaluate_all(
+        "all => all.map(e => Math.round(e.getBoundingClientRect().left))"
+    )
+    assert len(set(lefts)) == 1
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@on("resnet")
+def test_panes_stay_in_place_from_step_to_step(opened):
+    places = set()
+    opened.page.keyboard.type(f"{opened.dbg.query('nn.conv2d')[1] - 3}g")
+    for _ in range(12):
+        opened.press("s")
+        card, source = (opened.page.locator(f".{name}").bounding_box() for name in ("pl-value", "pl-source-pane"))
+        places.add((card["y"], card["height"], source["y"], source["width"]))
+    assert len(places) == 1
+
+
+@on("nan")
+def test_the_end_says_that_no_frame_runs(opened):
+    opened.press("G")
+    expect(opened.page.get_by_text("No frame runs any more")).to_be_visible()
+    expect(opened.page.locator(".pl-value-head")).to_contain_text("result")
+    opened.press("S")
+    expect(opened.page.get_by_text("No frame runs any more")).to_be_hidden()
+
+
 # ---------------------------------------------------------------- pictures
 @pytest.mark.skipif(
     "PASSLAB_SCREENSHOTS" not in os.environ, reason="set PASSLAB_SCREENSHOTS to a folder to keep pictures"

@@ -210,6 +210,7 @@ export class SourcePane {
     this.rows = new Rows((i) => this.row(i), (columns) => {
       this.width = columns - 6;
       this.arrange();
+      this.reveal();
     });
     this.rows.box.classList.add("pl-code");
     this.lives = el("div", "pl-lives");
@@ -258,6 +259,11 @@ export class SourcePane {
       this.arrange();
     } else this.rows.repaint([...old, ...this.marked].flatMap((line) => this.rowsOf(line)));
     if (!this.lives.hidden) this.lives.replaceChildren(...biographies[lives[site]].map((/** @type {string} */ text) => el("pre", "pl-code pl-life", text)));
+    this.reveal();
+  }
+
+  /** Scroll to the lines that are marked. */
+  reveal() {
     const first = Math.min(...this.marked);
     if (Number.isFinite(first)) this.rows.reveal(this.starts[first]);
   }
