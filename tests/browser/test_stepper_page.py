@@ -287,6 +287,7 @@ def test_nothing_of_the_source_is_cut_off_and_values_stand_in_a_column(opened, w
     page = opened.page
     page.set_viewport_size({"width": width, "height": 800})
     opened.page.keyboard.type(f"{opened.dbg.query('nn.dense')[0]}g")
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     expect(page.locator(".pl-line-here").first).to_be_visible()
     assert page.evaluate(_CLIPPED, ".pl-source-pane .pl-text") == []
     lefts = page.locator(".pl-reg-value").evaluate_all(
