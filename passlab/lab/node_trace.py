@@ -14,7 +14,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, PasslabError, RunError
 from passlab.executor.building import GraphExecutorFactory, build
-from passlab.executor.graph import NOP
+from passlab.executor.graph import COPY, NOP
 from passlab.instrument.recorder import Recorder
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
@@ -122,6 +122,7 @@ class _GraphRun:
         try:
             with np.errstate(all="ignore"):
                 self._run(module, registers, start, log)
+            module.has_run = True
         except PasslabError as error:
             made.error = error
             return made
@@ -174,7 +175,7 @@ def _graph_code(built: GraphExecutorFactory, rows: list[int]) -> tuple[NodeFunct
             short = node.name.removeprefix("tvmgen_default_")
             part = f".{place}" if node.num_outputs > 1 else ""
             text = f"{short}{part} ({', '.join(f'${a}' for a in args)}) -> ${slots[row]}"
-            mnemonic = "reshape" if node.func_name == NOP else "kernel"
+            mnemonic = {NOP: "reshape", COPY: "copy"}.get(node.func_name, "kernel")
             function.instructions.append(
                 NodeInstruction(text, mnemonic, KERNEL if kernel else PLAIN, slots[row], args, None, kernel)
             )

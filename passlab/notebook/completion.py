@@ -13,6 +13,7 @@ from passlab.notebook.pipelines import INSTRUMENTS
 
 _WORD = re.compile(r"(?:--)?[%@]?[\w.]*\Z")
 _CALL = re.compile(r"([\w.]+)\([^()]*\Z")
+_RUNS = ("Trace", "NodeTrace", "Debugger", "Executable")
 KEYWORDS = ("def", "else", "extern", "fn", "free_var", "if", "let", "match", "ref", "ref_read", "ref_write", "type")
 DTYPES = ("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "Tensor")
 
@@ -102,9 +103,7 @@ def _in_vm(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str, st
     listed = words[-1] if words[-1].startswith("--") else options[-1] if options and words[-1].endswith(",") else ""
     if len(words) == 1:
         yield from _programs(namespace)
-        yield from (
-            (n, "trace") for n, v in namespace.items() if type(v).__name__ in ("Trace", "Debugger", "Executable")
-        )
+        yield from ((n, "trace") for n, v in namespace.items() if type(v).__name__ in _RUNS)
     elif listed == "--args":
         yield from ((n, "variable") for n, v in namespace.items() if hasattr(v, "shape") and not n.startswith("_"))
     elif listed == "--break":

@@ -216,13 +216,14 @@ class RelayMagics(Magics):
         It opens at the first breakpoint, or at the start. Press ? in it for the keys.
         """  # fmt: skip
         from passlab.lab.debugger import Debugger
+        from passlab.lab.trace import Trace
 
         options = parse_argstring(self.vm, line)
         found = self.shell.user_ns.get(options.program)
         kind = type(found).__name__
         if isinstance(found, Debugger):
             debugger = found
-        elif kind == "Trace":
+        elif isinstance(found, Trace):
             debugger = Debugger(found)
         elif kind == "Executable":
             known = found.entry_types.get(options.entry)

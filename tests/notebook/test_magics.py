@@ -193,6 +193,14 @@ def test_vm_takes_arrays_of_the_notebook_and_other_executors(shell):
     assert all(np.array_equal(result, np.full((1, 4), 8, "float32")) for result in results)
 
 
+@pytest.mark.parametrize("kind", ["graph", "debug"])
+def test_vm_steps_through_runs_by_node_that_were_recorded_before(shell, kind):
+    dbg = shell.run_line_magic("vm", f"net --random 0 --executor {kind} --break nn.dense -o dbg")
+    assert "nn.dense" in dbg.now.operators  # though it may be the first of all
+    shell.user_ns["trace"] = dbg.trace
+    assert shell.run_line_magic("vm", "trace").trace is dbg.trace
+
+
 def test_vm_steps_through_what_was_recorded_before(shell):
     dbg = shell.run_line_magic("vm", "net --random 1 -o dbg")
     shell.user_ns.update(trace=dbg.trace, exe=dbg.trace.sites.program)
