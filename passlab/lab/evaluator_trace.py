@@ -6,6 +6,7 @@ the code of a function; what ran stands in the order of the program.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any
@@ -138,6 +139,7 @@ class _Evaluation(Evaluator):
         self.frames: dict[Activation, int] = {}
         self.bound: set[tuple[int, Expr]] = set()
         self.events: list[tuple[int, int]] = []  # function, place: sites are known at the end
+        self.taken: Counter[str] = Counter()  # names of functions, and how often each was wanted
         self.stopped = ""
         self.end = (-1, 0)  # function and place where the run failed or recording stopped
         self.values_written: list[Value] = []
@@ -276,8 +278,8 @@ class _Evaluation(Evaluator):
         """The code of a function, made and named when first asked for."""
         if function not in self.codes:
             name = self.names.get(function) or f"fn{len(self.codes)}"
-            taken = {code.made.name for code in self.codes.values()}
-            name = next(n for n in (name, *(f"{name}_{i}" for i in range(1, len(taken) + 2))) if n not in taken)
+            self.taken[name] += 1
+            name = name if self.taken[name] == 1 else f"{name}_{self.taken[name] - 1}"
             self.codes[function] = code = _Code(len(self.codes), name, function)
             for inner, called in code.functions().items():
                 self.names.setdefault(inner, called)
