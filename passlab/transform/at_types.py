@@ -59,7 +59,7 @@ def _wrapped(function: Function, bound: dict[Expr, Expr]) -> Expr:
         ty: Any = call.op.checked_type_
         if type(ty) is not FuncType or len(ty.type_params) != len(call.type_args):
             return ()
-        own = dict(zip(ty.type_params, call.type_args, strict=True))
+        own: dict[Type, Type] = dict(zip(ty.type_params, call.type_args, strict=True))
         return tuple(map_type(t, own.get) for t in ty.arg_types)
 
     def visit(pre: Expr, post: Expr) -> Expr:
@@ -88,7 +88,8 @@ def _copied(function: Expr) -> Expr:
         if type(post.op) is not Function or not _is_generic(pre.op):
             return post
         own = dict(zip(post.op.type_params, pre.type_args, strict=True))
-        return post.with_fields(op=fresh_copy(post.op.with_fields(type_params=()), types=own), type_args=())
+        made: Expr = post.with_fields(op=fresh_copy(post.op.with_fields(type_params=()), types=own), type_args=())
+        return made
 
     return rewrite(function, visit, only=(Call,))
 
