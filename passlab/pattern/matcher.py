@@ -157,7 +157,7 @@ class Matcher:
         return p.parent in self.found
 
     def _second_parent(self, p: DominatorPattern, exprs: list[Expr]) -> bool:
-        """Tell whether a path leads to one of these expressions from a match of the parent that is not the one found."""
+        """Tell whether a path leads to one of these expressions from another match of the parent than the one found."""
         (parent, *_), other = self.found[p.parent], Matcher(self.program, self.mod)
         stack, seen = [e for e in exprs if e is not parent and other.match(p.path, e)], set[Expr]()
         while stack:
