@@ -46,7 +46,10 @@ def face(
 
 
 def forward(module: str, target: str, names: Mapping[str, str] | None = None) -> tuple[Getter, Lister]:
-    """Return the `__getattr__` and `__dir__` of `module`, a second address of the package `target`."""
+    """Return the `__getattr__` and `__dir__` of `module`, a second address of the package `target`.
+
+    `from MODULE import *` finds all its names.
+    """
 
     def more(name: str) -> Any:
         found = importlib.import_module(target)
@@ -65,7 +68,12 @@ def forward(module: str, target: str, names: Mapping[str, str] | None = None) ->
         found = importlib.import_module(target)
         return [name for name in dir(found) if not name.startswith("_")]
 
-    return face(module, names or {}, more, others)
+    get_one, names_of = face(module, names or {}, more, others)
+
+    def get(name: str) -> Any:
+        return names_of() if name == "__all__" else get_one(name)
+
+    return get, names_of
 
 
 def unknown(module: str, name: str, known: Iterable[str]) -> AttributeError:

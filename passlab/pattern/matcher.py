@@ -136,13 +136,18 @@ class Matcher:
         return reached and self.program.dominated(self.found[p.parent][0], expr)
 
     def _paths(self, p: DominatorPattern, child: Expr) -> bool:
-        """Follow all inputs up to the parent. An expression the parent is a direct input of needs no other input."""
+        """Follow all inputs up to the parent. An expression the parent is a direct input of needs no other input.
+
+        But to the child no path may lead from a second parent.
+        """
         stack, seen = [child], {child}
         while stack:
             node = stack.pop()
-            inputs = [e for e in CHILDREN[type(node)](node) if not (isinstance(node, Call) and e is node.op)]
+            inputs = _inputs(node)
             self._once = True
             if any(self.visit(p.parent, e) for e in inputs):
+                if node is child and self._second_parent(p, inputs):
+                    return False
                 continue
             self._once = False
             if not inputs or not all(e in seen or self.visit(p.path, e) for e in inputs):
@@ -150,6 +155,22 @@ class Matcher:
             stack += [e for e in inputs if e not in seen]
             seen.update(inputs)
         return p.parent in self.found
+
+    def _second_parent(self, p: DominatorPattern, exprs: list[Expr]) -> bool:
+        """Tell whether a path leads to one of these expressions from another match of the parent than the one found."""
+        (parent, *_), other = self.found[p.parent], Matcher(self.program, self.mod)
+        stack, seen = [e for e in exprs if e is not parent and other.match(p.path, e)], set[Expr]()
+        while stack:
+            inputs = [e for e in _inputs(stack.pop()) if e not in seen and e is not parent]
+            if any(other.match(p.parent, e) for e in inputs):
+                return True
+            seen.update(inputs)
+            stack += [e for e in inputs if other.match(p.path, e)]
+        return False
+
+
+def _inputs(node: Expr) -> list[Expr]:
+    return [e for e in CHILDREN[type(node)](node) if not (isinstance(node, Call) and e is node.op)]
 
 
 # ---------------------------------------------------------------- pattern by pattern

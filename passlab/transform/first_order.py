@@ -23,6 +23,7 @@ from passlab.ir.op import Op
 from passlab.ir.types import FuncType, GlobalTypeVar, Type, TypeCall, map_type, type_nodes
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import children, make_lets, note_rewrite, post_order, rebuild, substitute, use_counts
+from passlab.transform.at_types import at_types
 from passlab.transform.fresh_copy import fresh_copy
 from passlab.transform.let_binding import bind_in_scopes
 
@@ -36,7 +37,7 @@ def first_order(function: Function, mod: IRModule) -> Function:
     The data types and functions that it needs are added to `mod`. Functions may be passed, returned, bound, and kept in
     tuples, references and data of generic types. Raises `DiagnosticError`, and adds nothing, for a function whose own
     parameters or result hold functions, or is generic; for operators, constructors and kernels as values, generic
-    functions as values, and data types that name function types.
+    functions as values other than arguments, and data types that name function types.
     """
     work = _FirstOrder(mod)
     made = work.entry(function)
@@ -97,7 +98,7 @@ class _FirstOrder:
             raise DiagnosticError(Diagnostic(what, function.span, found=str(source.checked_type)))
         if not _is_changing(source, self.changing):
             return function
-        made = _Body(self, source).made()
+        made = _Body(self, at_types(source, self.typed)).made()
         while self.todo:
             name, types, var = self.todo.pop()
             self.made[var] = _Body(self, self._instance(name, types)).made()
@@ -107,7 +108,7 @@ class _FirstOrder:
         source = self.typed[name]
         own = dict(zip(source.type_params, types, strict=True))
         copy = fresh_copy(source.with_fields(type_params=()), types=own)
-        return infer_expr(copy, self.typed)  # type: ignore[return-value]
+        return at_types(infer_expr(copy, self.typed), self.typed)  # type: ignore[arg-type]
 
     def finish(self) -> None:
         """Add what was made to the module."""

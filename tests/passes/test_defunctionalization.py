@@ -57,6 +57,33 @@ OWN = {
           %1 = fn (%y: Tensor[(3), float32]) -> Tensor[(3), float32] { add(%0, %y) };
           add(%1(%0), %1(%x))
         }""",
+    "a generic function as an argument": """
+        def @main(%x: Tensor[(3), float32], %n: int32) { (@apply(@same, %x), @apply(@same, %n), @apply(@inc, %n)) }
+        def @apply[A, B](%f: fn (A) -> B, %v: A) -> B { %f(%v) }
+        def @same[A](%v: A) -> A { %v }
+        def @inc(%n: int32) -> int32 { add(%n, 1) }""",
+    "a generic function literal as an argument": """
+        def @main(%x: Tensor[(3), float32], %n: int32) {
+          %0 = fn [A](%v: A) -> (A, int32) { (%v, add(%n, 1)) };
+          (@apply(%0, %x), @apply(%0, %n))
+        }
+        def @apply[A, B](%f: fn (A) -> B, %v: A) -> B { %f(%v) }""",
+    "generic functions with names": """
+        def @main(%x: Tensor[(3), float32], %n: int32) {
+          let %same = fn [A](%v: A) -> A { %v };
+          let %again = %same;
+          let %both = fn [B](%v: B) -> (B, B) { (%same(%v), @apply(%again, %v)) };
+          (%again(%x), @apply(%both, %n), %both(%x))
+        }
+        def @apply[A, B](%f: fn (A) -> B, %v: A) -> B { %f(%v) }""",
+    "generic functions in a list's function": """
+        type List[A] { Cons(A, List[A]), Nil, }
+        def @main(%x: int32) -> int32 { @total(@map(@first, Cons((%x, 2f), Cons((3, 4f), Nil)))) }
+        def @first[A, B](%p: (A, B)) -> A { %p.0 }
+        def @map[A, B](%f: fn (A) -> B, %l: List[A]) -> List[B] {
+          match (%l) { Cons(%h, %t) => { Cons(%f(%h), @map(%f, %t)) }, Nil => { Nil } }
+        }
+        def @total(%l: List[int32]) -> int32 { match (%l) { Cons(%h, %t) => { add(%h, @total(%t)) }, Nil => { 0 } } }""",
     "a kernel in a closure": """
         def @main(%x: Tensor[(3), float32]) {
           let %k = fn (%p: Tensor[(3), float32], Primitive=1) -> Tensor[(3), float32] { exp(%p) };
@@ -138,7 +165,7 @@ def test_a_function_alone_adds_to_its_module():
             "type F { F(fn (int32) -> int32), } def @main() -> int32 { match (F(fn (%x: int32) -> int32 { %x })) { F(%f) => { %f(1) } } }",
             "names function types",
         ),
-        ("def @main() -> int32 { let %f = fn [A](%x: A) -> A { %x }; %f(1) }", "generic"),
+        ("def @main() -> int32 { let %p = (fn [A](%x: A) -> A { %x }, 1); %p.1 }", "generic"),
     ],
 )
 def test_what_has_no_such_form_is_said_and_nothing_is_added(text: str, says: str):

@@ -207,6 +207,9 @@ def test_dominators_refuse_what_is_no_diamond() -> None:
     assert not diamond().match((r + r) + relay.exp(c))  # add is not elementwise
     assert not diamond().match(relay.nn.relu(x) + relay.exp(c))  # one way misses the parent
     assert not diamond().match(relay.tanh(relay.exp(x)) + relay.exp(x))  # no parent
+    below = relay.nn.dense(relay.reshape(c, (1, 4)), x)
+    assert not diamond().match(below + relay.exp(c))  # one parent beside a path from another
+    assert diamond().match(below + x)
 
 
 def test_a_parent_used_elsewhere_is_not_dominated() -> None:

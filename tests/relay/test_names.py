@@ -105,3 +105,17 @@ def test_a_published_example_reads_unchanged() -> None:
     mod = passlab.IRModule.from_expr(f)
     assert mod["main"] is f
     assert f.body.op is relay.op.get("add")
+
+
+@pytest.mark.parametrize(
+    ("room", "names"),
+    [
+        ("dataflow_pattern", {"is_op", "wildcard", "rewrite", "DFPatternCallback"}),
+        ("expr_functor", {"ExprMutator", "ExprVisitor"}),
+        ("transform", {"FoldConstant", "gradient"}),
+    ],
+)
+def test_rooms_at_relays_addresses_give_all_their_names(room: str, names: set[str]) -> None:
+    found: dict[str, object] = {}
+    exec(f"from passlab.relay.{room} import *", found)
+    assert names <= found.keys()

@@ -37,9 +37,10 @@ class Defunctionalization(ModulePass):
 
     Each function type in use becomes a data type `Defunc_...` with a constructor for each function that stands as a
     value, and a global function `apply_...` that does what the constructor says. Generic functions are copied for each
-    instance. The functions of before stay: run RemoveUnusedFunctions. Relay names these types by their kind alone, so
-    that different ones collide, and takes functions as arguments only. `Defunctionalization(func, mod)` is Relay's
-    function: it makes no pass but returns the function, having added what that needs to `mod`.
+    instance, and for each use as an argument. The functions of before stay: run RemoveUnusedFunctions. Relay names
+    these types by their kind alone, so that different ones collide, and takes functions as arguments only.
+    `Defunctionalization(func, mod)` is Relay's function: it makes no pass but returns the function, having added what
+    that needs to `mod`.
     """
 
     entry: str = "main"
