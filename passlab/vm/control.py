@@ -14,7 +14,6 @@ from passlab.vm.blocks import chooser
 from passlab.vm.executable import VMFunction
 from passlab.vm.isa import Opcode
 from passlab.vm.objects import VMClosure
-from passlab.vm.verifier import successors
 
 
 class Action(IntEnum):
@@ -109,20 +108,7 @@ def check_count(function: VMFunction, args: Sequence[Any]) -> None:
 
 def is_tail(function: VMFunction, index: int) -> bool:
     """Whether a function returns the result of its call at `index` at once: moves of it, jumps and kills follow."""
-    code = function.instructions
-    at, held = index + 1, code[index].dst
-    for _ in range(len(code)):
-        following = code[at]
-        if following.opcode is Opcode.RET:
-            return bool(following.result == held)
-        if following.opcode is Opcode.MOVE and following.operands[0] == held:
-            held = following.operands[1]
-        elif following.opcode is not Opcode.GOTO and (
-            following.opcode is not Opcode.KILL_REGISTER or following.operands[0] == held
-        ):
-            return False
-        (at,) = successors(following, at)
-    return False
+    return bool(function.returned[index + 1] == function.instructions[index].dst)
 
 
 def no_arm(node: Expr | None) -> RunError:

@@ -13,7 +13,7 @@ from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, RunError, did_you_mean
 from passlab.ir.adt import Constructor, TypeData
 from passlab.ir.expr import Constant, Function
-from passlab.vm.isa import Instruction, encode
+from passlab.vm.isa import Instruction, Opcode, encode
 from passlab.vm.kernels import Kernel, make_kernel
 from passlab.vm.providers import Provider
 
@@ -40,6 +40,25 @@ class VMFunction:
     instructions: tuple[Instruction, ...]
     register_file_size: int
     param_device_indexes: tuple[int, ...] = ()
+
+    @cached_property
+    def returned(self) -> tuple[int | None, ...]:
+        """For each instruction the register whose value the function returns once it is reached, if only moves of it,
+        kills of others and jumps ahead follow; else None.
+        """
+        count = len(self.instructions)
+        found: list[int | None] = [None] * (count + 1)
+        for at in range(count - 1, -1, -1):
+            i = self.instructions[at]
+            if i.opcode is Opcode.RET:
+                found[at] = i.operands[0]
+            elif i.opcode is Opcode.GOTO and 0 < i.operands[0] <= count - at:
+                found[at] = found[at + i.operands[0]]
+            elif i.opcode is Opcode.MOVE and found[at + 1] == i.operands[1]:
+                found[at] = i.operands[0]
+            elif i.opcode is Opcode.KILL_REGISTER and found[at + 1] != i.operands[0]:
+                found[at] = found[at + 1]
+        return tuple(found)
 
     def listing(self) -> str:
         """Return the function's instructions as Relay lists them: numbers, then text."""

@@ -16,7 +16,9 @@ from passlab import limits
 from passlab.ir.expr import Constant, Function, Tuple
 from passlab.ir.module import IRModule
 from passlab.vm import Machine, VirtualMachine, compile
-from passlab.vm.isa import Opcode
+from passlab.vm.control import is_tail
+from passlab.vm.executable import VMFunction
+from passlab.vm.isa import Instruction, Opcode
 from tests.vm.programs import LOOP
 
 ARMS = """
@@ -94,6 +96,28 @@ def test_tail_calls_take_no_frames():
         while machine.step():
             assert len(machine.frames) <= 2
         assert not machine.result
+
+
+def test_a_call_at_the_end_of_deep_branches_takes_no_frame():
+    depth = 600
+    tests = "".join(f"if (%n == {i + 10}) {{ @main(%n - 1) }} else {{ " for i in range(depth))
+    exe = compile(passlab.parse(f"def @main(%n: int32) -> int32 {{ {tests} %n {'}' * (depth + 1)}"))
+    with limits.override(frames=1):
+        assert int(VirtualMachine(exe).run(np.int32(15))) == 9
+
+
+@pytest.mark.parametrize("between", ["move", "kill", "back"])
+def test_a_call_is_not_the_last_when_its_result_does_not_leave_at_once(between):
+    """A move of something else, a kill of the result, a jump back: the frame stays."""
+    then = {"move": [Instruction(Opcode.MOVE, 0, 1)], "kill": [Instruction(Opcode.KILL_REGISTER, 1)], "back": []}[
+        between
+    ]
+    last = Instruction(Opcode.GOTO, -2) if between == "back" else Instruction(Opcode.RET, 1)
+    code = (Instruction(Opcode.RET, 0), Instruction(Opcode.INVOKE, 0, 1, (0,)), *then, last)
+    function = VMFunction("main", ("x",), code, 2)
+    assert not is_tail(function, 1)
+    plain = VMFunction("main", ("x",), (code[1], Instruction(Opcode.GOTO, 1), Instruction(Opcode.RET, 1)), 2)
+    assert is_tail(plain, 0)
 
 
 def test_a_loop_of_many_iterations_takes_no_memory():
