@@ -82,7 +82,8 @@ def _take_face(data: Any, indices: Any, axis: int | None = None, batch_dims: int
         text("mode", "clip", doc='what an index outside does: "clip" it, "wrap" it, or "fast": nobody has one',
         choices=("clip", "wrap", "fast")),
     ),
-    relation=_take_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_take_face, gradient=gather_gradients.take,
+    relation=_take_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_take_face,
+    gradient=gather_gradients.take,
     shapes="data (..., n, ...), indices I -> (..., I, ...)",
     source="np.take",
     edges=(
@@ -148,7 +149,8 @@ def axis_grid(indices: Array, axis: int, extent: int, what: str) -> tuple[Array,
 @operator(
     "gather", ("data", "indices"),
     attrs=attrs("GatherAttrs", integer("axis", None, doc="the dimension that indices index")),
-    relation=_gather_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_gather_face, gradient=gather_gradients.gather,
+    relation=_gather_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_gather_face,
+    gradient=gather_gradients.gather,
     shapes="data, indices I of the same rank -> I",
     source="PyTorch's gather",
     edges=(

@@ -12,6 +12,7 @@ from passlab.ir.expr import Call, Expr
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.chain import flat
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer, integers
@@ -161,6 +162,7 @@ def _permutation_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
 
 @operator(
     "invert_permutation", ("data",), relation=_permutation_type, pattern=OpPattern.INJECTIVE, level=1, out=False,
+    gradient=flat,
     shapes="(n) -> (n)",
     source="the inverse of a permutation",
     edges=(

@@ -327,8 +327,12 @@ def _declare_global(name: str, kernel: Callable[..., Any], precision: Precision,
     )(kernel)
 
 
-global_avg_pool2d = _declare_global("nn.global_avg_pool2d", global_avg, Precision.NEVER, pool_gradients.global_avg_pool2d)
-global_max_pool2d = _declare_global("nn.global_max_pool2d", global_max, Precision.FOLLOW, pool_gradients.global_max_pool2d)
+global_avg_pool2d = _declare_global(
+    "nn.global_avg_pool2d", global_avg, Precision.NEVER, pool_gradients.global_avg_pool2d
+)
+global_max_pool2d = _declare_global(
+    "nn.global_max_pool2d", global_max, Precision.FOLLOW, pool_gradients.global_max_pool2d
+)
 
 
 # ---------------------------------------------------------------- a given number of windows
