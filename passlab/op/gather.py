@@ -356,9 +356,14 @@ def _unravel_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     return TensorType((shape.shape[0], *data.shape), data.dtype)
 
 
+def _unravel_face(indices: Any, shape: Any) -> Call:
+    """The indices, in a tensor of `shape`, of the elements that are counted by `indices`."""
+    return call("unravel_index", indices, shape)
+
+
 @operator(
     "unravel_index", ("data", "shape"), relation=_unravel_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
-    gradient=flat,
+    gradient=flat, face=_unravel_face,
     shapes="indices I, shape (r) -> (r, I)",
     source="np.unravel_index",
     edges=(

@@ -82,10 +82,16 @@ def _reverse_grad(orig: Call, grad: Expr) -> list[Expr]:
     return [call("reverse", grad, axis=orig.attrs.axis)]  # type: ignore[union-attr]
 
 
+def _reverse_face(data: Any, axis: int) -> Call:
+    """`data` with the dimension `axis` turned round."""
+    return call("reverse", data, axis=axis)
+
+
 @operator(
     "reverse", ("data",),
     attrs=attrs("ReverseAttrs", integer("axis", None, doc="the dimension to turn round (0 when None)")),
     relation=_reverse_type, pattern=OpPattern.INJECTIVE, level=3, out=False, gradient=_reverse_grad,
+    face=_reverse_face,
     shapes="S -> S",
     source="np.flip",
     edges=(
