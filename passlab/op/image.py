@@ -254,8 +254,10 @@ def _crop(image: Any, box: Any, size: Sequence[int], scheme: Scheme) -> Any:
     made, outside = image, []
     for axis, count, start, end in ((2, size[1], box[1], box[3]), (1, size[0], box[0], box[2])):
         reach = np.float32(image.shape[axis] - 1)
-        step = (end - start) * reach / np.float32(count - 1) if count > 1 else np.float32(0)
-        at = start * reach + step * np.arange(count, dtype=np.float32)
+        if count > 1:
+            at = start * reach + (end - start) * reach / np.float32(count - 1) * np.arange(count, dtype=np.float32)
+        else:  # the one element lies in the middle
+            at = np.full(1, np.float32(0.5) * (start + end) * reach)
         made = mix(made, axis, scheme, at)
         outside.append((axis, (at < 0) | (at > reach)))
     for axis, beyond in outside:

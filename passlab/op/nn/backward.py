@@ -83,8 +83,7 @@ def _max_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> An
 
 def _avg_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> Any:
     plan = plan_of(attrs, data.shape, 2, "nn.avg_pool2d_grad")
-    include = attrs.count_include_pad
-    count: Any = math.prod(plan.window) if include else plan.divisors
+    count: Any = math.prod(plan.window) if plan.full else plan.divisors
     wide = grad if is_float(grad.dtype) else grad.astype(np.float64)
     share = wide / np.asarray(count).astype(wide.dtype)
     shape = list(data.shape)

@@ -215,7 +215,7 @@ def _crop(attrs: Any, data: Expr, boxes: Expr, box_indices: Expr) -> Expr:
     matrices = []
     for axis, (length, count) in enumerate(zip(size, counts, strict=True)):
         start, end, reach = _column(where, axis), _column(where, axis + 2), number(length - 1, dtype)
-        steps = number(np.arange(count)[None] / max(count - 1, 1), dtype)
+        steps = number(np.arange(count)[None] / (count - 1) if count > 1 else [[0.5]], dtype)
         places = (start + (end - start) * steps) * reach
         if attrs.method == "bilinear":
             found = _hats(places, length, dtype)
