@@ -144,6 +144,11 @@ VALUES: tuple[str, ...] = (
     f"vision.multibox_transform_loc({_LOC}, clip=False, variances=[0.2f, 0.1f, 0.3f, 0.4f], keep_background=True)",
     f"vision.non_max_suppression({_NMS}, -1, 0.5f, score_index=0, coord_start=2, id_index=6, top_k=3)",
     (
+        "vision.non_max_suppression(%x: (1, 3, 6) float32 = [[[0, 0, 2, 2, 1, 0.9], [0, 0, 2, 1.9, 1, 0.8], "
+        "[5, 5, 6, 6, 0, 0.7]]], %c: (1) int32 = [3], %i: (1, 3) int32 = [[0, 1, 2]], -1, 0.5f, score_index=5, "
+        "coord_start=0, id_index=4)"
+    ),
+    (
         f"vision.non_max_suppression({_NMS}, -1, 0.5f, score_index=0, coord_start=2, id_index=6, return_indices=False, "
         "invalid_to_bottom=True)"
     ),
