@@ -20,6 +20,27 @@ MORE: tuple[str, ...] = (
     "nn.matmul(%x: (2, 3, 4), %w: (3, 5), units=None, transpose_a=True)", "nn.matmul(%x: (3, 2), %w: (3, 4), units=None, transpose_a=True)",
     "nn.batch_matmul(%x: (2, 4, 3), %w: (2, 4, 5), transpose_a=True, transpose_b=False)",
     "nn.batch_matmul(%x: (1, 2, 3), %w: (2, 4, 3), transpose_b=True)", "nn.batch_matmul(%x: (2, 3, 2), %w: (1, 3, 4), transpose_a=True)",
+    # results of another dtype than the data: the gradients have that of the data
+    *(
+        f'{use}, out_dtype="float64")'
+        for use in (
+            "nn.dense(%x: (2, 3) float32, %w: (4, 3) float32, units=None",
+            "nn.dense(%x: (2, 2, 3) float32, %w: (4, 3) float32, units=None",
+            "nn.matmul(%x: (2, 3) float32, %w: (3, 4) float32, units=None",
+            "nn.matmul(%x: (2, 2, 3) float32, %w: (3, 4) float32, units=None",
+            "nn.batch_matmul(%x: (2, 2, 3) float32, %w: (2, 3, 4) float32",
+            "nn.conv1d(%x: (1, 2, 5) float32, %w: (3, 2, 3) float32",
+            "nn.conv2d(%x: (1, 2, 4, 5) float32, %w: (3, 2, 3, 2) float32",
+            "nn.conv3d(%x: (1, 2, 3, 4, 5) float32, %w: (3, 2, 2, 3, 2) float32",
+            "nn.conv1d_transpose(%x: (1, 2, 5) float32, %w: (2, 3, 3) float32",
+            "nn.conv2d_transpose(%x: (1, 2, 4, 5) float32, %w: (2, 3, 3, 2) float32",
+            "nn.conv3d_transpose(%x: (1, 2, 3, 4, 5) float32, %w: (2, 3, 2, 3, 2) float32",
+            "image.resize2d(%x: (1, 2, 3, 4) float32, size=[5, 3], roi=None",
+            "image.dilation2d(%x: (1, 2, 4, 4) float32, %w: (2, 2, 2) float32",
+            "nn.deformable_conv2d(%x: (1, 2, 4, 4) float32, %o: (1, 8, 3, 3) float32, %w: (2, 2, 2, 2) float32, "
+            "kernel_size=[2, 2], channels=2",
+        )
+    ),
     # convolutions
     "nn.conv1d(%x: (2, 4, 9), %w: (6, 2, 3), strides=[2], padding=[2, 1], dilation=[2], groups=2)",
     'nn.conv1d(%x: (1, 3, 8), %w: (3, 1, 3), groups=3, out_layout="NWC")',
