@@ -18,6 +18,7 @@ from passlab import transform
 from passlab.ir.attrs import REQUIRED
 from passlab.ir.op import Op, OpSpec
 from passlab.op import load
+from passlab.op.no_gradient import NO_GRADIENT
 from passlab.transform import find_factory
 
 

@@ -216,7 +216,7 @@ on_device = _mark(
         "device_copy(%x: (0, 3), src_virtual_device=None, dst_virtual_device=None)",
     ),
     example="device_copy(%x, src_virtual_device=None, dst_virtual_device=None)",
-    layout=layout_rules.elementwise, face=_device_copy_face,
+    layout=layout_rules.elementwise,
 )  # fmt: skip
 def device_copy(attrs: Any, data: Array) -> Array:
     """Copy a tensor from one device to another."""

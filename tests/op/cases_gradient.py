@@ -37,8 +37,8 @@ MORE: tuple[str, ...] = (
             "nn.conv3d_transpose(%x: (1, 2, 3, 4, 5) float32, %w: (2, 3, 2, 3, 2) float32",
             "image.resize2d(%x: (1, 2, 3, 4) float32, size=[5, 3], roi=None",
             "image.dilation2d(%x: (1, 2, 4, 4) float32, %w: (2, 2, 2) float32",
-            "nn.deformable_conv2d(%x: (1, 2, 4, 4) float32, %o: (1, 8, 3, 3) float32, %w: (2, 2, 2, 2) float32, "
-            "kernel_size=[2, 2], channels=2",
+            ("nn.deformable_conv2d(%x: (1, 2, 4, 4) float32, %o: (1, 8, 3, 3) float32, %w: (2, 2, 2, 2) float32, "
+            "kernel_size=[2, 2], channels=2"),
         )
     ),
     # convolutions
