@@ -93,7 +93,7 @@ MEANING["broadcast_to"] = lambda attrs, x: np.broadcast_to(x, attrs.shape)
 MEANING["broadcast_to_like"] = lambda attrs, x, y: np.broadcast_to(x, y.shape)
 MEANING["dyn.broadcast_to"] = lambda attrs, x, shape: np.broadcast_to(x, shape)
 MEANING["tile"] = lambda attrs, x: np.tile(x, attrs.reps)
-MEANING["dyn.tile"] = lambda attrs, x, reps: np.tile(x, reps)
+MEANING["dyn.tile"] = lambda attrs, x, reps: np.tile(x, [int(count) for count in np.asarray(reps)])
 MEANING["repeat"] = lambda attrs, x: np.repeat(x, attrs.repeats, attrs.axis)
 
 
