@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Constant, Expr
+from passlab.ir.expr import Call, Constant, Expr
 from passlab.op.declare import call
 from passlab.op.dtypes import array_dtype
 
@@ -54,6 +54,11 @@ def part(data: Expr, axis: int, start: int, stop: int, step: int = 1) -> Expr:
     return call("strided_slice", data, begin=[start], end=[stop], strides=[step], axes=[axis])
 
 
-def reshaped(data: Expr, shape: Sequence[int]) -> Expr:
+def reshaped(data: Expr, shape: Sequence[Any]) -> Call:
     """Return data in another shape, which may have sizes of 0 and one of -1."""
     return call("reshape", data, newshape=shape, allowzero=0 in shape)
+
+
+def laid_out(data: Expr, source: str, target: str) -> Expr:
+    """Return data in another layout."""
+    return data if source == target else call("layout_transform", data, src_layout=source, dst_layout=target)

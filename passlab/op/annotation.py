@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.devices import Device, VirtualDevice
+from passlab.devices import Device, VirtualDevice, device
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr
@@ -162,28 +162,21 @@ def meta_reference(attrs: Any) -> Any:
 
 
 # ---------------------------------------------------------------- devices
-def _place(device: Any) -> Any:
-    return VirtualDevice(device) if isinstance(device, Device) else device
+def _place(where: Any) -> Any:
+    """A place as the attributes hold it: a device, or its name, is a virtual device without target or scope."""
+    where = device(where) if isinstance(where, str) else where
+    return VirtualDevice(where) if isinstance(where, Device) else where
 
 
-def _device_copy_face(data: Any, src_virtual_device: Any = None, dst_virtual_device: Any = None) -> Call:
-    """Copy `data` from one device to another; each is a `VirtualDevice`, or a `Device`."""
-    source, goal = _place(src_virtual_device), _place(dst_virtual_device)
-    return call("device_copy", data, src_virtual_device=source, dst_virtual_device=goal)
+def _on_device_face(body: Any, device: Any, constrain_result: bool = False, constrain_body: bool = True) -> Call:
+    """State that `body` runs, and with `constrain_result` is left, on a device: by name, or a `VirtualDevice`."""
+    constraints = {"constrain_result": constrain_result, "constrain_body": constrain_body}
+    return call("on_device", body, virtual_device=_place(device), **constraints)
 
 
-def _on_device_face(
-    body: Any, virtual_device: Any = None, constrain_result: bool = False, constrain_body: bool = True
-) -> Call:
-    """State that `body` runs, and with `constrain_result` is left, on a device: a `VirtualDevice`, or a `Device`."""
-    virtual_device = _place(virtual_device)
-    return call(
-        "on_device",
-        body,
-        virtual_device=virtual_device,
-        constrain_result=constrain_result,
-        constrain_body=constrain_body,
-    )
+def _device_copy_face(data: Any, src_device: Any, dst_device: Any) -> Call:
+    """`data`, copied from one device to another: each by name, or a `VirtualDevice`."""
+    return call("device_copy", data, src_virtual_device=_place(src_device), dst_virtual_device=_place(dst_device))
 
 
 on_device = _mark(
@@ -214,6 +207,7 @@ on_device = _mark(
         anything("dst_virtual_device", doc="the device it goes to", optional=True),
     ),
     relation=identity, pattern=OpPattern.OPAQUE, level=10, out=False, gradient=_pass_on, non_computational=True,
+    face=_device_copy_face,
     shapes="S -> S",
     source="Relay",
     edges=(
@@ -222,7 +216,7 @@ on_device = _mark(
         "device_copy(%x: (0, 3), src_virtual_device=None, dst_virtual_device=None)",
     ),
     example="device_copy(%x, src_virtual_device=None, dst_virtual_device=None)",
-    layout=layout_rules.elementwise, face=_device_copy_face,
+    layout=layout_rules.elementwise,
 )  # fmt: skip
 def device_copy(attrs: Any, data: Array) -> Array:
     """Copy a tensor from one device to another."""

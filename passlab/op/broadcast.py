@@ -226,6 +226,7 @@ def _bits(name: str, ufunc: Callable[..., Any], doc: str, on_bool: Callable[...,
         level=4,
         relation=broadcast_bits,
         warns=False,
+        gradient=flat_in_both,
         shapes=_TWO,
         edges=on_two(name),
     )

@@ -15,7 +15,7 @@ from typing import Any
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var, set_checked_type
 from passlab.ir.op import Op
-from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.types import TensorType, TupleType, Type, type_nodes
 from passlab.ir.walk import children, post_order, substitute
 from passlab.op.declare import call, field_of
 from passlab.op.dtypes import is_float_name
@@ -112,9 +112,7 @@ def _sum(terms: Sequence[Expr]) -> Expr:
 
 def _moves(ty: Type) -> bool:
     """Whether a value of this type can move a little: a float, or a tuple that holds one."""
-    if isinstance(ty, TupleType):
-        return any(_moves(field) for field in ty.fields)
-    return isinstance(ty, TensorType) and is_float_name(ty.dtype)
+    return any(isinstance(part, TensorType) and is_float_name(part.dtype) for part in type_nodes(ty))
 
 
 def pullback(result: Expr, inputs: Sequence[Expr], grad: Expr) -> list[Expr]:
@@ -183,6 +181,12 @@ def flat(orig: Call, grad: Expr) -> list[Expr]:
     return [zeros_of(arg) for arg in orig.args]
 
 
+def attrs_of(orig: Call) -> Any:
+    """Return the attributes of a call of an operator that has some."""
+    assert orig.attrs is not None
+    return orig.attrs
+
+
 def shape_of(expr: Expr) -> tuple[Any, ...]:
     """Return the dimensions of a typed tensor."""
     ty = expr.checked_type
@@ -209,5 +213,6 @@ def dtype_of(expr: Expr) -> str:
 
 
 __all__ = [
-    "Gradient", "by_definition", "dtype_of", "flat", "pullback", "shape_of", "sizes_of", "typed", "zeros_of",
+    "Gradient", "attrs_of", "by_definition", "dtype_of", "flat", "pullback", "shape_of", "sizes_of", "typed",
+    "zeros_of",
 ]  # fmt: skip

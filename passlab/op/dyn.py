@@ -15,6 +15,7 @@ from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Expr
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
+from passlab.op import dyn_gradients, scatter_gradients
 from passlab.op.create import INIT, scalar
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, array_dtype, filled_array, guard_size
@@ -101,7 +102,7 @@ def _full_shape(attrs: Any, fill_value: Array, shape: Array) -> Type:
 
 @operator(
     "dyn.full", ("fill_value", "shape"), attrs=INIT, relation=_full_type, shape_function=_full_shape,
-    pattern=OpPattern.ELEMWISE,
+    pattern=OpPattern.ELEMWISE, gradient=dyn_gradients.full,
     level=3, out=False, warns=True,
     shapes="fill_value (), shape (rank) -> shape",
     source="np.full",
@@ -261,7 +262,7 @@ def _tile(attrs: Any, data: Array, shape: tuple[int, ...]) -> Array:
 tile = _data_and_vector(
     "dyn.tile", "reps", TILE, lambda shape, values, attrs: tiled(shape, values), _tile,
     lambda rank, length, attrs: max(rank, length), "Repeat a tensor as a whole, as often as a vector says.",
-    floats=True, precision=Precision.FOLLOW, pattern=OpPattern.INJECTIVE, level=3,
+    floats=True, precision=Precision.FOLLOW, pattern=OpPattern.INJECTIVE, level=3, gradient=dyn_gradients.tile,
     shapes="data (d0, ...), reps (rank) -> (d0 * reps[0], ...)",
     source="np.tile",
     edges=(
@@ -303,7 +304,7 @@ def _slice_shape(attrs: Any, data: Array, *bounds: Array) -> Type:
 @operator(
     "dyn.strided_slice", ("data", "begin", "end", "strides"), attrs=SLICE, relation=_slice_type,
     shape_function=_slice_shape,
-    pattern=OpPattern.INJECTIVE, level=4, out=False,
+    pattern=OpPattern.INJECTIVE, level=4, out=False, gradient=dyn_gradients.strided_slice,
     shapes="data (d0, ...), begin, end, strides (rank) -> (ceil((end - begin) / strides), ...)",
     source="NumPy's basic slicing",
     edges=(
@@ -334,7 +335,7 @@ def _topk_shape(attrs: Any, data: Array, k: Array) -> Type:
 
 @operator(
     "dyn.topk", ("data", "k"), attrs=TOPK, relation=_topk_type, shape_function=_topk_shape, pattern=OpPattern.OPAQUE,
-    level=6,
+    level=6, gradient=dyn_gradients.topk,
     out=False, results=lambda attrs: 2 if attrs.ret_type == "both" else 1,
     shapes="(..., n, ...), k () -> (..., k, ...), values and positions",
     source="np.argsort, stable",
@@ -366,6 +367,7 @@ def _one_hot_result(attrs: Any, indices: Array, on_value: Array, off_value: Arra
 @operator(
     "dyn.one_hot", ("indices", "on_value", "off_value", "depth"), attrs=ONE_HOT, relation=_one_hot_type,
     shape_function=_one_hot_result, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, level=10, out=False, warns=True,
+    gradient=dyn_gradients.one_hot,
     shapes="indices S, on_value, off_value, depth () -> S with depth put in at axis",
     source="a row of the identity matrix for each index",
     edges=(
@@ -396,6 +398,7 @@ def _dense_shape(attrs: Any, indices: Array, values: Array, default: Array, outp
 @operator(
     "dyn.sparse_to_dense", ("sparse_indices", "sparse_values", "default_value", "output_shape"), relation=_dense_type,
     shape_function=_dense_shape, pattern=OpPattern.OPAQUE, level=3, out=False,
+    gradient=scatter_gradients.sparse_to_dense,
     shapes=(
         "sparse_indices (n, r) or (n) or (), sparse_values (n) or (), default_value (), "
         "output_shape (r) -> output_shape"

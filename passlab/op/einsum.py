@@ -122,14 +122,14 @@ def _einsum_grad(orig: Call, grad: Expr) -> list[Expr]:
         slope: Expr = call("einsum", Tuple([grad, *(part for _, part in others)]), equation=equation)
         for at, letter in enumerate(term):
             slope = slope if letter in held else call("expand_dims", slope, axis=at)
-        slope = call("collapse_sum_like", slope, parts[i]) if _stretched(types, terms, i) else slope
-        made.append(slope if len(held) == len(term) else call("broadcast_to_like", slope, parts[i]))
+        made.append(_fitted(slope, term, held, types, terms, i, parts[i]))
     return [Tuple(made)]
 
 
 def _distinct(term: str, ty: TensorType, used: str) -> tuple[str, list[tuple[str, Expr]]]:
     """Return a term with a new letter for each that it has again, and the identity that ties the two."""
-    made, ties = "", []
+    made = ""
+    ties: list[tuple[str, Expr]] = []
     fresh = iter([c for c in ascii_letters if c not in used])
     for letter, dim in zip(term, ty.shape, strict=True):
         if letter in made:
@@ -142,11 +142,24 @@ def _distinct(term: str, ty: TensorType, used: str) -> tuple[str, list[tuple[str
     return made, ties
 
 
-def _stretched(types: Sequence[TensorType], terms: Sequence[str], index: int) -> bool:
-    """Whether a dimension of one tensor is 1, or may be, and more in another."""
+def _fitted(
+    slope: Expr,
+    term: str,
+    held: Sequence[str],
+    types: Sequence[TensorType],
+    terms: Sequence[str],
+    index: int,
+    like: Expr,
+) -> Expr:
+    """A gradient summed up along what its tensor has once and others more often, and said again the other way round."""
     sizes = [(c, d) for t, ty in zip(terms, types, strict=True) for c, d in zip(t, ty.shape, strict=True)]
-    own = zip(terms[index], types[index].shape, strict=True)
-    return any(d != size and (d == 1 or type(d) is not int) for c, d in own for other, size in sizes if other == c)
+    own = list(zip(term, types[index].shape, strict=True))
+    more = [at for at, (c, d) in enumerate(own) if any(d != size for other, size in sizes if other == c)]
+    summed = [at for at in more if own[at][1] == 1]
+    if summed:
+        slope = call("sum", slope, axis=summed, keepdims=True)
+    again = len(held) < len(term) or len(summed) < len(more)
+    return call("broadcast_to_like", slope, like) if again else slope
 
 
 @operator(

@@ -14,6 +14,7 @@ from passlab.ir.expr import Call
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import Type
 from passlab.op import layout_rules
+from passlab.op.chain import flat
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, boolean, integer, integers
@@ -53,6 +54,7 @@ def _multiply_face(data: Any, multiplier: int, shift: int) -> Call:
     attrs=attrs("FixedPointMultiplyAttrs", integer("multiplier", doc="in units of 2^-31"),
     integer("shift", doc="the power of two")),
     relation=_multiply_type, pattern=OpPattern.ELEMWISE, level=10, out=False, face=_multiply_face,
+    gradient=flat,
     shapes="S -> S",
     source="gemmlowp's fixed-point multiplication, halves rounded up",
     edges=(
@@ -90,7 +92,7 @@ def _per_axis_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
         boolean("is_rshift_required", False, doc="whether some right shift is not 0"),
         integers("axes", doc="the dimensions of data along which multiplier and shifts vary"),
     ),
-    relation=_per_axis_type, pattern=OpPattern.BROADCAST, level=10, out=False,
+    relation=_per_axis_type, pattern=OpPattern.BROADCAST, level=10, out=False, gradient=flat,
     shapes="data S, vectors of S[axes] -> S",
     source="gemmlowp's fixed-point multiplication, halves rounded up",
     edges=(

@@ -82,7 +82,8 @@ def _take_face(data: Any, indices: Any, axis: int | None = None, batch_dims: int
         text("mode", "clip", doc='what an index outside does: "clip" it, "wrap" it, or "fast": nobody has one',
         choices=("clip", "wrap", "fast")),
     ),
-    relation=_take_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_take_face, gradient=gather_gradients.take,
+    relation=_take_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_take_face,
+    gradient=gather_gradients.take,
     shapes="data (..., n, ...), indices I -> (..., I, ...)",
     source="np.take",
     edges=(
@@ -148,7 +149,8 @@ def axis_grid(indices: Array, axis: int, extent: int, what: str) -> tuple[Array,
 @operator(
     "gather", ("data", "indices"),
     attrs=attrs("GatherAttrs", integer("axis", None, doc="the dimension that indices index")),
-    relation=_gather_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_gather_face, gradient=gather_gradients.gather,
+    relation=_gather_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_gather_face,
+    gradient=gather_gradients.gather,
     shapes="data, indices I of the same rank -> I",
     source="PyTorch's gather",
     edges=(
@@ -354,9 +356,14 @@ def _unravel_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     return TensorType((shape.shape[0], *data.shape), data.dtype)
 
 
+def _unravel_face(indices: Any, shape: Any) -> Call:
+    """The indices, in a tensor of `shape`, of the elements that are counted by `indices`."""
+    return call("unravel_index", indices, shape)
+
+
 @operator(
     "unravel_index", ("data", "shape"), relation=_unravel_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
-    gradient=flat,
+    gradient=flat, face=_unravel_face,
     shapes="indices I, shape (r) -> (r, I)",
     source="np.unravel_index",
     edges=(

@@ -9,7 +9,7 @@ import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem
 from passlab.ir.types import Dim, TensorType, TupleType
-from passlab.op.chain import by_definition, dtype_of, shape_of, sizes_of
+from passlab.op.chain import attrs_of, by_definition, dtype_of, shape_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.dtypes import array_dtype
 from passlab.op.relations import broadcast_shape, normal_axis, product
@@ -18,8 +18,7 @@ from passlab.op.relations import broadcast_shape, normal_axis, product
 def take(orig: Call, grad: Expr) -> list[Expr]:
     """The gradient added up, in zeros, where elements were taken."""
     data, indices = orig.args
-    attrs = orig.attrs
-    assert attrs is not None
+    attrs = attrs_of(orig)
     if attrs["batch_dims"] and attrs["axis"] is not None:
         return _BATCHED(orig, grad)
     axis = attrs["axis"]
@@ -85,16 +84,16 @@ def _from_front(rank: int, axis: int) -> list[int]:
 def gather(orig: Call, grad: Expr) -> list[Expr]:
     """The gradient added up, in zeros, where elements were taken."""
     data, indices = orig.args
-    assert orig.attrs is not None
-    summed = call("scatter_elements", call("zeros_like", data), indices, grad, axis=orig.attrs["axis"], reduction="add")
+    summed = call(
+        "scatter_elements", call("zeros_like", data), indices, grad, axis=attrs_of(orig)["axis"], reduction="add"
+    )
     return [summed, call("zeros_like", indices)]
 
 
 def gather_nd(orig: Call, grad: Expr) -> list[Expr]:
     """The gradient added up, in zeros, at the indices, before which the number of the sample stands."""
     data, indices = orig.args
-    assert orig.attrs is not None
-    batch, places = orig.attrs["batch_dims"], indices
+    batch, places = attrs_of(orig)["batch_dims"], indices
     if batch:
         used = sizes_of(indices, "gather_nd")[1:]
         lead = call("stack", Tuple([_numbered(used, at) for at in range(batch)]), axis=0)
@@ -121,8 +120,7 @@ adv_index = by_definition(_indexed)
 def one_hot(orig: Call, grad: Expr) -> list[Expr]:
     """The value that is on has the gradients of the places where it is, the value that is off those of the others."""
     indices, on, off = orig.args
-    attrs = orig.attrs
-    assert attrs is not None
+    attrs = attrs_of(orig)
     one, zero = (Constant(np.array(value, np.float32)) for value in (1, 0))
     shape = {"depth": attrs["depth"], "axis": attrs["axis"], "dtype": "bool"}
     chosen = call("one_hot", indices, one, zero, **shape)

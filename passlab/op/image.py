@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
@@ -19,7 +18,7 @@ from passlab.op.declare import make_call, operator
 from passlab.op.dtypes import is_float
 from passlab.op.fields import attrs, boolean, dims, dtype, integer, integers, number, numbers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape, layout_axes
-from passlab.op.nn import resize_gradients, sampling
+from passlab.op.nn import resize_gradients, sampling, sampling_gradients, window_gradients
 from passlab.op.nn.activation import finish
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.pooling import lowest
@@ -222,6 +221,7 @@ def crop_and_resize_face(
     level=5,
     warns=True,
     face=crop_and_resize_face,
+    gradient=sampling_gradients.crop_and_resize,
     shapes="data (N, C, H, W), boxes (n, 4), box_indices (n) -> (n, C, crop_size)",
     source="TensorFlow's crop_and_resize",
     edges=(
@@ -241,7 +241,7 @@ def crop_and_resize(attrs: Any, data: Any, boxes: Any, box_indices: Any, *, out:
     """Cut boxes (in units of the image's size) out of images and resize each."""
     way = conversion(attrs.layout, "NCHW", "layout")
     images, kind = way.forward(data), result_dtype(attrs.out_dtype, data.dtype)
-    check_batch("image.crop_and_resize", box_indices, len(images))
+    sampling.check_batch("image.crop_and_resize", box_indices, len(images))
     method = "linear" if attrs.method == "bilinear" else attrs.method
     scheme = Scheme(method, "tf_crop_and_resize", "round", fill=attrs.extrapolation_value)
     made = np.empty((len(boxes), images.shape[1], *attrs.crop_size), kind)
@@ -250,24 +250,14 @@ def crop_and_resize(attrs: Any, data: Any, boxes: Any, box_indices: Any, *, out:
     return finish(np.ascontiguousarray(way.backward(made)), kind, out)
 
 
-def check_batch(name: str, indices: Any, count: int) -> None:
-    """Raise `RunError` unless all image numbers are in a batch of `count`."""
-    if indices.size and not (0 <= indices.min() and indices.max() < count):
-        raise RunError(
-            Diagnostic(
-                f"{name}: an image number is outside the batch of {count}",
-                expected=f"0..{count - 1}",
-                found=f"{indices.min()}..{indices.max()}",
-            )
-        )
-
-
 def _crop(image: Any, box: Any, size: Sequence[int], scheme: Scheme) -> Any:
     made, outside = image, []
     for axis, count, start, end in ((2, size[1], box[1], box[3]), (1, size[0], box[0], box[2])):
         reach = np.float32(image.shape[axis] - 1)
-        step = (end - start) * reach / np.float32(count - 1) if count > 1 else np.float32(0)
-        at = start * reach + step * np.arange(count, dtype=np.float32)
+        if count > 1:
+            at = start * reach + (end - start) * reach / np.float32(count - 1) * np.arange(count, dtype=np.float32)
+        else:  # the one element lies in the middle
+            at = np.full(1, np.float32(0.5) * (start + end) * reach)
         made = mix(made, axis, scheme, at)
         outside.append((axis, (at < 0) | (at > reach)))
     for axis, beyond in outside:
@@ -336,6 +326,7 @@ def dilation2d_face(
     level=2,
     warns=True,
     face=dilation2d_face,
+    gradient=window_gradients.dilation2d,
     shapes="data (N, C, H, W), weight (C, KH, KW) -> (N, C, OH, OW)",
     source="TensorFlow's dilation2d",
     edges=(
@@ -465,6 +456,7 @@ def grid_sample_face(
     level=5,
     warns=True,
     face=grid_sample_face,
+    gradient=sampling_gradients.grid_sample,
     shapes="data (N, C, H, W), grid (N, 2, OH, OW) -> (N, C, OH, OW)",
     source="Jaderberg et al., Spatial transformer networks (2015)",
     edges=(

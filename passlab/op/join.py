@@ -13,8 +13,9 @@ from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem, set_checked_type
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
 from passlab.op import layout_rules
+from passlab.op.chain import dtype_of, flat
 from passlab.op.declare import TupleWrapper, as_expr, call, field_of, operator
-from passlab.op.dtypes import Array
+from passlab.op.dtypes import Array, is_float_name
 from passlab.op.fields import attrs, integer, integer_or_integers, text
 from passlab.op.relations import join_dim, normal_axis, refuse, tensor, tensor_fields, total
 
@@ -92,6 +93,8 @@ def _extent(part: Expr, axis: int) -> int:
 
 def _concatenate_grad(orig: Call, grad: Expr) -> list[Expr]:
     parts, axis = tuple_parts(orig.args[0]), orig.attrs.axis  # type: ignore[union-attr]
+    if not is_float_name(dtype_of(orig)):
+        return flat(orig, grad)
     ends = np.cumsum([_extent(part, axis) for part in parts]).tolist()
     pieces = TupleWrapper(call("split", grad, indices_or_sections=ends[:-1], axis=axis), len(parts))
     return [Tuple(list(pieces))]

@@ -12,10 +12,11 @@ from typing import Any
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import DictAttrs
-from passlab.ir.expr import Constant
+from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, TypeCall
-from passlab.op.declare import operator
+from passlab.op.chain import flat
+from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import anything, attrs, dims, dtype, expression
 from passlab.op.relations import product, refuse, tensor
@@ -129,7 +130,7 @@ invoke_tvm_op = operator(
 
 shape_of = operator(
     "vm.shape_of", ("tensor",), attrs=SHAPE_OF, relation=shape_of_type, pattern=OpPattern.OPAQUE,
-    non_computational=True, level=10,
+    non_computational=True, level=10, gradient=flat,
     out=False, doc="The shape of a tensor as a vector, as an instruction.",
     shapes="(d0, ..., dn) -> (n + 1)",
     source="ndarray.shape",
@@ -157,11 +158,15 @@ def _reshape_tensor_shape(attrs: Any, data: Array, shape: Array) -> Type:
     return TensorType(tuple(shape.reshape(-1).tolist()), data.dtype)
 
 
+def _reshape_tensor_grad(orig: Call, grad: Expr) -> list[Expr]:
+    return [call("reshape_like", grad, orig.args[0]), call("zeros_like", orig.args[1])]
+
+
 @operator(
     "vm.reshape_tensor", ("data", "shape"),
     attrs=attrs("ReshapeTensorAttrs", dims("newshape", doc="the new shape as far as it is known")),
     relation=_reshape_tensor_type, shape_function=_reshape_tensor_shape, pattern=OpPattern.OPAQUE,
-    non_computational=True, level=10,
+    non_computational=True, level=10, gradient=_reshape_tensor_grad,
     out=False,
     shapes="data (...), shape (rank) -> shape",
     source="np.reshape",

@@ -12,6 +12,7 @@ from passlab.ir.expr import Call, Expr
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.chain import flat
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer, integers
@@ -81,10 +82,16 @@ def _reverse_grad(orig: Call, grad: Expr) -> list[Expr]:
     return [call("reverse", grad, axis=orig.attrs.axis)]  # type: ignore[union-attr]
 
 
+def _reverse_face(data: Any, axis: int) -> Call:
+    """`data` with the dimension `axis` turned round."""
+    return call("reverse", data, axis=axis)
+
+
 @operator(
     "reverse", ("data",),
     attrs=attrs("ReverseAttrs", integer("axis", None, doc="the dimension to turn round (0 when None)")),
     relation=_reverse_type, pattern=OpPattern.INJECTIVE, level=3, out=False, gradient=_reverse_grad,
+    face=_reverse_face,
     shapes="S -> S",
     source="np.flip",
     edges=(
@@ -161,6 +168,7 @@ def _permutation_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
 
 @operator(
     "invert_permutation", ("data",), relation=_permutation_type, pattern=OpPattern.INJECTIVE, level=1, out=False,
+    gradient=flat,
     shapes="(n) -> (n)",
     source="the inverse of a permutation",
     edges=(

@@ -10,6 +10,7 @@ import numpy as np
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.chain import flat
 from passlab.op.declare import deliver, operator
 from passlab.op.dtypes import Array, as_array, is_float
 from passlab.op.edges import on_one
@@ -87,6 +88,7 @@ logical_not = elementwise(
     shapes="S -> S",
     source="np.invert",
     edges=on_one("bitwise_not"),
+    gradient=flat,
     example="bitwise_not(%x)",
     layout=layout_rules.elementwise,
 )

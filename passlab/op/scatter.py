@@ -17,7 +17,6 @@ from passlab.op.dtypes import Array, filled_array
 from passlab.op.fields import attrs, boolean, dims, integer, number, text
 from passlab.op.gather import axis_grid, checked_indices, index_tensor
 from passlab.op.relations import join_dim, normal_axis, refuse, same_dtype, tensor
-from passlab.op.slice import as_index
 
 REDUCTIONS = ("update", "add", "mul", "mean", "min", "max")
 
@@ -358,6 +357,7 @@ def _set_diag_face(data: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEF
         boolean("sub_diag_right_align", False, doc="whether short diagonals below the main one stand at the right"),
     ),
     relation=_set_diag_type, pattern=OpPattern.INJECTIVE, level=10, out=False, face=_set_diag_face,
+    gradient=scatter_gradients.matrix_set_diag,
     shapes="input (..., m, n), diagonal (..., [k2 - k1 + 1,] length) -> (..., m, n)",
     source="TensorFlow's matrix_set_diag, version 3",
     edges=(

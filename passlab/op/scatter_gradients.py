@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.op.along_axis import reshaped
-from passlab.op.chain import shape_of, typed
+from passlab.op.along_axis import indices, number, reshaped
+from passlab.op.chain import attrs_of, dtype_of, shape_of, sizes_of, typed
 from passlab.op.declare import call
 from passlab.op.relations import refuse
 
@@ -30,12 +30,12 @@ def _written(orig: Call, used: Expr, grad: Expr, how: str, scatter: Scatter, gat
     if how == "mul":
         others = scatter(call("ones_like", data), used, "mul")
         return grad * others, gather(grad * orig) / used
-    if how in ("min", "max"):  # those that are the extremum share it
-        own = call("cast_like", call("equal", data, orig), data)
-        there = call("cast_like", call("equal", used, gather(orig)), data)
-        share = grad / scatter(own, there, "add")
-        return share * own, gather(share) * there
-    refuse(f'{orig.op} has no gradient where updates meet by "{how}"', hint="the mean depends on their order")
+    if how not in ("min", "max"):
+        refuse(f'{orig.op} has no gradient where updates meet by "{how}"', hint="the mean depends on their order")
+    own = call("cast_like", call("equal", data, orig), data)
+    there = call("cast_like", call("equal", used, gather(orig)), data)
+    share = grad / scatter(own, there, "add")
+    return share * own, gather(share) * there  # those that are the extremum share it
 
 
 def _of_the_last(data: Expr, used: Expr, grad: Expr, scatter: Scatter, gather: Gather) -> Expr:
@@ -51,8 +51,8 @@ def _of_the_last(data: Expr, used: Expr, grad: Expr, scatter: Scatter, gather: G
 
 def scatter_elements(orig: Call, grad: Expr, how: str) -> list[Expr]:
     """The gradients of data, indices (none) and updates; updates beyond the indices have none."""
-    data, indices, updates = orig.args
-    axis = orig.attrs["axis"] if orig.attrs is not None else 0
+    indices, updates = orig.args[1:]
+    axis = attrs_of(orig)["axis"] if attrs_of(orig) is not None else 0
 
     def scatter(target: Expr, values: Expr, way: str) -> Expr:
         return call("scatter_elements", target, indices, values, axis=axis, reduction=way)
@@ -62,7 +62,8 @@ def scatter_elements(orig: Call, grad: Expr, how: str) -> list[Expr]:
 
     size = shape_of(indices)
     bounds: dict[str, Any] = {"begin": [0] * len(size), "end": size, "strides": [1] * len(size), "axes": None}
-    all_used = shape_of(updates) == size
+    known = all(isinstance(dim, int) for dim in (*size, *shape_of(updates)))
+    all_used = not known or shape_of(updates) == size
     used = updates if all_used else typed(call("strided_slice", updates, **bounds))
     for_data, for_used = _written(orig, used, grad, how, scatter, gather)
     if not all_used:
@@ -73,8 +74,7 @@ def scatter_elements(orig: Call, grad: Expr, how: str) -> list[Expr]:
 
 def scatter_nd(orig: Call, grad: Expr) -> list[Expr]:
     """The gradients of data, indices (none) and updates."""
-    data, indices, updates = orig.args
-    assert orig.attrs is not None
+    indices, updates = orig.args[1:]
 
     def scatter(target: Expr, values: Expr, way: str) -> Expr:
         return call("scatter_nd", target, indices, values, mode=way)
@@ -82,13 +82,13 @@ def scatter_nd(orig: Call, grad: Expr) -> list[Expr]:
     def gather(source: Expr) -> Expr:
         return call("gather_nd", source, indices)
 
-    for_data, for_updates = _written(orig, updates, grad, orig.attrs["mode"], scatter, gather)
+    for_data, for_updates = _written(orig, updates, grad, attrs_of(orig)["mode"], scatter, gather)
     return [for_data, call("zeros_like", indices), for_updates]
 
 
 def sparse_to_dense(orig: Call, grad: Expr) -> list[Expr]:
     """What stands at the indices gets its gradient, the default the rest."""
-    rows, values, default = orig.args[:3]
+    rows, values = orig.args[:2]
     rank, given = len(shape_of(orig)), shape_of(rows)
     count = given[0] if given else 1
     turned = call("transpose", reshaped(rows, (count, rank)), axes=[1, 0])
@@ -104,3 +104,23 @@ def sparse_to_dense(orig: Call, grad: Expr) -> list[Expr]:
     for_default, for_used = _written(call("copy", orig), used, seen, "update", scatter, gather)
     rest = [call("zeros_like", arg) for arg in orig.args[3:]]
     return [call("zeros_like", rows), call("collapse_sum_like", for_used, values), call("sum", for_default), *rest]
+
+
+def matrix_set_diag(orig: Call, grad: Expr) -> list[Expr]:
+    """Zero for what was replaced; the diagonals for what stands there, read at constant places of each matrix."""
+    attrs, (data, diagonal) = attrs_of(orig), orig.args
+    shape, held = sizes_of(data, "matrix_set_diag"), sizes_of(diagonal, "matrix_set_diag")
+    rows, columns = shape[-2:]
+    bands = attrs.k2 - attrs.k1 + 1
+    places, used = np.zeros((bands, held[-1]), np.int64), np.zeros((bands, held[-1]))
+    for k in range(attrs.k1, attrs.k2 + 1):
+        length = max(0, min(rows + min(k, 0), columns - max(k, 0)))
+        right = attrs.super_diag_right_align if k >= 0 else attrs.sub_diag_right_align
+        start = held[-1] - length if right and bands > 1 else 0
+        along = np.arange(length)
+        places[attrs.k2 - k, start : start + length] = (along + max(-k, 0)) * columns + along + max(k, 0)
+        used[attrs.k2 - k, start : start + length] = 1
+    flat = reshaped(grad, (*shape[:-2], rows * columns))
+    seen = call("take", flat, indices(places.reshape(-1)), axis=len(shape) - 2)
+    kept = call("matrix_set_diag", grad, call("zeros_like", diagonal), **dict(attrs.items()))
+    return [kept, reshaped(seen * number(used.reshape(-1), dtype_of(data)), held)]

@@ -12,6 +12,7 @@ from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, TensorType, Type
+from passlab.op.chain import flat
 from passlab.op.create import scalar
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, array_dtype, guard_size
@@ -32,11 +33,6 @@ def shape_of_array(attrs: Any, data: Array) -> Array:
     return np.array(data.shape, array_dtype(attrs.dtype or "int32"))
 
 
-def flat_gradient(orig: Call, grad: Expr) -> list[Expr]:
-    """The gradient of what does not depend on the values of its inputs."""
-    return [call("zeros_like", arg) for arg in orig.args]
-
-
 def _shape_of_face(data: Any, dtype: str = "int32") -> Call:
     """The shape of `data` as a vector."""
     return call("shape_of", data, dtype=dtype)
@@ -44,7 +40,7 @@ def _shape_of_face(data: Any, dtype: str = "int32") -> Call:
 
 @operator(
     "shape_of", ("data",), attrs=SHAPE_OF, relation=shape_of_type, pattern=OpPattern.OPAQUE, level=10, out=False,
-    face=_shape_of_face, gradient=flat_gradient,
+    face=_shape_of_face, gradient=flat,
     shapes="(d0, ..., dn) -> (n + 1)",
     source="ndarray.shape",
     edges=(
@@ -72,7 +68,7 @@ def _size_face(data: Any, dtype: str = "int32") -> Call:
 
 @operator(
     "ndarray_size", ("data",), attrs=attrs("NdarraySizeAttrs", dtype("dtype", "", doc="the dtype of the result")),
-    relation=_size_type, pattern=OpPattern.INJECTIVE, level=10, out=False, face=_size_face, gradient=flat_gradient,
+    relation=_size_type, pattern=OpPattern.INJECTIVE, level=10, out=False, face=_size_face, gradient=flat,
     shapes="S -> ()",
     source="ndarray.size",
     edges=(
@@ -126,6 +122,15 @@ def _arange_face(start: Any, stop: Any = None, step: Any = None, dtype: str = "f
     return call("arange", *ends, start=ends[0], stop=ends[1], step=ends[2], dtype=dtype)
 
 
+def _arange_grad(orig: Call, grad: Expr) -> list[Expr]:
+    """The start moves every number, the step each as often as it was added; the end moves none."""
+    start, end, step = orig.args
+    first, by = (call("cast", value, dtype=orig.checked_type.dtype) for value in (start, step))  # type: ignore[attr-defined]
+    slopes = call("sum", grad), call("sum", grad * ((orig - first) / by))
+    parts = [call("cast_like", slope, value) for slope, value in zip(slopes, (start, step), strict=True)]
+    return [parts[0], call("zeros_like", end), parts[1]]
+
+
 @operator(
     "arange", ("start", "end", "step"),
     attrs=attrs(
@@ -137,7 +142,7 @@ def _arange_face(start: Any, stop: Any = None, step: Any = None, dtype: str = "f
     ),
     relation=_arange_type, shape_function=_arange_shape, pattern=OpPattern.OPAQUE, precision=Precision.NEVER, level=3,
     out=False,
-    face=_arange_face, gradient=flat_gradient,
+    face=_arange_face, gradient=_arange_grad,
     shapes="start, stop, step () -> (ceil((stop - start) / step))",
     source="np.arange",
     edges=(

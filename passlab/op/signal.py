@@ -15,6 +15,7 @@ from passlab.op.declare import TupleWrapper, call, field_of, operator
 from passlab.op.dtypes import Array, is_float_name
 from passlab.op.elementwise import constant_like
 from passlab.op.fields import attrs, boolean, integer
+from passlab.op.nn import window_gradients
 from passlab.op.relations import join_dim, refuse, same_dtype, tensor
 
 
@@ -63,6 +64,7 @@ def _stft_face(
         boolean("onesided", True, doc="whether to leave the mirrored half away"),
     ),
     relation=_stft_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True, face=_stft_face,
+    gradient=window_gradients.stft,
     shapes="data (batch, n) or (n), window (win_length) -> (batch, n_fft // 2 + 1, frames, 2)",
     source="np.fft.rfft of windows; PyTorch's stft without centring",
     edges=(

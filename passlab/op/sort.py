@@ -14,11 +14,11 @@ from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, TupleType, Type
 from passlab.op import layout_rules
+from passlab.op.chain import flat
 from passlab.op.declare import TupleWrapper, call, field_of, operator
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.fields import attrs, boolean, dtype, integer, text
 from passlab.op.relations import join_dim, normal_axis, refuse, tensor
-from passlab.op.shape import flat_gradient
 
 _AXIS = integer("axis", -1, doc="the dimension to sort along")
 _UPWARDS = boolean("is_ascend", True, doc="whether the smallest comes first")
@@ -90,7 +90,7 @@ def _argsort_face(data: Any, axis: int = -1, is_ascend: bool = True, dtype: str 
 
 @operator(
     "argsort", ("data",), attrs=ARGSORT, relation=_argsort_type, pattern=OpPattern.OPAQUE, level=6, out=False,
-    face=_argsort_face, gradient=flat_gradient,
+    face=_argsort_face, gradient=flat,
     shapes="S -> S",
     source="np.argsort, stable",
     edges=(
@@ -219,7 +219,7 @@ def _search_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
         boolean("right", False, doc="whether the place after equal elements is meant"),
         dtype("dtype", "int32", doc="the dtype of the result"),
     ),
-    relation=_search_type, pattern=OpPattern.OPAQUE, level=6, out=False,
+    relation=_search_type, pattern=OpPattern.OPAQUE, level=6, out=False, gradient=flat,
     shapes="sorted_sequence (..., n), values (..., m) -> (..., m)",
     source="np.searchsorted",
     edges=(

@@ -11,9 +11,11 @@ import numpy as np
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, TupleType, Type
+from passlab.op.chain import flat
 from passlab.op.declare import operator
 from passlab.op.dtypes import Array
 from passlab.op.gather import index_tensor
+from passlab.op.nn import sparse_gradients
 from passlab.op.relations import refuse, tensor
 
 
@@ -44,7 +46,7 @@ def _reshape_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
 @operator(
     "sparse_reshape", ("sparse_indices", "prev_shape", "new_shape"), relation=_reshape_type,
     pattern=OpPattern.INJECTIVE, level=3,
-    out=False, results=2,
+    out=False, results=2, gradient=flat,
     shapes="sparse_indices (n, r), prev_shape (r), new_shape (q) -> (n, q), (q)",
     source="TensorFlow's sparse_reshape",
     edges=(
@@ -98,6 +100,7 @@ def _fill_shape(
 @operator(
     "sparse_fill_empty_rows", ("sparse_indices", "sparse_values", "dense_shape", "default_value"), relation=_fill_type,
     shape_function=_fill_shape, pattern=OpPattern.OPAQUE, level=3, out=False, results=3,
+    gradient=sparse_gradients.sparse_fill_empty_rows,
     shapes="sparse_indices (n, 2), sparse_values (n), dense_shape (2), default_value (1) -> (m, 2), (m), (rows)",
     source="TensorFlow's sparse_fill_empty_rows",
     edges=(

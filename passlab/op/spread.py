@@ -278,7 +278,7 @@ def _repeat_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     )
 
 
-def _repeat_face(data: Any, repeats: int, axis: int | None = None) -> Call:
+def _repeat_face(data: Any, repeats: int, axis: int | None) -> Call:
     """Each element of `data` said `repeats` times in a row along `axis`."""
     return call("repeat", data, repeats=repeats, axis=axis)
 

@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
-from passlab.ir.expr import Constant, Expr
+from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
+from passlab.op.chain import attrs_of, flat
 from passlab.op.create import scalar
-from passlab.op.declare import TupleWrapper, call, operator
+from passlab.op.declare import TupleWrapper, call, field_of, operator
 from passlab.op.dtypes import Array, array_dtype, guard_size, is_float_name
 from passlab.op.fields import attrs, dims, dtype, integer
 from passlab.op.relations import join_dim, refuse, tensor
@@ -135,7 +136,7 @@ def _concrete(attrs: Any, dtype: str, what: str) -> tuple[int, ...]:
 @operator(
     "random.threefry_generate", ("key",),
     attrs=attrs("ThreefryGenerateAttrs", dims("out_shape", doc="the shape of the numbers")),
-    relation=_generate_type, pattern=OpPattern.OPAQUE, level=10, out=False, face=_generate_face,
+    relation=_generate_type, pattern=OpPattern.OPAQUE, level=10, out=False, face=_generate_face, gradient=flat,
     shapes="key (10) -> key (10), out_shape",
     source="Threefry-4x64-20: Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011)",
     edges=(
@@ -157,6 +158,7 @@ def _split_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
 
 @operator(
     "random.threefry_split", ("key",), relation=_split_type, pattern=OpPattern.OPAQUE, level=10, out=False, results=2,
+    gradient=flat,
     shapes="key (10) -> two keys (10)",
     source="Claessen and Palka, Splittable pseudorandom number generators (2013)",
     edges=(
@@ -206,12 +208,28 @@ def _draw(name: str, key: Any, shape: Any, dtype: str, *ends: Any) -> TupleWrapp
     return TupleWrapper(call(name, key, *bounds, out_shape=shape, out_dtype=dtype), 2)
 
 
+def _along_draws(orig: Call, grad: Expr) -> list[Expr]:
+    """The numbers are a draw of the standard distribution, stretched and moved: its parameters get their share.
+
+    The key is used again, so that the draw is the same (Kingma and Welling, Auto-encoding variational Bayes, 2014).
+    """
+    key, first, second = orig.args
+    attrs, name = attrs_of(orig), str(orig.op)
+    seen, is_uniform = field_of(grad, 1), name == "random.uniform"
+    wanted = attrs.out_dtype or "float32"
+    ends = [Constant(np.array(value, array_dtype(wanted))) for value in (0, 1)]
+    standard = field_of(call(name, key, *ends, **dict(attrs.items())), 1)
+    stretched, total = call("sum", seen * standard), call("sum", seen)
+    moved = total - stretched if is_uniform else total
+    return [call("zeros_like", key), call("cast_like", moved, first), call("cast_like", stretched, second)]
+
+
 @operator(
     "random.uniform", ("key", "low", "high"),
     attrs=attrs("UniformAttrs", dims("out_shape", doc="the shape of the numbers"),
     dtype("out_dtype", "", doc="their dtype")),
     relation=_draw_type(("low", "high")), pattern=OpPattern.OPAQUE, level=10, out=False, warns=True,
-    face=_uniform_face,
+    face=_uniform_face, gradient=_along_draws,
     shapes="key (10), low, high broadcastable to out_shape -> key (10), out_shape",
     source="the upper bits of threefry words as a mantissa",
     edges=(
@@ -232,7 +250,7 @@ def uniform(attrs: Any, key: Array, low: Array, high: Array) -> tuple[Array, Arr
     attrs=attrs("NormalAttrs", dims("out_shape", doc="the shape of the numbers"),
     dtype("out_dtype", "", doc="their dtype")),
     relation=_draw_type(("mean", "scale")), pattern=OpPattern.OPAQUE, level=10, out=False, warns=True,
-    face=_normal_face,
+    face=_normal_face, gradient=_along_draws,
     shapes="key (10), mean, scale broadcastable to out_shape -> key (10), out_shape",
     source="Box and Muller (1958)",
     edges=(
@@ -271,6 +289,7 @@ def _multinomial_face(key: Any, probs: Any, num_samples: int = 1) -> TupleWrappe
     "random.multinomial", ("key", "probs"),
     attrs=attrs("MultinomialAttrs", integer("num_samples", 1, doc="how many to draw from each row")),
     relation=_multinomial_type, pattern=OpPattern.OPAQUE, level=10, out=False, warns=True, face=_multinomial_face,
+    gradient=flat,
     shapes="key (10), probs (..., n) -> key (10), (..., num_samples)",
     source="inversion of the cumulative sums",
     edges=(

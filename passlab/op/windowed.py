@@ -13,6 +13,7 @@ from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, integers
+from passlab.op.nn import window_gradients
 from passlab.op.relations import normal_axis, refuse, tensor
 
 
@@ -48,7 +49,7 @@ def _window_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
         integers("window_shape", doc="the sizes of the window"),
         integers("strides", doc="how far apart windows start"),
     ),
-    relation=_window_type, pattern=OpPattern.OPAQUE, level=10, out=False,
+    relation=_window_type, pattern=OpPattern.OPAQUE, level=10, out=False, gradient=window_gradients.sliding_window,
     shapes="(..., S) -> (..., windows, window_shape)",
     source="np.lib.stride_tricks.sliding_window_view",
     edges=(

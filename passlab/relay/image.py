@@ -2,4 +2,4 @@
 
 from passlab.relay.operators import operator_module
 
-__getattr__, __dir__ = operator_module(__name__, "image.")
+__getattr__, __dir__ = operator_module(__name__, "image.", ("image",))

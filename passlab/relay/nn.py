@@ -2,4 +2,4 @@
 
 from passlab.relay.operators import operator_module
 
-__getattr__, __dir__ = operator_module(__name__, "nn.")
+__getattr__, __dir__ = operator_module(__name__, "nn.", ("nn",))

@@ -7,7 +7,7 @@ the vocabulary gains appears here by itself; compositions are functions that bui
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from passlab.faces import unknown
@@ -59,14 +59,19 @@ class OperatorRoom:
         return f"<operators {self._prefix}*>"
 
 
-def operator_module(module: str, prefix: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the `__getattr__` and `__dir__` of a module whose names are the operators under `prefix`."""
+def operator_module(
+    module: str, prefix: str, files: Sequence[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the `__getattr__` and `__dir__` of a module whose names are the operators under `prefix`.
+
+    `files` are those that Relay's source has them in: each name is the module again.
+    """
     room = OperatorRoom(prefix, module)
 
     def get_operator(name: str) -> Any:
         if name == "__all__":
             return room.names()
-        found = getattr(room, name)
+        found = sys.modules[module] if name in files else getattr(room, name)
         setattr(sys.modules[module], name, found)
         return found
 

@@ -30,9 +30,11 @@ from passlab.ir.expr import (
     set_checked_type,
 )
 from passlab.ir.op import Op
+from passlab.ir.span import Span
 from passlab.ir.types import FuncType, RefType, TensorType, TupleType, Type, rebuild_type, type_nodes
 from passlab.ir.walk import children, let_chain, make_lets, post_order, rebuild
 from passlab.op import make
+from passlab.op.no_gradient import NO_GRADIENT
 from passlab.transform.let_binding import bind_in_scopes, evaluation_children, in_normal_form, is_atom
 from passlab.transform.tuple_values import fieldwise
 
@@ -59,13 +61,18 @@ def obstacles(name: str, function: Function) -> list[Diagnostic]:
             found.append(Diagnostic(f"{name} holds a fused function", node.span, hint="run DefuseOps first"))
         callee = node.op if type(node) is Call else None
         if type(callee) is Op and callee.spec.gradient is None:
-            found.append(Diagnostic(f"the operator `{callee}` has no gradient", node.span))
+            found.append(without_gradient(callee, node.span))
         for part in children(node):
             if type(part) is Op and part is not callee:
                 found.append(Diagnostic(f"the operator `{part}` is used as a value", node.span, hint="wrap it in `fn`"))
             elif type(part) is Constructor:
                 found += _constructor_obstacles(part, node, part is callee)
     return found
+
+
+def without_gradient(op: Op, span: Span | None) -> Diagnostic:
+    """Return what is said of an operator that cannot be differentiated: why not."""
+    return Diagnostic(f"the operator `{op}` has no gradient", span, hint=NO_GRADIENT.get(op.name))
 
 
 def _constructor_obstacles(constructor: Constructor, node: Expr, called: bool) -> list[Diagnostic]:

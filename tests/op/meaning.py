@@ -226,7 +226,12 @@ def fixed_point_per_axis(attrs: Any, x: Any, m: Any, left: Any, right: Any) -> A
 
 @means("relay.op.annotation.simulated_quantize")
 def simulated_quantize(attrs: Any, x: Any, scale: Any, low: Any, high: Any) -> Any:
-    return np.minimum(np.maximum(np.rint(wide(x) / scale), low), high) * scale
+    return (
+        np.minimum(
+            np.maximum({"floor": np.floor, "ceil": np.ceil}.get(attrs.rounding, np.rint)(wide(x) / scale), low), high
+        )
+        * scale
+    )
 
 
 # ---------------------------------------------------------------- making tensors

@@ -30,7 +30,7 @@ MEANING["nn.mirror_pad"] = lambda attrs, x: np.pad(x, attrs.pad_width, attrs.mod
 @means("nn.dilate")
 def dilate(attrs: Any, x: Any) -> Any:
     made = np.full(
-        [(n - 1) * s + 1 for n, s in zip(x.shape, attrs.strides, strict=True)],
+        [max((n - 1) * s + 1, 0) for n, s in zip(x.shape, attrs.strides, strict=True)],
         np.asarray(attrs.dilation_value).astype(x.dtype),
     )
     made[tuple(slice(None, None, s) for s in attrs.strides)] = x
@@ -92,32 +92,35 @@ def batch_to_space_nd(attrs: Any, x: Any) -> Any:
 
 
 # ---------------------------------------------------------------- images
-def _resize(attrs: Any, x: Any, size: Any) -> Any:
+def _resize(attrs: Any, x: Any, size: Any, roi: Any) -> Any:
     plain = _PLAIN[x.ndim - 2][0]
     x = wide(_to(x, attrs.layout, plain))
     for d, count in enumerate(size):
         rows = np.moveaxis(x, 2 + d, -1)
         how = (attrs.method, attrs.coordinate_transformation_mode)
-        x = np.moveaxis(resized(rows, int(count), *how, rounding=attrs.rounding_method or "round"), -1, 2 + d)
+        region = (float(roi[d]), float(roi[d + len(size)])) if roi is not None and len(roi) else (0.0, 1.0)
+        rest = {"alpha": attrs.cubic_alpha, "exclude": bool(attrs.cubic_exclude), "fill": attrs.extrapolation_value}
+        made = resized(rows, int(count), *how, rounding=attrs.rounding_method or "round", roi=region, **rest)
+        x = np.moveaxis(made, -1, 2 + d)
     return _to(x, plain, attrs.layout)
 
 
 for _rank in (1, 2, 3):
-    MEANING[f"image.resize{_rank}d"] = lambda attrs, x: _resize(attrs, x, attrs.size)
-MEANING["dyn.image.resize2d"] = lambda attrs, x, size, roi: _resize(attrs, x, size)
+    MEANING[f"image.resize{_rank}d"] = lambda attrs, x: _resize(attrs, x, attrs.size, attrs.roi)
+MEANING["dyn.image.resize2d"] = lambda attrs, x, size, roi: _resize(attrs, x, size, roi)
 
 
 def _upsampled(attrs: Any, x: Any, scales: Any) -> Any:
     plain = _PLAIN[x.ndim - 2][0]
     x = wide(_to(x, attrs.layout, plain))
     nearest = attrs.method == "nearest_neighbor"
-    corners = "align_corners" if getattr(attrs, "align_corners", False) else "half_pixel"
+    corners = "align_corners" if getattr(attrs, "align_corners", False) else "asymmetric"
     mode = getattr(attrs, "coordinate_transformation_mode", corners)
     near = getattr(attrs, "coordinate_transformation_mode", "asymmetric")
     for d, scale in enumerate(scales):
         count = math.floor(x.shape[2 + d] * float(scale) + 0.5)
         rows = np.moveaxis(x, 2 + d, -1)
-        how = ("nearest_neighbor", near) if nearest else ("linear", mode)
+        how = ("nearest_neighbor", near) if nearest else ("cubic" if attrs.method == "bicubic" else "linear", mode)
         x = np.moveaxis(resized(rows, count, *how), -1, 2 + d)
     return _to(x, plain, attrs.layout)
 
@@ -177,14 +180,15 @@ def affine_grid(attrs: Any, theta: Any) -> Any:
 @means("image.grid_sample")
 def grid_sample(attrs: Any, x: Any, grid: Any) -> Any:
     made = np.zeros((*x.shape[:2], *grid.shape[2:]))
-    for n, i, j in np.ndindex(len(x), *grid.shape[2:]):
+    rank = x.ndim - 2
+    for n, *at in np.ndindex(len(x), *grid.shape[2:]):
         spot = []
-        for d in (1, 0):
-            g, length = float(wide(grid)[n, d, i, j]), x.shape[2:][1 - d]
+        for d in reversed(range(rank)):
+            g, length = float(wide(grid)[(n, d, *at)]), x.shape[2:][rank - 1 - d]
             spot.append((g + 1) / 2 * (length - 1) if attrs.align_corners else ((g + 1) * length - 1) / 2)
         if not all(map(math.isfinite, spot)):
-            made[n, :, i, j] = np.nan
+            made[(n, slice(None), *at)] = np.nan
             continue
-        method = {"nearest": "nearest", "bilinear": "bilinear"}[attrs.method]
-        made[n, :, i, j] = sampled(wide(x)[n], tuple(spot), method, attrs.padding_mode, attrs.align_corners)
+        found = sampled(wide(x)[n], tuple(spot), attrs.method, attrs.padding_mode, attrs.align_corners)
+        made[(n, slice(None), *at)] = found
     return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,22 @@ def _sides(padding: Any, rank: int) -> list[tuple[int, int]]:
 
 
 def _to(x: Any, layout: str, wanted: str) -> Any:
-    return x.transpose([layout.index(axis) for axis in wanted])
+    """X in another layout; parts split off an axis, such as 4c, are put back before, and split off after."""
+    names = re.findall("[A-Za-z]", layout)
+    for letter in [name for name in names if name.islower()]:
+        source, target = names.index(letter), names.index(letter.upper()) + 1
+        x = np.moveaxis(x, source, target - (source < target))
+        names.remove(letter)
+        at = names.index(letter.upper())
+        x = x.reshape(*x.shape[:at], -1, *x.shape[at + 2 :])
+    parts = re.findall(r"(\d*)([A-Za-z])", wanted)
+    x = x.transpose([names.index(name) for _, name in parts if name.isupper()])
+    names = [name for _, name in parts if name.isupper()]
+    for size, letter in [part for part in parts if part[0]]:
+        at = names.index(letter.upper())
+        x = x.reshape(*x.shape[:at], -1, int(size), *x.shape[at + 1 :])
+        names.insert(at + 1, letter)
+    return x.transpose([names.index(name) for _, name in parts])
 
 
 def _number(x: Any) -> Any:
@@ -53,14 +69,17 @@ _PLAIN = {1: ("NCW", "OIW"), 2: ("NCHW", "OIHW"), 3: ("NCDHW", "OIDHW")}
 
 
 def _conv(attrs: Any, x: Any, w: Any) -> Any:
-    data, kernel = _PLAIN[x.ndim - 2]
-    return _to(
-        conv(_to(x, attrs.data_layout, data), _to(w, attrs.kernel_layout, kernel), attrs), data, attrs.data_layout
-    )
+    data, kernel = _PLAIN[len(attrs.strides)]
+    x, w = _to(x, attrs.data_layout, data), _to(w, attrs.kernel_layout, kernel)
+    if w.shape[1] * attrs.groups != x.shape[1]:  # a multiplier for each channel
+        w = w.reshape(-1, 1, *w.shape[2:])
+    return _to(conv(x, w, attrs), data, attrs.out_layout or attrs.data_layout)
 
 
 def _conv_transpose(attrs: Any, x: Any, w: Any) -> Any:
     rank = x.ndim - 2
+    data, kernel = _PLAIN[rank]
+    x, w = _to(x, attrs.data_layout, data), _to(w, attrs.kernel_layout, f"IO{kernel[2:]}")
     strides, dilation = _spread(attrs.strides, rank), _spread(attrs.dilation, rank)
     extra, sides = _spread(attrs.output_padding, rank), _sides(attrs.padding, rank)
     x, w = _number(x), _number(w)
@@ -74,7 +93,7 @@ def _conv_transpose(attrs: Any, x: Any, w: Any) -> Any:
         part = x[(slice(None), c, *at)].reshape(-1, *[1] * (rank + 1)) * w[c]
         made[(slice(None), slice(first, first + each_out), *spots)] += part
     cut = tuple(slice(a, n - b) for (a, b), n in zip(sides, full, strict=True))
-    return made[(slice(None), slice(None), *cut)]
+    return _to(made[(slice(None), slice(None), *cut)], data, attrs.out_layout or attrs.data_layout)
 
 
 for _rank in (1, 2, 3):
@@ -86,16 +105,21 @@ for _rank in (1, 2, 3):
 def conv2d_backward_weight(attrs: Any, g: Any, x: Any) -> Any:
     kh, kw = attrs.kernel_size
     (sh, sw), (dh, dw) = attrs.strides, attrs.dilation
+    g, x = _to(g, attrs.data_layout, "NCHW"), _to(x, attrs.kernel_layout, "NCHW")
     x = np.pad(x, [(0, 0), (0, 0), *_sides(attrs.padding, 2)])
-    made = np.zeros((g.shape[1], x.shape[1], kh, kw), _number(g).dtype)
-    for o, c, i, j in np.ndindex(*made.shape):
+    each = x.shape[1] // attrs.groups
+    made = np.zeros((g.shape[1], each, kh, kw), _number(g).dtype)
+    for o, k, i, j in np.ndindex(*made.shape):
+        c = o // (g.shape[1] // attrs.groups) * each + k
         taps = x[:, c, i * dh : i * dh + g.shape[2] * sh : sh, j * dw : j * dw + g.shape[3] * sw : sw]
-        made[o, c, i, j] = (_number(g[:, o]) * _number(taps)[:, : g.shape[2], : g.shape[3]]).sum()
-    return made
+        made[o, k, i, j] = (_number(g[:, o]) * _number(taps)[:, : g.shape[2], : g.shape[3]]).sum()
+    return _to(made, "OIHW", attrs.out_layout or "OIHW")
 
 
 @means("nn.deformable_conv2d")
 def deformable_conv2d(attrs: Any, x: Any, offset: Any, w: Any) -> Any:
+    x, offset = _to(x, attrs.data_layout, "NCHW"), _to(offset, attrs.data_layout, "NCHW")
+    w = _to(w, attrs.kernel_layout, "OIHW")
     (kh, kw), each_in = w.shape[2:], w.shape[1]
     made = np.zeros((x.shape[0], w.shape[0], *offset.shape[2:]))
     deep = x.shape[1] // attrs.deformable_groups
@@ -106,7 +130,7 @@ def deformable_conv2d(attrs: Any, x: Any, offset: Any, w: Any) -> Any:
             y = i * attrs.strides[0] - attrs.padding[0] + a * attrs.dilation[0] + wide(offset[n, tap, i, j])
             z = j * attrs.strides[1] - attrs.padding[1] + b * attrs.dilation[1] + wide(offset[n, tap + 1, i, j])
             made[n, o, i, j] += bilinear(wide(x[n, channel]), y, z) * w[o, c, a, b]
-    return made
+    return _to(made, "NCHW", attrs.out_layout or attrs.data_layout)
 
 
 @means("nn.correlation")
@@ -185,13 +209,18 @@ def sparse_transpose(attrs: Any, data: Any, indices: Any, indptr: Any) -> Any:
 
 @means("nn.sparse_conv2d")
 def sparse_conv2d(attrs: Any, x: Any, data: Any, indices: Any, indptr: Any) -> Any:
+    x = _to(x, attrs.layout, "NHWC")
+    n, h, w, _ = x.shape
+    if attrs.kernel_size == (3, 3):
+        wider = np.pad(x, [(0, 0), (1, 1), (1, 1), (0, 0)])
+        x = np.concatenate([wider[:, i : i + h, j : j + w] for i in range(3) for j in range(3)], 3)
     product = _sparse_product(data, indices, indptr, x.reshape(-1, x.shape[-1]).T)
-    return product.T.reshape(*x.shape[:-1], len(product))
+    return _to(product.T.reshape(n, h, w, len(product)), "NHWC", attrs.layout)
 
 
 # ---------------------------------------------------------------- pooling
 def _pool(attrs: Any, x: Any, mean: bool) -> Any:
-    rank = x.ndim - 2
+    rank = len(attrs.pool_size)
     plain = _PLAIN[rank][0]
     x = _to(x, attrs.layout, plain)
     size, strides, dilation = (_spread(v, rank) for v in (attrs.pool_size, attrs.strides, attrs.dilation))
@@ -260,19 +289,22 @@ MEANING["nn.global_avg_pool2d"], MEANING["nn.global_max_pool2d"] = _global(True)
 
 def _pool_grad(mean: bool) -> Meaning:
     def meaning(attrs: Any, g: Any, x: Any) -> Any:
+        g, x = _to(g, attrs.layout, "NCHW"), _to(x, attrs.layout, "NCHW")
         made = np.zeros(x.shape, np.float64 if mean or not is_int(x) else x.dtype)
-        (sh, sw), (kh, kw), sides = attrs.strides, attrs.pool_size, _sides(attrs.padding, 2)
+        (sh, sw), (dh, dw), sides = attrs.strides, attrs.dilation, _sides(attrs.padding, 2)
+        taps = [range(0, k * d, d) for k, d in zip(attrs.pool_size, (dh, dw), strict=True)]
         for n, c, i, j in np.ndindex(*g.shape):
-            rows = [r for r in range(i * sh - sides[0][0], i * sh - sides[0][0] + kh) if 0 <= r < x.shape[2]]
-            columns = [r for r in range(j * sw - sides[1][0], j * sw - sides[1][0] + kw) if 0 <= r < x.shape[3]]
+            rows = [r for t in taps[0] if 0 <= (r := i * sh - sides[0][0] + t) < x.shape[2]]
+            columns = [r for t in taps[1] if 0 <= (r := j * sw - sides[1][0] + t) < x.shape[3]]
             spots = list(itertools.product(rows, columns))
             if mean:
+                count = len(taps[0]) * len(taps[1]) if attrs.count_include_pad else len(spots)
                 for r, k in spots:
-                    made[n, c, r, k] += _number(g)[n, c, i, j] / len(spots)
+                    made[n, c, r, k] += _number(g)[n, c, i, j] / count
             else:
                 values = np.array([x[n, c, r, k] for r, k in spots])
                 made[(n, c, *spots[int(np.argmax(values))])] += g[n, c, i, j]
-        return made
+        return _to(made, "NCHW", attrs.layout)
 
     return meaning
 
@@ -337,17 +369,18 @@ MEANING["nn.instance_norm"] = lambda attrs, x, g, b: _normal(
 
 @means("nn.group_norm")
 def group_norm(attrs: Any, x: Any, gamma: Any, beta: Any) -> Any:
-    x = wide(x)
-    parts = x.reshape(len(x), attrs.num_groups, math.prod(x.shape[1:]) // attrs.num_groups)
+    x, axis = wide(x), attrs.axis % x.ndim
+    lead = math.prod(x.shape[:axis])
+    parts = x.reshape(lead, attrs.num_groups, math.prod(x.shape[axis:]) // attrs.num_groups)
     mean = parts.mean(2, keepdims=True)
     made = ((parts - mean) / np.sqrt(((parts - mean) ** 2).mean(2, keepdims=True) + attrs.epsilon)).reshape(x.shape)
-    made = made * _along(wide(gamma), 1, x.ndim) if attrs.scale else made
-    return made + _along(wide(beta), 1, x.ndim) if attrs.center else made
+    made = made * _along(wide(gamma), axis, x.ndim) if attrs.scale else made
+    return made + _along(wide(beta), axis, x.ndim) if attrs.center else made
 
 
 @means("nn.l2_normalize")
 def l2_normalize(attrs: Any, x: Any) -> Any:
-    return wide(x) / np.sqrt(np.maximum((wide(x) ** 2).sum(tuple(attrs.axis), keepdims=True), attrs.eps))
+    return wide(x) / np.sqrt(np.maximum((wide(x) ** 2).sum(tuple(attrs.axis) or None, keepdims=True), attrs.eps))
 
 
 @means("nn.lrn")
@@ -356,7 +389,7 @@ def lrn(attrs: Any, x: Any) -> Any:
     made, half = np.zeros(x.shape), attrs.size // 2
     for at in np.ndindex(*x.shape):
         near = list(at)
-        near[attrs.axis] = slice(max(at[attrs.axis] - half, 0), at[attrs.axis] + half + 1)
+        near[attrs.axis] = slice(max(at[attrs.axis] - half, 0), at[attrs.axis] + attrs.size - half)
         made[at] = x[at] / (attrs.bias + attrs.alpha / attrs.size * (x[tuple(near)] ** 2).sum()) ** attrs.beta
     return made
 

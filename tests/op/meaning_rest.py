@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.op.meaning import MEANING, means, wide
 from tests.op.meaning_image import _padded
-from tests.op.meaning_nn import _along, _pool, _spread
+from tests.op.meaning_nn import _along, _pool, _spread, _to
 from tests.op_nn.test_vision import iou, sample, survivors
 
 
@@ -65,7 +65,8 @@ def simulated_quantize(attrs: Any, x: Any, code: Any, s: Any, z: Any) -> Any:
 
 @means("qnn.simulated_dequantize")
 def simulated_dequantize(attrs: Any, x: Any, code: Any, s: Any, z: Any) -> Any:
-    return x if int(code) == 0 else (wide(x) - wide(z)) * wide(s)
+    s, z = (_along(v, attrs.axis, x.ndim) if np.size(v) > 1 else v for v in (wide(s), wide(z)))
+    return x if int(code) == 0 else (wide(x) - z) * s
 
 
 @means("qnn.avg_pool2d")
@@ -120,9 +121,9 @@ def get_valid_counts(attrs: Any, x: Any, threshold: Any) -> Any:
 def non_max_suppression(attrs: Any, x: Any, counts: Any, indices: Any, limit: Any, threshold: Any) -> Any:
     made, places, totals = np.full(x.shape, -1.0), np.full(x.shape[:2], -1), np.zeros((len(x), 1), int)
     for n in range(len(x)):
-        kept = survivors(
-            wide(x[n, : counts[n]]).tolist(), int(limit), float(threshold), attrs.force_suppress, attrs.top_k
-        )
+        first = attrs.coord_start
+        rows = [(r[attrs.id_index], r[attrs.score_index], *r[first : first + 4]) for r in wide(x[n, : counts[n]])]
+        kept = survivors(rows, int(limit), float(threshold), attrs.force_suppress, attrs.top_k)
         made[n, : len(kept)], totals[n] = x[n, kept], len(kept)
         places[n, : len(kept)] = [indices[n, k] for k in kept]
     return (places, totals) if attrs.return_indices else made
@@ -185,7 +186,7 @@ def multibox_prior(attrs: Any, x: Any) -> Any:
 def multibox_transform_loc(attrs: Any, p: Any, loc: Any, anchor: Any) -> Any:
     made, counts = np.full((len(p), p.shape[2], 6), -1.0), np.zeros(len(p), int)
     for n, a in np.ndindex(len(p), p.shape[2]):
-        scores = p[n, 1:, a]
+        scores = p[n, 0 if attrs.keep_background else 1 :, a]
         if scores.max() < attrs.threshold:
             continue
         left, top, right, bottom = anchor[0, a]
@@ -216,6 +217,9 @@ def proposal(attrs: Any, scores: Any, moves: Any, info: Any) -> Any:
             w, h = math.exp(dw) * width, math.exp(dh) * height
             ends = [info[n, 1] - 1, info[n, 0] - 1] * 2
             box = [cx - 0.5 * (w - 1), cy - 0.5 * (h - 1), cx + 0.5 * (w - 1), cy + 0.5 * (h - 1)]
+            if attrs.iou_loss:  # the four numbers move the corners
+                x0, y0 = middle + j * stride - 0.5 * (width - 1), middle + i * stride - 0.5 * (height - 1)
+                box = [x0 + dx, y0 + dy, x0 + width - 1 + dw, y0 + height - 1 + dh]
             box = [max(min(b, e), 0) for b, e in zip(box, ends, strict=True)]
             score, least = scores[n, len(anchors) + k, i, j], attrs.rpn_min_size * info[n, 2]
             if i >= int(info[n, 0] / stride) or j >= int(info[n, 1] / stride):
@@ -234,6 +238,7 @@ def proposal(attrs: Any, scores: Any, moves: Any, info: Any) -> Any:
 
 @means("vision.roi_align")
 def roi_align(attrs: Any, x: Any, rois: Any) -> Any:
+    x = _to(x, attrs.layout, "NCHW")
     ph, pw = attrs.pooled_size
     made = np.zeros((len(rois), x.shape[1], ph, pw))
     for n, i, j in np.ndindex(len(rois), ph, pw):
@@ -247,11 +252,12 @@ def roi_align(attrs: Any, x: Any, rois: Any) -> Any:
         ]
         found = [sample(wide(x[int(rois[n, 0])]), *spot) for spot in spots]
         made[n, :, i, j] = np.max(found, axis=0) if attrs.mode == "max" else np.mean(found, axis=0)
-    return made
+    return _to(made, "NCHW", attrs.layout)
 
 
 @means("vision.roi_pool")
 def roi_pool(attrs: Any, x: Any, rois: Any) -> Any:
+    x = _to(x, attrs.layout, "NCHW")
     ph, pw = attrs.pooled_size
     made = np.zeros((len(rois), x.shape[1], ph, pw), x.dtype)
     for n, i, j in np.ndindex(len(rois), ph, pw):
@@ -266,13 +272,13 @@ def roi_pool(attrs: Any, x: Any, rois: Any) -> Any:
         )
         part = x[int(rois[n, 0]), :, rows, columns]
         made[n, :, i, j] = part.max(axis=(1, 2)) if part.size else 0
-    return made
+    return _to(made, "NCHW", attrs.layout)
 
 
 @means("vision.yolo_reorg")
 def yolo_reorg(attrs: Any, x: Any) -> Any:
     s, (n, c, h, w) = attrs.stride, x.shape
-    flat, made = x.reshape(n, -1), np.zeros_like(x)
+    flat, made = x.reshape(n, c * h * w), np.zeros_like(x)
     few = c // (s * s) if c >= s * s else 1
     if s == 1:
         return x

@@ -93,7 +93,7 @@ MEANING["broadcast_to"] = lambda attrs, x: np.broadcast_to(x, attrs.shape)
 MEANING["broadcast_to_like"] = lambda attrs, x, y: np.broadcast_to(x, y.shape)
 MEANING["dyn.broadcast_to"] = lambda attrs, x, shape: np.broadcast_to(x, shape)
 MEANING["tile"] = lambda attrs, x: np.tile(x, attrs.reps)
-MEANING["dyn.tile"] = lambda attrs, x, reps: np.tile(x, reps)
+MEANING["dyn.tile"] = lambda attrs, x, reps: np.tile(x, [int(count) for count in np.asarray(reps)])
 MEANING["repeat"] = lambda attrs, x: np.repeat(x, attrs.repeats, attrs.axis)
 
 
@@ -183,7 +183,13 @@ def _position(best: Callable[[Any], Any]) -> Meaning:
         rows = x.transpose(*kept, *axes).reshape([x.shape[d] for d in kept] + [math.prod(x.shape[d] for d in axes)])
         made = np.zeros(rows.shape[:-1], np.int64)
         for at in np.ndindex(*made.shape):
-            made[at] = best(list(rows[at]))
+            row = list(rows[at])
+            found = best(row)
+            made[at] = (
+                len(row) - 1 - row[::-1].index(row[found])
+                if attrs.select_last_index and row[found] == row[found]
+                else found
+            )
         return made.reshape([1 if d in axes else n for d, n in enumerate(x.shape)]) if attrs.keepdims else made
 
     return meaning
@@ -223,10 +229,12 @@ def take(attrs: Any, x: Any, i: Any) -> Any:
     flat = x.ravel() if attrs.axis is None else x
     axis = 0 if attrs.axis is None else attrs.axis % x.ndim
     size = flat.shape[axis]
-    places = np.mod(i, size) if attrs.mode == "wrap" else np.clip(i, 0, size - 1)
-    if not attrs.batch_dims:
+    places = np.clip(i, 0, size - 1) if attrs.mode == "clip" else np.mod(i, size)
+    if attrs.axis is None or not attrs.batch_dims:
         return flat[(slice(None),) * axis + (places,)]
-    return np.stack([take_one(x[b], places[b], axis - 1) for b in range(len(x))])
+    batch = x.shape[: attrs.batch_dims]
+    rows = [take_one(x[at], places[at], axis - len(batch)) for at in np.ndindex(*batch)]
+    return np.stack(rows).reshape(*batch, *rows[0].shape)
 
 
 def take_one(x: Any, places: Any, axis: int) -> Any:
@@ -410,10 +418,11 @@ def dft(attrs: Any, re: Any, im: Any) -> Any:
 
 @means("stft")
 def stft(attrs: Any, x: Any, window: Any) -> Any:
+    rows = wide(x).reshape(-1, x.shape[-1])
     starts = range(0, x.shape[-1] - attrs.n_fft + 1, attrs.hop_length)
-    pad = (attrs.n_fft - attrs.win_length) // 2
-    taper = np.pad(wide(window), (pad, attrs.n_fft - attrs.win_length - pad))
-    frames = [_fourier(wide(x)[..., s : s + attrs.n_fft] * taper, -1) for s in starts]
+    width = min(attrs.win_length, len(window))
+    bands = np.arange(attrs.n_fft // 2 + 1 if attrs.onesided else attrs.n_fft)
+    waves = np.exp(-2j * np.pi * np.outer(bands, np.arange(width)) / attrs.win_length)
+    frames = [(rows[:, s : s + width] * wide(window)[:width]) @ waves.T for s in starts]
     made = np.stack(frames, -1) / (math.sqrt(attrs.n_fft) if attrs.normalized else 1)
-    made = made[..., : attrs.n_fft // 2 + 1, :] if attrs.onesided else made
     return np.stack([made.real, made.imag], -1)

@@ -17,7 +17,7 @@ from passlab.ir.expr import Call, Constant, Tuple, Var
 from passlab.ir.op import Op, OpPattern
 from passlab.op.dtypes import array_dtype, is_float
 from passlab.op.edges import is_swept, program
-from tests.op import meaning_image, meaning_nn, meaning_rest
+from tests.op import cases_gradient, cases_value, meaning_image, meaning_nn, meaning_rest
 from tests.op.meaning import MEANING, Refused
 from tests.op.meaning_shape import SHAPE_FROM_RELATION
 from tests.op_nn.running import run_call
@@ -192,6 +192,41 @@ def test_every_operator_on_every_dtype_at_every_edge_is_what_it_means(name: str)
             fills = FLOAT_FILLS if case and any("float" in v.dtype for v in case[1]) else FILLS
             for fill in fills if case else ():
                 check_case(name, case[0], case[1], fill, f"{edge} on {dtype}, {fill}")
+
+
+MORE = (*cases_gradient.MORE, *cases_value.VALUES)
+
+
+@pytest.mark.parametrize("text", [text for text in MORE if text.partition("(")[0] in MEANING])
+def test_every_attribute_has_the_say_that_it_means(text: str) -> None:
+    """The uses beyond the edges, on floats and on integers where these are legal."""
+    ran = 0
+    for dtype in ("float32", "float64", "int32") if is_swept(text) else ("float32",):
+        case = parsed(text, dtype)
+        for fill in FILLS[:2] if case else ():
+            check_case(text.partition("(")[0], case[0], case[1], fill, f"{text} on {dtype}, {fill}")  # type: ignore[index]
+            ran += 1
+    assert ran
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n in MEANING])
+def test_every_attribute_is_given_some_other_value(name: str) -> None:
+    spec = Op.get(name).spec
+    uses = [*spec.edges, *(text for text in MORE if text.startswith(f"{name}("))]
+    found = [
+        case[0].attrs for text in uses for d in DTYPES if (case := parsed(text, d if is_swept(text) else "float32"))
+    ]
+    for field in spec.attrs.schema if spec.attrs else ():
+        given = {repr(attrs[field.name]) for attrs in found if attrs is not None}
+        told = (name, field.name) in cases_value.IDLE or (name, field.name) in cases_value.ELSEWHERE
+        assert told or given - {repr(field.default)}, f"no use gives `{field.name}` another value than its default"
+
+
+def test_what_is_said_of_attributes_is_said_of_some() -> None:
+    for name, field in (*cases_value.IDLE, *cases_value.ELSEWHERE):
+        record = Op.get(name).spec.attrs
+        assert record is not None
+        assert field in [f.name for f in record.schema]
 
 
 def check_case(name: str, call: Call, variables: Any, fill: str, where: str) -> None:

@@ -41,6 +41,11 @@ def relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
     return as_array(np.maximum(data, data.dtype.type(0), out=out))
 
 
+def leaky_relu_face(data: Any, alpha: float = 0.01) -> Any:
+    """Return `data` with its negative elements times `alpha`."""
+    return make_call(Op.get("nn.leaky_relu"), (data,), {"alpha": alpha})  # in text, alpha is 0.25 when left out
+
+
 @operator(
     "nn.leaky_relu",
     ("data",),
@@ -49,6 +54,7 @@ def relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
     pattern=OpPattern.ELEMWISE,
     level=3,
     warns=True,
+    face=leaky_relu_face,
     gradient=gradients.leaky_relu,
     shapes="S -> S",
     source="Maas et al. (2013)",

@@ -83,8 +83,7 @@ def _max_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> An
 
 def _avg_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> Any:
     plan = plan_of(attrs, data.shape, 2, "nn.avg_pool2d_grad")
-    include = attrs.count_include_pad
-    count: Any = math.prod(plan.window) if include else plan.divisors
+    count: Any = math.prod(plan.window) if plan.full else plan.divisors
     wide = grad if is_float(grad.dtype) else grad.astype(np.float64)
     share = wide / np.asarray(count).astype(wide.dtype)
     shape = list(data.shape)
@@ -96,29 +95,43 @@ def _avg_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> An
     return finish(_unpadded(whole, plan, data), data.dtype, out)
 
 
-def _pool_grad_face(name: str, mean: bool) -> Any:
-    def face(
-        out_grad: Any,
-        data: Any,
-        pool_size: Any = (1, 1),
-        strides: Any = (1, 1),
-        padding: Any = (0, 0),
-        layout: str = "NCHW",
-        out_layout: str = "",
-        ceil_mode: bool = False,
-        count_include_pad: bool = False,
-    ) -> Any:
-        values = {"pool_size": per_axis(pool_size, 2), "strides": per_axis(strides, 2), "layout": layout}
-        values |= {
-            "padding": (padding,) if isinstance(padding, int) else padding,
-            "out_layout": out_layout,
-            "ceil_mode": ceil_mode,
-        }
-        if mean:
-            values["count_include_pad"] = count_include_pad
-        return make_call(Op.get(name), (out_grad, data), values)
+def _values(size: Any, strides: Any, padding: Any, layout: str, out_layout: str, ceil_mode: bool) -> dict[str, Any]:
+    """The arguments of a face as attributes: numbers spread over the axes."""
+    window = {"pool_size": per_axis(size, 2), "strides": per_axis(strides, 2), "layout": layout}
+    padding = (padding,) if isinstance(padding, int) else padding
+    return window | {"padding": padding, "out_layout": out_layout, "ceil_mode": ceil_mode}
 
-    return face
+
+def max_pool2d_grad_face(
+    out_grad: Any,
+    data: Any,
+    pool_size: Any = (1, 1),
+    strides: Any = (1, 1),
+    padding: Any = (0, 0),
+    layout: str = "NCHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+) -> Any:
+    """Return the gradient of `nn.max_pool2d` for its data."""
+    values = _values(pool_size, strides, padding, layout, out_layout, ceil_mode)
+    return make_call(Op.get("nn.max_pool2d_grad"), (out_grad, data), values)
+
+
+def avg_pool2d_grad_face(
+    out_grad: Any,
+    data: Any,
+    pool_size: Any = (1, 1),
+    strides: Any = (1, 1),
+    padding: Any = (0, 0),
+    layout: str = "NCHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> Any:
+    """Return the gradient of `nn.avg_pool2d` for its data."""
+    values = _values(pool_size, strides, padding, layout, out_layout, ceil_mode)
+    values["count_include_pad"] = count_include_pad
+    return make_call(Op.get("nn.avg_pool2d_grad"), (out_grad, data), values)
 
 
 def _declare_pool_grad(mean: bool) -> Op:
@@ -134,7 +147,7 @@ def _declare_pool_grad(mean: bool) -> Op:
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         level=2,
         warns=True,
-        face=_pool_grad_face(name, mean),
+        face=avg_pool2d_grad_face if mean else max_pool2d_grad_face,
         gradient=pool_gradients.avg_pool2d_grad if mean else pool_gradients.max_pool2d_grad,
         shapes="gradient (N, C, windows), data (N, C, H, W) -> (N, C, H, W)",
         source="the transpose of the pooling",

@@ -9,7 +9,7 @@ from typing import Any
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
-from passlab.ir.types import Shape, TensorType, Type
+from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, dtype, integer, integers, text
@@ -130,7 +130,9 @@ def check_weight(data: Shape, kernel: Shape, attrs: Any, name: str, index: int =
         refuse(
             f"{name}: the weight does not have the kernel_size", index, expected=list(wanted), found=list(kernel[2:])
         )
-    multiplied = groups > 1 and inputs == groups == outputs and each != 1  # depthwise, written (C, multiplier, *K)
+    # Depthwise, written (C, multiplier, *K): sure where each group has one channel, and a multiplier is known.
+    maybe = groups > 1 and each != 1 and _may_be(inputs, groups) and _may_be(outputs, groups)
+    multiplied = maybe and inputs == groups and isinstance(each, int)
     if isinstance(inputs, int) and inputs % groups:
         refuse(f"{name}: {inputs} channels cannot be divided into {groups} groups", 0)
     if isinstance(inputs, int) and isinstance(each, int) and each != inputs // groups and not multiplied:
@@ -141,7 +143,9 @@ def check_weight(data: Shape, kernel: Shape, attrs: Any, name: str, index: int =
             found=each,
             hint="check data_layout and kernel_layout",
         )
-    made = outputs * each if multiplied and isinstance(outputs, int) and isinstance(each, int) else outputs
+    made = outputs
+    if maybe:
+        made = outputs * each if multiplied and isinstance(outputs, int) and isinstance(each, int) else ANY
     if attrs.channels is not None:
         if isinstance(made, int) and made != attrs.channels:
             want = f"channels={attrs.channels}"
@@ -150,6 +154,10 @@ def check_weight(data: Shape, kernel: Shape, attrs: Any, name: str, index: int =
     if isinstance(made, int) and made % groups:
         refuse(f"{name}: {made} output channels cannot be divided into {groups} groups", index)
     return made
+
+
+def _may_be(dim: Dim, size: int) -> bool:
+    return dim == size or not isinstance(dim, int)
 
 
 def conv_kernel(rank: int, attrs: Any, data: Any, weight: Any, out: Any) -> Any:

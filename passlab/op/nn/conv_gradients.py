@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from passlab.ir.expr import Call, Expr
-from passlab.op.along_axis import reshaped
-from passlab.op.chain import Gradient, by_definition, dtype_of, sizes_of
+from passlab.op.along_axis import laid_out, reshaped
+from passlab.op.chain import Gradient, attrs_of, by_definition, dtype_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.layout_names import DATA_LAYOUTS
 from passlab.op.nn.windows import full_padding
@@ -125,19 +125,15 @@ def _plain(attrs: Any, weights: str, rank: int) -> bool:
     return layouts == (DATA_LAYOUTS[rank], weights, DATA_LAYOUTS[rank])
 
 
-def _laid_out(expr: Expr, source: str, target: str) -> Expr:
-    return expr if source == target else call("layout_transform", expr, src_layout=source, dst_layout=target)
-
-
 def _in_plain_layouts(name: str, weights: str, rank: int) -> Gradient:
     """Make the gradient of a convolution in other layouts, of what it is in plain ones."""
     plain = DATA_LAYOUTS[rank]
 
     def define(attrs: Any, data: Expr, weight: Expr) -> Expr:
-        x, w = _laid_out(data, attrs.data_layout, plain), _laid_out(weight, attrs.kernel_layout, weights)
+        x, w = laid_out(data, attrs.data_layout, plain), laid_out(weight, attrs.kernel_layout, weights)
         layouts = {"data_layout": plain, "kernel_layout": weights, "out_layout": ""}
         made = call(name, x, w, **{**dict(attrs.items()), **layouts, "kernel_size": None, "channels": None})
-        return _laid_out(made, plain, attrs.out_layout or attrs.data_layout)
+        return laid_out(made, plain, attrs.out_layout or attrs.data_layout)
 
     return by_definition(define)
 
@@ -159,11 +155,10 @@ def conv(rank: int) -> Gradient:
     elsewhere, depthwise = _in_plain_layouts(name, _WEIGHTS[rank], rank), _one_channel_each(name)
 
     def gradient(orig: Call, grad: Expr) -> list[Expr]:
-        attrs, (data, weight) = orig.attrs, orig.args
+        attrs, (data, weight) = attrs_of(orig), orig.args
         if not _plain(attrs, _WEIGHTS[rank], rank):
             return elsewhere(orig, grad)
         shape, kernel, made = (sizes_of(x, name) for x in (data, weight, orig))
-        assert attrs is not None
         if kernel[1] * attrs.groups != shape[1]:
             return depthwise(orig, grad)
         form, dtype = _form(attrs, shape, kernel[2:], made), dtype_of(orig)
@@ -179,7 +174,7 @@ def conv_transpose(rank: int) -> Gradient:
     elsewhere = _in_plain_layouts(name, _TURNED[rank], rank)
 
     def gradient(orig: Call, grad: Expr) -> list[Expr]:
-        attrs, (data, weight) = orig.attrs, orig.args
+        attrs, (data, weight) = attrs_of(orig), orig.args
         if not _plain(attrs, _TURNED[rank], rank):
             return elsewhere(orig, grad)
         made, kernel, shape = (sizes_of(x, name) for x in (data, weight, orig))
@@ -198,19 +193,17 @@ _BACKWARD = ("NCHW", "NCHW", "OIHW")
 def _backward_elsewhere(attrs: Any, grad: Expr, data: Expr) -> Expr:
     layouts = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "OIHW")
     named = dict(zip(("data_layout", "kernel_layout", "out_layout"), _BACKWARD, strict=True))
-    g, x = _laid_out(grad, layouts[0], "NCHW"), _laid_out(data, layouts[1], "NCHW")
+    g, x = laid_out(grad, layouts[0], "NCHW"), laid_out(data, layouts[1], "NCHW")
     made = call("nn.conv2d_backward_weight", g, x, **{**dict(attrs.items()), **named})
-    return _laid_out(made, "OIHW", layouts[2])
+    return laid_out(made, "OIHW", layouts[2])
 
 
 def conv2d_backward_weight(orig: Call, grad: Expr) -> list[Expr]:
     """The gradient of a gradient: a convolution of the data, and a transposed one of the first gradient."""
-    attrs, (first, data) = orig.attrs, orig.args
-    assert attrs is not None
+    attrs, (first, data) = attrs_of(orig), orig.args
     if (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "OIHW") != _BACKWARD:
         return by_definition(_backward_elsewhere)(orig, grad)
     made, shape = (sizes_of(x, "nn.conv2d_backward_weight") for x in (first, data))
     form, dtype = _form(attrs, shape, attrs.kernel_size, made), dtype_of(orig)
     parts = (_to_result(form, data, grad, dtype), _to_data(form, first, grad, dtype))
     return [_cast(p, dtype, dtype_of(arg)) for p, arg in zip(parts, orig.args, strict=True)]
-

@@ -12,6 +12,7 @@ from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import make_call, operator
 from passlab.op.dtypes import is_float
 from passlab.op.fields import attrs, boolean, integer, integers, text
+from passlab.op.nn import window_gradients
 from passlab.op.nn.activation import finish
 from passlab.op.nn.pooling import divided, sum_dtype
 from passlab.op.nn.windows import split_padding
@@ -89,6 +90,7 @@ def correlation_face(
     level=2,
     warns=True,
     face=correlation_face,
+    gradient=window_gradients.correlation,
     shapes="data1, data2 (N, C, H, W) -> (N, displacements², OH, OW)",
     source="Dosovitskiy et al., FlowNet (2015)",
     edges=(

@@ -13,6 +13,7 @@ from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import conversion, forward_shape
+from passlab.op.nn import sampling_gradients
 from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtype
 from passlab.op.nn.conv import check_weight, check_window
 from passlab.op.nn.sampling import linear
@@ -153,6 +154,7 @@ def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Any, befor
     level=5,
     warns=True,
     face=deformable_conv2d_face,
+    gradient=sampling_gradients.deformable_conv2d,
     shapes=(
         "data (N, C, H, W), offset (N, 2 deformable_groups KH KW, OH, OW), weight (O, C / groups, KH, "
         "KW) -> (N, O, OH, OW)"

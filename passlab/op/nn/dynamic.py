@@ -7,6 +7,7 @@ from typing import Any
 
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, Type
+from passlab.op import dyn_gradients
 from passlab.op.declare import operator
 from passlab.op.image import RESIZE, check_resize, resize
 from passlab.op.layout_names import layout_axes
@@ -40,6 +41,7 @@ def _pad_shape(attrs: Any, data: Any, pad_width: Any, pad_val: Any) -> Type:
     shape_function=_pad_shape,
     pattern=OpPattern.INJECTIVE,
     level=2,
+    gradient=dyn_gradients.pad,
     shapes="data (d0, ...), pad_width (rank, 2), pad_val () -> (before + d0 + after, ...)",
     source="np.pad",
     edges=(

@@ -12,10 +12,11 @@ import numpy as np
 from passlab.ir.expr import Call, Expr, TupleGetItem
 from passlab.ir.types import Dim, TensorType
 from passlab.op.along_axis import number, picked, reshaped, through_matrix
-from passlab.op.chain import Gradient, by_definition, sizes_of
+from passlab.op.chain import by_definition, sizes_of
 from passlab.op.declare import call
 from passlab.op.elementwise import constant_like
 from passlab.op.relations import product
+
 
 def _type(expr: Expr) -> TensorType:
     ty = expr.checked_type
@@ -24,7 +25,6 @@ def _type(expr: Expr) -> TensorType:
 
 
 def _attrs(orig: Call) -> Any:
-    assert orig.attrs is not None
     return orig.attrs
 
 

@@ -67,6 +67,11 @@ def _mean_product(a: Any, b: Any, out: Any) -> Any:
     return finish(np.asarray(-total / a.dtype.type(len(a)), a.dtype), a.dtype, out)
 
 
+def cross_entropy_face(predictions: Any, targets: Any) -> Any:
+    """Return the cross entropy of predicted probabilities and the wanted ones."""
+    return make_call(Op.get("nn.cross_entropy"), (predictions, targets), {})
+
+
 @operator(
     "nn.cross_entropy",
     ("x", "y"),
@@ -74,6 +79,7 @@ def _mean_product(a: Any, b: Any, out: Any) -> Any:
     precision=Precision.NEVER,
     level=10,
     warns=True,
+    face=cross_entropy_face,
     gradient=_entropy_grad,
     shapes="x, y (batch, classes) -> ()",
     source="Shannon's cross entropy",
@@ -89,6 +95,11 @@ def cross_entropy(attrs: Any, x: Any, y: Any, *, out: Any = None) -> Any:
     return _mean_product(np.log(x), y, out)
 
 
+def cross_entropy_with_logits_face(predictions: Any, targets: Any) -> Any:
+    """Return the cross entropy of the logarithms of predicted probabilities and the wanted probabilities."""
+    return make_call(Op.get("nn.cross_entropy_with_logits"), (predictions, targets), {})
+
+
 @operator(
     "nn.cross_entropy_with_logits",
     ("x", "y"),
@@ -96,6 +107,7 @@ def cross_entropy(attrs: Any, x: Any, y: Any, *, out: Any = None) -> Any:
     precision=Precision.NEVER,
     level=10,
     warns=True,
+    face=cross_entropy_with_logits_face,
     gradient=_entropy_logits_grad,
     shapes="x, y (batch, classes) -> ()",
     source="Shannon's cross entropy",

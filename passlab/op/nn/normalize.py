@@ -189,6 +189,21 @@ def _group_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     return made  # type: ignore[no-any-return]
 
 
+def group_norm_face(
+    data: Any,
+    gamma: Any,
+    beta: Any,
+    num_groups: int,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> Any:
+    """Return `data` normalised in `num_groups` groups of channels."""
+    values = {"num_groups": num_groups, "axis": axis, "epsilon": epsilon, "center": center, "scale": scale}
+    return make_call(Op.get("nn.group_norm"), (data, gamma, beta), values)
+
+
 @operator(
     "nn.group_norm",
     ("data", "gamma", "beta"),
@@ -196,6 +211,7 @@ def _group_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     relation=_group_norm_type,
     level=1,
     warns=True,
+    face=group_norm_face,
     gradient=gradients.group_norm,
     shapes="data (N, C, ...), gamma, beta (C) -> the same",
     source="Wu and He (2018)",
@@ -268,6 +284,14 @@ def _lrn_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     return data
 
 
+def lrn_face(
+    data: Any, size: int = 5, axis: int = 1, bias: float = 2, alpha: float = 0.00001, beta: float = 0.75
+) -> Any:
+    """Return `data` over a power of the sum of squares of `size` neighbours along `axis`."""
+    values = {"size": size, "axis": axis, "bias": bias, "alpha": alpha, "beta": beta}
+    return make_call(Op.get("nn.lrn"), (data,), values)  # in text, alpha is 0.0001 when left out
+
+
 @operator(
     "nn.lrn",
     ("data",),
@@ -282,6 +306,7 @@ def _lrn_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     relation=_lrn_type,
     level=2,
     warns=True,
+    face=lrn_face,
     gradient=gradients.lrn,
     shapes="S -> S",
     source="Krizhevsky et al. (2012)",

@@ -68,6 +68,7 @@ class Plan:
     def __init__(self, attrs: Any, shape: Sequence[int], rank: int, name: str) -> None:
         self.axes = layout_axes(attrs.layout, shape, rank, name)
         self.before, after = split_padding(attrs.padding, rank)
+        self._padded, self._counts_padding = after, bool(attrs.get("count_include_pad"))
         self.lengths = tuple(shape[a] for a in self.axes)
         self.window, self.strides, self.dilation = attrs.pool_size, attrs.strides, attrs.dilation
         self.counts: list[int] = []
@@ -83,6 +84,8 @@ class Plan:
         last = tuple(self.axes) == tuple(range(len(shape) - rank, len(shape)))
         self.flat = last and max(self.strides) <= 2 and 0 < math.prod(self.lengths) <= _FLAT and min(self.counts) > 0
 
+        # Whether all elements of all windows count.
+        self.full = self.after == after if self._counts_padding else not any(self.before) and not any(self.after)
         self.rank = len(shape)
         # `flat`: samples and channels are one axis when it is swept, before the spatial ones
         self.swept = tuple(range(1, rank + 1)) if self.flat else self.axes
@@ -97,11 +100,17 @@ class Plan:
 
     @cached_property
     def divisors(self) -> Any:
-        """The number of data elements in each window, shaped to broadcast against the result."""
+        """The number of elements in each window that count, shaped to broadcast against the result.
+
+        Padding counts where the attributes say so; what a last window reaches beyond it never does.
+        """
         made: Any = 1
         for i, axis in enumerate(self.axes):
+            before, length = self.before[i], self.lengths[i]
+            if self._counts_padding:
+                before, length = 0, before + length + self._padded[i]
             counts = pooling.window_counts(
-                self.lengths[i], self.window[i], self.strides[i], self.dilation[i], self.before[i], self.counts[i]
+                length, self.window[i], self.strides[i], self.dilation[i], before, self.counts[i]
             )
             made = made * counts.reshape([-1 if j == axis else 1 for j in range(self.rank)])
         return made
@@ -156,9 +165,8 @@ def _max_pool(plan: Plan, attrs: Any, data: Any, out: Any) -> None:
 def _avg_pool(plan: Plan, attrs: Any, data: Any, out: Any) -> None:
     work = pooling.sum_dtype(data.dtype)
     total = plan.sweep(data.astype(work, copy=False), 0, np.add, out)
-    padded = any(plan.before) or any(plan.after)
     count: Any = math.prod(plan.window)
-    if padded and not attrs.count_include_pad:
+    if not plan.full:
         count = plan.divisors.reshape(plan.counts) if plan.flat else plan.divisors
     made = pooling.divided(total, count, data.dtype, out)
     if made is not out:
@@ -327,8 +335,12 @@ def _declare_global(name: str, kernel: Callable[..., Any], precision: Precision,
     )(kernel)
 
 
-global_avg_pool2d = _declare_global("nn.global_avg_pool2d", global_avg, Precision.NEVER, pool_gradients.global_avg_pool2d)
-global_max_pool2d = _declare_global("nn.global_max_pool2d", global_max, Precision.FOLLOW, pool_gradients.global_max_pool2d)
+global_avg_pool2d = _declare_global(
+    "nn.global_avg_pool2d", global_avg, Precision.NEVER, pool_gradients.global_avg_pool2d
+)
+global_max_pool2d = _declare_global(
+    "nn.global_max_pool2d", global_max, Precision.FOLLOW, pool_gradients.global_max_pool2d
+)
 
 
 # ---------------------------------------------------------------- a given number of windows

@@ -1,4 +1,4 @@
-"""Gradients of pooling: of windows over one and three axes by those over two, of adaptive pooling by products and picks.
+"""Gradients of pooling: windows over one and three axes by those over two, adaptive ones by products and picks.
 
 Relay has operators for the gradients of `nn.max_pool2d` and `nn.avg_pool2d`; the others are defined by these.
 """
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Call, Expr
-from passlab.op.along_axis import number, picked, reshaped, through_matrix
-from passlab.op.chain import Gradient, by_definition, dtype_of, shape_of, sizes_of, typed
+from passlab.op.along_axis import laid_out, number, picked, reshaped, through_matrix
+from passlab.op.chain import Gradient, attrs_of, by_definition, dtype_of, shape_of, sizes_of, typed
 from passlab.op.declare import call
 from passlab.op.dtypes import array_dtype
 from passlab.op.layout_names import DATA_LAYOUTS, layout_axes
@@ -20,17 +20,12 @@ from passlab.op.nn import pooling
 from passlab.op.nn.windows import full_padding
 
 
-def _laid_out(expr: Expr, source: str, target: str) -> Expr:
-    return expr if source == target else call("layout_transform", expr, src_layout=source, dst_layout=target)
-
-
 # ---------------------------------------------------------------- windows
 def pool2d(name: str) -> Gradient:
     """Make the gradient of a pooling operator from the operator that computes it."""
 
     def gradient(orig: Call, grad: Expr) -> list[Expr]:
-        assert orig.attrs is not None
-        return [call(f"{name}_grad", grad, orig.args[0], **dict(orig.attrs.items()))]
+        return [call(f"{name}_grad", grad, orig.args[0], **dict(attrs_of(orig).items()))]
 
     return gradient
 
@@ -61,9 +56,9 @@ def pool1d(name: str) -> Gradient:
     """Make the gradient of pooling along one axis: an image of one row."""
 
     def define(attrs: Any, data: Expr) -> Expr:
-        image = call("expand_dims", _laid_out(data, attrs.layout, "NCW"), axis=2)
+        image = call("expand_dims", laid_out(data, attrs.layout, "NCW"), axis=2)
         made = call("squeeze", _over(image, name, attrs, (None, 0)), axis=[2])
-        return _laid_out(made, "NCW", attrs.layout)
+        return laid_out(made, "NCW", attrs.layout)
 
     return by_definition(define)
 
@@ -76,7 +71,7 @@ def pool3d(name: str) -> Gradient:
     """
 
     def define(attrs: Any, data: Expr) -> Expr:
-        volume = typed(_laid_out(data, attrs.layout, "NCDHW"))
+        volume = typed(laid_out(data, attrs.layout, "NCDHW"))
         n, c, d, h, w = sizes_of(volume, name)
         slices = reshaped(volume, (n, c * d, h, w))
         flat = typed(_over(slices, name, attrs, (1, 2)))
@@ -84,7 +79,7 @@ def pool3d(name: str) -> Gradient:
         stack = reshaped(flat, (n, c, d, height * width))
         made = typed(_over(stack, name, attrs, (0, None)))
         whole = reshaped(made, (n, c, sizes_of(made, name)[2], height, width))
-        return _laid_out(whole, "NCDHW", attrs.layout)
+        return laid_out(whole, "NCDHW", attrs.layout)
 
     return by_definition(define)
 
@@ -92,22 +87,20 @@ def pool3d(name: str) -> Gradient:
 # ---------------------------------------------------------------- gradients of gradients
 def avg_pool2d_grad(orig: Call, grad: Expr) -> list[Expr]:
     """The shares of a window, added up, are its mean; the data only lends its shape."""
-    assert orig.attrs is not None
-    return [call("nn.avg_pool2d", grad, **dict(orig.attrs.items())), call("zeros_like", orig.args[1])]
+    return [call("nn.avg_pool2d", grad, **dict(attrs_of(orig).items())), call("zeros_like", orig.args[1])]
 
 
 def max_pool2d_grad(orig: Call, grad: Expr) -> list[Expr]:
     """Each window gets back what its first maximum got; the data only tells where that is."""
-    attrs, (first, data) = orig.attrs, orig.args
-    assert attrs is not None
+    attrs, (first, data) = attrs_of(orig), orig.args
     counts = [shape_of(first)[axis] for axis in layout_axes(attrs.layout, shape_of(first), 2, "nn.max_pool2d_grad")]
-    image = typed(_laid_out(data, attrs.layout, "NCHW"))
+    image = typed(laid_out(data, attrs.layout, "NCHW"))
     dtype, shape = dtype_of(data), sizes_of(image, "nn.max_pool2d_grad")
-    values = _laid_out(grad, attrs.layout, "NCHW")
+    values = laid_out(grad, attrs.layout, "NCHW")
     lowest = number(pooling.lowest(array_dtype(dtype)), dtype)
     places = call("argmax", _windows(attrs, image, lowest, shape, counts), axis=[-1], keepdims=True)
     found = call("gather", _windows(attrs, values, number(0, dtype), shape, counts), places, axis=4)
-    return [_laid_out(call("squeeze", found, axis=[4]), "NCHW", attrs.layout), call("zeros_like", data)]
+    return [laid_out(call("squeeze", found, axis=[4]), "NCHW", attrs.layout), call("zeros_like", data)]
 
 
 def _windows(attrs: Any, image: Expr, border: Expr, shape: Sequence[int], counts: Sequence[int]) -> Expr:
@@ -130,8 +123,7 @@ def _windows(attrs: Any, image: Expr, border: Expr, shape: Sequence[int], counts
 # ---------------------------------------------------------------- the whole image
 def global_avg_pool2d(orig: Call, grad: Expr) -> list[Expr]:
     """The gradient of a mean over a window as large as the image."""
-    assert orig.attrs is not None
-    data, layout = orig.args[0], orig.attrs.layout
+    data, layout = orig.args[0], attrs_of(orig).layout
     shape = sizes_of(data, "nn.global_avg_pool2d")
     size = [shape[axis] for axis in layout_axes(layout, shape, 2, "nn.global_avg_pool2d")]
     return [call("nn.avg_pool2d_grad", grad, data, pool_size=size, layout=layout)]

@@ -354,6 +354,11 @@ def _fifo_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return buffer
 
 
+def fifo_buffer_face(data: Any, buffer: Any, axis: int) -> Any:
+    """Return `buffer` with `data` pushed into it at the end of `axis`."""
+    return make_call(Op.get("nn.fifo_buffer"), (data, buffer), {"axis": axis})
+
+
 @operator(
     "nn.fifo_buffer",
     ("data", "buffer"),
@@ -361,6 +366,7 @@ def _fifo_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     relation=_fifo_type,
     level=3,
     warns=True,
+    face=fifo_buffer_face,
     gradient=rearrange_gradients.fifo_buffer,
     shapes="data (..., n, ...), buffer (..., length, ...) -> (..., length, ...)",
     source="the last elements of buffer and data",

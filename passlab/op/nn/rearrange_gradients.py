@@ -6,27 +6,21 @@ import math
 from typing import Any
 
 from passlab.ir.expr import Call, Expr, Tuple
-from passlab.op.along_axis import number, part, reshaped
-from passlab.op.chain import by_definition, dtype_of, shape_of, sizes_of
+from passlab.op.along_axis import laid_out, number, part, reshaped
+from passlab.op.chain import attrs_of, by_definition, dtype_of, shape_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.slice import FOREVER
-
-
-def _laid_out(expr: Expr, source: str, target: str) -> Expr:
-    return expr if source == target else call("layout_transform", expr, src_layout=source, dst_layout=target)
 
 
 # ---------------------------------------------------------------- space and batch
 def space_to_batch_nd(orig: Call, grad: Expr) -> list[Expr]:
     """The blocks put together again, without the padding."""
-    assert orig.attrs is not None
-    return [call("nn.batch_to_space_nd", grad, block_shape=orig.attrs.block_shape, crops=orig.attrs.paddings)]
+    return [call("nn.batch_to_space_nd", grad, block_shape=attrs_of(orig).block_shape, crops=attrs_of(orig).paddings)]
 
 
 def batch_to_space_nd(orig: Call, grad: Expr) -> list[Expr]:
     """The result in blocks again, with zeros where it was cut, and for samples that filled no block."""
-    attrs, data = orig.attrs, orig.args[0]
-    assert attrs is not None
+    attrs, data = attrs_of(orig), orig.args[0]
     made = call("nn.space_to_batch_nd", grad, block_shape=attrs.block_shape, paddings=attrs.crops)
     shape = shape_of(data)
     lost = shape[0] % math.prod(attrs.block_shape) if isinstance(shape[0], int) else 0
@@ -39,15 +33,14 @@ def batch_to_space_nd(orig: Call, grad: Expr) -> list[Expr]:
 # ---------------------------------------------------------------- space and depth
 def space_to_depth(orig: Call, grad: Expr) -> list[Expr]:
     """The channels spread over the pixels again."""
-    assert orig.attrs is not None
-    size, layout = orig.attrs.block_size, orig.attrs.layout
+    size, layout = attrs_of(orig).block_size, attrs_of(orig).layout
     return [call("nn.depth_to_space", grad, block_size=size, layout=layout, mode="DCR")]
 
 
 def _spread(attrs: Any, data: Expr) -> Expr:
     """Channels spread over blocks of pixels, step by step."""
     b, layout = attrs.block_size, attrs.layout
-    x = _laid_out(data, layout, "NCHW")
+    x = laid_out(data, layout, "NCHW")
     shape = dict(zip(layout, sizes_of(data, "nn.depth_to_space"), strict=True))
     n, c, h, w = (shape[axis] for axis in "NCHW")
     each = c // (b * b)
@@ -57,7 +50,7 @@ def _spread(attrs: Any, data: Expr) -> Expr:
     if attrs.mode != "DCR":
         split, order = ((n, each, b, b, h, w), [0, 1, 4, 2, 5, 3])
     parts = call("transpose", reshaped(x, split), axes=order)
-    return _laid_out(reshaped(parts, (n, each, h * b, w * b)), "NCHW", layout)
+    return laid_out(reshaped(parts, (n, each, h * b, w * b)), "NCHW", layout)
 
 
 depth_to_space = by_definition(_spread)
@@ -78,9 +71,8 @@ yolo_reorg = by_definition(_reorganised)
 # ---------------------------------------------------------------- apart, and one after the other
 def dilate(orig: Call, grad: Expr) -> list[Expr]:
     """The elements of the gradient where those of the data went."""
-    assert orig.attrs is not None
     rank = len(shape_of(orig))
-    bounds = {"begin": [0] * rank, "end": [FOREVER] * rank, "strides": orig.attrs.strides}
+    bounds = {"begin": [0] * rank, "end": [FOREVER] * rank, "strides": attrs_of(orig).strides}
     return [call("strided_slice", grad, **bounds, axes=None)]
 
 

@@ -1,4 +1,4 @@
-"""Gradients of operators that resample axis by axis: each axis is multiplied by a matrix, the gradient by its transpose.
+"""Gradients of operators that resample axis by axis: each is multiplied by a matrix, the gradient by its transpose.
 
 The matrices are what resampling makes of the unit vectors, so they hold every method, coordinate rule and border.
 """

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from passlab.errors import Diagnostic, RunError
+
 
 def pixels(image: Any, places: Sequence[Any], outside: str) -> Any:
     """Return the pixels of `image` at whole coordinates.
@@ -95,3 +97,15 @@ def cubic(image: Any, places: Sequence[Any], outside: str, align_corners: bool) 
         found = pixels(image, whole, "zeros" if outside == "zeros" else "border")
         made = made + found * (weights[0][i] * weights[1][j])
     return made
+
+
+def check_batch(name: str, indices: Any, count: int) -> None:
+    """Raise `RunError` unless all image numbers are in a batch of `count`."""
+    if indices.size and not (0 <= indices.min() and indices.max() < count):
+        raise RunError(
+            Diagnostic(
+                f"{name}: an image number is outside the batch of {count}",
+                expected=f"0..{count - 1}",
+                found=f"{indices.min()}..{indices.max()}",
+            )
+        )

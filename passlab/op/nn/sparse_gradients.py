@@ -77,7 +77,7 @@ def _convolution(attrs: Any, dense: Expr, data: Expr, columns: Expr, pointers: E
         x, c = call("concatenate", Tuple(taps), axis=3), 9 * c
     rows = reshaped(x, (n * h * w, c))
     made = _product(rows, (n * h * w, c), data, columns, pointers)
-    count, *block = sizes_of(data, "nn.sparse_conv2d")
+    block = sizes_of(data, "nn.sparse_conv2d")[1:]
     outputs = (sizes_of(pointers, "nn.sparse_conv2d")[0] - 1) * (block[0] if block else 1)
     image = reshaped(made, (n, h, w, outputs))
     return image if attrs.layout == "NHWC" else call("transpose", image, axes=[0, 3, 1, 2])
@@ -111,4 +111,3 @@ def sparse_fill_empty_rows(orig: Call, grad: Expr) -> list[Expr]:
     rest = call("sum", seen, axis=None) - call("sum", back, axis=None)
     slope = call("reshape_like", rest, default)
     return [call("zeros_like", rows), back, call("zeros_like", shape), slope]
-

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Constant
+from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.along_axis import reshaped
+from passlab.op.chain import by_definition, dtype_of, shape_of
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, array_dtype, is_float_name
 from passlab.op.fields import attrs, dtype, integer, text
@@ -88,11 +90,27 @@ def _dequantize_face(
     return call("qnn.dequantize", data, input_scale, input_zero_point, out_dtype=out_dtype, axis=axis)
 
 
+def _spread(value: Expr, axis: int, rank: int) -> Expr:
+    """A scalar or a vector in a shape that broadcasts along `axis`."""
+    shape = shape_of(value)
+    if shape in ((), (1,)):
+        return reshaped(value, ())
+    return reshaped(value, [-1 if at == axis % rank else 1 for at in range(rank)])
+
+
+def _dequantized(attrs: Any, data: Expr, scale: Expr, zero_point: Expr) -> Expr:
+    """`(data - zero_point) * scale` in simpler operators."""
+    rank = len(shape_of(data))
+    zero = call("cast", _spread(zero_point, attrs.axis, rank), dtype="int32")
+    shifted = call("cast", call("cast", data, dtype="int32") - zero, dtype="float32")
+    return call("cast", shifted * _spread(scale, attrs.axis, rank), dtype=attrs.out_dtype)
+
+
 @operator(
     "qnn.dequantize", ("data", "input_scale", "input_zero_point"),
     attrs=attrs("DequantizeAttrs", dtype("out_dtype", doc="the dtype of the result"), _AXIS),
     relation=_dequantize_type, pattern=OpPattern.ELEMWISE, non_computational=True, level=11, out=False, warns=True,
-    face=_dequantize_face,
+    face=_dequantize_face, gradient=by_definition(_dequantized),
     shapes="data S, scale and zero point () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edges=(
@@ -254,10 +272,19 @@ def _simulated_dequantize_face(
     )
 
 
+def _simulated(attrs: Any, data: Expr, in_dtype: Expr, scale: Expr, zero_point: Expr) -> Expr:
+    """`(data - zero_point) * scale`, or the data where the code says so, in simpler operators."""
+    rank, dtype = len(shape_of(data)), dtype_of(data)
+    by, zero = (call("cast", _spread(v, attrs.axis, rank), dtype=dtype) for v in (scale, zero_point))
+    none = call("equal", in_dtype, call("zeros_like", in_dtype))
+    return call("where", none, data, (data - zero) * by)
+
+
 @operator(
     "qnn.simulated_dequantize", ("data", "in_dtype", "input_scale", "input_zero_point"),
     attrs=dequantize.spec.attrs, relation=_simulated_type(("in_dtype", "input_scale", "input_zero_point")),
     pattern=OpPattern.ELEMWISE, level=11, out=False, warns=True, face=_simulated_dequantize_face,
+    gradient=by_definition(_simulated),
     shapes="data S, in_dtype (), scale and zero point () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edges=(

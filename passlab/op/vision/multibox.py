@@ -9,6 +9,7 @@ import numpy as np
 
 from passlab.ir.op import Op, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
+from passlab.op.chain import flat
 from passlab.op.declare import TupleWrapper, make_call, operator
 from passlab.op.fields import attrs, boolean, number, numbers
 from passlab.op.nn.activation import finish
@@ -61,6 +62,7 @@ def multibox_prior_face(
     level=5,
     warns=True,
     face=multibox_prior_face,
+    gradient=flat,
     shapes="(N, C, H, W) -> (1, H W boxes, 4)",
     source="Liu et al., SSD (2016)",
     edges=(

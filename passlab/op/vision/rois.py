@@ -14,9 +14,9 @@ from passlab.ir.types import ANY, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, integer, integers, number, text
-from passlab.op.image import check_batch
 from passlab.op.nn.activation import finish
-from passlab.op.nn.sampling import half_away, linear
+from passlab.op.nn.sampling import check_batch, half_away, linear
+from passlab.op.nn.sampling_gradients import roi_align as roi_align_gradient
 from passlab.op.nn.windows import check_lengths, check_positive, per_axis
 from passlab.op.relations import refuse, tensor
 
@@ -108,6 +108,7 @@ def _align(attrs: Any, image: Any, roi: Any) -> Any:
     level=5,
     warns=True,
     face=roi_align_face,
+    gradient=roi_align_gradient,
     shapes="data (N, C, H, W), rois (n, 5) -> (n, C, pooled_size)",
     source="He et al., Mask R-CNN (2017)",
     edges=(

@@ -9,7 +9,7 @@ from passlab.transform.registering import REGISTERS
 _room = OperatorRoom("", __name__)
 _NAMES = {
     **{room: f"passlab.relay.{room}" for room in ("nn", "image", "vision", "random", "annotation", "memory")},
-    "contrib": "passlab.relay.op.contrib",
+    **{name: f"passlab.relay.op.{name}" for name in ("algorithm", "contrib", "reduce", "tensor", "transform")},
     "TupleWrapper": "passlab.op.declare:TupleWrapper",
     "operator": "passlab.op.declare:operator",
     **{name: f"passlab.transform.registering:{name}" for name in REGISTERS},

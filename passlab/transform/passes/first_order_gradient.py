@@ -32,6 +32,7 @@ from passlab.transform.base import ModulePass
 from passlab.transform.beta_reduction import beta_reduced
 from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
+from passlab.transform.reverse_mode import without_gradient
 from passlab.transform.tuple_values import field_of, fieldwise
 
 _log = logging.getLogger("passlab.FirstOrderGradient")
@@ -111,8 +112,8 @@ class _Gradient:
                 findings.append(
                     Diagnostic(f"@{self.name} has no first-order gradient: it contains a {kind}", node.span)
                 )
-            elif type(node) is Call and node.op.spec.gradient is None:  # type: ignore[attr-defined]
-                findings.append(Diagnostic(f"the operator `{node.op}` has no gradient", node.span))
+            elif isinstance(node, Call) and isinstance(node.op, Op) and node.op.spec.gradient is None:
+                findings.append(without_gradient(node.op, node.span))
         if findings:
             raise DiagnosticError(*findings)
 

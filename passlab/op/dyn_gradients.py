@@ -1,0 +1,92 @@
+"""Gradients of operators whose shape is an input. Shapes are found when the gradient runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call, Constant, Expr, Tuple
+from passlab.op.along_axis import indices, number, reshaped
+from passlab.op.chain import attrs_of, dtype_of, shape_of, zeros_of
+from passlab.op.declare import call, field_of
+from passlab.op.relations import refuse
+from passlab.op.slice import FOREVER
+
+
+def _wide(vector: Expr, more: int = 0) -> Expr:
+    """A vector of 64 bits, with ones in front."""
+    made = call("cast", vector, dtype="int64")
+    return call("concatenate", Tuple([indices([1] * more), made]), axis=0) if more else made
+
+
+def full(orig: Call, grad: Expr) -> list[Expr]:
+    """The value gets the sum of all gradients."""
+    value, shape = orig.args
+    return [call("cast_like", call("sum", grad), value), call("zeros_like", shape)]
+
+
+def tile(orig: Call, grad: Expr) -> list[Expr]:
+    """The sum over all times an element was said."""
+    data, reps = orig.args
+    rank, counts = len(shape_of(orig)), shape_of(reps)[0] if shape_of(reps) else 1
+    sizes = _wide(call("shape_of", data, dtype="int64"), rank - len(shape_of(data)))
+    times = _wide(reshaped(reps, (counts,)), rank - counts)
+    split = reshaped(call("stack", Tuple([times, sizes]), axis=1), (2 * rank,))
+    parts = call("dyn.reshape", grad, split, newshape=[], allowzero=True)
+    total = call("sum", parts, axis=list(range(0, 2 * rank, 2)))
+    return [call("reshape_like", total, data), call("zeros_like", reps)]
+
+
+def strided_slice(orig: Call, grad: Expr) -> list[Expr]:
+    """The gradient, written into zeros where the slice was taken."""
+    attrs, (data, begin, end, strides) = attrs_of(orig), orig.args
+    if attrs.axes is not None:
+        refuse("dyn.strided_slice has no gradient for chosen axes", hint="give bounds for all dimensions")
+    stop, steps = end, strides
+    if attrs.slice_mode == "size":
+        first, size, zero = _wide(begin), _wide(end), indices(0)
+        reach = first + size
+        open_end = call("logical_or", call("less", size, zero), call("less", first, zero) * _at_least(reach, zero))
+        stop, steps = call("where", open_end, indices(FOREVER), reach), call("ones_like", strides)
+        begin = first
+    made = call("strided_set", call("zeros_like", data), grad, begin, stop, steps)
+    return [made, *(call("zeros_like", arg) for arg in orig.args[1:])]
+
+
+def _at_least(a: Expr, b: Expr) -> Expr:
+    return call("greater_equal", a, b)
+
+
+def topk(orig: Call, grad: Expr) -> list[Expr]:
+    """The chosen elements take the gradients of the values."""
+    attrs, (data, k) = attrs_of(orig), orig.args
+    zeros, none = call("zeros_like", data), call("zeros_like", k)
+    if attrs.ret_type == "indices":
+        return [zeros, none]
+    wanted: dict[str, Any] = {**dict(attrs.items()), "ret_type": "indices", "dtype": "int64"}
+    places = field_of(orig, 1) if attrs.ret_type == "both" else call("dyn.topk", data, k, **wanted)
+    values = field_of(grad, 0) if attrs.ret_type == "both" else grad
+    return [call("scatter_elements", zeros, places, values, axis=attrs.axis, reduction="add"), none]
+
+
+def one_hot(orig: Call, grad: Expr) -> list[Expr]:
+    """The value that is on has the gradients of the places where it is, the value that is off those of the others."""
+    attrs, (places, on, off, depth) = attrs_of(orig), orig.args
+    one, zero = (Constant(np.array(value, np.float32)) for value in (1, 0))
+    chosen = call("dyn.one_hot", places, one, zero, depth, depth=0, axis=attrs.axis, dtype="bool")
+    none = call("zeros_like", grad)
+    parts = (call("where", chosen, grad, none), call("where", chosen, none, grad))
+    slopes = [call("cast_like", call("sum", part), value) for part, value in zip(parts, (on, off), strict=True)]
+    return [zeros_of(places), *slopes, zeros_of(depth)]
+
+
+def pad(orig: Call, grad: Expr) -> list[Expr]:
+    """The gradient inside the border: a border of the same widths, taken away. The border's value gets the rest."""
+    attrs, (data, widths, value) = attrs_of(orig), orig.args
+    if attrs.pad_mode != "constant":
+        refuse("dyn.nn.pad has a gradient for constant borders", found=attrs.pad_mode)
+    back, zero = call("negative", widths), number(0, dtype_of(data))
+    inside = call("dyn.nn.pad", grad, back, zero, pad_width=[])
+    rest = call("cast_like", call("sum", grad) - call("sum", inside), value)
+    return [call("reshape_like", inside, data), call("zeros_like", widths), rest * call("ones_like", value)]

@@ -1,0 +1,267 @@
+"""Gradients of operators that read images between their pixels, by definitions in picks, weights and products.
+
+A place between pixels is mixed from its neighbours; what the neighbours are has no gradient, how much each counts has.
+Where the places of a box are a grid, the mixing is a product with a matrix along each axis, which hats make: an element
+counts by one less its distance from the place.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call, Expr, Tuple
+from passlab.op.along_axis import indices, laid_out, number, part, reshaped
+from passlab.op.chain import attrs_of, by_definition, dtype_of, sizes_of, typed
+from passlab.op.declare import call
+from passlab.op.relations import refuse
+
+
+def _clipped(expr: Expr, low: float, high: float) -> Expr:
+    return call("clip", expr, a_min=float(low), a_max=float(high))
+
+
+class _Image:
+    """Images (N, C, *S) that are read at places, each (N, P) along one axis; what is read is (N, C, P)."""
+
+    def __init__(self, data: Expr, shape: Sequence[int], dtype: str) -> None:
+        self.batch, self.channels, *self.size = shape
+        self.dtype = dtype
+        self._flat = reshaped(data, (self.batch, self.channels, int(np.prod(self.size))))
+
+    def number(self, value: float) -> Expr:
+        """Return a number in the dtype of the image."""
+        return number(value, self.dtype)
+
+    def at(self, places: Sequence[Expr], count: int, beyond: str) -> Expr:
+        """Return the pixels at whole places: beyond the border zero ("zeros") or the nearest one ("border")."""
+        index: Expr = indices(0)
+        inside: Expr = self.number(1)
+        for place, size in zip(places, self.size, strict=True):
+            held = call("cast", _clipped(place, 0, size - 1), dtype="int64")
+            index = index * indices(size) + held
+            if beyond == "zeros":
+                low = call("greater_equal", place, self.number(0))
+                inside = inside * call("cast", low, dtype=self.dtype)
+                inside = inside * call("cast", call("less", place, self.number(size)), dtype=self.dtype)
+        wide = (self.batch, self.channels, count)
+        spots = call("broadcast_to", call("expand_dims", index, axis=1), shape=wide)
+        found = call("gather", self._flat, spots, axis=2)
+        return found * call("expand_dims", inside, axis=1) if beyond == "zeros" else found
+
+    def mixed(self, taps: Sequence[Sequence[tuple[Expr, Expr]]], count: int, beyond: str) -> Expr:
+        """Return the sum over the pixels at (place, weight), one of each axis, times the product of the weights."""
+        terms = []
+        for corner in itertools.product(*taps):
+            weight = reduce(lambda a, b: a * b, [w for _, w in corner])
+            terms.append(self.at([p for p, _ in corner], count, beyond) * call("expand_dims", weight, axis=1))
+        return reduce(lambda a, b: a + b, terms)
+
+    def linear(self, places: Sequence[Expr], count: int, beyond: str) -> Expr:
+        """Return samples mixed from the two nearest pixels along each axis."""
+        taps = []
+        for place in places:
+            low = call("floor", place)
+            share = place - low
+            one = self.number(1)
+            taps.append([(low, one - share), (low + one, share)])
+        return self.mixed(taps, count, beyond)
+
+
+# ---------------------------------------------------------------- grid_sample
+def _reflected(image: _Image, place: Expr, size: int, aligned: bool) -> Expr:
+    """A place reflected at the borders until it is inside."""
+    start, span = (0.0, size - 1) if aligned else (-0.5, size)
+    if span <= 0:
+        return call("zeros_like", place)
+    away = call("abs", place - image.number(start))
+    times = call("floor", away / image.number(span))
+    extra = away - times * image.number(span)
+    even = call("equal", call("floor_mod", times, image.number(2)), image.number(0))
+    turned = call("where", even, extra, image.number(span) - extra) + image.number(start)
+    return _clipped(turned, 0, size - 1)
+
+
+def _cubic_taps(image: _Image, place: Expr, size: int, mode: str, aligned: bool) -> list[tuple[Expr, Expr]]:
+    """The four neighbours of a place and their weights (Keys, 1981; the coefficient is that of grid_sample)."""
+    a = -0.75
+    low = call("floor", place)
+
+    def polynomial(t: Expr, *coefficients: float) -> Expr:
+        return reduce(lambda total, c: total * t + image.number(c), coefficients[1:], image.number(coefficients[0]))
+
+    def near(t: Expr) -> Expr:
+        return polynomial(t, a + 2, -(a + 3), 0, 1)
+
+    def far(t: Expr) -> Expr:
+        return polynomial(t, a, -5 * a, 8 * a, -4 * a)
+
+    share, one = place - low, image.number(1)
+    weights = (far(share + one), near(share), near(one - share), far(one - share + one))
+    spots = [low + image.number(i - 1) for i in range(4)]
+    if mode == "reflection":
+        spots = [call("trunc", _reflected(image, spot, size, aligned)) for spot in spots]
+    return list(zip(spots, weights, strict=True))
+
+
+def _grid_sample(attrs: Any, data: Expr, grid: Expr) -> Expr:
+    shape, dtype = sizes_of(data, "image.grid_sample"), dtype_of(data)
+    size, made = shape[2:], sizes_of(grid, "image.grid_sample")[2:]
+    count, aligned, mode = int(np.prod(made)), attrs.align_corners, attrs.padding_mode
+    image = _Image(data, shape, dtype)
+    wide = grid if dtype_of(grid) == dtype else call("cast", grid, dtype=dtype)
+    places = []
+    for axis, length in enumerate(size):
+        at = len(size) - 1 - axis
+        spot: Expr = reshaped(part(wide, 1, at, at + 1), (shape[0], count)) + image.number(1)
+        spot = spot * image.number((length - 1) / 2) if aligned else spot * image.number(length / 2) - image.number(0.5)
+        if attrs.method != "bicubic" and mode == "reflection":
+            spot = _reflected(image, spot, length, aligned)
+        elif attrs.method != "bicubic" and mode == "border":
+            spot = _clipped(spot, 0, length - 1)
+        places.append(spot)
+    if attrs.method == "bicubic":
+        taps = [_cubic_taps(image, p, n, mode, aligned) for p, n in zip(places, size, strict=True)]
+        found = image.mixed(taps, count, "zeros" if mode == "zeros" else "border")
+    elif attrs.method == "nearest":
+        found = image.at([_half_away(image, place) for place in places], count, "zeros")
+    else:
+        found = image.linear(places, count, "zeros")
+    return reshaped(found, (*shape[:2], *made))
+
+
+def _half_away(image: _Image, place: Expr) -> Expr:
+    """The nearest whole place, halves away from zero."""
+    return call("trunc", place + call("sign", place) * image.number(0.5))
+
+
+grid_sample = by_definition(_grid_sample)
+
+
+# ---------------------------------------------------------------- deformable_conv2d
+def _deformable(attrs: Any, data: Expr, offset: Expr, weight: Expr) -> Expr:
+    """Patches read at moved places, times the weight."""
+    x, moved = (laid_out(e, attrs.data_layout, "NCHW") for e in (data, offset))
+    w, dtype = laid_out(weight, attrs.kernel_layout, "OIHW"), dtype_of(data)
+    n, c, *size = sizes_of(typed(x), "nn.deformable_conv2d")
+    o, _, kh, kw = sizes_of(typed(w), "nn.deformable_conv2d")
+    height, width = sizes_of(typed(moved), "nn.deformable_conv2d")[2:]
+    parts, taps, places = attrs.deformable_groups, kh * kw, height * width
+    image = _Image(x, (n * parts, c // parts, *size), dtype)
+    moved = reshaped(moved, (n * parts, taps, 2, places))
+    before = (attrs.padding * 2 if len(attrs.padding) < 4 else attrs.padding)[:2]
+    rows, columns = np.indices((height, width)).reshape(2, 1, -1)
+    tap_rows, tap_columns = np.indices((kh, kw)).reshape(2, -1, 1)
+    fixed = (
+        rows * attrs.strides[0] - before[0] + tap_rows * attrs.dilation[0],
+        columns * attrs.strides[1] - before[1] + tap_columns * attrs.dilation[1],
+    )
+    spots, inside = [], image.number(1)
+    for axis in range(2):
+        own: Expr = call("squeeze", part(moved, 2, axis, axis + 1), axis=[2]) + number(fixed[axis], dtype)
+        spot = reshaped(own, (n * parts, taps * places))
+        for side in (call("greater_equal", spot, image.number(0)), call("less", spot, image.number(size[axis]))):
+            inside = inside * call("cast", side, dtype=dtype)
+        spots.append(spot)
+    found = image.linear(spots, taps * places, "border") * call("expand_dims", inside, axis=1)
+    columns_of = reshaped(found, (n, attrs.groups, c // attrs.groups * taps, places))
+    matrix = reshaped(w, (1, attrs.groups, o // attrs.groups, c // attrs.groups * taps))
+    made = call("einsum", Tuple([call("squeeze", matrix, axis=[0]), columns_of]), equation="gok,ngkp->ngop")
+    result = laid_out(reshaped(made, (n, o, height, width)), "NCHW", attrs.out_layout or attrs.data_layout)
+    return call("cast", result, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype) else result
+
+
+deformable_conv2d = by_definition(_deformable)
+
+
+# ---------------------------------------------------------------- boxes
+def _hats(places: Expr, size: int, dtype: str) -> Expr:
+    """How much each of `size` pixels counts at places (..., P) that are not outside: (..., P, size)."""
+    apart = call("abs", call("expand_dims", places, axis=-1) - number(np.arange(size), dtype))
+    return call("nn.relu", number(1, dtype) - apart)
+
+
+def _within(places: Expr, low: float, high: float, dtype: str) -> Expr:
+    """One where a place is from `low` to `high`, else zero, for each along a new last axis."""
+    above, below = call("greater_equal", places, number(low, dtype)), call("less_equal", places, number(high, dtype))
+    return call("expand_dims", call("cast", call("logical_and", above, below), dtype=dtype), axis=-1)
+
+
+def _through_both(images: Expr, shape: Sequence[int], matrices: Sequence[Expr], counts: Sequence[int]) -> Expr:
+    """Images (n, C, H, W) times a matrix for their rows (n, h, H) and one for their columns (n, w, W)."""
+    rows, columns = matrices
+    n, c, height, width = shape
+    flat = call("nn.batch_matmul", reshaped(images, (n, c * height, width)), columns, transpose_b=True)
+    turned = call("transpose", reshaped(flat, (n, c, height, counts[1])), axes=[0, 1, 3, 2])
+    made = call("nn.batch_matmul", reshaped(turned, (n, c * counts[1], height)), rows, transpose_b=True)
+    return call("transpose", reshaped(made, (n, c, counts[1], counts[0])), axes=[0, 1, 3, 2])
+
+
+def _column(boxes: Expr, index: int) -> Expr:
+    """One number of each box, as (n, 1)."""
+    return part(boxes, 1, index, index + 1)
+
+
+def _crop(attrs: Any, data: Expr, boxes: Expr, box_indices: Expr) -> Expr:
+    """Boxes of images, each resized by a product along each axis; what lies outside has no gradient."""
+    x, dtype = typed(laid_out(data, attrs.layout, "NCHW")), dtype_of(data)
+    _, c, *size = sizes_of(x, "image.crop_and_resize")
+    n, counts = sizes_of(boxes, "image.crop_and_resize")[0], attrs.crop_size
+    where = boxes if dtype_of(boxes) == dtype else call("cast", boxes, dtype=dtype)
+    matrices = []
+    for axis, (length, count) in enumerate(zip(size, counts, strict=True)):
+        start, end, reach = _column(where, axis), _column(where, axis + 2), number(length - 1, dtype)
+        steps = number(np.arange(count)[None] / (count - 1) if count > 1 else [[0.5]], dtype)
+        places = (start + (end - start) * steps) * reach
+        if attrs.method == "bilinear":
+            found = _hats(places, length, dtype)
+        else:
+            nearest = call("floor", places + number(0.5, dtype))
+            pixels = number(np.arange(length), dtype)
+            found = call("cast", call("equal", call("expand_dims", nearest, axis=-1), pixels), dtype=dtype)
+        matrices.append(found * _within(places, 0, length - 1, dtype))
+    images = call("take", x, box_indices, axis=0, mode="fast")
+    made = laid_out(_through_both(images, (n, c, *size), matrices, counts), "NCHW", attrs.layout)
+    return call("cast", made, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype) else made
+
+
+crop_and_resize = by_definition(_crop)
+
+
+def _align(attrs: Any, data: Expr, rois: Expr) -> Expr:
+    """Regions read at samples of each bin, of which the mean or the maximum is taken."""
+    x, dtype = typed(laid_out(data, attrs.layout, "NCHW")), dtype_of(data)
+    _, c, *size = sizes_of(x, "vision.roi_align")
+    n, samples, pooled = sizes_of(rois, "vision.roi_align")[0], attrs.sample_ratio, attrs.pooled_size
+    batch = call("cast", reshaped(_column(rois, 0), (n,)), dtype="int64")
+    where = (rois if dtype_of(rois) == dtype else call("cast", rois, dtype=dtype)) * number(attrs.spatial_scale, dtype)
+    matrices = []
+    for axis, (length, count) in enumerate(zip(size, pooled, strict=True)):
+        start, end = _column(where, 2 - axis), _column(where, 4 - axis)
+        bins = call("maximum", end - start, number(1, dtype)) / number(count, dtype)
+        steps = (np.arange(count)[:, None] + (np.arange(samples) + 0.5) / samples).reshape(1, -1)
+        places = start + bins * number(steps, dtype)
+        seen = _hats(_clipped(places, 0, length - 1), length, dtype) * _within(places, -1, length, dtype)
+        matrices.append(seen)
+    images = call("take", x, batch, axis=0, mode="fast")
+    found = _through_both(images, (n, c, *size), matrices, [count * samples for count in pooled])
+    grid = reshaped(found, (n, c, pooled[0], samples, pooled[1], samples))
+    made = call("max" if attrs.mode == "max" else "mean", grid, axis=[3, 5])
+    return laid_out(made, "NCHW", attrs.layout)
+
+
+_ALIGNED = by_definition(_align)
+
+
+def roi_align(orig: Call, grad: Expr) -> list[Expr]:
+    """The gradients of a region's samples. Raises `RelationError` where their number depends on the region."""
+    if attrs_of(orig).sample_ratio < 1:
+        refuse(
+            "vision.roi_align has no gradient where each region has as many samples as it has pixels",
+            hint="give a sample_ratio, such as 2",
+        )
+    return _ALIGNED(orig, grad)

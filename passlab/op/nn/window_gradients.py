@@ -1,0 +1,113 @@
+"""Gradients of operators that compare windows: correlation, greyscale dilation, sliding windows, Fourier transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Expr, Tuple
+from passlab.op.along_axis import indices, laid_out, number, part, reshaped
+from passlab.op.chain import by_definition, dtype_of, sizes_of, typed
+from passlab.op.declare import call
+from passlab.op.nn.windows import full_padding
+
+
+def _bordered(data: Expr, padding: Sequence[int]) -> Expr:
+    """Zeros around images in NCHW."""
+    (top, left, bottom, right) = full_padding(padding, 2)
+    widths = ((0, 0), (0, 0), (top, bottom), (left, right))
+    return call("nn.pad", data, number(0, dtype_of(data)), pad_width=widths)
+
+
+def _box(image: Expr, starts: Sequence[int], sizes: Sequence[int], steps: Sequence[int] = (1, 1)) -> Expr:
+    """Pixels of images in NCHW from `starts` on, `steps` apart."""
+    ends = [a + (n - 1) * s + 1 for a, n, s in zip(starts, sizes, steps, strict=True)]
+    return call("strided_slice", image, begin=starts, end=ends, strides=steps, axes=[2, 3])
+
+
+# ---------------------------------------------------------------- correlation
+def _correlated(attrs: Any, data1: Expr, data2: Expr) -> Expr:
+    """For each displacement the means, over channels and windows, of products or distances."""
+    a, b = (typed(_bordered(x, attrs.padding)) for x in (data1, data2))
+    far, kernel, step = attrs.max_displacement, attrs.kernel_size, attrs.stride1
+    border, size = far + (kernel - 1) // 2, sizes_of(a, "nn.correlation")[2:]
+    reach = [(-(-(n - 2 * border) // step) - 1) * step + kernel for n in size]
+    radius = far // attrs.stride2
+    shifts = [i * attrs.stride2 for i in range(-radius, radius + 1)]
+    own, maps = _box(a, (far, far), reach), []
+    for dy, dx in ((y, x) for y in shifts for x in shifts):
+        other = _box(b, (far + dy, far + dx), reach)
+        each = own * other if attrs.is_multiply else call("abs", own - other)
+        total = call("mean", each, axis=[1], keepdims=True)
+        maps.append(call("nn.avg_pool2d", total, pool_size=(kernel, kernel), strides=(step, step)))
+    return call("concatenate", Tuple(maps), axis=1)
+
+
+correlation = by_definition(_correlated)
+
+
+# ---------------------------------------------------------------- dilation2d
+def _dilated(attrs: Any, data: Expr, weight: Expr) -> Expr:
+    """The maximum, tap by tap, of shifted data plus what the weight has there."""
+    w = typed(laid_out(weight, attrs.kernel_layout, "IHW"))
+    x = typed(_bordered(typed(laid_out(data, attrs.data_layout, "NCHW")), attrs.padding))
+    c, *kernel = sizes_of(w, "image.dilation2d")
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, attrs.dilations, strict=True)]
+    room = zip(sizes_of(x, "image.dilation2d")[2:], reach, attrs.strides, strict=True)
+    size = [(n - r) // s + 1 for n, r, s in room]
+    terms = []
+    for tap in np.ndindex(*kernel):
+        starts = [t * d for t, d in zip(tap, attrs.dilations, strict=True)]
+        own = call("strided_slice", w, begin=tap, end=[t + 1 for t in tap], strides=[1, 1], axes=[1, 2])
+        terms.append(_box(x, starts, size, attrs.strides) + reshaped(own, (1, c, 1, 1)))
+    made = laid_out(reduce(lambda p, q: call("maximum", p, q), terms), "NCHW", attrs.data_layout)
+    return call("cast", made, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype_of(data)) else made
+
+
+dilation2d = by_definition(_dilated)
+
+
+# ---------------------------------------------------------------- sliding_window
+def _seen(attrs: Any, data: Expr) -> Expr:
+    """What each window shows, as picks along one axis after the other."""
+    shape = sizes_of(data, "sliding_window")
+    axis, made = attrs.axis % len(shape), data
+    windows, counts = attrs.window_shape, []
+    for i, (size, step) in enumerate(zip(windows, attrs.strides, strict=True)):
+        count = (shape[axis + i] - size) // step + 1
+        places = (np.arange(count)[:, None] * step + np.arange(size)).reshape(-1)
+        made = call("take", made, indices(places), axis=axis + i)
+        counts.append(count)
+    split = [n for pair in zip(counts, windows, strict=True) for n in pair]
+    rest = range(axis, axis + 2 * len(windows))
+    order = [*range(axis), *rest[::2], *rest[1::2]]
+    return call("transpose", reshaped(made, (*shape[:axis], *split)), axes=order)
+
+
+sliding_window = by_definition(_seen)
+
+
+# ---------------------------------------------------------------- stft
+def _transformed(attrs: Any, data: Expr, window: Expr) -> Expr:
+    """Pieces of the signal times the window, times the cosines and sines of each frequency."""
+    shape, dtype = sizes_of(data, "stft"), dtype_of(data)
+    batch, length = (1, *shape) if len(shape) == 1 else shape
+    frames = (length - attrs.n_fft) // attrs.hop_length + 1
+    width = min(attrs.win_length, sizes_of(window, "stft")[0])
+    starts = np.arange(frames)[:, None] * attrs.hop_length + np.arange(width)
+    rows = reshaped(data, (batch, length))
+    pieces = call("take", rows, indices(np.minimum(starts, length - 1)), axis=1)
+    taper = part(window, 0, 0, width)
+    pieces = pieces * (taper if dtype_of(window) == dtype else call("cast", taper, dtype=dtype))
+    bands = attrs.n_fft // 2 + 1 if attrs.onesided else attrs.n_fft
+    angles = 2 * np.pi * np.arange(bands)[:, None] * np.arange(width) / attrs.win_length
+    size = np.sqrt(attrs.n_fft) if attrs.normalized else 1.0
+    waves = (np.cos(angles) / size, -np.sin(angles) / size)
+    made = [call("nn.dense", pieces, number(wave, dtype), units=None) for wave in waves]
+    return call("transpose", call("stack", Tuple(made), axis=-1), axes=[0, 2, 1, 3])
+
+
+stft = by_definition(_transformed)

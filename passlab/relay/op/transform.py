@@ -1,0 +1,5 @@
+"""The operators on shapes and places where Relay's source has them: a second address of the functions of `relay`."""
+
+from passlab.relay.operators import operator_module
+
+__getattr__, __dir__ = operator_module(__name__, "")
