@@ -37,8 +37,9 @@ def by_definition(x, w, window, size):
     ],
     ids=["1d", "2d", "wide", "strided", "3d"],
 )
-@pytest.mark.parametrize("block", [800, 20_000])
-def test_depthwise_is_what_it_means(space, kernel, window, channels, dtype, last, block, monkeypatch):
+@pytest.mark.parametrize(("block", "run"), [(800, 0), (20_000, 5000), (200_000, 0)])
+def test_depthwise_is_what_it_means(space, kernel, window, channels, dtype, last, block, run, monkeypatch):
+    monkeypatch.setattr("passlab.op.nn.depthwise._LONG_RUN", run)
     monkeypatch.setattr("passlab.op.nn.depthwise._BLOCK_BYTES", block)  # several blocks of channels, or of rows
     rng = np.random.default_rng(0)
     x = (rng.standard_normal((2, channels, *space)) * 4).astype(dtype)

@@ -4,8 +4,8 @@ There is no matrix product in it, so it is bound by how fast NumPy goes over mem
 loop of NumPy's costs as much to begin as a hundred elements. So the padded image is laid out flat, in planes: the plane
 (p, q) of a window that moves by (s, t) holds the elements of the rows p, p + s, ... and columns q, q + t, ... A tap is
 then one contiguous run of one plane, for all rows at once; at the end of each row it also computes a few sums across
-the edge, which are left out of the result. Data is (N, C, *S), or (N, *S, C) where loops along the channels are long
-anyway.
+the edge, which are left out of the result. Where runs are short, the taps of a column of the window are multiplied and
+summed in one go. Data is (N, C, *S), or (N, *S, C) where loops along the channels are long anyway.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,10 @@ from numpy.lib.stride_tricks import as_strided
 
 from passlab.op.nn.sliding import Window, pad_spatial, shifts
 
-# The sums of a block of this many bytes, the product added to them and the planes stay in the second-level cache.
-_BLOCK_BYTES = 192 << 10
+# A block of sums, what is added to them and the planes stay in the second-level cache.
+_BLOCK_BYTES = 768 << 10
+# From this length on, a run is multiplied and added in two loops; shorter ones, all taps of a column in one go.
+_LONG_RUN = 2048
 # Below this length of the last axis, too much of a flat plane is edge.
 _SHORT_ROW = 12
 # From this many channels on, loops along the channels are long enough.
@@ -63,13 +66,14 @@ def _flat(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> 
     )
     steps = [math.prod(planes[i + 1 :]) for i in range(len(planes))]
     length, area = size[0] * steps[0], math.prod(planes)
-    taps = list(_taps(kernel, steps, window))
-    room = max(start for _, _, start in taps) + length  # the last row's sums across its edge read beyond the plane
-    step = max(1, min(channels, _BLOCK_BYTES // (length * x.itemsize)))
+    groups = list(_groups(kernel, steps, window, length >= _LONG_RUN))
+    room = max(g.start + (g.count - 1) * g.step for g in groups) + length  # the last sums across the edge reach beyond
+    each = (math.prod(window.strides) * max(room, area) + 2 * length) * x.itemsize
+    step = max(1, min(channels, _BLOCK_BYTES // each))
     held: Any = np.zeros((step, *window.strides, max(room, area)), x.dtype)
     places = list(_plane_places(x.shape[2:], planes, window))
     total: Any = np.empty((step, length), x.dtype)
-    product = np.empty_like(total)
+    part = np.empty_like(total)
     whole = total.reshape(step, size[0], *planes[1:])[(slice(None), slice(None), *[slice(n) for n in size[1:]])]
     for n, c in itertools.product(range(x.shape[0]), range(0, channels, step)):
         many = min(step, channels - c)
@@ -78,12 +82,35 @@ def _flat(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> 
             target[(slice(None), *place)] = x[n, c : c + many][source]
         for m in range(times):
             factors = w[c * times + m : (c + many) * times : times]
-            for i, (tap, plane, start) in enumerate(taps):
-                data = held[(slice(many), *plane, slice(start, start + length))]
-                np.multiply(data, factors[(slice(None), *tap)][:, None], out=(product if i else total)[:many])
+            for i, group in enumerate(groups):
+                group.sum(held[:many], factors, (part if i else total)[:many])
                 if i:
-                    np.add(total[:many], product[:many], out=total[:many])
+                    np.add(total[:many], part[:many], out=total[:many])
             np.copyto(out[n, c * times + m : (c + many) * times : times], whole[:many])
+
+
+@dataclass(frozen=True)
+class Group:
+    """Taps that read the same plane at equal distances: those of one column of the window, or one tap alone.
+
+    `index` says which weights they are, `start` where the first begins in its plane, `step` how far apart they are.
+    """
+
+    index: tuple[Any, ...]
+    plane: tuple[int, ...]
+    start: int
+    count: int
+    step: int
+
+    def sum(self, held: Any, weights: Any, out: Any) -> None:
+        """Write the sums of the taps of all channels, multiplied and added in one go, into `out` (C, length)."""
+        data = held[(slice(None), *self.plane, slice(self.start, None))]
+        if out.shape[1] >= _LONG_RUN:  # then the group is one tap
+            np.multiply(data[:, : out.shape[1]], weights[(slice(None), *self.index)], out=out)
+            return
+        strides = (data.strides[0], self.step * data.itemsize, data.itemsize)
+        runs = as_strided(data, (len(out), self.count, out.shape[1]), strides, writeable=False)
+        np.einsum("ckn,ck->cn", runs, weights[(slice(None), *self.index)], out=out)
 
 
 def _plane_places(
@@ -101,15 +128,23 @@ def _plane_places(
         yield plane, tuple(place), tuple(source)
 
 
-def _taps(
-    kernel: tuple[int, ...], steps: list[int], window: Window
-) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
-    """Yield each tap with its plane and where it begins in it."""
-    for tap in itertools.product(*map(range, kernel)):
-        offsets = [t * d for t, d in zip(tap, window.dilation, strict=True)]
-        plane = tuple(o % s for o, s in zip(offsets, window.strides, strict=True))
-        start = sum(o // s * step for o, s, step in zip(offsets, window.strides, steps, strict=True))
-        yield tap, plane, start
+def _groups(kernel: tuple[int, ...], steps: list[int], window: Window, alone: bool) -> Iterator[Group]:
+    """Yield the taps of a window in groups along its first axis, each where it begins in its plane, or all `alone`.
+
+    Along the only axis of a line, taps stand alone: they are as near each other as the elements of a run, and NumPy
+    would take loops along them for the longer ones.
+    """
+    stride, dilation = window.strides[0], window.dilation[0]
+    apart = kernel[0] if alone or len(kernel) == 1 else stride // math.gcd(stride, dilation)  # taps of one plane
+    for rest in itertools.product(*map(range, kernel[1:])):
+        offsets = [t * d for t, d in zip(rest, window.dilation[1:], strict=True)]
+        inner = tuple(o % s for o, s in zip(offsets, window.strides[1:], strict=True))
+        base = sum(o // s * step for o, s, step in zip(offsets, window.strides[1:], steps[1:], strict=True))
+        for first in range(min(apart, kernel[0])):
+            offset, count = first * dilation, len(range(first, kernel[0], apart))
+            index = (slice(first, None, apart), *rest)
+            start = base + offset // stride * steps[0]
+            yield Group(index, (offset % stride, *inner), start, count, apart * dilation // stride * steps[0])
 
 
 def _turned(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
