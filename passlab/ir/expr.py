@@ -180,9 +180,10 @@ class TupleWrapper:
         return f"TupleWrapper({self.tuple_value}, {self.size})"
 
 
-def unwrapped(value: Expr) -> Expr:
+def unwrapped(value: Any) -> Expr:
     """Return an expression: of a `TupleWrapper`, the tuple in it."""
-    return value.tuple_value if type(value) is TupleWrapper else value  # type: ignore[comparison-overlap]
+    found: Expr = value.tuple_value if type(value) is TupleWrapper else value
+    return found
 
 
 def _all_whole(values: Sequence[Expr]) -> tuple[Expr, ...]:

@@ -235,6 +235,15 @@ def test_pooling_takes_means_of_integers() -> None:
     np.testing.assert_array_equal(got, [[[[3]]]])
 
 
+def test_the_function_of_average_pooling_takes_channels_last() -> None:
+    q = ints("int8", 1, 4, 4, 2)
+    x, one, zero = relay.var("x", shape=q.shape, dtype="int8"), relay.const(1.0), relay.const(0)
+    call = relay.qnn.op.avg_pool2d(x, one, zero, one, zero, (2, 2), (2, 2), (0, 0), (1, 1))
+    got = relay.create_executor("vm", passlab.IRModule.from_expr(call)).evaluate()(q)
+    want = q.astype("float64").reshape(1, 2, 2, 2, 2, 2).mean((2, 4))
+    np.testing.assert_array_equal(got, np.trunc(want))
+
+
 def test_a_configuration_says_how_calls_inside_it_round() -> None:
     def attrs(**said: str) -> tuple[str, str]:
         made = relay.qnn.op.requantize(relay.var("q"), *map(relay.const, (0.5, 0, 1.0, 0)), **said)
