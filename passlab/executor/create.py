@@ -20,7 +20,7 @@ from passlab.executor.building import build_graph
 from passlab.executor.graph_module import GraphModule
 from passlab.executor.specializing import specialized
 from passlab.infer import infer_expr, infer_module
-from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, Var
+from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, Var, unwrapped
 from passlab.ir.module import IRModule
 from passlab.ir.types import Type, fold_tuple
 from passlab.ir.variables import free_vars
@@ -47,6 +47,7 @@ class Executor:
         """
         if expr is None:
             return self._callable(self.mod.get_global_var("main"))
+        expr = unwrapped(expr)
         if not isinstance(expr, Expr):
             raise RunTypeError(f"an expression is evaluated, not a {type(expr).__name__}; see passlab.parse_expr")
         given: Any = {} if binds is None else binds

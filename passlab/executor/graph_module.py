@@ -111,8 +111,8 @@ class GraphModule(RunsByInputs):
         first, last = self.rows[node], self.rows[node + 1]
         parts = [TensorType(self.graph.shapes[r], self.graph.dtypes[r]) for r in range(first, last)]
         given = _leaves(value)
-        if len(parts) == 1 and all(isinstance(leaf, (tuple, list)) for leaf in given):  # rows of numbers
-            given = [value]
+        if len(parts) > 1 and len(given) == 1 and isinstance(given[0], list):  # numbers for a tuple of scalars
+            given = given[0]
         if len(given) == len(parts):
             given = [_converted(leaf, part) for leaf, part in zip(given, parts, strict=True)]
         single = len(given) == len(parts) == 1
@@ -192,7 +192,8 @@ def _leaves(value: Any) -> list[Any]:
     todo = [value]
     while todo:
         at = todo.pop()
-        if isinstance(at, (tuple, list)) and not all(isinstance(v, (bool, int, float)) for v in at):
+        rows = isinstance(at, list) and all(isinstance(v, (bool, int, float, list)) for v in at)
+        if isinstance(at, (tuple, list)) and not rows:
             todo.extend(reversed(at))
         else:
             found.append(at.data if isinstance(at, Constant) else at)

@@ -151,6 +151,49 @@ def set_span(expr: Expr, span: Span | None) -> None:
         _set(expr, "span", span)
 
 
+class TupleWrapper:
+    """What Python code gets from an operator with several results: indexable, iterable, `.astuple()` is the call.
+
+    It may stand wherever a node is made of the tuple.
+    """
+
+    def __init__(self, tuple_value: Expr, size: int) -> None:
+        self.tuple_value = unwrapped(tuple_value)
+        self.size = size
+
+    def astuple(self) -> Expr:
+        """The tuple as one expression."""
+        return self.tuple_value
+
+    def __getitem__(self, index: int) -> Expr:
+        if not -self.size <= index < self.size:
+            raise IndexError(f"element {index} of a tuple of {self.size}")
+        return TupleGetItem(self.tuple_value, index % self.size)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[Expr]:
+        return (self[i] for i in range(self.size))
+
+    def __repr__(self) -> str:
+        return f"TupleWrapper({self.tuple_value}, {self.size})"
+
+
+def unwrapped(value: Any) -> Expr:
+    """Return an expression: of a `TupleWrapper`, the tuple in it."""
+    found: Expr = value.tuple_value if type(value) is TupleWrapper else value
+    return found
+
+
+def _all_whole(values: Sequence[Expr]) -> tuple[Expr, ...]:
+    parts = values if type(values) is tuple else tuple(values)
+    for part in parts:
+        if type(part) is TupleWrapper:
+            return tuple(map(unwrapped, parts))
+    return parts
+
+
 class Constant(Expr):
     """A tensor known at compile time. `data` is a read-only NumPy array (a writable one is copied)."""
 
@@ -219,7 +262,7 @@ class Tuple(Expr):
     fields: tuple[Expr, ...]
 
     def __init__(self, fields: Sequence[Expr], span: Span | None = None) -> None:
-        _set(self, "fields", fields if type(fields) is tuple else tuple(fields))
+        _set(self, "fields", _all_whole(fields))
         _set(self, "span", span)
         _set(self, "_checked_type", None)
 
@@ -242,7 +285,7 @@ class TupleGetItem(Expr):
     index: int
 
     def __init__(self, tuple_value: Expr, index: int, span: Span | None = None) -> None:
-        _set(self, "tuple_value", tuple_value)
+        _set(self, "tuple_value", unwrapped(tuple_value))
         _set(self, "index", int(index))
         _set(self, "span", span)
         _set(self, "_checked_type", None)
@@ -267,7 +310,7 @@ class Call(Expr):
         span: Span | None = None,
     ) -> None:
         _set(self, "op", op)
-        _set(self, "args", args if type(args) is tuple else tuple(args))
+        _set(self, "args", _all_whole(args))
         _set(self, "attrs", attrs)
         _set(self, "type_args", tuple(type_args) if type_args else ())
         _set(self, "span", span)
@@ -300,7 +343,7 @@ class Function(Expr):
         virtual_device: Any = None,
     ) -> None:
         _set(self, "params", params if type(params) is tuple else tuple(params))
-        _set(self, "body", body)
+        _set(self, "body", unwrapped(body))
         _set(self, "ret_type", ret_type)
         _set(self, "type_params", tuple(type_params) if type_params else ())
         _set(self, "attrs", attrs if isinstance(attrs, DictAttrs) else DictAttrs(attrs) if attrs else NO_ATTRS)
@@ -338,8 +381,8 @@ class Let(Expr):
 
     def __init__(self, var: Var, value: Expr, body: Expr, span: Span | None = None) -> None:
         _set(self, "var", var)
-        _set(self, "value", value)
-        _set(self, "body", body)
+        _set(self, "value", unwrapped(value))
+        _set(self, "body", unwrapped(body))
         _set(self, "span", span)
         _set(self, "_checked_type", None)
 
@@ -355,8 +398,8 @@ class If(Expr):
 
     def __init__(self, cond: Expr, true_branch: Expr, false_branch: Expr, span: Span | None = None) -> None:
         _set(self, "cond", cond)
-        _set(self, "true_branch", true_branch)
-        _set(self, "false_branch", false_branch)
+        _set(self, "true_branch", unwrapped(true_branch))
+        _set(self, "false_branch", unwrapped(false_branch))
         _set(self, "span", span)
         _set(self, "_checked_type", None)
 
@@ -369,7 +412,7 @@ class RefCreate(Expr):
     value: Expr
 
     def __init__(self, value: Expr, span: Span | None = None) -> None:
-        _set(self, "value", value)
+        _set(self, "value", unwrapped(value))
         _set(self, "span", span)
         _set(self, "_checked_type", None)
 
@@ -397,7 +440,7 @@ class RefWrite(Expr):
 
     def __init__(self, ref: Expr, value: Expr, span: Span | None = None) -> None:
         _set(self, "ref", ref)
-        _set(self, "value", value)
+        _set(self, "value", unwrapped(value))
         _set(self, "span", span)
         _set(self, "_checked_type", None)
 
@@ -412,7 +455,7 @@ class Match(Expr):
     complete: bool
 
     def __init__(self, data: Expr, clauses: Sequence[Clause], complete: bool = True, span: Span | None = None) -> None:
-        _set(self, "data", data)
+        _set(self, "data", unwrapped(data))
         _set(self, "clauses", tuple(clauses))
         _set(self, "complete", bool(complete))
         _set(self, "span", span)

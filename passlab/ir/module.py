@@ -14,7 +14,7 @@ from typing import Any
 from passlab.errors import Diagnostic, DiagnosticError, did_you_mean
 from passlab.ir.adt import Constructor, TypeData
 from passlab.ir.attrs import DictAttrs
-from passlab.ir.expr import NO_ATTRS, Expr, Function, GlobalVar
+from passlab.ir.expr import NO_ATTRS, Expr, Function, GlobalVar, unwrapped
 from passlab.ir.late import LIBRARY, PRINTER, late
 from passlab.ir.span import Source
 from passlab.ir.types import GlobalTypeVar
@@ -55,6 +55,7 @@ class IRModule:
     ) -> IRModule:
         """Return a module whose `main` is `expr`: a function as it is, any other expression over its free variables."""
         mod = IRModule(functions, type_defs)
+        expr = unwrapped(expr)
         if not isinstance(expr, Function):
             expr = Function(free_vars(expr), expr, span=expr.span)
         mod[str(expr.attrs.get("global_symbol") or "main")] = expr

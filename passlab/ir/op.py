@@ -132,6 +132,16 @@ class Op(Expr):
         _load()
         return sorted(_registry)
 
+    @property
+    def num_inputs(self) -> int:
+        """How many arguments it takes; of one that takes any number more, how many come first."""
+        return len(self.spec.inputs)
+
+    @property
+    def support_level(self) -> int:
+        """Its level in Relay's list of operators."""
+        return self.spec.level
+
     def get_attr(self, name: str) -> Any:
         """Return a fact about the operator under Relay's name (`TOpPattern`, `TOpIsStateful`, ...), or None."""
         table = {

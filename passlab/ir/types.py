@@ -41,6 +41,10 @@ class Immutable:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable; `{name}` cannot be deleted")
 
+    def same_as(self, other: object) -> bool:
+        """Tell whether `other` is this very object."""
+        return self is other
+
     def __copy__(self) -> PyAny:
         return self
 
@@ -130,9 +134,6 @@ class Type(Immutable):
 
     def __repr__(self) -> str:
         return brief_type_text(self, 2_000)
-
-    def same_as(self, other: object) -> bool:
-        return self is other
 
 
 class TensorType(Type):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from passlab.errors import Diagnostic, DiagnosticError
 from passlab.ir.adt import Pattern, pattern_vars
-from passlab.ir.expr import Expr, Function, Let, Match, Var
+from passlab.ir.expr import Expr, Function, Let, Match, Var, unwrapped
 from passlab.ir.walk import CHILDREN, substitute
 
 
@@ -41,7 +41,7 @@ def _collect(root: Expr) -> tuple[dict[Var, None], dict[Var, None]]:
 
 def free_vars(expr: Expr) -> list[Var]:
     """Return the variables that `expr` uses and does not bind, in order of first encounter."""
-    met, bound = _collect(expr)
+    met, bound = _collect(unwrapped(expr))
     return [v for v in met if v not in bound]
 
 

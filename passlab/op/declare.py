@@ -15,7 +15,7 @@ module becomes the `Op`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, update_wrapper
 from typing import Any
 
@@ -23,7 +23,7 @@ import numpy as np
 
 from passlab.errors import AttrsError, Diagnostic
 from passlab.ir.attrs import REQUIRED, Attrs
-from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem
+from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem, TupleWrapper
 from passlab.ir.op import Op, OpPattern, OpSpec, Precision, Relation, declare_op
 from passlab.op.copying import copy_into
 from passlab.op.edges import family
@@ -107,32 +107,6 @@ def deliver(made: Any, out: Any) -> Any:
     else:
         copy_into(out, made)
     return out
-
-
-class TupleWrapper:
-    """What Python code gets from an operator with several results: indexable, iterable, `.astuple()` is the call."""
-
-    def __init__(self, tuple_value: Expr, size: int) -> None:
-        self.tuple_value = tuple_value
-        self.size = size
-
-    def astuple(self) -> Expr:
-        """The tuple as one expression."""
-        return self.tuple_value
-
-    def __getitem__(self, index: int) -> Expr:
-        if not -self.size <= index < self.size:
-            raise IndexError(f"element {index} of a tuple of {self.size}")
-        return TupleGetItem(self.tuple_value, index % self.size)
-
-    def __len__(self) -> int:
-        return self.size
-
-    def __iter__(self) -> Iterator[Expr]:
-        return (self[i] for i in range(self.size))
-
-    def __repr__(self) -> str:
-        return f"TupleWrapper({self.tuple_value}, {self.size})"
 
 
 # recurses: lists of expressions in one Python call, as deep as its author typed them

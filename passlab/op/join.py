@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RelationError, RunError
-from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem, set_checked_type
+from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem, TupleWrapper, set_checked_type
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
 from passlab.op import layout_rules
 from passlab.op.chain import dtype_of, flat
-from passlab.op.declare import TupleWrapper, as_expr, call, field_of, operator
+from passlab.op.declare import as_expr, call, field_of, operator
 from passlab.op.dtypes import Array, is_float_name
 from passlab.op.fields import attrs, integer, integer_or_integers, text
 from passlab.op.relations import join_dim, normal_axis, refuse, tensor, tensor_fields, total

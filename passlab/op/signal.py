@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Expr
+from passlab.ir.expr import Call, Expr, TupleWrapper
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, TupleType, Type
-from passlab.op.declare import TupleWrapper, call, field_of, operator
+from passlab.op.declare import call, field_of, operator
 from passlab.op.dtypes import Array, is_float_name
 from passlab.op.elementwise import constant_like
 from passlab.op.fields import attrs, boolean, integer

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.expr import Call, Constant, Expr, TupleWrapper
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, TupleType, Type
 from passlab.op import layout_rules
 from passlab.op.chain import flat
-from passlab.op.declare import TupleWrapper, call, field_of, operator
+from passlab.op.declare import call, field_of, operator
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.fields import attrs, boolean, dtype, integer, text
 from passlab.op.relations import join_dim, normal_axis, refuse, tensor

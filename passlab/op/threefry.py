@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
-from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.expr import Call, Constant, Expr, TupleWrapper
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op.chain import attrs_of, flat
 from passlab.op.create import scalar
-from passlab.op.declare import TupleWrapper, call, field_of, operator
+from passlab.op.declare import call, field_of, operator
 from passlab.op.dtypes import Array, array_dtype, guard_size, is_float_name
 from passlab.op.fields import attrs, dims, dtype, integer
 from passlab.op.relations import join_dim, refuse, tensor

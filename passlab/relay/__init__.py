@@ -79,7 +79,7 @@ _NAMES = {
     "Prelude": "passlab.relay.prelude:Prelude",
     "ScopeBuilder": "passlab.relay.scope_builder:ScopeBuilder",
     "Span": "passlab.ir.span:Span",
-    "TupleWrapper": "passlab.op.declare:TupleWrapper",
+    "TupleWrapper": "passlab.ir.expr:TupleWrapper",
     "TypeKind": "passlab.ir.types:Kind",
     "astext": "passlab.text.printer:astext",
     "build": "passlab.executor:build",

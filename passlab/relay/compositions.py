@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Constant, Expr, Tuple
+from passlab.ir.expr import Call, Constant, Expr, Tuple, TupleWrapper
 from passlab.ir.op import Op
-from passlab.op.declare import TupleWrapper
 from passlab.op.qnn.quantize import requantize_config
 
 Axis = int | Sequence[int] | None

@@ -14,10 +14,10 @@ from passlab.ir.expr import (
     RelayExpr,
     Tuple,
     TupleGetItem,
+    TupleWrapper,
     Var,
 )
 from passlab.ir.variables import bind
-from passlab.op.declare import TupleWrapper
 from passlab.relay.leaves import const, var
 
 __all__ = [

@@ -175,8 +175,9 @@ class Layout(AttrPrinter):
         if kind in _ATOMS:
             if kind is Constructor and not node.inputs:  # type: ignore[attr-defined]
                 piece = self.mark("constructor", node, f"ctor{quote(node.name_hint)}")  # type: ignore[attr-defined]
-            self.ref[node] = piece  # type: ignore[assignment]
-            return piece + self.info(node)  # type: ignore[operator]
+            text: str = piece + self.info(node)  # type: ignore[operator]
+            self.ref[node] = text if kind is Constant else piece  # type: ignore[assignment]
+            return text
         if node in self.shared:
             self._defined.append(out)
         if kind is Var:

@@ -305,3 +305,12 @@ def test_a_copy_in_a_file_that_changes_shape_or_dtype_is_an_error(rng):
         module.set_input(**built.params)
         with pytest.raises(RunError, match="device_copy"):
             module.run(x=rng.random(2, "float32"), y=rng.random(2, "float32"))
+
+
+def test_a_tuple_of_scalars_is_given_as_numbers_or_arrays() -> None:
+    pair = relay.var("pair", relay.TupleType([relay.TensorType((), "int64")] * 2))
+    rows = relay.var("rows", relay.TensorType((1, 2), "int64"))
+    body = relay.add(relay.TupleGetItem(pair, 1), rows)
+    run = relay.create_executor("graph", passlab.IRModule.from_expr(relay.Function([pair, rows], body))).evaluate()
+    for given in ((10, 8), [10, 8], (np.int64(10), np.array(8)), [np.array(10), np.array(8)]):
+        assert run(given, [[1, 2]]).tolist() == [[9, 10]]

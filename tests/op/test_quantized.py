@@ -204,6 +204,16 @@ def test_convolutions_with_a_zero_point_for_each_channel() -> None:
     assert back.shape == (1, 2, 4, 4)
 
 
+def test_products_name_the_parameters_of_their_weights_after_the_kernel() -> None:
+    x, w = relay.var("x", shape=(1, 2, 4, 4), dtype="uint8"), relay.var("w", shape=(2, 3, 2, 2), dtype="int8")
+    one, zero = relay.const(1.0), relay.const(0)
+    parameters = {"input_zero_point": zero, "kernel_zero_point": zero, "input_scale": one, "kernel_scale": one}
+    back = relay.qnn.op.conv2d_transpose(x, w, **parameters, kernel_size=(2, 2), channels=3)
+    there = relay.qnn.op.conv2d(x, w, **parameters, kernel_size=(2, 2), channels=3)
+    rows = relay.qnn.op.dense(x, w, **parameters, units=3)
+    assert back.args[2:] == there.args[2:] == rows.args[2:] == (zero, zero, one, one)
+
+
 def test_large_sums_are_exact() -> None:
     x, w = np.full((1, 4096), 127, "int8"), np.full((1, 4096), 127, "int8")
     got = run("qnn.dense", x, w, scalar(-128), scalar(-128), scalar(1.0), scalar(1.0), units=1, out_dtype="int32")
@@ -223,6 +233,15 @@ def test_pooling_takes_means_of_integers() -> None:
     q = np.array([[[[0, 2], [4, 7]]]], "uint8")
     got = run("qnn.avg_pool2d", q, scalar(0.5), scalar(1), scalar(0.5), scalar(1), pool_size=[2, 2])
     np.testing.assert_array_equal(got, [[[[3]]]])
+
+
+def test_the_function_of_average_pooling_takes_channels_last() -> None:
+    q = ints("int8", 1, 4, 4, 2)
+    x, one, zero = relay.var("x", shape=q.shape, dtype="int8"), relay.const(1.0), relay.const(0)
+    call = relay.qnn.op.avg_pool2d(x, one, zero, one, zero, (2, 2), (2, 2), (0, 0), (1, 1))
+    got = relay.create_executor("vm", passlab.IRModule.from_expr(call)).evaluate()(q)
+    want = q.astype("float64").reshape(1, 2, 2, 2, 2, 2).mean((2, 4))
+    np.testing.assert_array_equal(got, np.trunc(want))
 
 
 def test_a_configuration_says_how_calls_inside_it_round() -> None:

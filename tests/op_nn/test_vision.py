@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from passlab.errors import RunError
-from passlab.ir.expr import Var
+from passlab.ir.expr import TupleWrapper, Var
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, TupleType
-from passlab.op.declare import TupleWrapper
 from tests.op_nn.running import T, close, refused, relate, run
 
 RNG = np.random.default_rng(7)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from passlab import relay
+from passlab import IRModule, relay
 from passlab.errors import DiagnosticError
 from passlab.ir import structural_equal
 
@@ -56,3 +56,28 @@ def test_bind_refuses_inner_variables() -> None:
         relay.bind(relay.Let(x, relay.const(1), x), {x: relay.const(2)})
     with pytest.raises(DiagnosticError, match="%y is bound inside"):
         relay.bind(relay.Function([x], relay.Function([y], y)), {y: x})
+
+
+def test_a_wrapped_tuple_stands_where_a_node_is_made() -> None:
+    x = relay.var("x", shape=(4,))
+    halves = relay.split(x, 2)
+    whole = halves.astuple()
+    binder, flag = relay.var("t"), relay.var("c", "bool")
+    assert relay.Function([x], halves).body is whole
+    assert relay.TupleGetItem(halves, 1).tuple_value is whole
+    assert relay.TupleWrapper(halves, 2).astuple() is whole
+    assert relay.Tuple([x, halves]).fields[1] is whole
+    assert relay.Call(binder, [halves]).args == binder(halves).args == (whole,)
+    assert relay.Let(binder, halves, halves).value is relay.Let(binder, x, halves).body is whole
+    assert relay.If(flag, halves, halves).true_branch is whole
+    assert relay.RefCreate(halves).value is whole
+    assert relay.analysis.free_vars(halves) == [x]
+    assert IRModule.from_expr(halves)["main"].body is whole
+    ends = relay.create_executor("debug").evaluate(halves, {x: np.arange(4, dtype="float32")})
+    assert [list(part) for part in ends] == [[0, 1], [2, 3]]
+
+
+def test_a_node_is_the_same_as_itself_only() -> None:
+    x = relay.var("x", shape=(4,))
+    assert x.same_as(x)
+    assert not x.same_as(relay.var("x", shape=(4,)))

@@ -150,6 +150,12 @@ def test_types_follow_typed_nodes_once_as_comments() -> None:
     )
 
 
+def test_a_constant_used_twice_tells_its_type_twice() -> None:
+    shared = one()
+    mod = infer_module(IRModule.from_expr(add(shared, shared)))
+    assert "add(1f /* ty=float32 */, 1f /* ty=float32 */) /* ty=float32 */" in pretty(mod)
+
+
 def test_a_comment_cannot_be_closed_by_a_name() -> None:
     mod = infer_module(parse('type "*/ evil" { E } def @f() { E }'))
     assert '/* ty="*\\/ evil"[] */' in pretty(mod)

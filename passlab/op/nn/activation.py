@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.expr import TupleWrapper
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import TupleWrapper, make_call, operator
+from passlab.op.declare import make_call, operator
 from passlab.op.dtypes import as_array, is_float
 from passlab.op.fields import attrs, integer, number
 from passlab.op.nn import gradients

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RelationError
+from passlab.ir.expr import TupleWrapper
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TupleType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import TupleWrapper, deliver, make_call, operator
+from passlab.op.declare import deliver, make_call, operator
 from passlab.op.fields import attrs, boolean, integer, integers, number
 from passlab.op.nn import gradients
 from passlab.op.nn.activation import along, channel_vector, check_vectors, finish

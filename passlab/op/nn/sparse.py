@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
+from passlab.ir.expr import TupleWrapper
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
-from passlab.op.declare import TupleWrapper, make_call, operator
+from passlab.op.declare import make_call, operator
 from passlab.op.dtypes import is_float
 from passlab.op.fields import attrs, boolean, integers, text
 from passlab.op.nn import sparse_gradients

@@ -173,7 +173,7 @@ def _pool_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
 def _pool_face(
     data: Any, input_scale: Any, input_zero_point: Any, output_scale: Any, output_zero_point: Any, pool_size: Any,
     strides: Any, padding: Any, dilation: Any, ceil_mode: bool = False, count_include_pad: bool = True,
-    layout: str = "NCHW", out_layout: str = "",
+    layout: str = "NHWC", out_layout: str = "",
 ) -> Call:  # fmt: skip
     """The means of windows of a quantized tensor, quantized again."""
     return call(

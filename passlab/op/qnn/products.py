@@ -177,14 +177,14 @@ conv2d = _product(
 
 
 def _conv2d_transpose_face(
-    data: Any, weight: Any, input_zero_point: Any, weight_zero_point: Any, input_scale: Any, weight_scale: Any,
+    data: Any, weight: Any, input_zero_point: Any, kernel_zero_point: Any, input_scale: Any, kernel_scale: Any,
     strides: Any = (1, 1), padding: Any = (0, 0), dilation: Any = (1, 1), groups: int = 1, channels: Any = None,
     kernel_size: Any = None, data_layout: str = "NCHW", kernel_layout: str = "IOHW", out_layout: str = "",
     output_padding: Any = (0, 0), out_dtype: str = "int32",
 ) -> Call:  # fmt: skip
     """The transposed convolution of quantized `data` with a quantized `weight`."""
     return call(
-        "qnn.conv2d_transpose", data, weight, input_zero_point, weight_zero_point, input_scale, weight_scale,
+        "qnn.conv2d_transpose", data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
         channels=channels,
         kernel_size=per_axis(kernel_size, 2), strides=per_axis(strides, 2), output_padding=per_axis(output_padding, 2),
         padding=full_padding(padding, 2), dilation=per_axis(dilation, 2), groups=groups, data_layout=data_layout,

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.expr import TupleWrapper
 from passlab.ir.op import Op, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op.chain import flat
-from passlab.op.declare import TupleWrapper, make_call, operator
+from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, boolean, number, numbers
 from passlab.op.nn.activation import finish
 from passlab.op.relations import product, refuse, tensor

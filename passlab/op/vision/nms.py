@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Constant, Expr
+from passlab.ir.expr import Constant, Expr, TupleWrapper
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
-from passlab.op.declare import TupleWrapper, make_call, operator
+from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, boolean, integer, number, text
 from passlab.op.nn.pad import check_number
 from passlab.op.relations import join_dim, product, refuse, tensor
