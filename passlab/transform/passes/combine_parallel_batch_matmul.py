@@ -45,7 +45,7 @@ class CombineParallelBatchMatmul(FunctionPass):
     min_num_branches: int = 3
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return combine_parallel(func, _BatchMatmul(), self.min_num_branches)
+        return combine_parallel(func, mod, _BatchMatmul(), self.min_num_branches)
 
 
 class _BatchMatmul(Combiner):
