@@ -18,7 +18,7 @@ keep:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Expr, Function
@@ -85,9 +85,8 @@ def _offer(call: Call, name: str, offers: dict[Expr, Message]) -> Message | None
     if name in ACTIVATIONS:
         return first and first._replace(positive=True)
     if name == "nn.bias_add":
-        rank = len(tensor_type(call).shape)  # type: ignore[union-attr]
-        attrs: Any = call.attrs
-        return first if first and first.axes == (attrs.axis % rank,) else None
+        data, attrs = tensor_type(call), cast("Any", call.attrs)
+        return first if first and data is not None and first.axes == (attrs.axis % len(data.shape),) else None
     if name in SUMS:
         return _sum_offer(call, first, offers.get(call.args[1]))
     return None
