@@ -225,11 +225,12 @@ class LocalPurity:
     """Whether evaluating an expression is surely pure, asked of single expressions, as rewriting makes them.
 
     Needs no types and no module, and so knows less: calls of global and local functions count as impure, those of
-    primitive functions as pure. Each node is looked at once.
+    primitive functions as pure. Each node is looked at once. Kinds of nodes in `also` count as impure too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, also: tuple[type, ...] = ()) -> None:
         self._known: dict[Expr, bool] = {}
+        self._impure = (RefRead, RefWrite, *also)
 
     def of(self, expr: Expr) -> bool:
         """Return whether `expr` surely neither reads nor changes state."""
@@ -242,9 +243,17 @@ class LocalPurity:
                 if parts and node not in known:
                     stack += parts
                     continue
-                known[node] = _acts_purely(node) and all(known[k] for k in _evaluated(node))
+                known[node] = self._acts_purely(node) and all(known[k] for k in _evaluated(node))
                 stack.pop()
         return known[expr]
+
+    def _acts_purely(self, node: Expr) -> bool:
+        if type(node) is Call:
+            op = node.op
+            if type(op) is Op:
+                return not op.spec.stateful
+            return type(op) is Constructor or (type(op) is Function and op.is_primitive)
+        return type(node) not in self._impure
 
 
 def _evaluated(node: Expr) -> tuple[Expr, ...]:
@@ -253,12 +262,3 @@ def _evaluated(node: Expr) -> tuple[Expr, ...]:
     if type(node) is Call:
         return node.args
     return CHILDREN[type(node)](node)
-
-
-def _acts_purely(node: Expr) -> bool:
-    if type(node) is Call:
-        op = node.op
-        if type(op) is Op:
-            return not op.spec.stateful
-        return type(op) is Constructor or (type(op) is Function and op.is_primitive)
-    return type(node) not in (RefRead, RefWrite)

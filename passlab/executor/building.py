@@ -207,7 +207,7 @@ def _flat(mod: IRModule) -> IRModule:
         raise VerifyError(Diagnostic("a graph is made of the function `main`", hint="the module has none"))
     marked = {n: f.with_attr("Inline", 1) for n, f in mod.items() if n != "main" and not f.is_primitive}
     mod = ToGraphNormalForm()(Inline()(mod.with_functions(marked)))
-    return InferType()(mod.with_functions({"main": beta_reduced(mod["main"])}))
+    return InferType()(mod.with_functions({"main": beta_reduced(mod["main"], mod)}))
 
 
 def _has_unknown_shape(function: Function) -> bool:

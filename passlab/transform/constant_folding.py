@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from passlab.analysis.purity import LocalPurity
+from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem
+from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType
 from passlab.transform.constant_values import folded_call, without_place
@@ -16,14 +17,15 @@ from passlab.transform.let_removal import Fate, remove_lets
 SHAPES = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
 
 
-def folded(expr: Expr, fold_qnn: bool = False) -> Expr:
+def folded(expr: Expr, fold_qnn: bool = False, mod: IRModule | None = None) -> Expr:
     """Return an expression with what is known computed; the same object when nothing is.
 
     Operator calls on constants are evaluated, lets of constants removed, branches on constants taken, projections of
     tuple literals resolved, shapes of tensors of static type read off. Primitive functions are not entered. A constant
-    is one wherever `on_device` says it lies; it takes that note along.
+    is one wherever `on_device` says it lies; it takes that note along. What has effects is not dropped; `mod` tells
+    whether there are any.
     """
-    purity = LocalPurity()
+    movable = Movable(mod)
 
     def enter(node: Expr) -> bool:
         return type(node) is not Function or not node.is_primitive
@@ -33,9 +35,9 @@ def folded(expr: Expr, fold_qnn: bool = False) -> Expr:
 
     def rule(pre: Expr, post: Expr) -> Expr:
         if type(post) is Call:
-            return from_type(pre, post) or folded_call(post, fold_qnn) or post
+            return from_type(pre, post, movable) or folded_call(post, fold_qnn) or post
         if type(post) is TupleGetItem and type(post.tuple_value) is Tuple:
-            return _field(post, post.tuple_value, purity)
+            return _field(post, post.tuple_value, movable)
         if type(post) is If and type(cond := without_place(post.cond)) is Constant:
             return post.true_branch if cond.data else post.false_branch
         return post
@@ -43,18 +45,19 @@ def folded(expr: Expr, fold_qnn: bool = False) -> Expr:
     return remove_lets(expr, fate, rule, enter, name="folded")
 
 
-def _field(post: TupleGetItem, whole: Tuple, purity: LocalPurity) -> Expr:
+def _field(post: TupleGetItem, whole: Tuple, movable: Movable) -> Expr:
     """Return the field that a tuple literal has there, unless computing another one of its fields has effects."""
     others = (f for i, f in enumerate(whole.fields) if i != post.index)
-    return whole.fields[post.index] if all(map(purity.of, others)) else post
+    return whole.fields[post.index] if all(map(movable, others)) else post
 
 
-def from_type(pre: Expr, post: Call) -> Expr | None:
+def from_type(pre: Expr, post: Call, movable: Movable) -> Expr | None:
     """Return the shape or size that a static input type tells, in the dtype that the operator was asked for."""
     if type(post.op) is not Op or post.op.name not in SHAPES or type(pre) is not Call:
         return None
     ty = pre.args[0].checked_type_
-    return shape_constant(post, ty) if type(ty) is TensorType and not ty.dynamic else None
+    known = type(ty) is TensorType and not ty.dynamic and movable(pre.args[0])
+    return shape_constant(post, ty) if known else None  # type: ignore[arg-type]
 
 
 def shape_constant(call: Call, ty: TensorType) -> Constant:

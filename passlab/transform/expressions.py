@@ -23,9 +23,9 @@ from passlab.transform.registry import get_pass
 def fold_constants(expr: Expr, mod: IRModule | None = None, fold_qnn: bool = False) -> Expr:
     """Return `expr` with what is known computed, as by FoldConstant (`FoldConstantExpr`).
 
-    `mod` is not needed: global functions are not gone into.
+    `mod` is needed only to see that calls of its functions have no effects; they are not gone into.
     """
-    return folded(expr, fold_qnn)
+    return folded(expr, fold_qnn, mod)
 
 
 def in_a_normal_form(expr: Expr) -> Expr:

@@ -11,7 +11,7 @@ from typing import Any
 from passlab.ir.adt import pattern_vars
 from passlab.ir.expr import Call, Expr, Function, Let, Match, Var
 from passlab.ir.types import Type, TypeVar, map_type
-from passlab.ir.walk import CHILDREN, REBUILD, post_order
+from passlab.ir.walk import CHILDREN, REBUILD, make_lets, post_order
 
 Types = dict[Type, Type]
 
@@ -77,7 +77,20 @@ def binders(node: Expr) -> Sequence[Var]:
     return ()
 
 
-def applied(function: Function, args: Sequence[Expr], type_args: Sequence[Type] = ()) -> Expr:
-    """Return the body of a function with its parameters replaced, in a copy with binders of its own."""
+def applied(
+    function: Function, args: Sequence[Expr], type_args: Sequence[Type] = (), movable: Sequence[bool] | None = None
+) -> Expr:
+    """Return the body of a function with its parameters replaced, in a copy with binders of its own.
+
+    `movable` says which arguments may be computed where the parameter stood; the others are bound by lets before.
+    """
     types = dict(zip(function.type_params, type_args, strict=False))
-    return fresh_copy(function.body, dict(zip(function.params, args, strict=True)), types)
+    replace = dict(zip(function.params, args, strict=True))
+    bound: list[tuple[Var, Expr]] = []
+    for param, arg, moves in zip(function.params, args, movable or (), strict=False):
+        if not moves:
+            annotation = None if function.type_params else param.type_annotation
+            var = Var(param.name_hint, annotation, param.span, param.virtual_device)
+            replace[param] = var
+            bound.append((var, arg))
+    return make_lets(bound, fresh_copy(function.body, replace, types))

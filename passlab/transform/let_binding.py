@@ -2,7 +2,7 @@
 
 A program is a graph; an expression that stands in several places is computed once. These forms say so with `let`: each
 chosen expression is bound in the innermost scope that encloses all its uses, in the order of first evaluation (a call's
-arguments, then its callee). Knows nothing of passes or modules. Linear in nodes, but for common scopes: log(depth).
+arguments, then its callee). Knows nothing of passes. Linear in nodes, but for common scopes: log(depth).
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from passlab.analysis.state import Movable
 from passlab.ir.adt import Clause, Constructor
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Match, Var
+from passlab.ir.module import IRModule
 from passlab.ir.op import Op, find_op
 from passlab.ir.walk import CHILDREN, Scope, note_rewrite, post_order, rebuild
 
@@ -39,6 +41,28 @@ def bind_in_scopes(
     filler = _Filler(plan, wanted, flatten, on_devices)
     body = filler.fill(function.body)
     return function.with_fields(body=body)  # type: ignore[no-any-return]
+
+
+def with_effects(function: Function, mod: IRModule, wanted: Callable[[Expr], bool]) -> Callable[[Expr, Plan], bool]:
+    """Return what to bind so that effects keep their order where the nodes for which `wanted(node)` holds are bound.
+
+    A let computes its value before all that stands in its body. So when one of those nodes has effects, everything
+    that has is bound.
+    """
+    movable, order = Movable(mod), post_order(function.body)
+    if all(not wanted(node) or is_atom(node) or movable(node) for node in order):
+        return lambda node, plan: wanted(node)
+    chain = {function.body, *(node.body for node in order if type(node) in (Let, Function))}  # type: ignore[attr-defined]
+    for node in order:
+        if type(node) is If:
+            chain |= {node.true_branch, node.false_branch}
+        elif type(node) is Match:
+            chain |= {clause.rhs for clause in node.clauses}
+
+    def bound(node: Expr, plan: Plan) -> bool:
+        return wanted(node) or not (is_atom(node) or movable(node) or (type(node) is Let and node in chain))
+
+    return bound
 
 
 def evaluation_children(expr: Expr) -> tuple[Expr, ...]:

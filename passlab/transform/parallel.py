@@ -2,7 +2,7 @@
 
 Each branch is such a call and the elementwise and broadcasting operators that follow it one by one. What a combined
 call looks like is the business of a `Combiner`; finding branches, checking that they are independent, and putting the
-results in place is done here. Knows nothing of passes or modules.
+results in place is done here. Knows nothing of passes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Expr, Function, Tuple
+from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpPattern
 from passlab.ir.types import TensorType
 from passlab.ir.walk import CHILDREN, Scopes, note_rewrite, post_order, rebuild
@@ -94,13 +96,18 @@ def slices(whole: Expr, rank: int, axis: int, sizes: Iterable[int]) -> list[Expr
     return found
 
 
-def combine_parallel(func: Function, combiner: Combiner, min_branches: int) -> Function:
-    """Return the function with groups of at least `min_branches` parallel branches combined; itself if none is."""
+def combine_parallel(func: Function, mod: IRModule, combiner: Combiner, min_branches: int) -> Function:
+    """Return the function with groups of at least `min_branches` parallel branches combined; itself if none is.
+
+    What the branches take is computed before the first of them then, so they may not read or change state; `mod` tells.
+    """
     order = post_order(func)
-    candidates = [n for n in order if _calls(n, combiner.op_name) and combiner.supports(n)]  # type: ignore[arg-type]
+    movable = Movable(mod)
+    calls: list[Call] = [n for n in order if _calls(n, combiner.op_name)]  # type: ignore[misc]
+    candidates = [c for c in calls if combiner.supports(c) and all(map(movable, c.args[1:]))]
     if len(candidates) < max(min_branches, 2):
         return func
-    groups = _groups(func, order, candidates, combiner)  # type: ignore[arg-type]
+    groups = _groups(func, order, candidates, combiner, movable)
     large = [g for g in groups if len(g) >= max(min_branches, 2)]
     steps = [_combined(g, combiner) for g in large if _independent(g, 1)]
     if not steps:
@@ -116,7 +123,9 @@ def _calls(node: Expr, name: str) -> bool:
     return type(node) is Call and type(node.op) is Op and node.op.name == name
 
 
-def _groups(func: Function, order: list[Expr], candidates: list[Call], combiner: Combiner) -> list[list[Branch]]:
+def _groups(
+    func: Function, order: list[Expr], candidates: list[Call], combiner: Combiner, movable: Movable
+) -> list[list[Branch]]:
     """Return the groups of branches. All of a group stand in one scope, so they see the same variables."""
     users: dict[Expr, list[Expr]] = {}
     for node in order:
@@ -126,7 +135,7 @@ def _groups(func: Function, order: list[Expr], candidates: list[Call], combiner:
     by_input: dict[tuple[Expr, Any], list[list[Branch]]] = {}
     for call in candidates:
         groups = by_input.setdefault((call.args[0], scopes[call]), [])
-        branch = _branch(call, users, scopes)
+        branch = _branch(call, users, scopes, movable)
         home = next((g for g in groups if combiner.compatible(call, g[0][0])), None)
         if home is None:
             groups.append([branch])
@@ -135,7 +144,7 @@ def _groups(func: Function, order: list[Expr], candidates: list[Call], combiner:
     return [g for groups in by_input.values() for g in groups]
 
 
-def _branch(call: Call, users: dict[Expr, list[Expr]], scopes: dict[Expr, Any]) -> Branch:
+def _branch(call: Call, users: dict[Expr, list[Expr]], scopes: dict[Expr, Any], movable: Movable) -> Branch:
     """Return a call and the elementwise or broadcasting calls that follow, each the only user of the one before."""
     branch = [call]
     while len(users.get(branch[-1], ())) == 1:
@@ -143,6 +152,8 @@ def _branch(call: Call, users: dict[Expr, list[Expr]], scopes: dict[Expr, Any]) 
         if type(user) is not Call or type(user.op) is not Op or user.op.spec.pattern > OpPattern.BROADCAST:
             break
         if not is_static(user) or scopes[user] is not scopes[call]:
+            break
+        if not all(arg is branch[-1] or movable(arg) for arg in user.args):
             break
         branch.append(user)
     return branch

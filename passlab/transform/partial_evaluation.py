@@ -36,7 +36,7 @@ from passlab.ir.variables import free_vars
 from passlab.ir.walk import make_lets, post_order, rebuild, substitute, use_counts
 from passlab.transform.constant_values import UNKNOWN, operator_value
 from passlab.transform.fresh_copy import binders
-from passlab.transform.let_binding import bind_in_scopes, first_free_number, is_atom
+from passlab.transform.let_binding import bind_in_scopes, first_free_number, is_atom, with_effects
 from passlab.transform.partial_values import Closure, Frame, Store, Value, burn, fits, fuel_of
 
 Run = Generator[Any, Any, Value]
@@ -49,7 +49,7 @@ _ROOM_PER_NODE = 20
 
 def partially_evaluated(mod: IRModule) -> dict[str, Function]:
     """Return the global functions of a module with all that is known computed, the same objects where nothing is."""
-    functions = {name: _without_sharing(f) for name, f in mod.items()}
+    functions = {name: _without_sharing(f, mod) for name, f in mod.items()}
     made = {}
     for name, function in functions.items():
         if _is_opaque(function):
@@ -63,12 +63,13 @@ def _is_opaque(function: Function) -> bool:
     return function.is_primitive or "Compiler" in function.attrs
 
 
-def _without_sharing(function: Function) -> Function:
+def _without_sharing(function: Function, mod: IRModule) -> Function:
     """Return a function in which what is used in several places is bound by a let."""
     if _is_opaque(function):
         return function
     counts = use_counts(function.body)
-    return bind_in_scopes(function, lambda node, plan: counts.get(node, 0) > 1 and not is_atom(node), flatten=False)
+    shared = with_effects(function, mod, lambda node: counts.get(node, 0) > 1 and not is_atom(node))
+    return bind_in_scopes(function, shared, flatten=False)
 
 
 def _drive(root: Any) -> Any:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
+from typing import Any
+
 import pytest
 
 import passlab
@@ -11,6 +15,7 @@ from passlab.ir import IRModule
 from passlab.ir.equal import assert_structural_equal
 from passlab.text.parser import parse
 from passlab.transform.passes import PASSES
+from passlab.transform.registry import find_factory
 from tests.passes.docstring_programs import Case, all_cases, cases_of, parse_options
 
 
@@ -36,6 +41,24 @@ def test_a_pass_does_what_its_docstring_shows(case: Case):
 @pytest.mark.parametrize("factory", sorted(PASSES))
 def test_every_pass_shows_what_it_does(factory: str):
     assert cases_of(factory), f"the docstring of {factory} shows no program"
+
+
+def test_every_pass_shows_what_it_changes_and_what_it_leaves():
+    changes = {c.factory for c in all_cases() if c.after is not None}
+    leaves = {c.factory for c in all_cases() if c.after is None}
+    assert set(PASSES) - changes == {
+        "AlterOpLayout",
+        "Legalize",
+        "PrintIR",
+    }  # need something registered; change nothing
+    assert set(PASSES) - leaves == {"AnnotateSpans", "FirstOrderGradient", "ToCPS"}  # always change something
+
+
+@pytest.mark.parametrize("factory", sorted(PASSES))
+def test_every_option_is_documented(factory: str):
+    made: Any = find_factory(factory)
+    for option in dataclasses.fields(made):
+        assert re.search(rf"\b{option.name}\b", made.__doc__ or ""), option.name
 
 
 def test_options_are_read_as_in_a_call():

@@ -48,7 +48,8 @@ RANKED_A = (
     "LambdaLift", "Inline", "RemoveUnusedFunctions", "FoldConstant", "EliminateCommonSubexpr", "SimplifyExpr",
     "SimplifyInference", "FastMath", "CanonicalizeOps", "FoldScaleAxis", "BackwardFoldScaleAxis", "ForwardFoldScaleAxis",
     "CombineParallelConv2D", "CombineParallelDense", "DynamicToStatic", "FuseOps", "PartialEvaluate", "ConvertLayout",
-    "MergeComposite", "AnnotateTarget", "MergeCompilerRegions", "PartitionGraph",
+    "MergeComposite", "AnnotateTarget", "MergeCompilerRegions", "PartitionGraph", "ToMixedPrecision", "ManifestAlloc",
+    "FirstOrderGradient", "PrintIR",
 )  # fmt: skip
 PAIRS = list(itertools.permutations(RANKED_A, 2))
 

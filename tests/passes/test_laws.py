@@ -129,6 +129,22 @@ class TestEveryPassOnEveryProgram:
         assert run(name, once) is once
 
 
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("name", EVERY_PASS)
+def test_alone_on_an_untyped_program_a_pass_is_right_or_says_what_it_needs(name: str, program: str):
+    untyped = parse(PROGRAMS[program])
+    with transform.PassContext(opt_level=4):
+        try:
+            made = make_pass(name)(untyped)
+        except PasslabError as error:
+            assert name in NEEDS_DATAFLOW or "InferType" in str(error)  # noqa: PT017 - or it is raised by nothing
+            return
+    made = infer_module(made)
+    assert well_formed(made)
+    if name not in CHANGES_TYPES and not (name in REORDERS_EFFECTS and program == "references"):
+        same_numbers(name, Evaluator(made).run("main", arguments(given(program))), value_of_program(program))
+
+
 @pytest.mark.parametrize("name", sorted(set(EVERY_PASS) - FINDS_SOMETHING))
 def test_where_there_is_nothing_to_do_the_module_stays_the_same_object(name: str):
     mod = module("nothing to do")

@@ -18,8 +18,9 @@ keep:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
+from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.walk import note_rewrite, post_order, rebuild, use_counts
@@ -49,13 +50,13 @@ class BackwardFoldScaleAxis(FunctionPass):
 
     The weight of an `nn.conv2d`, `nn.conv3d` or `nn.dense` takes the scale, and so does what is added on the way. Only
     where each step is used once; through an activation only constants without negative values; grouped convolutions
-    only when depthwise. The scale must have the floating dtype of the data and weight.
+    only when depthwise. The scale must have the floating dtype of the data and weight, and no effects.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         order = post_order(func)
         offers = _offers(order, use_counts(func))
-        scales, gone = _demands(order, offers)
+        scales, gone = _demands(order, offers, Movable(mod))
         return _folded(func, order, offers, scales, gone) if gone else func
 
 
@@ -84,9 +85,8 @@ def _offer(call: Call, name: str, offers: dict[Expr, Message]) -> Message | None
     if name in ACTIVATIONS:
         return first and first._replace(positive=True)
     if name == "nn.bias_add":
-        rank = len(tensor_type(call).shape)  # type: ignore[union-attr]
-        attrs: Any = call.attrs
-        return first if first and first.axes == (attrs.axis % rank,) else None
+        data, attrs = tensor_type(call), cast("Any", call.attrs)
+        return first if first and data is not None and first.axes == (attrs.axis % len(data.shape),) else None
     if name in SUMS:
         return _sum_offer(call, first, offers.get(call.args[1]))
     return None
@@ -103,27 +103,31 @@ def _sum_offer(call: Call, left: Message | None, right: Message | None) -> Messa
     return right if right and matches(b, a, right.axes) else None
 
 
-def _demands(order: list[Expr], offers: dict[Expr, Message]) -> tuple[dict[Expr, Expr], dict[Expr, Expr]]:
+def _demands(
+    order: list[Expr], offers: dict[Expr, Message], movable: Movable
+) -> tuple[dict[Expr, Expr], dict[Expr, Expr]]:
     """Return the scale that each node on the way takes, and the multiplications that go, with what stands for them."""
     scales: dict[Expr, Expr] = {}
     gone: dict[Expr, Expr] = {}
     for node in reversed(order):
         name = name_of(node)
         if name == "multiply":
-            _place_scale(node, offers, scales, gone)  # type: ignore[arg-type]
+            _place_scale(node, offers, movable, scales, gone)  # type: ignore[arg-type]
         elif node in scales and (name in ACTIVATIONS or name in SUMS or name == "nn.bias_add"):
             for arg in _scaled_args(node, name, offers):  # type: ignore[arg-type]
                 scales[arg] = scales[node]
     return scales, gone
 
 
-def _place_scale(call: Call, offers: dict[Expr, Message], scales: dict[Expr, Expr], gone: dict[Expr, Expr]) -> None:
+def _place_scale(
+    call: Call, offers: dict[Expr, Message], movable: Movable, scales: dict[Expr, Expr], gone: dict[Expr, Expr]
+) -> None:
     for arg, factor in (call.args, call.args[::-1]):
         offer = offers.get(arg)
         ty = tensor_type(arg)
         if offer is None or ty is None:
             continue
-        scale = as_scale(factor, ty, offer.axes) if accepts(offer, factor, ty) else None
+        scale = as_scale(factor, ty, offer.axes) if accepts(offer, factor, ty) and movable(factor) else None
         if scale is not None:
             scales[arg] = scale
             gone[call] = arg

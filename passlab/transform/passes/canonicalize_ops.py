@@ -11,6 +11,9 @@ before:
     def @main(%x: Tensor[(1, 4), float32], %b: Tensor[(4), float32]) { nn.bias_add(%x, %b, axis=-1) }
 after:
     def @main(%x: Tensor[(1, 4), float32], %b: Tensor[(4), float32]) { add(%x, %b) }
+
+keep:
+    def @main(%x: Tensor[(1, 4), float32], %b: Tensor[(4), float32]) { add(%x, %b) }
 """
 
 from __future__ import annotations

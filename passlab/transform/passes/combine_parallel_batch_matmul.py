@@ -10,6 +10,12 @@ after:
       (strided_slice(%0, begin=[0, 0, 0], end=[-1, -1, 5], strides=[1, 1, 1], slice_mode="size"),
        strided_slice(%0, begin=[0, 0, 5], end=[-1, -1, 6], strides=[1, 1, 1], slice_mode="size"))
     }
+
+keep: min_num_branches=2
+    def @main(%x: Tensor[(2, 3, 4), float32], %a: Tensor[(2, 4, 4), float32]) {
+      %0 = nn.batch_matmul(%x, %a, transpose_b=True);
+      (%0, nn.batch_matmul(%0, %a, transpose_b=True))
+    }
 """
 
 from __future__ import annotations
@@ -45,7 +51,7 @@ class CombineParallelBatchMatmul(FunctionPass):
     min_num_branches: int = 3
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return combine_parallel(func, _BatchMatmul(), self.min_num_branches)
+        return combine_parallel(func, mod, _BatchMatmul(), self.min_num_branches)
 
 
 class _BatchMatmul(Combiner):

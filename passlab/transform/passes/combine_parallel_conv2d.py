@@ -55,7 +55,7 @@ class CombineParallelConv2D(FunctionPass):
     min_num_branches: int = 3
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return combine_parallel(func, _Conv2D(), self.min_num_branches)
+        return combine_parallel(func, mod, _Conv2D(), self.min_num_branches)
 
 
 def _parts(layout: str) -> list[str]:

@@ -74,7 +74,7 @@ class CombineParallelDense(FunctionPass):
     to_batch: bool = True
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return combine_parallel(func, _ToBatch() if self.to_batch else _ToDense(), self.min_num_branches)
+        return combine_parallel(func, mod, _ToBatch() if self.to_batch else _ToDense(), self.min_num_branches)
 
 
 class _ToDense(Combiner):

@@ -35,10 +35,12 @@ from passlab.transform.first_order import first_order
 class Defunctionalization(ModulePass):
     """Rewrite a function of a module, with all that it reaches, so that no function is passed, returned or kept.
 
-    Each function type in use becomes a data type `Defunc_...` with a constructor for each function that stands as a
-    value, and a global function `apply_...` that does what the constructor says. Generic functions are copied for each
-    instance, and for each use as an argument. The functions of before stay: run RemoveUnusedFunctions. Relay names
-    these types by their kind alone, so that different ones collide, and takes functions as arguments only.
+    The function is `entry`. Each function type in use becomes a data type `Defunc_...` with a constructor for each
+    function that stands as a value, and a global function `apply_...` that does what the constructor says. Generic
+    functions are copied for each instance, and for each use as an argument. The functions of before stay: run
+    RemoveUnusedFunctions. Relay names these types by their kind alone, so that different ones collide, and takes
+    functions as arguments only.
+
     `Defunctionalization(func, mod)` is Relay's function: it makes no pass but returns the function, having added what
     that needs to `mod`.
     """

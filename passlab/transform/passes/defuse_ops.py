@@ -27,7 +27,8 @@ class DefuseOps(FunctionPass):
     """Replace every call of a function literal by the body of the function: the inverse of FuseOps.
 
     Parameters are told apart as objects, not by name. A literal that is called in several places is copied for each.
+    Arguments that read or change state are bound by lets first, so that they are still computed once and in order.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return beta_reduced(func)
+        return beta_reduced(func, mod)

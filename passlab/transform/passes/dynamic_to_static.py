@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
@@ -47,7 +48,7 @@ class DynamicToStatic(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        known = _KnownValues()
+        known = _KnownValues(Movable(mod))
 
         def static(pre: Expr, post: Expr) -> Expr:
             assert isinstance(post, Call)
@@ -64,8 +65,9 @@ class DynamicToStatic(FunctionPass):
 class _KnownValues:
     """The values of expressions that are made of constants and of shapes of tensors of static type."""
 
-    def __init__(self) -> None:
+    def __init__(self, movable: Movable) -> None:
         self._types = NodeTypes()
+        self._movable = movable
         self._known: dict[Expr, Expr | None] = {}
 
     def of(self, expr: Expr) -> Any:
@@ -102,7 +104,7 @@ class _KnownValues:
         if node.op.name not in SHAPES:
             return folded_call(node.with_fields(args=tuple(inside)))
         ty = self._types.tensor(node.args[0])
-        if ty is None or ty.dynamic:
+        if ty is None or ty.dynamic or not self._movable(node.args[0]):
             return None
         return shape_constant(node, ty)
 

@@ -31,7 +31,8 @@ from passlab.transform.declare import EXACT, standard_pass
 class EtaExpand(ModulePass):
     """Wrap constructors in value position, and global functions wherever they are named, in function literals.
 
-    At least one of the two options must be set; `PassError` otherwise. External functions are left alone.
+    The first with `expand_constructor`, the second with `expand_global_var`; `PassError` when neither is set. External
+    functions are left alone.
     """
 
     expand_constructor: bool = False

@@ -11,6 +11,13 @@ after:
       nn.conv2d(%x, %w, padding=[2, 2, 2, 2], dilation=[2, 2], groups=4, channels=4, kernel_size=[3, 3],
                 data_layout="NHWC", kernel_layout="HWOI")
     }
+
+keep:
+    def @main(%x: Tensor[(1, 5, 5, 4), float32], %w: Tensor[(3, 3, 4, 1), float32]) {
+      %0 = nn.space_to_batch_nd(%x, block_shape=[2, 2], paddings=[[2, 3], [2, 3]], pad_value=1f);
+      %1 = nn.conv2d(%0, %w, groups=4, channels=4, kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWOI");
+      nn.batch_to_space_nd(%1, block_shape=[2, 2], crops=[[0, 1], [0, 1]])
+    }
 """
 
 from __future__ import annotations

@@ -42,4 +42,4 @@ class FoldConstant(FunctionPass):
     fold_qnn: bool = False
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return folded(func, self.fold_qnn)  # type: ignore[return-value]
+        return folded(func, self.fold_qnn, mod)  # type: ignore[return-value]

@@ -38,6 +38,11 @@ keep:
     def @main(%x: Tensor[(1, 3, 10, 10), float32], %w: Tensor[(8, 3, 3, 3), float32]) {
       nn.conv2d(nn.pad(%x, 1f, pad_width=[[0, 0], [0, 0], [1, 0], [1, 0]]), %w)
     }
+
+keep:
+    def @main(%x: Tensor[(1, 3, 10, 10), float32], %w: Tensor[(8, 3, 3, 3), float32]) {
+      nn.conv2d(nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [-1, 1], [0, 0]]), %w, padding=[1, 1])
+    }
 """
 
 from __future__ import annotations
@@ -68,7 +73,8 @@ class FoldExplicitPadding(FunctionPass):
 
     Only constant padding of spatial axes, with the value that the operator pads with itself: 0 for convolutions, the
     zero point for `qnn.conv2d`, the lowest number for maximum pooling. An average over zeros that were padded counts
-    them, so that pooling must count its own padding too, or have none.
+    them, so that pooling must count its own padding too, or have none. Negative widths, which cut off, stay (Relay adds
+    them to the padding, which brings back what was cut).
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -115,12 +121,12 @@ def _neutral(call: Call, name: str, value: Any) -> bool:
 
 
 def _padding(widths: Sequence[Sequence[int]], attrs: Any) -> tuple[int, ...] | None:
-    """Return the padding of both, before all spatial axes and then after, None if other axes are padded."""
+    """Return the padding of both, before all spatial axes and then after; None if other axes are padded, or any cut."""
     layout = parse_layout(attrs.get("data_layout") or attrs.get("layout"))
     if layout is None or len(layout.parts) != len(widths):
         return None
     spatial = [i for i, (letter, factor) in enumerate(layout.parts) if letter in "DHW" and not factor]
-    if any(a or b for i, (a, b) in enumerate(widths) if i not in spatial):
+    if any(a or b if i not in spatial else a < 0 or b < 0 for i, (a, b) in enumerate(widths)):
         return None
     rank = len(spatial)
     own = tuple(attrs.padding)

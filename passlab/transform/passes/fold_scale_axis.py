@@ -8,6 +8,11 @@ after:
     def @main(%x: Tensor[(3, 4), float32], %w: Tensor[(2, 4), float32], %s: Tensor[(2), float32]) {
       nn.dense(%x, multiply(%w, expand_dims(%s, axis=1)), units=2)
     }
+
+keep:
+    def @main(%x: Tensor[(3, 4), float32], %w: Tensor[(2, 4), float32], %s: Tensor[(3, 1), float32]) {
+      multiply(nn.dense(%x, %w, units=2), %s)
+    }
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.walk import CHILDREN, note_rewrite, post_order, rebuild
@@ -61,13 +62,14 @@ class ForwardFoldScaleAxis(FunctionPass):
 
     What is added on the way is divided by the scale, for which it must be a constant without zeros (Relay divides by
     whatever comes); through an activation only constants without negative values; all users must take the scale.
-    Grouped convolutions only when depthwise. The scale must have the floating dtype of the data and weight.
+    Grouped convolutions only when depthwise. The scale must have the floating dtype of the data and weight, and no
+    effects.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         order = post_order(func)
         offers = _offers(order)
-        return _folded(func, order, offers) if any(offers.values()) else func
+        return _folded(func, order, offers, Movable(mod)) if any(offers.values()) else func
 
 
 def _offers(order: list[Expr]) -> Offers:
@@ -117,7 +119,7 @@ def _wanted(call: Call, name: str, offer: Message | None) -> list[Message | None
     return None
 
 
-def _folded(func: Function, order: list[Expr], offers: Offers) -> Function:
+def _folded(func: Function, order: list[Expr], offers: Offers, movable: Movable) -> Function:
     result: dict[Expr, Expr] = {}
     waiting: dict[Expr, _Scaled] = {}
 
@@ -125,7 +127,7 @@ def _folded(func: Function, order: list[Expr], offers: Offers) -> Function:
         return result.get(node, node)
 
     for node in order:
-        scaled = _take(node, offers.get(node), waiting, new) if type(node) is Call else None
+        scaled = _take(node, offers.get(node), movable, waiting, new) if type(node) is Call else None
         if scaled is not None:
             waiting[node] = scaled
             note_rewrite(node, scaled.value)
@@ -138,7 +140,11 @@ def _folded(func: Function, order: list[Expr], offers: Offers) -> Function:
 
 
 def _take(
-    call: Call, offer: Message | None, waiting: dict[Expr, _Scaled], new: Callable[[Expr], Expr]
+    call: Call,
+    offer: Message | None,
+    movable: Movable,
+    waiting: dict[Expr, _Scaled],
+    new: Callable[[Expr], Expr],
 ) -> _Scaled | None:
     """Return a call as value and scale: a multiplication that its users take over, or a step that passes a scale on."""
     if offer is None:
@@ -147,7 +153,7 @@ def _take(
     if name == "multiply":
         for data, factor in (call.args, call.args[::-1]):
             ty = tensor_type(data)
-            if ty is None or ty is not tensor_type(call) or not accepts(offer, factor, ty):
+            if ty is None or ty is not tensor_type(call) or not accepts(offer, factor, ty) or not movable(factor):
                 continue
             scale = as_scale(factor, ty, offer.axes, new(factor))
             if scale is not None:

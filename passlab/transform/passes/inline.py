@@ -18,6 +18,7 @@ keep:
 from __future__ import annotations
 
 from passlab.analysis.call_graph import CallGraph
+from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Expr, Function, GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order, rewrite
@@ -32,16 +33,19 @@ class Inline(ModulePass):
     """Inline global functions with a nonzero attribute `Inline`, unless they are recursive or name one that stays.
 
     A call becomes the body; a function for another compiler, and a name that is not called, the function literal. Each
-    place gets a copy with binders of its own. Functions that nothing names any more are removed; those that nothing
-    named before, entry points such as `main`, are kept, and one that is still named too (Relay stops with an error).
+    place gets a copy with binders of its own. Arguments that read or change state are bound by lets first, so that they
+    are still computed once and in order (Relay does not look). Functions that nothing names any more are removed; those
+    that nothing named before, entry points such as `main`, are kept, and one that is still named too (Relay stops with
+    an error).
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         graph = CallGraph(mod)
+        movable = Movable(mod)
         ready: dict[str, Function] = {}
         done: dict[str, Function] = {}
         for name in graph.topological_order():
-            done[name] = function = _inlined(mod[name], ready)
+            done[name] = function = _inlined(mod[name], ready, movable)
             marked = function.attrs.get("Inline") and not function.attrs.get("Extern")
             named = [callee for callee in graph.callees(name) if callee in mod]
             if marked and not graph.is_recursive(name) and all(callee in ready for callee in named):
@@ -52,7 +56,7 @@ class Inline(ModulePass):
         return mod.with_functions({**done, **gone})
 
 
-def _inlined(function: Function, ready: dict[str, Function]) -> Function:
+def _inlined(function: Function, ready: dict[str, Function], movable: Movable) -> Function:
     if not ready:
         return function
 
@@ -66,6 +70,6 @@ def _inlined(function: Function, ready: dict[str, Function]) -> Function:
         target = ready[pre.op.name_hint]
         if "Compiler" in target.attrs or len(target.params) != len(post.args):
             return Call(target, post.args, post.attrs, post.type_args)
-        return applied(target, post.args, post.type_args)
+        return applied(target, post.args, post.type_args, [movable(arg) for arg in pre.args])
 
     return rewrite(function, inline, name="inlined call")  # type: ignore[return-value]

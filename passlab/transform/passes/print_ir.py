@@ -19,9 +19,9 @@ _log = logging.getLogger("passlab.PrintIR")
 
 @standard_pass(opt_level=0, promise=EXACT)
 class PrintIR(ModulePass):
-    """Log the module as Relay text under a header, to standard error unless logging is set up otherwise.
+    """Log the module as Relay text under `header`, to standard error unless logging is set up otherwise.
 
-    The logger is `passlab.PrintIR`, the level INFO.
+    With `show_meta_data` the text has all its constants. The logger is `passlab.PrintIR`, the level INFO.
     """
 
     header: str = ""

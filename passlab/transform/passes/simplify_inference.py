@@ -29,10 +29,12 @@ keep:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Constant, Expr, Function, TupleGetItem
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
@@ -52,13 +54,18 @@ class SimplifyInference(FunctionPass):
     `nn.batch_norm` (of which only the first result is used) becomes a scale and a shift, the first result of
     `nn.dropout` its input; `nn.layer_norm`, `nn.group_norm`, `nn.instance_norm` and `nn.l2_normalize` become means,
     variances and elementwise arithmetic. Constants have the dtype of the data (Relay's l2_normalize uses float32).
+    Calls whose arguments after the data have effects stay as they are.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return rewrite(func, _simplified, only=(Call, TupleGetItem), name="inference form")  # type: ignore[return-value]
+        rule = partial(_simplified, Movable(mod))
+        return rewrite(func, rule, only=(Call, TupleGetItem), name="inference form")  # type: ignore[return-value]
 
 
-def _simplified(pre: Expr, post: Expr) -> Expr:
+def _simplified(movable: Movable, pre: Expr, post: Expr) -> Expr:
+    call = pre.tuple_value if type(pre) is TupleGetItem else pre
+    if type(call) is not Call or not all(map(movable, call.args[1:])):
+        return post  # the new form computes what comes after the data in another order, or not at all
     if type(post) is Call:
         rule = _CALLS.get(post.op.name) if type(post.op) is Op else None
         return post if rule is None else rule(post, _type(pre.args[0])) or post  # type: ignore[attr-defined]

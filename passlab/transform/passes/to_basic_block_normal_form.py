@@ -31,7 +31,7 @@ from passlab.ir.module import IRModule
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
-from passlab.transform.let_binding import bind_in_scopes
+from passlab.transform.let_binding import Plan, bind_in_scopes, with_effects
 
 
 @standard_pass(opt_level=1, promise=EXACT)
@@ -40,12 +40,14 @@ class ToBasicBlockNormalForm(ModulePass):
 
     Everything else stays as it is, existing lets included: the lets of one block are one block. Where a let gives a
     variable a second name before it is used, that name is used from there on, as in Relay. Relay misses an expression
-    whose first use stands in the outer of two blocks; here it is bound too, but for constants.
+    whose first use stands in the outer of two blocks; here it is bound too, but for constants. Where something
+    that is bound has effects, all that has is bound, so that effects keep their order.
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        return mod.with_functions({n: _to_basic_blocks(f) for n, f in mod.items() if "Compiler" not in f.attrs})
+        return mod.with_functions({n: _to_basic_blocks(f, mod) for n, f in mod.items() if "Compiler" not in f.attrs})
 
 
-def _to_basic_blocks(function: Function) -> Function:
-    return bind_in_scopes(function, lambda node, plan: node in plan.crossing, flatten=False)
+def _to_basic_blocks(function: Function, mod: IRModule) -> Function:
+    crossing = Plan(function).crossing
+    return bind_in_scopes(function, with_effects(function, mod, crossing.__contains__), flatten=False)

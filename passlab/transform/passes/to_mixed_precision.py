@@ -15,8 +15,10 @@ keep: missing_op_mode=2
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from passlab.errors import Diagnostic, PassError, PassValueError
+from passlab.infer import infer_expr
 from passlab.ir.expr import Function, GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order
@@ -36,7 +38,7 @@ class ToMixedPrecision(FunctionPass):
     Operators are ALWAYS short (convolutions, matrix products), NEVER (exp, softmax, sums), or FOLLOW their arguments.
     `missing_op_mode` says what happens for operators of which nothing is known, which follow: 0 an error, 1 a warning
     in the log, 2 nothing. Functions that others call, that are stored or passed on, and with
-    `relay.ToMixedPrecision.keep_orig_output_dtype` all functions, keep the types of their results. Needs types.
+    `relay.ToMixedPrecision.keep_orig_output_dtype` all functions, keep the types of their results.
 
     Where Relay casts to float32, arguments are cast to the type they had, so that float64 programs stay as exact as
     they were; branches, references and data keep one type.
@@ -64,9 +66,10 @@ class ToMixedPrecision(FunctionPass):
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         if func.is_primitive:
             return func
+        typed: Any = func if func.checked_type_ is not None else infer_expr(func, mod)
         keep = bool(ctx.get_config("relay.ToMixedPrecision.keep_orig_output_dtype")) or _is_called(func, mod)
         work = MixedPrecision(self.mixed_precision_type)
-        made = work.converted(func, keep)
+        made = work.converted(typed, keep)
         if work.missing and self.missing_op_mode < 2:
             listed = ", ".join(f"{name} ({count})" for name, count in work.missing.items())
             if self.missing_op_mode == 0:
@@ -79,7 +82,7 @@ class ToMixedPrecision(FunctionPass):
             _log.warning(
                 "nothing is known about the precision of these operators, which follow their arguments: %s", listed
             )
-        return made
+        return func if made is typed else made
 
 
 def _is_called(func: Function, mod: IRModule) -> bool:

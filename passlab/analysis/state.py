@@ -1,0 +1,58 @@
+"""Whether a program has state, and which expressions may be computed in another place, at another time, or more often.
+
+An argument that takes the place of a parameter is computed where the parameter stood: later than the other arguments,
+perhaps in one branch only, perhaps once for each call of a closure. That is right for what neither reads nor changes
+state nor makes a reference. Knows nothing of passes.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+from passlab.analysis.purity import LocalPurity
+from passlab.ir.expr import Expr, Function, RefCreate, RefRead, RefWrite
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import post_order
+
+_STATELESS: WeakKeyDictionary[Function, bool] = WeakKeyDictionary()
+
+
+def stateless(mod: IRModule) -> bool:
+    """Whether nothing in a module reads or changes state, so that all its expressions are pure.
+
+    Each function is looked at once; after that the answer takes time in the number of functions.
+    """
+    return all(_has_no_state(function) for _, function in mod.items())
+
+
+def _has_no_state(function: Function) -> bool:
+    known = _STATELESS.get(function)
+    if known is None:
+        known = _STATELESS[function] = not function.attrs.get("Extern") and not any(
+            type(node) in (RefRead, RefWrite) or (type(node) is Op and node.spec.stateful)
+            for node in post_order(function)
+        )
+    return known
+
+
+class Movable:
+    """Whether an expression of a module may be computed elsewhere. Asked of single expressions; each node once.
+
+    Calls of functions count as movable only where the module has no state at all.
+    """
+
+    def __init__(self, mod: IRModule | None = None) -> None:
+        self._purity = LocalPurity(also=(RefCreate,))
+        self._mod = mod
+        self._stateless: bool | None = None
+
+    def __call__(self, expr: Expr) -> bool:
+        if self._purity.of(expr):
+            return True
+        if self._stateless is None:
+            self._stateless = self._mod is not None and stateless(self._mod)
+        return self._stateless
+
+
+__all__ = ["Movable", "stateless"]
