@@ -21,8 +21,8 @@ from benchmarks.calibrate import calibrate, median_ms
 from benchmarks.vm_time import LOOP
 from passlab import limits
 from passlab.display.stepper import stepper_view
-from passlab.lab.debugger import Debugger
-from passlab.lab.trace import Trace
+from passlab.lab.time_travel.debugger import Debugger
+from passlab.lab.time_travel.trace import Trace
 from passlab.testing import resnet
 from passlab.vm import Machine, compile
 

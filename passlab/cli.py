@@ -198,7 +198,7 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _bisect(options: argparse.Namespace) -> int:
-    from passlab.lab.validate import validate
+    from passlab.lab.validating import validate
 
     recording = _recorded(options)
     recording.output  # noqa: B018 - raises what a pass raised: there is nothing to look for then

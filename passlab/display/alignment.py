@@ -16,7 +16,7 @@ from typing import NamedTuple
 from passlab.display.listing import Line
 from passlab.display.words import Spans, changed_words, line_key
 from passlab.ir.expr import Constant, Expr, Var
-from passlab.lab.diff import Change, Diff, FunctionDiff
+from passlab.lab.diffing import Change, Diff, FunctionDiff
 from passlab.lab.matching import resolve
 
 NONE = " "  # no line on this side

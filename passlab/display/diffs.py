@@ -14,7 +14,7 @@ from passlab.display.module import more
 from passlab.display.palette import BOX, CODE, MUTED, PROSE, ROWS
 from passlab.display.view import View, capped
 from passlab.display.words import Spans
-from passlab.lab.diff import Diff
+from passlab.lab.diffing import Diff
 from passlab.transform.table import text_table
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from passlab.display.view import View, capped
 from passlab.errors import visible
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Var
-from passlab.lab.diff import Change, Diff, diff
+from passlab.lab.diffing import Change, Diff, diff
 
 if TYPE_CHECKING:
     import pandas as pd

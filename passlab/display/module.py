@@ -12,7 +12,7 @@ from passlab.display.listing import Line, LineTable, listing, short_type, type_t
 from passlab.display.palette import BOX, CODE, KIND_COLOURS, MUTED, PROSE
 from passlab.display.view import View, capped
 from passlab.ir.module import IRModule
-from passlab.lab.diff import count_operators
+from passlab.lab.diffing import count_operators
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from passlab.display.html import Markup, tag
 from passlab.display.palette import BOX, MUTED, PROSE, RULE, TABLE
 from passlab.display.view import View, capped
-from passlab.lab.diff import count_operators
+from passlab.lab.diffing import count_operators
 from passlab.transform.table import text_table
 
 if TYPE_CHECKING:

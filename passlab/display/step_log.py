@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from passlab.display.step_values import NOTHING, WAITING, StepValues
-from passlab.lab.trace import Trace
-from passlab.lab.trace_sites import CALL, KERNEL, RETURN
-from passlab.lab.trace_values import Unwritten
-from passlab.lab.writers import changes_of
+from passlab.lab.time_travel.sites import CALL, KERNEL, RETURN
+from passlab.lab.time_travel.trace import Trace
+from passlab.lab.time_travel.values import Unwritten
+from passlab.lab.time_travel.writers import changes_of
 from passlab.vm.isa import Opcode
 
 TIME_STEPS = 2000  # times are sent as logarithms: to a twentieth of a percent

@@ -12,7 +12,7 @@ import numpy as np
 from passlab.display.tensors import odd_numbers, picture
 from passlab.errors import visible
 from passlab.evaluate.values import value_text
-from passlab.lab.trace_values import Unwritten, short_text
+from passlab.lab.time_travel.values import Unwritten, short_text
 from passlab.vm.objects import Storage
 
 PICTURES = 700  # tensors drawn beforehand

@@ -21,10 +21,10 @@ from passlab.display.step_values import StepValues
 from passlab.display.view import View, capped
 from passlab.errors import visible
 from passlab.ir.expr import Expr
-from passlab.lab.debugger import Debugger
-from passlab.lab.storage_map import Allocation
-from passlab.lab.trace import Trace
-from passlab.lab.trace_sites import CALL, KERNEL
+from passlab.lab.time_travel.debugger import Debugger
+from passlab.lab.time_travel.sites import CALL, KERNEL
+from passlab.lab.time_travel.storage_map import Allocation
+from passlab.lab.time_travel.trace import Trace
 
 if TYPE_CHECKING:
     import pandas as pd

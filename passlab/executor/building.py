@@ -30,9 +30,9 @@ from passlab.transform.passes.infer_type import InferType
 from passlab.transform.passes.inline import Inline
 from passlab.transform.passes.plan_devices import PlanDevices
 from passlab.transform.passes.to_graph_normal_form import ToGraphNormalForm
-from passlab.vm.compiler import OPTIMISE, as_module, default_device, reachable
-from passlab.vm.loading import kernel_functions
-from passlab.vm.saving import KernelLibrary
+from passlab.vm.compiling.compiler import OPTIMISE, as_module, default_device, reachable
+from passlab.vm.files.loading import kernel_functions
+from passlab.vm.files.saving import KernelLibrary
 
 # Shapes that are computed from constants and from known shapes become known; only where some shape is not.
 STATIC = """

@@ -25,10 +25,10 @@ from passlab.ir.module import IRModule
 from passlab.ir.types import Type, fold_tuple
 from passlab.ir.variables import free_vars
 from passlab.transform.parameters import bind_params
-from passlab.vm.compiler import as_module
-from passlab.vm.compiler import compile as compile_module
+from passlab.vm.compiling.compiler import as_module
+from passlab.vm.compiling.compiler import compile as compile_module
+from passlab.vm.kernels.providers import Choice
 from passlab.vm.objects import VMClosure
-from passlab.vm.providers import Choice
 from passlab.vm.virtual_machine import VirtualMachine
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from passlab import limits
 from passlab.errors import Diagnostic, VerifyError
-from passlab.vm.shape_kernels import numpy_dtype
+from passlab.vm.kernels.shape_functions import numpy_dtype
 
 Entry = tuple[int, int]  # node, result
 NOP = "__nop"  # the function of a node that only gives the elements of its input another shape

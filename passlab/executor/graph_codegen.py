@@ -32,7 +32,7 @@ from passlab.ir.types import TensorType, TupleType, Type
 from passlab.ir.walk import children, post_order
 from passlab.transform.passes.manifest_alloc import tensor_types
 from passlab.vm.executable import place_of
-from passlab.vm.shape_kernels import numpy_dtype
+from passlab.vm.kernels.shape_functions import numpy_dtype
 
 Array = np.ndarray[Any, Any]
 MOST_TRIED = 64  # storages that are looked at for one result

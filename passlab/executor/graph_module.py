@@ -18,9 +18,9 @@ from passlab.executor.param_dict import load_param_dict
 from passlab.ir.expr import Constant, Function, Var
 from passlab.ir.types import TensorType, TupleType
 from passlab.vm.benchmarking import BenchmarkResult, benchmark
-from passlab.vm.kernels import Kernel
+from passlab.vm.kernels.primitive import Kernel
+from passlab.vm.kernels.shape_functions import numpy_dtype
 from passlab.vm.objects import Storage
-from passlab.vm.shape_kernels import numpy_dtype
 
 Array = np.ndarray[Any, Any]
 

@@ -14,9 +14,9 @@ from passlab import limits
 from passlab.errors import RunTypeError
 from passlab.ir.expr import Constant
 from passlab.text.tensor_bytes import tensor_of_record, tensor_record
-from passlab.vm.constant_files import MAGIC
-from passlab.vm.loading import Reader
-from passlab.vm.saving import number, texts
+from passlab.vm.files.constant_files import MAGIC
+from passlab.vm.files.loading import Reader
+from passlab.vm.files.saving import number, texts
 
 HEAD = 32  # bytes of a record before its shape; the rank stands in its last eight
 

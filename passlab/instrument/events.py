@@ -126,7 +126,7 @@ class Event:
 
     def diff(self) -> Any:
         """Return the difference between the modules before and after (`lab.Diff`)."""
-        return late("passlab.lab.diff", "diff")(self.before, self.after)
+        return late("passlab.lab.diffing", "diff")(self.before, self.after)
 
     def rerun(self, pass_: Any = None, **context: Any) -> Any:
         """Run the pass again on the same input under the same options, and return the new `lab.Recording`.

@@ -145,7 +145,7 @@ class PrintIRAfter(_Printer):
 
     def _diff_text(self, before: IRModule, after: IRModule) -> str:
         names = self.functions
-        sentence = late("passlab.lab.diff", "diff")(only_functions(before, names), only_functions(after, names))
+        sentence = late("passlab.lab.diffing", "diff")(only_functions(before, names), only_functions(after, names))
         return f"{sentence}\n{unified(self._module_text(before), self._module_text(after))}"
 
 

@@ -42,7 +42,7 @@ class WrongNode:
     added: tuple[Expr, ...] = ()
 
     def __str__(self) -> str:
-        name = late("passlab.lab.diff", "node_name")
+        name = late("passlab.lab.diffing", "node_name")
         rule = f", by the rule `{self.rule}`" if self.rule else ""
         added = f"; it uses {', '.join(f'`{name(n)}`' for n in self.added)}, new here" if self.added else ""
         was = "" if name(self.old) == name(self.node) else f", which was `{name(self.old)}`"
@@ -165,7 +165,7 @@ def first_wrong(
     """
     old_values, new_values = trial.values(before), trial.values(after)
     source: dict[Expr, tuple[Expr, str]] = {}
-    for change in late("passlab.lab.diff", "diff")(before, after).nodes():
+    for change in late("passlab.lab.diffing", "diff")(before, after).nodes():
         if change.before is not None and change.after is not None:
             source[change.after] = (change.before, "")
     source.update((new, (old, rule)) for old, new, rule in rewrites if new is not old)

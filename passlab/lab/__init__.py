@@ -1,1 +1,17 @@
 """The heart: recordings of pipelines, what changed between programs, where nodes came from. Plain data, no markup."""
+
+from passlab.faces import face
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        **{name: f"passlab.lab.recording:{name}" for name in ("Recording", "record")},
+        **{name: f"passlab.lab.diffing:{name}" for name in ("Diff", "diff")},
+        "Provenance": "passlab.lab.provenance:Provenance",
+        "validate": "passlab.lab.validating:validate",
+        "Exercise": "passlab.lab.exercise:Exercise",
+        "Trace": "passlab.lab.time_travel.trace:Trace",
+        "Debugger": "passlab.lab.time_travel.debugger:Debugger",
+        "Fork": "passlab.lab.time_travel.forks:Fork",
+    },
+)

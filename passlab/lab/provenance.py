@@ -17,7 +17,7 @@ from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Match, Tupl
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import children, post_order
-from passlab.lab.diff import node_name
+from passlab.lab.diffing import node_name
 from passlab.transform.table import Table
 
 _BLAMED: tuple[type, ...] = (Call, Constant, Function, If, Let, Match, Tuple)

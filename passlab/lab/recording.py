@@ -183,7 +183,7 @@ class Recording:
 
     def diff(self, start: Any = 0, end: Any = -1) -> Any:
         """Return the difference between the modules after two steps (`lab.Diff`)."""
-        from passlab.lab.diff import diff
+        from passlab.lab.diffing import diff
 
         return diff(self[start].after, self[end].after)
 

@@ -14,10 +14,10 @@ VIEWS = {
     ("passlab.display.view", "View"): "",
     ("passlab.ir.module", "IRModule"): "module_view",
     ("passlab.ir.expr", "Expr"): "module_view",
-    ("passlab.lab.diff", "Diff"): "diff_view",
+    ("passlab.lab.diffing", "Diff"): "diff_view",
     ("passlab.lab.recording", "Recording"): "recording_view",
-    ("passlab.lab.trace", "Trace"): "stepper_view",
-    ("passlab.lab.debugger", "Debugger"): "stepper_view",
+    ("passlab.lab.time_travel.trace", "Trace"): "stepper_view",
+    ("passlab.lab.time_travel.debugger", "Debugger"): "stepper_view",
     ("passlab.instrument.timing", "PassTimingInstrument"): "timing_view",
 }
 

@@ -215,8 +215,8 @@ class RelayMagics(Magics):
 
         It opens at the first breakpoint, or at the start. Press ? in it for the keys.
         """  # fmt: skip
-        from passlab.lab.debugger import Debugger
-        from passlab.lab.trace import Trace
+        from passlab.lab.time_travel.debugger import Debugger
+        from passlab.lab.time_travel.trace import Trace
 
         options = parse_argstring(self.vm, line)
         found = self.shell.user_ns.get(options.program)

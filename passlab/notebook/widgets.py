@@ -21,8 +21,8 @@ from passlab.display.view import View
 from passlab.errors import PasslabError, visible
 from passlab.instrument.events import Event
 from passlab.ir.expr import Expr
-from passlab.lab.forks import Fork
-from passlab.lab.trace_instant import Instant
+from passlab.lab.time_travel.forks import Fork
+from passlab.lab.time_travel.instant import Instant
 
 
 class ViewWidget(anywidget.AnyWidget):

@@ -10,10 +10,10 @@ from typing import Any
 from passlab.errors import Diagnostic, LimitError, RunError
 from passlab.evaluate.operators import describe
 from passlab.ir.expr import Expr
-from passlab.vm.blocks import chooser
 from passlab.vm.executable import VMFunction
 from passlab.vm.isa import Opcode
 from passlab.vm.objects import VMClosure
+from passlab.vm.running.blocks import chooser
 
 
 class Action(IntEnum):

@@ -14,11 +14,11 @@ from passlab.errors import Diagnostic, RunError, did_you_mean
 from passlab.ir.adt import Constructor, TypeData
 from passlab.ir.expr import Constant, Function
 from passlab.vm.isa import Instruction, Opcode, encode
-from passlab.vm.kernels import Kernel, make_kernel
-from passlab.vm.providers import Provider
+from passlab.vm.kernels.primitive import Kernel, make_kernel
+from passlab.vm.kernels.providers import Provider
 
 if TYPE_CHECKING:
-    from passlab.vm.saving import KernelLibrary
+    from passlab.vm.files.saving import KernelLibrary
 
 
 def place_of(virtual_device: Any) -> VirtualDevice:
@@ -205,14 +205,14 @@ class Executable:
     # ------------------------------------------------------------ files
     def save(self) -> tuple[bytes, KernelLibrary]:
         """Return the executable as bytes, and its kernels: the same executable always gives the same bytes."""
-        from passlab.vm.saving import save
+        from passlab.vm.files.saving import save
 
         return save(self)
 
     @staticmethod
     def load_exec(bytecode: bytes | bytearray | str, lib: KernelLibrary | str | None = None) -> Executable:
         """Return the executable of what `save` gave. Raises `VerifyError` for bytes that are none, or do not verify."""
-        from passlab.vm.loading import load
+        from passlab.vm.files.loading import load
 
         return load(bytecode, lib)
 
@@ -231,7 +231,7 @@ class Executable:
 
     def move_late_bound_consts(self, path: str, byte_limit: int) -> None:
         """Move the constants of at least so many bytes to a file."""
-        from passlab.vm.constant_files import save_constants
+        from passlab.vm.files.constant_files import save_constants
 
         kept = self.constants, dict(self.late_bound)
         try:
@@ -242,7 +242,7 @@ class Executable:
 
     def load_late_bound_consts(self, path: str) -> None:
         """Bring back the constants of a file."""
-        from passlab.vm.constant_files import load_constants
+        from passlab.vm.files.constant_files import load_constants
 
         self.load_late_bound_consts_from_map(load_constants(path))
 

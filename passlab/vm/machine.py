@@ -19,12 +19,12 @@ from passlab import limits
 from passlab.errors import Diagnostic, InterruptedRunError, LimitError, PasslabError, RunError
 from passlab.vm.control import Action, CallWork, Frame, called, check_count, control_of, no_arm, too_deep
 from passlab.vm.executable import Executable
-from passlab.vm.function_source import Spent
 from passlab.vm.isa import Instruction, Opcode
+from passlab.vm.kernels.scalars import as_array
 from passlab.vm.objects import Allocator
 from passlab.vm.run_state import State
-from passlab.vm.running import Engine
-from passlab.vm.scalars import as_array
+from passlab.vm.running.engine import Engine
+from passlab.vm.running.function_source import Spent
 from passlab.vm.steps import STEPS
 
 Observer = Callable[[Instruction, Sequence[Any], float], None]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from passlab.vm.isa import Instruction, Opcode
-from passlab.vm.kernels import flat_values
+from passlab.vm.kernels.primitive import flat_values
 from passlab.vm.objects import Storage
 from passlab.vm.report import Report
 from passlab.vm.virtual_machine import VirtualMachine

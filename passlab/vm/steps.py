@@ -15,7 +15,7 @@ from passlab.evaluate.operators import describe
 from passlab.evaluate.values import ADTValue
 from passlab.vm.executable import Executable
 from passlab.vm.isa import Instruction, Opcode
-from passlab.vm.kernels import Kernel, fitted, flat_values, numpy_dtype
+from passlab.vm.kernels.primitive import Kernel, fitted, flat_values, numpy_dtype
 from passlab.vm.objects import Allocator, Storage, VMClosure
 
 Step = Callable[[list[Any]], None]

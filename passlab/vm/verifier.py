@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from passlab.errors import VerifyError
 from passlab.vm.executable import Executable, VMFunction, place_of
 from passlab.vm.isa import Instruction, Opcode
-from passlab.vm.shape_kernels import numpy_dtype
+from passlab.vm.kernels.shape_functions import numpy_dtype
 
 PIECE = 1 << 13  # registers in one piece of a set
 

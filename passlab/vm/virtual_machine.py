@@ -12,10 +12,10 @@ from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.operators import describe
 from passlab.vm.benchmarking import BenchmarkResult, benchmark
 from passlab.vm.executable import Executable
-from passlab.vm.kernels import flat_values
+from passlab.vm.kernels.primitive import flat_values
+from passlab.vm.kernels.providers import Choice, moved, provider_for
 from passlab.vm.machine import Machine
 from passlab.vm.objects import Allocator, PooledAllocator, VMClosure
-from passlab.vm.providers import Choice, moved, provider_for
 
 Array = np.ndarray[Any, Any]
 _UNSET = object()  # an input that was not given yet

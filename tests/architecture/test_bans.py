@@ -11,8 +11,8 @@ from tests.architecture.sources import ROOT, Source, parse, python_sources, scri
 
 # Files that may call `exec`, with the reason. Everything they run is made from verified bytecode, never from user text.
 MAY_EXEC: dict[str, str] = {
-    "passlab/vm/running.py": "functions of verified bytecode, spelled by passlab/vm/function_source.py",
-    "passlab/vm/stretches.py": "stretches of arithmetic run in one call while a run is recorded",
+    "passlab/vm/running/engine.py": "functions of verified bytecode, spelled by passlab/vm/running/function_source.py",
+    "passlab/vm/tracing/stretches.py": "stretches of arithmetic run in one call while a run is recorded",
 }
 
 BANNED_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve"}
@@ -120,8 +120,8 @@ def test_no_error_is_swallowed():
     assert not found, "handle it, or catch just the error that is expected here"
 
 
-# Made of an optional package and loaded only when somebody asks for its kernels (`passlab.vm.providers.PROVIDERS`).
-PROVIDERS = tuple(f"passlab/vm/{name}.py" for name in ("torch_provider", "torch_operators", "numba_provider"))
+# Made of an optional package and loaded only when somebody asks for its kernels (`passlab.vm.kernels.providers.PROVIDERS`).
+PROVIDERS = tuple(f"passlab/vm/kernels/{name}.py" for name in ("torch_provider", "torch_operators", "numba_provider"))
 
 
 def test_heavy_packages_are_loaded_on_first_use():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import passlab
 from passlab.display.alignment import align, longest_increasing
 from passlab.display.listing import listing
-from passlab.lab.diff import diff
+from passlab.lab.diffing import diff
 from tests.display.programs import network
 
 

@@ -8,7 +8,7 @@ import passlab
 from passlab import transform
 from passlab.ir.expr import Call, Function
 from passlab.ir.walk import post_order
-from passlab.lab.diff import Change, count_operators, diff
+from passlab.lab.diffing import Change, count_operators, diff
 from passlab.lab.matching import Matching
 
 NET = """def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32], %b: Tensor[(4), float32]) {

@@ -11,8 +11,8 @@ import passlab
 from passlab import limits, vm
 from passlab.errors import RunError, VerifyError
 from passlab.evaluate.samples import random_arguments
-from passlab.lab.trace import Trace
-from passlab.lab.trace_instant import same_values
+from passlab.lab.time_travel.instant import same_values
+from passlab.lab.time_travel.trace import Trace
 from passlab.testing import lstm
 from passlab.transform.parameters import bind_params
 from tests.vm.traced import LOGARITHM, TREE

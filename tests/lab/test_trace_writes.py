@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import passlab
-from passlab.lab.trace import Trace
-from passlab.lab.trace_instant import same_values
-from passlab.lab.trace_writes import writes
+from passlab.lab.time_travel.instant import same_values
+from passlab.lab.time_travel.trace import Trace
+from passlab.lab.time_travel.writes import writes
 from passlab.vm import compile
 from tests.vm.programs import PROGRAMS
 from tests.vm.traced import LOGARITHM, TREE, reusing_memory

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from passlab.errors import RunError
-from passlab.lab.trace_values import Unwritten
-from passlab.lab.value_words import value_of
+from passlab.lab.time_travel.value_words import value_of
+from passlab.lab.time_travel.values import Unwritten
 
 OLD = np.zeros((2, 3), "float32")
 COUNTS = np.zeros(3, "int8")

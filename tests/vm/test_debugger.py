@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import passlab
 from passlab import vm
 from passlab.errors import RunError
-from passlab.lab.debugger_terminal import Session, completions, interact
+from passlab.lab.time_travel.debugger_terminal import Session, completions, interact
 from tests.vm.programs import LOOP, PROGRAMS, same
 from tests.vm.traced import LOGARITHM, TREE
 

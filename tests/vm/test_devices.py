@@ -13,7 +13,7 @@ from passlab.devices import Device, VirtualDevice, cpu, cuda
 from passlab.errors import MissingPackageError, RunError
 from passlab.vm import Executable, VirtualMachine, compile
 from passlab.vm.isa import Opcode
-from passlab.vm.providers import PROVIDERS, moved, provider_for
+from passlab.vm.kernels.providers import PROVIDERS, moved, provider_for
 from tests.vm.programs import PROGRAMS, same
 
 

@@ -12,8 +12,8 @@ from passlab import relay
 from passlab.executor import build
 from passlab.ir.op import Op
 from passlab.vm import VirtualMachine, compile
-from passlab.vm import elementwise_tail as tails
-from passlab.vm.kernels import Kernel
+from passlab.vm.kernels import elementwise_tail as tails
+from passlab.vm.kernels.primitive import Kernel
 
 RNG = np.random.default_rng(3)
 DTYPES = ["float32", "float64", "float16", "int32", "uint8"]

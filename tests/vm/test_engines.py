@@ -139,7 +139,7 @@ def test_functions_too_long_to_compile_give_the_same(name, monkeypatch):
     expected = outcome(Machine(exe), args, stepping=True)
     shortest = min(len(f.instructions) for f in exe.functions)
     for largest in (0, shortest):  # none is compiled; some are
-        monkeypatch.setattr("passlab.vm.running.LARGEST", largest)
+        monkeypatch.setattr("passlab.vm.running.engine.LARGEST", largest)
         exe.running.clear()
         assert outcome(Machine(exe), args, stepping=False) == expected
         with limits.override(instructions=77):
@@ -247,7 +247,7 @@ def test_an_interrupt_leaves_the_machine_usable(monkeypatch):
             raise KeyboardInterrupt
         return real(*args, **kwargs)
 
-    monkeypatch.setattr("passlab.vm.kernels._function", lambda node: interrupted)
+    monkeypatch.setattr("passlab.vm.kernels.primitive._function", lambda node: interrupted)
     with pytest.raises(KeyboardInterrupt):
         machine.invoke(0, [x])
     assert not machine.frames

@@ -11,7 +11,7 @@ import passlab
 from passlab import limits
 from passlab.errors import PasslabError, RunError, VerifyError
 from passlab.vm import Executable, VirtualMachine, compile
-from passlab.vm.saving import KernelLibrary
+from passlab.vm.files.saving import KernelLibrary
 from tests.vm.programs import PROGRAMS, same
 
 
@@ -104,7 +104,7 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
 
 def hold(name: str, count: int, seed: int, monkeypatch) -> None:
     """Load damaged files, in half of them with checksums repaired so that the checks behind are reached; run the rest."""
-    import passlab.vm.loading as loading
+    import passlab.vm.files.loading as loading
 
     monkeypatch.setattr(loading, "checksum", lambda fields: loading_sum(fields))
     text, make = PROGRAMS[name]

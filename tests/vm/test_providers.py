@@ -103,7 +103,7 @@ class TestTorch:
         assert "nn.dense(%x, %y)" in str(caught.value)
 
     def test_a_storage_holds_what_fits(self):
-        from passlab.vm.torch_provider import TorchProvider
+        from passlab.vm.kernels.torch_provider import TorchProvider
 
         storage = TorchProvider(cuda()).storage(16, 1)
         assert tuple(storage.tensor(8, (2,), np.dtype("float32")).shape) == (2,)
@@ -142,6 +142,6 @@ class TestNumba:
         assert not hasattr(self.kernel(text)[1], "source")
 
     def test_it_computes_on_cpus_alone(self):
-        from passlab.vm.numba_provider import NumbaProvider
+        from passlab.vm.kernels.numba_provider import NumbaProvider
 
         assert NumbaProvider(cpu(1)).native

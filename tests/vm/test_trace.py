@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import passlab
 from passlab.errors import PasslabError, RunError, VerifyError
-from passlab.lab.trace import Trace
-from passlab.lab.trace_values import Unwritten
+from passlab.lab.time_travel.trace import Trace
+from passlab.lab.time_travel.values import Unwritten
 from passlab.vm import Machine, compile
 from tests.vm.programs import LOOP, PROGRAMS, same
 from tests.vm.traced import LOGARITHM, TREE, reusing_memory, same_registers

@@ -10,8 +10,8 @@ from passlab.errors import RunError, RunTypeError
 from passlab.ir.expr import Function
 from passlab.vm import VirtualMachine, compile
 from passlab.vm.benchmarking import benchmark
-from passlab.vm.kernels import Kernel
-from passlab.vm.scalars import OPERATIONS, scalar_function
+from passlab.vm.kernels.primitive import Kernel
+from passlab.vm.kernels.scalars import OPERATIONS, scalar_function
 
 TEXT = "def @main(%x: Tensor[(2), float32], %w: Tensor[(2), float32]) { (%x + %w, %x) }"
 X, W = np.float32([1, 2]), np.float32([10, 20])

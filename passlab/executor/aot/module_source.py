@@ -27,7 +27,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType, TupleType, Type, fold_tuple
 from passlab.transform import PassContext, Sequential, parse_pipeline
 from passlab.transform.parameters import bind_params
-from passlab.vm.compiler import OPTIMISE, reachable
+from passlab.vm.compiling.compiler import OPTIMISE, reachable
 
 LOWER = """
     FuseOps

@@ -1,0 +1,129 @@
+"""`Fork`: a run that left another one with changed values, and what became of the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passlab.lab.time_travel.instant import same_values
+from passlab.lab.time_travel.values import short_text
+from passlab.lab.time_travel.writes import writes
+from passlab.transform.table import Table
+
+if TYPE_CHECKING:
+    from passlab.lab.time_travel.debugger import Debugger
+    from passlab.lab.time_travel.trace import Trace
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A register that both runs wrote at the same step with different values; `error` is the largest of a tensor."""
+
+    instant: int
+    register: int
+    instruction: str
+    before: Any
+    after: Any
+
+    @property
+    def error(self) -> float | None:
+        """The largest absolute difference of two tensors of numbers (NaN where only one is), None for other values."""
+        a, b = self.before, self.after
+        if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)) or a.shape != b.shape or not a.size:
+            return None
+        with np.errstate(all="ignore"):
+            if not np.array_equal(np.isnan(a.astype(np.float64)), np.isnan(b.astype(np.float64))):
+                return float("nan")
+            return float(np.nanmax(np.abs(a.astype(np.float64) - b.astype(np.float64)), initial=0.0))
+
+
+class Fork:
+    """A branch of a trace. `trace` is the branch; its instant 0 is `instant` of the `original`."""
+
+    def __init__(self, original: Trace, instant: int, trace: Trace, changes: Mapping[int, Any]) -> None:
+        self.original = original
+        self.instant = instant
+        self.trace = trace
+        self.changes = dict(changes)
+
+    @property
+    def result(self) -> Any:
+        """What the branch returned."""
+        return self.trace.result
+
+    def debugger(self) -> Debugger:
+        """Return a debugger at the start of the branch."""
+        from passlab.lab.time_travel.debugger import Debugger
+
+        return Debugger(self.trace)
+
+    @property
+    def parted(self) -> int | None:
+        """The instant of the branch at which the two go different ways, None when they do not."""
+        mine, theirs = _places(self.trace), _places(self.original)[self.instant :]
+        length = min(len(mine), len(theirs))
+        apart = np.flatnonzero(mine[:length] != theirs[:length])
+        if apart.size:
+            return int(apart[0])
+        return None if len(mine) == len(theirs) else length
+
+    def differences(self, most: int = 1000) -> list[Difference]:
+        """Return what was written with another value, in order, as long as both go the same way."""
+        parted = self.parted
+        end = len(self.trace) if parted is None else parted
+        mine, theirs = writes(self.trace, 0, end), writes(self.original, self.instant, self.instant + end)
+        found: list[Difference] = []
+        for (event, register, after), (_, _, before) in zip(mine, theirs, strict=True):
+            if not same_values(before, after):
+                text = self.trace.sites.text(int(self.trace.site[event]))
+                found.append(Difference(event, register, text, before, after))
+                if len(found) >= most:
+                    break
+        return found
+
+    def compare(self) -> Table:
+        """Return the differences as a table: instant of the original, register, both values, the largest error."""
+        rows = []
+        for d in self.differences():
+            error = "" if d.error is None else f"{d.error:.3g}"
+            rows.append(
+                (
+                    d.instant + self.instant,
+                    f"${d.register}",
+                    short_text(d.before),
+                    short_text(d.after),
+                    error,
+                    d.instruction,
+                )
+            )
+        return Table(("instant", "register", "original", "branch", "largest error", "instruction"), rows)
+
+    def text(self) -> str:
+        """Return the comparison in words and as a table."""
+        changed = ", ".join(f"${r}" for r in self.changes) or "nothing"
+        parted = self.parted
+        way = "both go the same way" if parted is None else f"they part at instant {parted + self.instant:,}"
+        same = "the same result" if same_values(self.original.result, self.trace.result) else "another result"
+        table = self.compare()
+        told = str(table) if table.rows else "nothing was written with another value"
+        return f"fork at instant {self.instant:,}, changed: {changed}; {way}; {same}\n{told}"
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def _places(trace: Trace) -> np.ndarray[Any, Any]:
+    """For each instruction executed a number of what it is, the same in all traces of a program.
+
+    Traces of the evaluator know only what ran, so that their sites differ: there it is the node and what became of it.
+    """
+    if trace.kind != "debug":
+        return trace.site
+    numbers = np.array([hash((id(i.node), i.mnemonic)) for i in trace.sites.instructions], np.int64)
+    return numbers[trace.site]
+
+
+__all__ = ["Difference", "Fork"]

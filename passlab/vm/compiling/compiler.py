@@ -1,0 +1,171 @@
+"""From a module to an executable: the pipeline of passes, then code for each function.
+
+exe = relay.vm.compile(mod, params=params)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from passlab.devices import DEVICE_KINDS, KIND_ALIASES, Device, Target, VirtualDevice, device
+from passlab.errors import Diagnostic, RunError, RunTypeError
+from passlab.ir.expr import Constant, Expr, GlobalVar
+from passlab.ir.module import IRModule
+from passlab.ir.walk import post_order
+from passlab.transform import PassContext, Sequential, parse_pipeline
+from passlab.transform.parameters import bind_params
+from passlab.transform.passes.plan_devices import PlanDevices
+from passlab.vm.compiling.codegen import FunctionCode, Pool
+from passlab.vm.executable import Executable
+from passlab.vm.verifier import verify
+
+# The passes that compile a program, in order. The levels of the pass context decide which of the first group run.
+OPTIMISE = """
+    SimplifyInference
+    EtaExpand(expand_constructor=True)
+    EliminateCommonSubexpr
+    FoldConstant
+    FoldScaleAxis
+    CanonicalizeOps
+    FoldConstant
+"""
+PLACE = """
+    FuseOps
+    PlaceKernels
+"""
+LOWER = """
+    ToANormalForm
+    InferType
+    LambdaLift
+    InferType
+    LowerTE
+    InferType
+    ManifestAlloc
+    ManifestLifetimes
+    InferType
+"""
+
+
+def pipeline(target: Any = None) -> Sequential:
+    """Return the passes that turn a program into manifest A-normal form, computed on the target's device by default."""
+    before, after = parse_pipeline(OPTIMISE), parse_pipeline(PLACE + LOWER)
+    place = PlanDevices(default_device(target))
+    return Sequential([*before.passes, place, *after.passes], name="vm.compile")
+
+
+def default_device(target: Any) -> VirtualDevice | None:
+    """Return the device that a target names, where the operators go that nothing puts elsewhere; None for the CPU."""
+    kind = Target.of(target).kind
+    if kind not in DEVICE_KINDS and kind not in KIND_ALIASES:
+        return None  # a target of another machine's compiler: all of it means this CPU
+    found = device(kind)
+    return None if found == Device() else VirtualDevice(found)
+
+
+def reachable(mod: IRModule, entry: str = "main") -> IRModule:
+    """Return the module without the functions that `entry` never calls; the module itself when it has no such entry."""
+    if entry not in mod:
+        return mod
+    found: dict[str, None] = {}
+    waiting = [entry]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found[name] = None
+        waiting += [n.name_hint for n in post_order(mod[name]) if isinstance(n, GlobalVar)]
+    return mod.with_functions({name: None for name, _ in mod.items() if name not in found})
+
+
+def optimize(mod: IRModule, params: Mapping[str, Any] | None = None, target: Any = None) -> IRModule:
+    """Run the compiler's passes under the current context, with `params` bound in `main`."""
+    return pipeline(target)(reachable(bind_params(mod, params)))
+
+
+def as_module(program: Any) -> IRModule:
+    """Return a module, or the module of a function or expression. Raises `RunTypeError` for anything else."""
+    if isinstance(program, IRModule):
+        return program
+    if not isinstance(program, Expr):
+        hint = "passlab.parse reads Relay text" if isinstance(program, str) else None
+        message = f"a program is a module or a function, not a {type(program).__name__}"
+        raise RunTypeError(Diagnostic(message, hint=hint))
+    return IRModule.from_expr(program)
+
+
+def compile(
+    mod: IRModule | Expr, target: Any = None, target_host: Any = None, params: Mapping[str, Any] | None = None
+) -> Executable:
+    """Compile a module, or one function, to an executable. Passes run under the current context, at least at level 1.
+
+    Operators that no `on_device` puts elsewhere are computed on the device of `target`: "cuda" is `cuda(0)`, "llvm" the
+    CPU. `target_host` is accepted and means this CPU. Raises `VerifyError` for what the machine cannot run.
+    """
+    mod = as_module(mod)
+    context = PassContext.current()
+    if context.opt_level >= 1:
+        return generate(optimize(mod, params, target), mod)
+    with PassContext(1, context.required_pass, context.disabled_pass, context.instruments, context.config):
+        return generate(optimize(mod, params, target), mod)
+
+
+def generate(mod: IRModule, original: IRModule | None = None) -> Executable:
+    """Generate the code of a module in manifest A-normal form."""
+    pool = Pool(mod)
+    functions = tuple(FunctionCode(pool).generate(name, f) for name, f in mod.items() if not f.is_primitive)
+    for kernel in pool.kernels:
+        pool.device(pool.primitives[kernel].virtual_device)
+    kernels = sorted(pool.kernels, key=pool.kernels.__getitem__)
+    entries = {name: f for name, f in mod.items() if not f.is_primitive and not f.attrs.get("Closure")}
+    exe = Executable(
+        functions,
+        tuple(pool.constants),
+        tuple(kernels),
+        tuple(pool.primitives[k] for k in kernels),
+        tuple(mod.type_definitions.values()),
+        entries,
+        virtual_devices=tuple(pool.devices),
+        const_device_indexes=tuple(pool.constant_devices),
+    )
+    verify(exe)
+    return exe
+
+
+class VMCompiler:
+    """Relay's compiler object: set parameters, lower a module, take the executable. For one module only."""
+
+    def __init__(self) -> None:
+        self.params: dict[str, Any] = {}
+        self.exe: Executable | None = None
+
+    def set_params(self, params: Mapping[str, Any]) -> None:
+        """Give values to parameters of `main` by name."""
+        self.params.update(params)
+
+    def get_params(self) -> dict[str, Constant]:
+        """Return the parameters given, as constants."""
+        return {name: value if isinstance(value, Constant) else Constant(value) for name, value in self.params.items()}
+
+    def optimize(
+        self, mod: IRModule, target: Any = None, target_host: Any = None, params: Mapping[str, Any] | None = None
+    ) -> tuple[IRModule, dict[str, Any]]:
+        """Run only the passes; return the module and the parameters."""
+        self.set_params(params or {})
+        return optimize(mod, self.params, target), self.get_params()
+
+    def lower(self, mod: IRModule, target: Any = None, target_host: Any = None) -> None:
+        """Compile a module. Raises `RunError` when this compiler was used before."""
+        if self.exe is not None:
+            raise RunError("a VMCompiler compiles one module; make another one")
+        self.exe = compile(mod, target, target_host, self.params)
+
+    def codegen(self) -> None:
+        """Make the kernels. Raises `RunError` before `lower`."""
+        self.get_exec().kernels  # noqa: B018 - a cached property: reading it makes them
+
+    def get_exec(self) -> Executable:
+        """Return the executable. Raises `RunError` before `lower`."""
+        if self.exe is None:
+            raise RunError("nothing has been compiled yet: call `lower` first")
+        return self.exe

@@ -1,0 +1,161 @@
+"""The instructions of a `match`: its decision tree laid out, every node and every arm once, jumps between them.
+
+A place of the matched value has one register, and so has its tag. Both are filled where they are first needed; where
+several ways meet, they count as filled when they are on all of them. So arms that several leaves lead to find their
+variables in the same registers, whichever way was taken. What an arm binds and never reads is not taken out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+from passlab.ir.expr import Match
+from passlab.vm.compiling.decision_tree import ROOT, Leaf, Node, Switch, decision_tree
+from passlab.vm.isa import Instruction, Opcode
+
+if TYPE_CHECKING:
+    from passlab.vm.compiling.codegen import FunctionCode
+
+Work = Generator[Any, int, int]  # yields parts to be generated, is sent their registers, returns its own register
+_Label = Leaf | tuple[Switch, int]  # a leaf, or a case of a switch to be tested
+
+
+class MatchCode:
+    """Generates the code of one `match` on the value in the register `data`."""
+
+    def __init__(self, code: FunctionCode, expr: Match, data: int) -> None:
+        self.code = code
+        self.expr = expr
+        self.tree = decision_tree(expr.clauses, code.pool.siblings)
+        self.bound = [[(var, place) for var, place in arm if var in code.read] for arm in self.tree.bound]
+        self.registers = {ROOT: data}
+        self.tags: dict[int, int] = {}
+        self.fills, self.reads = self._plan()
+        self.starts: dict[_Label, int] = {}
+        self.jumps: list[tuple[int, int, int, _Label, _Label]] = []  # place, tag and what it is compared with; yes, no
+        self.exits: list[int] = []
+
+    def generate(self) -> Work:
+        """Emit the code; return the register of the result."""
+        code, expr = self.code, self.expr
+        merged = code.register()
+        waiting = [_label(self.tree.root)]
+        while waiting:
+            label = waiting.pop()
+            if label in self.starts:
+                continue  # who goes there jumps
+            self.starts[label] = len(code.code)
+            if isinstance(label, tuple):
+                waiting += self._test(*label)
+            elif label.arm is None:
+                code.emit(Opcode.FATAL, node=expr)
+            else:
+                self._bind(label, label.arm)
+                rhs = expr.clauses[label.arm].rhs
+                result = yield code.value(rhs)
+                code.emit(Opcode.MOVE, result, merged, node=rhs)
+                self.exits.append(code.later())
+        self._fill()
+        return merged
+
+    def _fill(self) -> None:
+        """Put the jumps where room was left for them."""
+        code = self.code.code
+        for at, tag, wanted, yes, no in self.jumps:
+            offsets = self.starts[yes] - at, self.starts[no] - at
+            code[at] = Instruction(Opcode.IF, tag, wanted, *offsets, node=self.expr)
+        for at in self.exits:
+            code[at] = Instruction(Opcode.GOTO, len(code) - at, node=self.expr)
+
+    # ------------------------------------------------------------ nodes
+    def _test(self, switch: Switch, case: int) -> list[_Label]:
+        """Emit the test of one case; return what comes next, the first last."""
+        code, expr, place = self.code, self.expr, switch.place
+        if case == 0:
+            self._fill_places(switch)
+            if switch in self.reads:
+                tag = self.tags.setdefault(place, code.count)
+                if tag == code.count:
+                    code.register()
+                code.emit(Opcode.GET_TAG, self.registers[place], tag, node=expr)
+        constructor, inner = switch.cases[case]
+        wanted = code.into(Opcode.LOAD_CONSTI, constructor.tag, ..., node=expr)
+        yes, no = _label(inner), _following(switch, case)
+        self.jumps.append((code.later(), self.tags[place], wanted, yes, no))
+        return [no, yes]
+
+    def _bind(self, leaf: Leaf, arm: int) -> None:
+        """Fill the registers of an arm's variables. The whole value is copied: its variable lives on its own."""
+        self._fill_places(leaf)
+        for var, place in self.bound[arm]:
+            register = self.registers[place]
+            if place == ROOT:
+                register = self.code.into(Opcode.MOVE, register, ..., node=self.expr)
+            self.code.registers[var] = register
+
+    def _fill_places(self, node: Node) -> None:
+        for place in self.fills[node]:
+            whole, index = self.tree.places[place]
+            register = self.registers.get(place)
+            if register is None:
+                register = self.registers[place] = self.code.register()
+            self.code.emit(Opcode.GET_FIELD, self.registers[whole], index, register, node=self.expr)
+
+    # ------------------------------------------------------------ what is filled where
+    def _plan(self) -> tuple[dict[Node, list[int]], set[Node]]:
+        """Return for each node the places it has to fill, the outermost first, and the switches that read their tag.
+
+        What is filled on all ways to a node is a set of bits: one for each place, and one for its tag.
+        """
+        fills: dict[Node, list[int]] = {}
+        reads: set[Node] = set()
+        filled: dict[Node, int] = {self.tree.root: _place_bit(ROOT)}
+        for node in reversed(self.tree.nodes):
+            here = filled.pop(node)
+            needed: list[int] = []
+            fills[node] = needed
+            if isinstance(node, Leaf):
+                for _, place in self.bound[node.arm] if node.arm is not None else ():
+                    here = self._filled(place, here, needed)
+                continue
+            here = self._filled(node.place, here, needed)
+            if not here & _tag_bit(node.place):
+                reads.add(node)
+                here |= _tag_bit(node.place)
+            for following in _all_following(node):
+                filled[following] = filled.get(following, here) & here
+        return fills, reads
+
+    def _filled(self, place: int, here: int, needed: list[int]) -> int:
+        """Note the places to be filled before one can be read, itself included; return what is filled then."""
+        found = []
+        while not here & _place_bit(place):
+            here |= _place_bit(place)
+            found.append(place)
+            place = self.tree.places[place][0]
+        needed += reversed(found)
+        return here
+
+
+def _label(node: Node) -> _Label:
+    return (node, 0) if isinstance(node, Switch) else node
+
+
+def _following(switch: Switch, case: int) -> _Label:
+    """Return where control goes when a case is not it. The last one of all constructors needs no test."""
+    if switch.otherwise is not None:
+        return (switch, case + 1) if case + 1 < len(switch.cases) else _label(switch.otherwise)
+    return (switch, case + 1) if case + 2 < len(switch.cases) else _label(switch.cases[case + 1][1])
+
+
+def _all_following(switch: Switch) -> list[Node]:
+    return [inner for _, inner in switch.cases] + ([] if switch.otherwise is None else [switch.otherwise])
+
+
+def _place_bit(place: int) -> int:
+    return 1 << 2 * place
+
+
+def _tag_bit(place: int) -> int:
+    return 2 << 2 * place

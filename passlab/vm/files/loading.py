@@ -1,0 +1,243 @@
+"""Executables from bytes that may hold anything: every length is checked before it is believed, and the code verified.
+
+See `saving` for the format.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from passlab.devices import DEVICE_KINDS, Device, VirtualDevice
+from passlab.errors import Diagnostic, PasslabError, RunTypeError, VerifyError
+from passlab.infer import infer_module
+from passlab.ir.expr import Function
+from passlab.ir.module import IRModule
+from passlab.text.parser import parse
+from passlab.text.tensor_bytes import tensor_of_record
+from passlab.vm.executable import Executable, VMFunction
+from passlab.vm.files.saving import MAGIC, SECTIONS, SIGNATURE, VERSION, KernelLibrary, checksum
+from passlab.vm.isa import Instruction, decode
+from passlab.vm.verifier import verify
+
+Part = TypeVar("Part")
+_DEVICE = re.compile(r"([a-z]+)(?::([1-9][0-9]{0,3}))?\Z")
+REGISTERS_PER_INSTRUCTION = 16  # at most; an instruction writes one
+
+
+class Reader:
+    """Reads the parts of one section, or of a whole file, in order. Raises `VerifyError` where they end too soon."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self.data = data
+        self.name = name
+        self.at = 0
+
+    def bad(self, why: str) -> VerifyError:
+        """Return the error that says what is wrong with this section."""
+        return VerifyError(Diagnostic(f"Invalid VM file format in the {self.name} section: {why}"))
+
+    @property
+    def left(self) -> int:
+        """How many bytes are left."""
+        return len(self.data) - self.at
+
+    def take(self, count: int) -> bytes:
+        """Return the next bytes."""
+        if count > self.left:
+            raise self.bad(f"{count:,} bytes are announced and {self.left:,} are there")
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def small(self) -> int:
+        """Return a number of four bytes."""
+        return int.from_bytes(self.take(4), "little")
+
+    def number(self) -> int:
+        """Return a number of eight bytes."""
+        return int.from_bytes(self.take(8), "little")
+
+    def count(self, size: int) -> int:
+        """Return the length of a list whose elements take at least `size` bytes each."""
+        count = self.number()
+        if count * size > self.left:
+            raise self.bad(f"a list of {count:,} is announced and {self.left:,} bytes are there")
+        return count
+
+    def text(self) -> str:
+        """Return a string."""
+        data = self.take(self.count(1))
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise self.bad("a string is not UTF-8") from None
+
+    def texts(self) -> tuple[str, ...]:
+        """Return a list of strings."""
+        return tuple([self.text() for _ in range(self.count(8))])
+
+    def numbers(self) -> list[int]:
+        """Return a list of integers."""
+        count = self.count(8)
+        return list(struct.unpack(f"<{count}q", self.take(8 * count)))
+
+    def finish(self) -> None:
+        """Check that nothing is left."""
+        if self.left:
+            raise self.bad(f"{self.left:,} bytes are left over")
+
+
+def load(bytecode: bytes | bytearray | str, lib: KernelLibrary | str | None) -> Executable:
+    """Return the executable of `bytecode` with the kernels of `lib`. Raises `VerifyError`, or `RunTypeError`."""
+    if isinstance(bytecode, str):
+        bytecode = bytecode.encode("latin-1", "replace")
+    if not isinstance(bytecode, (bytes, bytearray)):
+        raise RunTypeError(f"bytecode is bytes or a bytearray, not {type(bytecode).__name__}")
+    if not isinstance(lib, (KernelLibrary, str, type(None))):
+        raise RunTypeError(f"a library is a KernelLibrary or its text, not {type(lib).__name__}")
+    file = Reader(bytes(bytecode), "header")
+    if file.number() != MAGIC:
+        raise file.bad("the magic number is wrong")
+    version = file.text()
+    if version != VERSION:
+        raise file.bad(f"the version is {version[:40]!r}, not {VERSION!r}")
+    sections = {name: _section(file, name) for name in SECTIONS}
+    file.finish()
+    library = lib if isinstance(lib, KernelLibrary) else KernelLibrary(lib or "")
+    if _whole(sections["types"], Reader.number) != library.digest:
+        raise VerifyError("the library is not the one that was saved with this executable")
+    return _assembled(sections, _library_module(library.text))
+
+
+def _section(file: Reader, name: str) -> Reader:
+    file.name = name
+    data = file.take(file.number())
+    if zlib.crc32(data) != file.small():
+        raise file.bad("its checksum is wrong")
+    return Reader(data, name)
+
+
+def _whole(section: Reader, read: Callable[[Reader], Part]) -> Part:
+    part = read(section)
+    section.finish()
+    return part
+
+
+def _assembled(sections: dict[str, Reader], mod: IRModule) -> Executable:
+    devices = _whole(sections["devices"], _devices)
+    names = _whole(sections["globals"], Reader.texts)
+    constants, late, places = _whole(sections["constants"], _constants)
+    kernels = _whole(sections["primitives"], _primitives)
+    functions = _whole(sections["code"], _functions)
+    if tuple(f.name for f in functions) != names or len(set(names)) < len(names):
+        raise sections["globals"].bad("the names are not those of the functions")
+    exe = Executable(
+        functions, constants, kernels, tuple(_kernel(mod, k) for k in kernels), tuple(mod.type_definitions.values()),
+        {name: f for name, f in mod.items() if f.attrs.get(SIGNATURE)}, late, devices, places,
+    )  # fmt: skip
+    for function in functions:
+        entry = exe.entry_types.get(function.name)
+        if entry is not None and len(entry.params) != len(function.params):
+            raise VerifyError(f"the library gives {function.name} {len(entry.params)} parameters")
+    verify(exe)
+    return exe
+
+
+def _library_module(text: str) -> IRModule:
+    if not text:
+        return IRModule()
+    try:
+        return infer_module(parse(text, source_name="library"))
+    except PasslabError as error:
+        raise VerifyError(Diagnostic("the library is not well-formed Relay"), *error.diagnostics) from error
+
+
+def kernel_functions(text: str) -> dict[str, Function]:
+    """Return the primitive functions of a library's text by name. Raises `VerifyError` when it is malformed."""
+    return {name: f for name, f in _library_module(text).items() if f.is_primitive}
+
+
+def _kernel(mod: IRModule, name: str) -> Function:
+    if name not in mod or not mod[name].is_primitive:
+        raise VerifyError(f"the library has no kernel `{name}`")
+    function: Function = mod[name]
+    return function
+
+
+def _devices(r: Reader) -> tuple[VirtualDevice, ...]:
+    found = tuple([VirtualDevice(_device(r), None, r.text()) for _ in range(r.count(16))])
+    if not found or r.number() != 0 or found[0] != VirtualDevice():
+        raise r.bad("the host is not the first device")
+    if len(set(found)) < len(found):
+        raise r.bad("a device is named twice")
+    return found
+
+
+def _device(r: Reader) -> Device:
+    name = r.text()
+    match = _DEVICE.match(name)
+    if match is None or match[1] not in DEVICE_KINDS:
+        raise r.bad(f"there is no device {name[:40]!r}")
+    return Device(match[1], int(match[2] or 0))
+
+
+def _constants(r: Reader) -> tuple[tuple[Any, ...], dict[int, str], tuple[int, ...]]:
+    constants: list[Any] = []
+    late: dict[int, str] = {}
+    for i in range(r.count(12)):
+        kind = r.small()
+        if kind == 1:
+            late[i] = r.text()
+            constants.append(None)
+        elif kind == 0:
+            try:
+                constants.append(tensor_of_record(r.take(r.number())))
+            except ValueError as error:
+                raise r.bad(str(error)) from None
+        else:
+            raise r.bad(f"constant {i} is of the unknown kind {kind}")
+    places = tuple(r.numbers())
+    if len(places) != len(constants):
+        raise r.bad("the devices are not those of the constants")
+    if len(set(late.values())) < len(late):
+        raise r.bad("two constants share a name")
+    return tuple(constants), late, places
+
+
+def _primitives(r: Reader) -> tuple[str, ...]:
+    names = r.texts()
+    if r.count(16) != len(names) or len(set(names)) < len(names):
+        raise r.bad("the kernels are not numbered one by one")
+    for i in range(len(names)):
+        if r.number() != i:
+            raise r.bad("the attributes are not in order")
+        for _ in range(2 * r.count(16)):
+            r.text()
+    return names
+
+
+def _functions(r: Reader) -> tuple[VMFunction, ...]:
+    return tuple([_function(r) for _ in range(r.count(8))])
+
+
+def _function(r: Reader) -> VMFunction:
+    head = r.texts()
+    if len(head) != 3 or not all(h.isascii() and h.isdecimal() and len(h) < 12 for h in head[1:]):
+        raise r.bad("a function has no name, register count and instruction count")
+    name, registers, count = head[0], int(head[1]), int(head[2])
+    params, devices = r.texts(), r.numbers()
+    if len(devices) != len(params):
+        raise r.bad(f"{name}: the devices are not those of its parameters")
+    if count * 24 > r.left or registers > REGISTERS_PER_INSTRUCTION * (count + len(params)) + 64:
+        raise r.bad(f"{name}: {count:,} instructions and {registers:,} registers are announced")
+    return VMFunction(name, params, tuple([_instruction(r) for _ in range(count)]), registers, tuple(devices))
+
+
+def _instruction(r: Reader) -> Instruction:
+    found = r.numbers()
+    if not found or found[0] != checksum(found[1:]):
+        raise r.bad("the checksum of an instruction is wrong")
+    return decode(found[1:])

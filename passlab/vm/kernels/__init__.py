@@ -1,0 +1,1 @@
+"""What instructions call to compute: kernels of primitive functions, shape functions, and their providers."""

@@ -1,0 +1,129 @@
+"""Kernels on Numba: a fused group of elementwise operators becomes one loop of machine code. Needs the package numba.
+
+Only groups on floats that hold at least two operators are compiled, when they first run; all other kernels are NumPy's.
+The source of such a loop is a Python function of single numbers, which Numba turns into a NumPy ufunc.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numba
+import numpy as np
+
+from passlab.errors import RunError
+from passlab.ir.expr import Call, Constant, Expr, Function
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType
+from passlab.ir.walk import post_order
+from passlab.vm.kernels.primitive import Kernel
+from passlab.vm.kernels.providers import Provider
+
+FLOATS = frozenset(("float32", "float64"))
+MOST_INPUTS = 24  # parameters and constants of one loop; a ufunc takes few more
+FEWEST_OPERATORS = 2  # a lone operator is a loop of NumPy's already
+
+# operator -> what it is on single numbers. NumPy's own loops of exp, tanh and their like are vectorised by hand and
+# faster than those that Numba makes, so groups with one of them stay NumPy's.
+FORMS: dict[str, str] = {
+    "add": "{0} + {1}", "subtract": "{0} - {1}", "multiply": "{0} * {1}", "divide": "{0} / {1}", "negative": "-{0}",
+    "maximum": "np.maximum({0}, {1})", "minimum": "np.minimum({0}, {1})", "nn.relu": "np.maximum({0}, zero)",
+    "sqrt": "np.sqrt({0})", "abs": "np.abs({0})", "floor": "np.floor({0})", "ceil": "np.ceil({0})",
+}  # fmt: skip
+_numbers = itertools.count()
+
+
+class NumbaProvider(Provider):
+    """Computes with Numba where that pays, on a CPU; elsewhere with NumPy."""
+
+    name = "numba"
+
+    def kernel(self, function: Function) -> Kernel:
+        plain = Kernel(function)
+        return plain if plain.shapes or plain.scalar else NumbaKernel(function) if is_compiled(function) else plain
+
+
+def is_compiled(function: Function) -> bool:
+    """Whether a primitive function is elementwise arithmetic on tensors of one kind of float."""
+    nodes = [n for n in post_order(function.body) if not isinstance(n, Op)]
+    types = [n.checked_type_ for n in (*function.params, *nodes)]
+    dtypes = {t.dtype if isinstance(t, TensorType) else "" for t in types}
+    calls = [n for n in nodes if isinstance(n, Call)]
+    inputs = len(function.params) + sum(isinstance(n, Constant) for n in nodes)
+    fits = len(calls) >= FEWEST_OPERATORS and inputs <= MOST_INPUTS and len(dtypes) == 1 and dtypes <= FLOATS
+    return fits and all(isinstance(c.op, Op) and c.op.name in FORMS for c in calls)
+
+
+class NumbaKernel(Kernel):
+    """One group of elementwise operators as one loop. `source` is the Python text it is compiled from."""
+
+    @cached_property
+    def _constants(self) -> list[Constant]:
+        return [n for n in post_order(self.function.body) if isinstance(n, Constant)]
+
+    @cached_property
+    def dtype(self) -> str:
+        """The dtype of all its tensors."""
+        ty = self.function.body.checked_type
+        assert isinstance(ty, TensorType)
+        return ty.dtype
+
+    @cached_property
+    def source(self) -> str:
+        """The function of single numbers that is compiled: parameters first, then constants."""
+        names: dict[Expr, str] = {n: f"p{i}" for i, n in enumerate((*self.function.params, *self._constants))}
+        kind = f"np.{self.dtype}"
+        lines = ["import numpy as np", "", f"zero = {kind}(0)", "", "",
+                 f"def kernel({', '.join(names.values())}):"]  # fmt: skip
+        for node in post_order(self.function.body):
+            if isinstance(node, Call) and isinstance(node.op, Op):
+                form = FORMS[node.op.name].format(*[names[a] for a in node.args])
+                names[node] = f"v{len(names)}"
+                lines.append(f"    {names[node]} = {kind}({form})")
+        return "\n".join([*lines, f"    return {names[self.function.body]}", ""])
+
+    @cached_property
+    def _loop(self) -> Callable[..., Any]:
+        count = len(self.function.params) + len(self._constants)
+        kind = getattr(numba, self.dtype)
+        vectorize: Any = numba.vectorize  # Numba's functions have no types
+        compiled: Callable[..., Any] = vectorize([kind(*[kind] * count)])(_loaded(self.source))
+        return compiled
+
+    @cached_property
+    def value(self) -> Callable[..., Any]:
+        held = [c.data for c in self._constants]
+        return lambda *inputs: self._loop(*inputs, *held)
+
+    @cached_property
+    def into(self) -> Callable[[Sequence[Any], Sequence[Any]], None]:
+        held = [c.data for c in self._constants]
+
+        def run(inputs: Sequence[Any], results: Sequence[Any]) -> None:
+            (result,) = results
+            shape = np.broadcast_shapes(*[np.shape(v) for v in (*inputs, *held)])
+            if shape != result.shape:
+                raise RunError(f"a kernel gave a result of shape {shape} for {result.shape}")
+            self._loop(*inputs, *held, out=result)
+
+        return run
+
+
+def _loaded(source: str) -> Callable[..., Any]:
+    """Return the function `kernel` of a Python text."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "kernel.py")
+        path.write_text(source, encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(f"passlab_kernel_{next(_numbers)}", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    made: Callable[..., Any] = module.kernel
+    return made

@@ -1,0 +1,325 @@
+"""Kernels: a primitive function turned once into a straight line of NumPy calls.
+
+A kernel is run in one of two ways: `into(inputs, results)` writes into given arrays, tuples spread into their fields,
+as `invoke_packed` does; `value(*inputs)` makes its results, which saves the allocations and copies that nothing needs.
+The caller has switched NumPy's warnings off (`np.errstate`), once for a whole run: that costs more than an addition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RunError
+from passlab.evaluate.operators import apply_operator
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType, TupleType, fold_tuple
+from passlab.ir.walk import post_order
+from passlab.vm.kernels.elementwise_tail import Tail, find_tail
+from passlab.vm.kernels.scalars import scalar_function
+from passlab.vm.kernels.shape_functions import NOTHING, numpy_dtype, shape_kernel
+
+Array = np.ndarray[Any, Any]
+Step = Callable[[list[Any]], None]
+
+
+class Kernel:
+    """One primitive function, ready to run. Raises `RunError` when it holds what no kernel can."""
+
+    native = True  # whether its arrays are NumPy's
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.shapes = function.attrs.get("ShapeFunction")
+
+    @cached_property
+    def _line(self) -> _Line:
+        return _Line(self.function)
+
+    @cached_property
+    def into(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
+        """Run on flat inputs, writing into flat results."""
+        return shape_kernel(self.function, self.shapes == "data") if self.shapes else self._line.writing()
+
+    @cached_property
+    def value(self) -> Callable[..., Any] | None:
+        """Run on one value for each parameter and return the result; None where only `into` will do."""
+        return None if self.shapes else self._line.making()
+
+    @cached_property
+    def scalar(self) -> Callable[..., Any] | None:
+        """Run on NumPy's scalars and return one; None for all but arithmetic on single numbers."""
+        return None if self.shapes else scalar_function(self.function)
+
+    def explain(self, inputs: Sequence[Any]) -> None:
+        """Run again, slowly, after an error in `value`: raises the error that says what went wrong, and where."""
+        values: dict[Expr, Any] = dict(zip(self.function.params, inputs, strict=True))
+        for node in post_order(self.function.body):
+            if isinstance(node, Constant):
+                values[node] = node.data
+            elif isinstance(node, Tuple):
+                values[node] = tuple(values[f] for f in node.fields)
+            elif isinstance(node, TupleGetItem):
+                values[node] = values[node.tuple_value][node.index]
+            elif isinstance(node, Call) and isinstance(node.op, Op):
+                values[node] = apply_operator(node.op, node.attrs, [values[a] for a in node.args], node.span)
+
+
+def make_kernel(function: Function) -> Kernel:
+    """Return the kernel of a primitive function, or of a shape function when it is marked as one."""
+    return Kernel(function)
+
+
+class _Line:
+    """A primitive's body as steps over slots: one slot for each node, the parameters first."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.slots: dict[Expr, int] = {}
+        self.preset: list[Any] = []
+        self.nodes: list[tuple[Call | Tuple | TupleGetItem, int]] = []
+        for param in function.params:
+            self._slot(param)
+        for node in post_order(function.body):
+            if not isinstance(node, (Op, Function)) and node not in self.slots:
+                self._node(node)
+        order = [*function.params, *(n for n, _ in self.nodes)]
+        self.tail = find_tail(function, order, self.slots)
+
+    def _slot(self, node: Expr, value: Any = None) -> int:
+        self.slots[node] = len(self.preset)
+        self.preset.append(value)
+        return self.slots[node]
+
+    def _node(self, node: Expr) -> None:
+        if isinstance(node, Constant):
+            self._slot(node, node.data)
+        elif (isinstance(node, Call) and isinstance(node.op, Op)) or isinstance(node, (Tuple, TupleGetItem)):
+            self.nodes.append((node, self._slot(node)))
+        else:
+            raise RunError(Diagnostic(f"a kernel cannot hold a {type(node).__name__}", node.span))
+
+    # ------------------------------------------------------------ writing into results
+    def writing(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
+        """Return the steps as one function that writes into its results."""
+        if self.tail is not None:
+            return self._writing_tail(self.tail)
+        body = self.function.body
+        last = self.slots[body]
+        outputs = [self.slots[f] for f in body.fields] if isinstance(body, Tuple) else [last]
+        direct = self._direct(outputs)
+        steps = [self._step(node, slot, direct.get(slot)) for node, slot in self.nodes]
+        fill, single = self._filling(), len(direct) == len(outputs) == 1
+
+        def run(inputs: Sequence[Array], results: Sequence[Array]) -> None:
+            values = fill(inputs)
+            values.append(results)
+            for step in steps:
+                step(values)
+            if not single or values[last] is not results[0]:
+                _deliver([values[s] for s in outputs], results)
+
+        return run
+
+    def _filling(self) -> Callable[[Sequence[Array]], list[Any]]:
+        """Return a function of flat inputs that gives the values of all slots."""
+        preset, params = self.preset, self.function.params
+        rest = preset[len(params) :]
+        if all(isinstance(p.type_annotation, TensorType) for p in params):
+            return lambda inputs: [*inputs, *rest]
+
+        def fill(inputs: Sequence[Array]) -> list[Any]:
+            values = preset.copy()
+            _spread(inputs, params, values)
+            return values
+
+        return fill
+
+    def _direct(self, outputs: list[int]) -> dict[int, int]:
+        """Return slot -> output for the results that an operator can write into its output itself."""
+        calls = {slot for node, slot in self.nodes if isinstance(node, Call)}
+        spread = [s for s in outputs if s in calls]
+        single = len(outputs) == len(spread) == len(set(spread))
+        tensors = isinstance(self.function.body, Tuple) or not isinstance(self.function.body.checked_type_, TupleType)
+        return {slot: i for i, slot in enumerate(outputs)} if single and tensors else {}
+
+    # ------------------------------------------------------------ making results
+    def making(self) -> Callable[..., Any]:
+        """Return the steps as one function of the parameters that returns its result."""
+        if self.tail is not None:
+            return self._making_tail(self.tail)
+        steps = [self._step(node, slot, None) for node, slot in self.nodes]
+        if len(steps) == 1:
+            only = self._single()
+            if only is not None:
+                return only
+        last, preset = self.slots[self.function.body], self.preset[len(self.function.params) :]
+
+        def run(*inputs: Any) -> Any:
+            values = [*inputs, *preset]
+            for step in steps:
+                step(values)
+            return values[last]
+
+        return run
+
+    def _single(self) -> Callable[..., Any] | None:
+        """Return the kernel of a lone operator on at most two parameters or constants, without any detour."""
+        node = self.function.body
+        if not (isinstance(node, Call) and isinstance(node.op, Op)):
+            return None
+        kernel, attrs, params = _function(node), node.attrs, self.function.params
+        places = [self.slots[a] for a in node.args]
+        if places == list(range(len(params))):
+            if len(params) == 1:
+                return lambda a: kernel(attrs, a)
+            return (lambda a, b: kernel(attrs, a, b)) if len(params) == 2 else lambda *inputs: kernel(attrs, *inputs)
+        if len(params) == 1 and places == [0, 1]:
+            held = self.preset[1]
+            return lambda a: kernel(attrs, a, held)
+        if len(params) == 1 and places == [1, 0]:
+            held = self.preset[1]
+            return lambda a: kernel(attrs, held, a)
+        return None
+
+    # ------------------------------------------------------------ with an elementwise end
+    def _head(self, tail: Tail) -> list[Step]:
+        """The steps before the tail: the one that it starts from writes into the result."""
+        head = [(node, slot) for node, slot in self.nodes if node not in tail.nodes]
+        return [self._step(node, slot, 0 if node is tail.anchor else None) for node, slot in head]
+
+    def _making_tail(self, tail: Tail) -> Callable[..., Any]:
+        steps, preset = self._head(tail), self.preset[len(self.function.params) :]
+
+        def run(*inputs: Any) -> Any:
+            result = np.empty(tail.shape, tail.dtype)
+            values = [*inputs, *preset, (result,)]
+            for step in steps:
+                step(values)
+            tail.run(values, result)
+            return result
+
+        return run
+
+    def _writing_tail(self, tail: Tail) -> Callable[[Sequence[Array], Sequence[Array]], None]:
+        steps, fill = self._head(tail), self._filling()
+
+        def run(inputs: Sequence[Array], results: Sequence[Array]) -> None:
+            values = fill(inputs)
+            (result,) = results
+            values.append(results)
+            for step in steps:
+                step(values)
+            tail.run(values, result)
+
+        return run
+
+    # ------------------------------------------------------------ steps
+    def _step(self, node: Call | Tuple | TupleGetItem, slot: int, output: int | None) -> Step:
+        if isinstance(node, TupleGetItem):
+            source, index = self.slots[node.tuple_value], node.index
+
+            def project(values: list[Any]) -> None:
+                values[slot] = values[source][index]
+
+            return project
+        parts = [self.slots[a] for a in (node.args if isinstance(node, Call) else node.fields)]
+        if isinstance(node, Tuple):
+
+            def gather(values: list[Any]) -> None:
+                values[slot] = tuple([values[p] for p in parts])
+
+            return gather
+        return _making_step(node, parts, slot) if output is None else _writing_step(node, parts, slot, output)
+
+
+def _function(node: Call) -> Callable[..., Any]:
+    """The operator's NumPy function, without its own guard against warnings."""
+    op = node.op
+    assert isinstance(op, Op)
+    kernel = op.spec.raw or op.spec.kernel
+    if kernel is None:
+        raise RunError(Diagnostic(f"`{op.name}` cannot be run: it only has a meaning to the compiler", node.span))
+    return kernel
+
+
+def _making_step(node: Call, parts: list[int], slot: int) -> Step:
+    kernel, attrs = _function(node), node.attrs
+    if len(parts) == 1:
+        (one,) = parts
+
+        def on_one(values: list[Any]) -> None:
+            values[slot] = kernel(attrs, values[one])
+
+        return on_one
+    if len(parts) == 2:
+        left, right = parts
+
+        def on_two(values: list[Any]) -> None:
+            values[slot] = kernel(attrs, values[left], values[right])
+
+        return on_two
+
+    def compute(values: list[Any]) -> None:
+        values[slot] = kernel(attrs, *[values[p] for p in parts])
+
+    return compute
+
+
+def _writing_step(node: Call, parts: list[int], slot: int, output: int) -> Step:
+    kernel, attrs = _function(node), node.attrs
+
+    def compute(values: list[Any]) -> None:
+        values[slot] = kernel(attrs, *[values[p] for p in parts], out=values[-1][output])
+
+    return compute
+
+
+def _spread(inputs: Sequence[Array], params: Sequence[Var], values: list[Any]) -> None:
+    """Put flat inputs into the parameter slots, gathered into tuples where a parameter is one."""
+    if len(inputs) == len(params) and not any(isinstance(p.type_annotation, TupleType) for p in params):
+        values[: len(params)] = inputs
+        return
+    flat = iter(inputs)
+    for slot, param in enumerate(params):
+        values[slot] = fold_tuple(param.type_annotation or NOTHING, lambda _: next(flat), tuple)
+
+
+def flat_values(values: Sequence[Any]) -> list[Any]:
+    """Return values with their tuples, at any depth, spread into fields."""
+    flat: list[Any] = []
+    stack = [*reversed(values)]
+    while stack:
+        value = stack.pop()
+        if type(value) is tuple:
+            stack.extend(reversed(value))
+        else:
+            flat.append(value)
+    return flat
+
+
+def _deliver(values: Sequence[Any], results: Sequence[Array]) -> None:
+    """Copy what was not written in place into the results."""
+    for value, result in zip(flat_values(values), results, strict=True):
+        if value is not result:
+            if np.shape(value) != result.shape:
+                raise RunError(f"a kernel gave a result of shape {np.shape(value)} for {result.shape}")
+            np.copyto(result, value, casting="unsafe")
+
+
+def fitted(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return a result as an array of the shape and dtype that were foreseen. Raises `RunError` for another shape."""
+    if type(value) is not np.ndarray:
+        value = np.asarray(value)
+    if value.dtype is not dtype and value.dtype != dtype:
+        value = value.astype(dtype)
+    if value.shape != shape:
+        raise RunError(f"a kernel gave a result of shape {value.shape} for {shape}")
+    return value  # type: ignore[no-any-return]
+
+
+__all__ = ["Kernel", "fitted", "flat_values", "make_kernel", "numpy_dtype"]

@@ -1,0 +1,1 @@
+"""The running engine: verified bytecode as Python functions."""

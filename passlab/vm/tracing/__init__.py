@@ -1,0 +1,1 @@
+"""The stepping engine that keeps a log, from which any instant comes back."""

@@ -1,0 +1,185 @@
+"""What is written down about a run: columns by event, frames by number, checkpoints, what stood where kernels wrote."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from passlab.vm.tracing.stretches import LEAVE, NEXT, Stretch, settled
+
+
+@dataclass(eq=False, slots=True)
+class SavedFrame:
+    """A frame at a checkpoint. Frames below it are shared with other checkpoints.
+
+    A `quick` one was saved while stretches of arithmetic ran (see `stretches`): its objects are those that were there
+    in place of arrays and storages, until `objects` makes them.
+    """
+
+    number: int
+    func_index: int
+    pc: int
+    registers: tuple[Any, ...]
+    result_register: int
+    below: SavedFrame | None
+    quick: bool = False
+
+    def objects(self) -> tuple[Any, ...]:
+        """Return the objects in its registers, as single instructions leave them."""
+        if self.quick:
+            self.registers, self.quick = tuple(settled(self.registers)), False
+        return self.registers
+
+
+@dataclass(frozen=True, eq=False)
+class Overwritten:
+    """What stood in a buffer from byte `start` on until the kernel of event `event` wrote over it."""
+
+    event: int
+    buffer: np.ndarray[Any, Any]
+    start: int
+    content: bytes
+
+
+@dataclass(eq=False)
+class Segment:
+    """A stretch of the log. `values` are the objects written, by event, or None when they were dropped.
+
+    Those of `quick` segments are never kept: running them again is cheaper. `unwritten` are the buffers (by id) that no
+    kernel had written into when it began, `made` those allocated in it, and `writes` the events that wrote into a
+    buffer.
+    """
+
+    start: int
+    top: SavedFrame | None
+    unwritten: frozenset[int] = frozenset()
+    values: list[Any] | None = field(default_factory=list)
+    made: set[int] = field(default_factory=set)
+    writes: dict[int, list[int]] = field(default_factory=dict)
+    bytes: int = 0
+    quick: bool = False
+
+
+class Path:
+    """The part of a log that is not written out yet: the stretches that were run, by number, and when each ended.
+
+    `callees` are the functions that closures led to, in order.
+    """
+
+    def __init__(self) -> None:
+        self.stretches = array("i")
+        self.clock = array("d")
+        self.callees = array("i")
+        self.instructions = 0
+        self.calls = 0
+
+    def sizes(self) -> tuple[int, int, int, int]:
+        """Return how much there is, for `cut`."""
+        return len(self.stretches), len(self.callees), self.instructions, self.calls
+
+    def cut(self, sizes: tuple[int, int, int, int]) -> None:
+        """Forget what came after a moment."""
+        stretches, callees, self.instructions, self.calls = sizes
+        del self.stretches[stretches:], self.clock[stretches:], self.callees[callees:]
+
+
+class Log:
+    """All that was written down about a run: columns by event, frames by number, segments."""
+
+    def __init__(self) -> None:
+        self.sites = array("i")
+        self.clock = array("d")
+        self.started = 0.0
+        self.switched_at = array("q")  # events before which the frame changed, and to which
+        self.switched_to = array("i")
+        self.parent = array("i")  # by frame: who waits for it, -1 for none
+        self.function = array("i")
+        self.created = array("q")  # the event of its call, -1 for the entry
+        self.result_register = array("i")
+        self.depth = array("i")
+        self.segments: list[Segment] = []
+        self.overwritten: dict[int, list[Overwritten]] = {}
+        self.saved_bytes = 0
+        self.end_pc = 0  # of the frame on top when recording ended
+        self.dropped = 0  # segments, the oldest, whose objects were dropped
+        self.kept = 0  # the bytes of the segments that were not
+        self.path = Path()
+        self.plans: list[Stretch] = []  # the stretches that paths speak of
+
+    def __len__(self) -> int:
+        return len(self.sites) + self.path.instructions
+
+    @property
+    def frames(self) -> int:
+        """How many frames there were."""
+        return len(self.parent) + self.path.calls
+
+    def write_out(self) -> None:
+        """Turn the path of the stretches that were run into entries for each of their instructions."""
+        if not self.path.stretches:
+            return
+        path, self.path = self.path, Path()
+        numbers = np.frombuffer(path.stretches, np.int32)
+        counts = np.array([p.count for p in self.plans], np.int64)[numbers]
+        ends = np.cumsum(counts)
+        first = np.array([p.site for p in self.plans], np.int32)[numbers]
+        within = np.arange(int(ends[-1])) - np.repeat(ends - counts, counts)
+        events = len(self.sites)
+        clock = np.array(path.clock)
+        before = np.concatenate([[self.clock[-1] if self.clock else self.started], clock[:-1]])
+        self._write_frames(path, numbers, (ends + (events - 1)).tolist())
+        self.sites.frombytes((np.repeat(first, counts) + within).astype(np.int32).tobytes())
+        shares = np.repeat((clock - before) / counts, counts) * (within + 1)
+        self.clock.frombytes((np.repeat(before, counts) + shares).tobytes())
+
+    def _write_frames(self, path: Path, numbers: np.ndarray[Any, Any], last: list[int]) -> None:
+        """Enter the frames of a path and who ran when; `last` are the events its stretches end with."""
+        kinds = np.array([p.kind for p in self.plans])[numbers]
+        callees = iter(path.callees)
+        frame = self.switched_to[-1]
+        switch_at, switch_to = self.switched_at.append, self.switched_to.append
+        stretches = path.stretches
+        for place in np.flatnonzero(kinds != NEXT).tolist():
+            plan, event = self.plans[stretches[place]], last[place]
+            if plan.kind == LEAVE:
+                frame = self.parent[frame]
+                if frame < 0:
+                    return
+            else:
+                function = next(callees) if plan.callee < 0 else plan.callee
+                if plan.tail:
+                    frame = self.add_frame(self.parent[frame], function, event, self.result_register[frame])
+                else:
+                    frame = self.add_frame(frame, function, event, plan.result_register)
+            switch_at(event + 1)
+            switch_to(frame)
+
+    def add_frame(self, parent: int, function: int, created: int, result_register: int) -> int:
+        """Enter a frame and return its number."""
+        self.parent.append(parent)
+        self.function.append(function)
+        self.created.append(created)
+        self.result_register.append(result_register)
+        self.depth.append(self.depth[parent] + 1 if parent >= 0 else 0)
+        return len(self.parent) - 1
+
+    def switch(self, frame: int) -> None:
+        """Note that the next event is one of `frame`."""
+        self.switched_at.append(len(self.sites))
+        self.switched_to.append(frame)
+
+    def kept_bytes(self) -> int:
+        """What the objects that are still there take, as far as it is counted."""
+        return self.saved_bytes + self.kept
+
+
+def site_bases(functions: Sequence[Any]) -> list[int]:
+    """Return for each function the site of its first instruction; at the end the number of all sites."""
+    bases = [0]
+    for function in functions:
+        bases.append(bases[-1] + len(function.instructions))
+    return bases
