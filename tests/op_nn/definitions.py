@@ -59,7 +59,10 @@ def conv_transpose(
 
 
 def windows(x: Any, size: Any, strides: Any, padding: Any, dilation: Any, ceil: bool) -> Any:
-    """Yield the place of each window in the result with the list of its data elements; x is (N, C, *S)."""
+    """Yield for each window its place in the result, its data elements, and how many elements it has with the padding.
+
+    What a window has beyond the padding, where `ceil` lets it reach, counts for nothing; x is (N, C, *S).
+    """
     rank = x.ndim - 2
     before, after = split(padding, rank)
     counts = []
@@ -67,9 +70,10 @@ def windows(x: Any, size: Any, strides: Any, padding: Any, dilation: Any, ceil: 
         room = x.shape[2 + i] + before[i] + after[i] - (size[i] - 1) * dilation[i] - 1
         counts.append((room + strides[i] - 1 if ceil else room) // strides[i] + 1)
     for place in np.ndindex(x.shape[0], x.shape[1], *counts):
-        inside = []
+        inside, reached = [], 0
         for tap in itertools.product(*map(range, size)):
             at = [place[2 + d] * strides[d] - before[d] + tap[d] * dilation[d] for d in range(rank)]
             if all(0 <= a < s for a, s in zip(at, x.shape[2:], strict=True)):
                 inside.append(x[(*place[:2], *at)])
-        yield place, inside, (x.shape[0], x.shape[1], *counts)
+            reached += all(a < s + after[d] for d, (a, s) in enumerate(zip(at, x.shape[2:], strict=True)))
+        yield place, inside, reached, (x.shape[0], x.shape[1], *counts)

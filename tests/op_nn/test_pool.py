@@ -23,11 +23,11 @@ def normal(*shape: int) -> np.ndarray:
 def pooled(x, size, strides, padding, dilation, ceil, include):
     """The maxima and means by definition."""
     most, mean = None, None
-    for place, inside, shape in windows(x, size, strides, padding, dilation, ceil):
+    for place, inside, reached, shape in windows(x, size, strides, padding, dilation, ceil):
         if most is None:
             most, mean = np.zeros(shape), np.zeros(shape)
         most[place] = max(inside, default=LEAST)
-        mean[place] = sum(inside) / (np.prod(size) if include else max(1, len(inside)))
+        mean[place] = sum(inside) / max(1, reached if include else len(inside))
     return most, mean
 
 

@@ -127,3 +127,18 @@ export const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ",")
 
 /** `1 line`, `2 lines` @param {number} count @param {string} what */
 export const many = (count, what) => `${grouped(count)} ${what}${count === 1 ? "" : "s"}`;
+
+/** The choices of a `datalist`. @param {string[]} words */
+export const choices = (words) => words.map((word) => {
+  const made = el("option", "");
+  made.setAttribute("value", word);
+  return made;
+});
+
+/** A word that a click takes away. @param {string} text @param {string} look @param {() => void} gone */
+export function removable(text, look, gone) {
+  const made = el("button", look, text, el("span", "", "×"));
+  made.title = `take away: ${text}`;
+  made.addEventListener("click", gone);
+  return made;
+}

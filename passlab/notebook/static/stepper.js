@@ -1,5 +1,7 @@
 // The stepper: a recorded run, forwards and backwards. All it needs is in its data; a kernel adds forks and large pictures.
-import { button, el, grouped, help, icon, keys } from "./dom.js";
+import { button, choices, el, grouped, help, keys, removable } from "./dom.js";
+import { download } from "./download.js";
+import { branchStrip, valueField } from "./stepfork.js";
 import { KEYS, STEPS } from "./stepkeys.js";
 import { BytecodePane, FramePane, RegisterPane, SourcePane } from "./steppanes.js";
 import { Run, WAITING } from "./steprun.js";
@@ -74,11 +76,7 @@ class Stepper {
     this.run = new Run(data);
     this.title.textContent = data.title;
     this.total.textContent = `of ${grouped(this.run.length)}`;
-    this.words.replaceChildren(...this.run.words().map((word) => {
-      const option = el("option", "");
-      option.setAttribute("value", word);
-      return option;
-    }));
+    this.words.replaceChildren(...choices(this.run.words()));
     this.breaks = [];
     for (const { text, sites } of data.breaks) {
       const made = this.run.breakOf(text);
@@ -95,7 +93,7 @@ class Stepper {
     this.go(at, false, true);
   }
 
-  /** The values that were not sent at first have come: all else stays as it is. @param {any} data */
+  /** The values that were not sent at first have come. @param {any} data */
   complete(data) {
     this.run = new Run(data);
     this.time.show(this.run, this.breaks);
@@ -178,15 +176,9 @@ class Stepper {
   }
 
   drawStops() {
-    const chip = (/** @type {string} */ text, /** @type {string} */ look, /** @type {() => void} */ gone) => {
-      const made = el("button", `pl-stop-chip ${look}`, text, el("span", "", "×"));
-      made.title = `take away: ${text}`;
-      made.addEventListener("click", gone);
-      return made;
-    };
     this.chips.replaceChildren(
-      ...this.breaks.map((b) => chip(b.text, "", () => { this.breaks = this.breaks.filter((other) => other !== b); this.changed(); })),
-      ...this.watches.map((w) => chip(`$${w[1]}`, "pl-watch-chip", () => { this.watches = this.watches.filter((other) => other !== w); this.changed(); })));
+      ...this.breaks.map((b) => removable(b.text, "pl-stop-chip", () => { this.breaks = this.breaks.filter((other) => other !== b); this.changed(); })),
+      ...this.watches.map((w) => removable(`$${w[1]}`, "pl-stop-chip pl-watch-chip", () => { this.watches = this.watches.filter((other) => other !== w); this.changed(); })));
   }
 
   watch() {
@@ -276,7 +268,7 @@ class Stepper {
     this.card.replaceChildren(head, ...(drawn ? [tensorCard(drawn)] : []));
   }
 
-  /** The register one would look at: just written, else read. @param {Map<number, string>} looks @param {Int32Array} values */
+  /** The register to look at: just written, else read. @param {Map<number, string>} looks @param {Int32Array} values */
   follow(looks, values) {
     const by = (/** @type {string} */ look) => [...looks].filter(([r, l]) => l === look && values[r] > 0).map(([r]) => r)[0];
     const found = [by("wrote"), by("reads")].find((r) => r !== undefined);
@@ -332,18 +324,14 @@ class Stepper {
     const place = this.run.place(this.at), fork = this.model.get("branch");
     if (fork && fork.data) return this.say("this is a branch already: go back to the original first");
     if (!place || this.register < 0 || this.up) return this.say("choose a register of the frame that runs");
-    const field = /** @type {HTMLInputElement} */ (el("input", "pl-find pl-edit"));
-    field.placeholder = "2   [[1, 2], [3, 4]]   zeros   random 7   a variable";
-    field.setAttribute("aria-label", `new value of $${this.register}`);
-    field.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") this.root.focus();
-      if (event.key !== "Enter") return;
-      const sent = this.send({ fork: { instant: this.at, register: this.register, value: field.value.trim() || "0" } });
+    const done = (/** @type {string} */ value) => {
+      const sent = this.send({ fork: { instant: this.at, register: this.register, value } });
       this.say(sent ? "running on …" : "a fork needs the running kernel");
       this.root.focus();
       this.branch.hidden = true;
-    });
-    this.branch.replaceChildren(el("b", "", `$${this.register}`), " at instant ", grouped(this.at), " becomes ", field);
+    };
+    const { field, parts } = valueField(this.register, this.at, done, () => this.root.focus());
+    this.branch.replaceChildren(...parts);
     this.branch.hidden = false;
     field.focus();
   }
@@ -363,26 +351,12 @@ class Stepper {
       this.root.focus();
     });
     this.load(branch.data, 0);
-    const mark = el("span", "pl-branch-mark", icon("M4.5 2.5v11M4.5 9.5c5 0 7-1.5 7-6M9.3 5.5l2.2-2.3 2.2 2.3"));
-    this.branch.replaceChildren(el("div", "pl-branch-line", mark, el("span", "", branch.text), el("span", "pl-grow"), back), branch.rows.length ? this.differences(branch) : "");
+    this.branch.replaceChildren(...branchStrip(branch, back, (at) => this.go(at, true)));
     this.branch.hidden = false;
     if (branch.data.partial) setTimeout(() => this.send({ rest: true }), 50);
   }
 
-  /** What was written with another value, the first first; a click goes there. @param {any} branch */
-  differences(branch) {
-    const first = branch.rows[0];
-    const rows = branch.rows.slice(0, 50).map((/** @type {string[]} */ row) => {
-      const made = el("tr", "", ...row.map((cell) => el("td", "", cell)));
-      made.title = "go there";
-      made.addEventListener("click", () => this.go(Number(row[0]) - branch.instant + 1, true));
-      return made;
-    });
-    const table = el("table", "pl-branch-table", el("thead", "", el("tr", "", ...branch.head.map((/** @type {string} */ name) => el("th", "", name)))), el("tbody", "", ...rows));
-    return el("div", "", el("div", "pl-branch-first", `They first differ at instant ${grouped(Number(first[0]))} of the original, ${grouped(Number(first[0]) - branch.instant)} here: ${first[1]} was `, el("b", "", first[2]), " and is ", el("b", "", first[3])), el("div", "pl-branch-rows", table));
-  }
-
-  /** The value that the original had in the place of this one, 0 where there is none. */
+  /** What the original had in this place, 0 for nothing. */
   before() {
     if (!this.original) return 0;
     const { run, instant, parted } = this.original;
@@ -397,12 +371,7 @@ class Stepper {
 
   download() {
     const text = this.model.get("page");
-    if (!text) return;
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([text], { type: "text/html" }));
-    link.download = "run.html";
-    link.click();
-    URL.revokeObjectURL(link.href);
+    if (text) download(text, "run.html");
   }
 
   close() {

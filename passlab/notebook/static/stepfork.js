@@ -1,0 +1,41 @@
+// The strip of a fork in the stepper: the field for a new value, and after the run what became of the difference.
+import { el, grouped, icon } from "./dom.js";
+
+/** The field in which the value of a register is given another one.
+ * @param {number} register @param {number} instant @param {(value: string) => void} done @param {() => void} leave */
+export function valueField(register, instant, done, leave) {
+  const field = /** @type {HTMLInputElement} */ (el("input", "pl-find pl-edit"));
+  field.placeholder = "2   [[1, 2], [3, 4]]   zeros   random 7   a variable";
+  field.setAttribute("aria-label", `new value of $${register}`);
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") leave();
+    if (event.key === "Enter") done(field.value.trim() || "0");
+  });
+  return { field, parts: [el("b", "", `$${register}`), " at instant ", grouped(instant), " becomes ", field] };
+}
+
+/** What a branch is, and where it differs from its original.
+ * @param {any} branch @param {HTMLElement} back @param {(at: number) => void} go */
+export function branchStrip(branch, back, go) {
+  const mark = el("span", "pl-branch-mark", icon("M4.5 2.5v11M4.5 9.5c5 0 7-1.5 7-6M9.3 5.5l2.2-2.3 2.2 2.3"));
+  const line = el("div", "pl-branch-line", mark, el("span", "", branch.text), el("span", "pl-grow"), back);
+  return [line, branch.rows.length ? differences(branch, go) : ""];
+}
+
+/** What was written with another value, the first first; a click goes there.
+ * @param {any} branch @param {(at: number) => void} go */
+function differences(branch, go) {
+  const first = branch.rows[0];
+  const rows = branch.rows.slice(0, 50).map((/** @type {string[]} */ row) => {
+    const made = el("tr", "", ...row.map((cell) => el("td", "", cell)));
+    made.title = "go there";
+    made.addEventListener("click", () => go(Number(row[0]) - branch.instant + 1));
+    return made;
+  });
+  const names = branch.head.map((/** @type {string} */ name) => el("th", "", name));
+  const table = el("table", "pl-branch-table", el("thead", "", el("tr", "", ...names)), el("tbody", "", ...rows));
+  const there = grouped(Number(first[0])), here = grouped(Number(first[0]) - branch.instant);
+  const where = `They first differ at instant ${there} of the original, ${here} here: ${first[1]} was `;
+  const sentence = el("div", "pl-branch-first", where, el("b", "", first[2]), " and is ", el("b", "", first[3]));
+  return el("div", "", sentence, el("div", "pl-branch-rows", table));
+}
