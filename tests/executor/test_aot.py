@@ -10,7 +10,7 @@ import pytest
 
 import passlab
 from passlab import relay
-from passlab.errors import RunError, VerifyError
+from passlab.errors import PasslabError, RunError, VerifyError
 from passlab.executor.aot import PythonSource, python_source
 from passlab.executor.aot.names import Names
 from passlab.executor.aot.outlying import Outlying
@@ -21,8 +21,10 @@ from passlab.ir.op import Op
 from passlab.ir.types import TensorType, TupleType
 from passlab.ir.variables import free_vars
 from passlab.op import make
+from passlab.op.edges import program as edge_program
 from tests.op import cases_index, cases_shape
 from tests.op.cases import CASES
+from tests.op.test_edges import DRAWN, NO_VALUE, filled
 from tests.vm.programs import LOOP, PROGRAMS, same
 
 LIST = """
@@ -118,6 +120,28 @@ def test_every_operator_computes_what_its_kernel_does(case):
     mod = passlab.IRModule.from_expr(function)
     want = relay.create_executor("debug", mod).evaluate()(*case.inputs)
     assert same(relay.create_executor("aot", mod).evaluate()(*case.inputs), want)
+
+
+@pytest.mark.parametrize("name", [name for name in Op.list_op_names() if name not in NO_VALUE])
+def test_every_operator_runs_at_its_edges_as_a_module(name):
+    rng = np.random.default_rng(0)
+    ran = 0
+    for edge in Op.get(name).spec.edges:
+        for dtype in ("float32", "int32", "bool", "uint64", "int8", "uint8"):
+            try:
+                made = edge_program(edge, dtype)
+                mod = passlab.parse(made.source)
+                args = [
+                    filled(v.shape, v.dtype, "ordinary", rng) if v.value is None else v.value for v in made.variables
+                ]
+                want = relay.create_executor("debug", mod).evaluate()(*args)
+            except PasslabError:
+                continue
+            got = relay.create_executor("aot", mod).evaluate()(*args)
+            assert name in DRAWN or same(got, want), edge
+            ran += 1
+            break
+    assert ran
 
 
 def type_of(value):

@@ -60,8 +60,9 @@ class Kernels:
         spelled = spell(call, args, self.constants.scalar)
         if spelled is not None:
             return spelled
-        kernel = call.op.spec.raw or call.op.spec.kernel
-        if kernel is None or call.op.spec.stateful:
+        spec = call.op.spec
+        kernel = spec.raw or spec.kernel
+        if kernel is None or (spec.stateful and spec.non_computational):  # an instruction of the virtual machine
             raise VerifyError(Diagnostic(f"`{call.op.name}` cannot be written in Python", call.span))
         hint = call.op.name.replace(".", "_")
         name = self.library.kernel(kernel, hint)

@@ -68,7 +68,8 @@ class Plan:
     def __init__(self, attrs: Any, shape: Sequence[int], rank: int, name: str) -> None:
         self.axes = layout_axes(attrs.layout, shape, rank, name)
         self.before, after = split_padding(attrs.padding, rank)
-        self._padded, self._counts_padding = after, bool(attrs.get("count_include_pad"))
+        self._padded = after
+        self._counts_padding = "count_include_pad" in attrs and attrs.count_include_pad
         self.lengths = tuple(shape[a] for a in self.axes)
         self.window, self.strides, self.dilation = attrs.pool_size, attrs.strides, attrs.dilation
         self.counts: list[int] = []
