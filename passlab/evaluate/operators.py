@@ -1,17 +1,18 @@
-"""Run one operator on values: the only place where kernels are called by the evaluator and by constant folding."""
+"""Run operators on values: the only place where kernels are called by the evaluator and by constant folding."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from passlab.errors import Diagnostic, PasslabError, RunError
 from passlab.evaluate.values import Value
-from passlab.ir.expr import Expr
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.op import Op
 from passlab.ir.span import Span
+from passlab.ir.walk import post_order
 
 
 def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None = None) -> Value:
@@ -35,6 +36,24 @@ def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None 
                 f"`{op.name}` failed: {type(error).__name__}: {error}", span, notes=((f"it was given {given}", None),)
             )
         ) from error
+
+
+def values_inside(function: Function, inputs: Sequence[Value]) -> Iterator[tuple[Call, Value]]:
+    """Run a primitive function one operator after the other; yield each call with its value as it is done.
+
+    Raises `RunError`, located at the operator that fails.
+    """
+    known: dict[Expr, Any] = dict(zip(function.params, inputs, strict=True))
+    for node in post_order(function.body):
+        if isinstance(node, Constant):
+            known[node] = node.data
+        elif isinstance(node, Tuple):
+            known[node] = tuple(known[field] for field in node.fields)
+        elif isinstance(node, TupleGetItem):
+            known[node] = known[node.tuple_value][node.index]
+        elif isinstance(node, Call) and isinstance(node.op, Op):
+            known[node] = apply_operator(node.op, node.attrs, [known[a] for a in node.args], node.span)
+            yield node, known[node]
 
 
 # recurses: the result of one kernel: an array, or a tuple of arrays

@@ -17,7 +17,7 @@ from passlab.executor.aot import AotModule, CompiledFunction, python_source
 from passlab.executor.graph import Graph
 from passlab.executor.graph_codegen import GraphCode
 from passlab.executor.graph_module import GraphModule, GraphModuleDebug
-from passlab.executor.outputs import CallableByName
+from passlab.executor.outputs import CallableByName, RunsByInputs
 from passlab.infer import infer_module
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
@@ -53,28 +53,41 @@ LOWER = """
 """
 
 
-class GraphExecutorFactory(CallableByName):
-    """What `build` makes: unpacks to (graph as JSON, library of kernels, parameters).
+class _Factory(CallableByName):
+    """What `build` makes: `factory[name](device)` is an executor, by the name that the module was built under."""
 
-    `factory["default"](device)` is an executor, as in Relay, `factory["debug_create"]("default", device)` one that
-    keeps every node's value. The name is that of the module (`mod_name`).
-    """
+    functions: tuple[str, ...] = ()
+    libmod_name: str
 
-    def __init__(self, graph: Graph, kernels: Mapping[str, Function], params: Mapping[str, Any], name: str) -> None:
-        self.graph = graph
-        self.kernels = dict(kernels)
-        self.params = dict(params)
-        self.libmod_name = name
+    @property
+    def offered(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The names of the functions that the factory has."""
+        return self.libmod_name, *self.functions
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         if name == self.libmod_name:
             return lambda *devices: self.module()
         return super().__getitem__(name)
 
-    @property
-    def offered(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The names of the functions that the factory has."""
-        return self.libmod_name, "debug_create", "get_graph_json", "get_lib", "get_params"
+    def module(self) -> RunsByInputs:
+        """Return an executor."""
+        raise NotImplementedError
+
+
+class GraphExecutorFactory(_Factory):
+    """What `build` makes: unpacks to (graph as JSON, library of kernels, parameters).
+
+    `factory["default"](device)` is an executor, as in Relay, `factory["debug_create"]("default", device)` one that
+    keeps every node's value. The name is that of the module (`mod_name`).
+    """
+
+    functions = ("debug_create", "get_graph_json", "get_lib", "get_params")
+
+    def __init__(self, graph: Graph, kernels: Mapping[str, Function], params: Mapping[str, Any], name: str) -> None:
+        self.graph = graph
+        self.kernels = dict(kernels)
+        self.params = dict(params)
+        self.libmod_name = name
 
     def debug_create(self, name: str = "default", *devices: Any) -> GraphModuleDebug:
         """Return an executor that keeps every node's value. Raises `RunError` for another module's name."""
@@ -118,25 +131,17 @@ class GraphExecutorFactory(CallableByName):
         return iter((self.graph_json, self.lib, self.params))
 
 
-class AOTExecutorFactory(CallableByName):
+class AOTExecutorFactory(_Factory):
     """What `build` makes for the executor "aot": the program as a Python module. `factory["default"](device)` is it,
     imported, behind the interface of executors.
     """
+
+    functions = ("get_lib", "get_params", "save")
 
     def __init__(self, mod: IRModule, params: Mapping[str, Any] | None, name: str) -> None:
         self.ir_mod = infer_module(bind_params(mod, params))
         self.source = python_source(self.ir_mod)
         self.libmod_name = name
-
-    def __getitem__(self, name: str) -> Callable[..., Any]:
-        if name == self.libmod_name:
-            return lambda *devices: self.module()
-        return super().__getitem__(name)
-
-    @property
-    def offered(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The names of the functions that the factory has."""
-        return self.libmod_name, "get_lib", "get_params", "save"
 
     def get_lib(self) -> str:
         """Return the text of the module."""

@@ -28,9 +28,8 @@ from passlab.ir.expr import (
 )
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.types import TensorType, TupleType, Type, tensor_types
 from passlab.ir.walk import children, post_order
-from passlab.transform.passes.manifest_alloc import tensor_types
 from passlab.vm.executable import place_of
 from passlab.vm.kernels.shape_functions import numpy_dtype
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -13,7 +14,7 @@ from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError
 from passlab.evaluate.arguments import NO_NUMBERS, check_argument
 from passlab.executor.arena import placed
 from passlab.executor.graph import COPY, NOP, Entry, Graph
-from passlab.executor.outputs import RunsByInputs, numbered, output_number, written
+from passlab.executor.outputs import RunsByInputs, numbered, numbers_of, output_number, written
 from passlab.executor.param_dict import load_param_dict
 from passlab.ir.expr import Constant, Function, Var
 from passlab.ir.types import TensorType, TupleType
@@ -38,6 +39,7 @@ class GraphModule(RunsByInputs):
         self.graph = graph
         self.rows = graph.row_ptr
         self.inputs = {graph.nodes[i].name: i for i in graph.arg_nodes}
+        super().__init__(list(self.inputs))
         self.values: list[Array | None] = [None] * self.rows[-1]
         self.kernels: dict[str, Kernel] = {}
         for node in graph.nodes:
@@ -74,21 +76,6 @@ class GraphModule(RunsByInputs):
         return self.rows[entry[0]] + entry[1]
 
     # ------------------------------------------------------------ inputs
-    def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
-        """Set an input by name or number, and others by name; arrays are converted to its dtype, as in Relay.
-
-        Raises `RunError` for what does not fit: another shape, or values that the dtype cannot hold.
-        """
-        if key is not None:
-            self._set(self._input_name(key), value)
-        for name, array in params.items():
-            self._set(self._input_name(name), array)
-
-    def _input_name(self, key: Any) -> str:
-        if isinstance(key, str) and key in self.inputs:
-            return key
-        return list(self.inputs)[numbered(key, list(self.inputs), "input")]
-
     def share_params(self, other: GraphModule, params: bytes | bytearray | Mapping[str, Any]) -> None:
         """Use the parameters of another executor of the same graph, without copies: those that `params` names.
 
@@ -106,7 +93,9 @@ class GraphModule(RunsByInputs):
         open_ = {n: self.rows[i] for n, i in self.inputs.items() if n not in self.given}
         return {n: self.graph.shapes[r] for n, r in open_.items()}, {n: self.graph.dtypes[r] for n, r in open_.items()}
 
-    def _set(self, name: str, value: Any) -> None:
+    def _set(self, number: int, value: Any) -> None:
+        """Arrays are converted to the dtype of the input, as in Relay; values that it cannot hold are refused."""
+        name = self.names[number]
         node = self.inputs[name]
         first, last = self.rows[node], self.rows[node + 1]
         parts = [TensorType(self.graph.shapes[r], self.graph.dtypes[r]) for r in range(first, last)]
@@ -119,17 +108,9 @@ class GraphModule(RunsByInputs):
         fitted = check_argument(Var(name, parts[0] if single else TupleType(parts)), given[0] if single else given)
         self.values[first:last] = [fitted] if single else list(fitted)
 
-    def get_num_inputs(self) -> int:
-        """How many inputs there are, parameters among them."""
-        return len(self.inputs)
-
     def get_input(self, key: Any) -> Any:
         """The value of an input, None before it is set."""
-        return self.values[self.rows[self.inputs[self._input_name(key)]]]
-
-    def get_input_index(self, name: str) -> int:
-        """The number of an input, -1 when there is none of that name."""
-        return list(self.inputs).index(name) if name in self.inputs else -1
+        return self.values[self.rows[self.inputs[self.names[self._input(key)]]]]
 
     # ------------------------------------------------------------ running
     def run(self, **inputs: Any) -> None:
@@ -225,7 +206,11 @@ class GraphModuleDebug(GraphModule):
         return self._copy(self.rows[number] + index, out)
 
     def _node_number(self, node: Any) -> int:
-        return numbered(node, [n.name for n in self.graph.nodes], "node")
+        return numbered(node, self._node_numbers, len(self.graph.nodes), "node")
+
+    @cached_property
+    def _node_numbers(self) -> dict[str, int]:
+        return numbers_of(n.name for n in self.graph.nodes)
 
     def execute_node(self, node: str | int) -> tuple[Array, ...]:
         """Run the graph up to a node, with the inputs that are set; return the node's results."""

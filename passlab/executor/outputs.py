@@ -5,7 +5,7 @@ Knows arrays, not programs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,27 +17,36 @@ from passlab.vm.benchmarking import BenchmarkResult, benchmark
 Array = np.ndarray[Any, Any]
 
 
-def numbered(key: Any, names: Sequence[str], what: str) -> int:
-    """Return the number that a name or a number stands for. Raises `RunError` for anything else."""
-    if isinstance(key, str):
-        if key not in names:
-            hint = did_you_mean(key, names) or (f"there are {', '.join(names[:12])}" if names else "there is none")
-            raise RunError(Diagnostic(f"there is no {what} `{key}`", hint=hint))
-        return names.index(key)
-    if not isinstance(key, (int, np.integer)) or isinstance(key, bool):
-        raise RunTypeError(f"the name or number of an existing {what} is needed, not a {type(key).__name__}")
-    if not 0 <= key < len(names):
-        raise RunError(f"there are {len(names)} {what}s, none of number {key}")
-    return int(key)
+def numbers_of(names: Iterable[str]) -> dict[str, int]:
+    """Return the number of each name, that of the first where several are alike."""
+    numbers: dict[str, int] = {}
+    for number, name in enumerate(names):
+        numbers.setdefault(name, number)
+    return numbers
+
+
+def numbered(key: Any, numbers: Mapping[str, int], count: int, what: str) -> int:
+    """Return the number, below `count`, that a name or a number stands for. Raises `RunError` for anything else."""
+    if not isinstance(key, str):
+        return _in_range(key, count, what, f"name or number of an existing {what}")
+    if key not in numbers:
+        names = list(numbers)
+        hint = did_you_mean(key, names) or (f"there are {', '.join(names[:12])}" if names else "there is none")
+        raise RunError(Diagnostic(f"there is no {what} `{key}`", hint=hint))
+    return numbers[key]
 
 
 def output_number(index: Any, count: int) -> int:
     """Return the number of an output. Raises `RunError` unless there is one of that number."""
-    if not isinstance(index, (int, np.integer)) or isinstance(index, bool):
-        raise RunTypeError(f"the number of an output is needed, not a {type(index).__name__}")
-    if not 0 <= index < count:
-        raise RunError(f"there are {count} outputs, none of number {index}")
-    return int(index)
+    return _in_range(index, count, "output", "number of an output")
+
+
+def _in_range(number: Any, count: int, what: str, wanted: str) -> int:
+    if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
+        raise RunTypeError(f"the {wanted} is needed, not a {type(number).__name__}")
+    if not 0 <= number < count:
+        raise RunError(f"there are {count} {what}s, none of number {number}")
+    return int(number)
 
 
 def written(value: Array, out: Any) -> Array:
@@ -79,13 +88,34 @@ class RunsByInputs(CallableByName):
         "run", "set_input",
     )  # fmt: skip
 
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names  # of the inputs
+        self._numbers = numbers_of(names)
+
     def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
-        """Set an input by name or number, and others by name."""
+        """Set an input by name or number, and others by name. Raises `RunError` for what does not fit."""
+        given = [] if key is None else [(key, value)]
+        for name, array in (*given, *params.items()):
+            self._set(self._input(name), array)
+
+    def _input(self, key: Any) -> int:
+        return numbered(key, self._numbers, len(self.names), "input")
+
+    def _set(self, number: int, value: Any) -> None:
+        """Set the input of a number."""
         raise NotImplementedError
 
     def run(self, **inputs: Any) -> None:
         """Set the inputs given and run."""
         raise NotImplementedError
+
+    def get_num_inputs(self) -> int:
+        """How many inputs there are, parameters among them."""
+        return len(self.names)
+
+    def get_input_index(self, name: str) -> int:
+        """The number of an input, -1 when there is none of that name."""
+        return self._numbers.get(name, -1)
 
     def load_params(self, params: bytes | bytearray | Mapping[str, Any]) -> None:
         """Set the inputs of the bytes that `relay.save_param_dict` gave. Raises `VerifyError` for malformed ones."""

@@ -346,6 +346,19 @@ def type_nodes(root: Type) -> list[Type]:
     return order
 
 
+def tensor_types(ty: Type | None) -> list[TensorType]:
+    """Return the tensors that a value of this type consists of, left to right through tuples."""
+    found: list[TensorType] = []
+    stack = [ty]
+    while stack:
+        at = stack.pop()
+        if isinstance(at, TupleType):
+            stack.extend(reversed(at.fields))
+        elif isinstance(at, TensorType):
+            found.append(at)
+    return found
+
+
 def rebuild_type(ty: Type, new: Callable[[Type], Type]) -> Type:
     """Return `ty` with each child replaced by `new(child)`; the same object when nothing changed."""
     kids = type_children(ty)

@@ -44,7 +44,7 @@ def through_matrix(data: Expr, rank: int, axis: int, matrix: Any, dtype: str) ->
     return moved_axis(made, rank, rank - 1, axis)
 
 
-def picked(data: Expr, axis: int, places: Sequence[int]) -> Expr:
+def picked(data: Expr, axis: int, places: Any) -> Expr:
     """Return the elements of data at constant places along `axis`."""
     return call("take", data, indices(places), axis=axis)
 

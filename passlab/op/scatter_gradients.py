@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.op.along_axis import indices, number, reshaped
+from passlab.op.along_axis import number, picked, reshaped
 from passlab.op.chain import attrs_of, dtype_of, shape_of, sizes_of, typed
 from passlab.op.declare import call
 from passlab.op.relations import refuse
@@ -121,6 +121,6 @@ def matrix_set_diag(orig: Call, grad: Expr) -> list[Expr]:
         places[attrs.k2 - k, start : start + length] = (along + max(-k, 0)) * columns + along + max(k, 0)
         used[attrs.k2 - k, start : start + length] = 1
     flat = reshaped(grad, (*shape[:-2], rows * columns))
-    seen = call("take", flat, indices(places.reshape(-1)), axis=len(shape) - 2)
+    seen = picked(flat, len(shape) - 2, places.reshape(-1))
     kept = call("matrix_set_diag", grad, call("zeros_like", diagonal), **dict(attrs.items()))
     return [kept, reshaped(seen * number(used.reshape(-1), dtype_of(data)), held)]

@@ -11,7 +11,7 @@ from passlab.ir.dtypes import dtype_name
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.types import TensorType, TupleType, Type, tensor_types
 from passlab.ir.walk import post_order, rewrite
 from passlab.op import make
 from passlab.transform.node_types import NodeTypes
@@ -89,23 +89,12 @@ def _in_dtype(value: Expr, ty: Type, dtype: str) -> Expr:
     """Return a tensor, or a tuple of tensors, cast where it is of another dtype."""
     if type(ty) is not TensorType and type(ty) is not TupleType:
         return value
-    same = all(t.dtype == dtype for t in _tensors(ty))
+    same = all(t.dtype == dtype for t in tensor_types(ty))
     return value if same else fieldwise([value], [ty], lambda v, t: _cast(v[0], t[0], dtype))
 
 
 def _cast(value: Expr, ty: Type, dtype: str) -> Expr:
     return make("cast", value, dtype=dtype) if type(ty) is TensorType and ty.dtype != dtype else value
-
-
-def _tensors(ty: Type) -> list[TensorType]:
-    found, stack = [], [ty]
-    while stack:
-        item = stack.pop()
-        if type(item) is TensorType:
-            found.append(item)
-        elif type(item) is TupleType:
-            stack += item.fields
-    return found
 
 
 def _back(made: Expr, old: Type, now: Type | None) -> Expr:

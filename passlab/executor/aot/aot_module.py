@@ -9,7 +9,7 @@ import numpy as np
 from passlab.errors import RunError
 from passlab.evaluate.arguments import check_argument
 from passlab.executor.aot.loading import CompiledFunction
-from passlab.executor.outputs import RunsByInputs, numbered, output_number, written
+from passlab.executor.outputs import RunsByInputs, output_number, written
 
 
 class AotModule(RunsByInputs):
@@ -18,16 +18,12 @@ class AotModule(RunsByInputs):
     def __init__(self, compiled: CompiledFunction) -> None:
         self.compiled = compiled
         self.params = compiled.function.params
-        self.names = [p.name_hint for p in self.params]
+        super().__init__([p.name_hint for p in self.params])
         self.inputs: dict[int, Any] = {}
         self.result: Any = None
 
-    def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
-        """Set an input by name or number, and others by name. Raises `RunError` for what does not fit."""
-        given = {} if key is None else {key: value}
-        for name, array in (*given.items(), *params.items()):
-            number = numbered(name, self.names, "input")
-            self.inputs[number] = check_argument(self.params[number], array)
+    def _set(self, number: int, value: Any) -> None:
+        self.inputs[number] = check_argument(self.params[number], value)
 
     def run(self, **inputs: Any) -> None:
         """Set the inputs given and run. Raises `RunError` when an input is missing or the program fails."""
@@ -37,17 +33,9 @@ class AotModule(RunsByInputs):
             raise RunError(f"inputs are not set: {', '.join(missing[:8])}")
         self.result = (self.compiled(*[self.inputs[i] for i in range(len(self.names))]),)
 
-    def get_num_inputs(self) -> int:
-        """How many inputs there are."""
-        return len(self.names)
-
-    def get_input_index(self, name: str) -> int:
-        """The number of an input, -1 when there is none of that name."""
-        return self.names.index(name) if name in self.names else -1
-
     def get_input(self, key: Any) -> Any:
         """The value of an input, None before it is set."""
-        return self.inputs.get(numbered(key, self.names, "input"))
+        return self.inputs.get(self._input(key))
 
     def get_num_outputs(self) -> int:
         """How many outputs the last run gave; a tuple counts by its fields."""

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
-from passlab.evaluate.operators import apply_operator
-from passlab.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem
-from passlab.ir.op import Op
-from passlab.ir.walk import post_order
+from passlab.evaluate.operators import values_inside
+from passlab.ir.expr import Expr
 from passlab.lab.time_travel.sites import CALL, KERNEL, RETURN
 from passlab.lab.time_travel.values import short_text
 from passlab.vm.isa import Opcode
@@ -93,19 +91,7 @@ class Writer:
         kernel = self.trace.sites.kernel(self.site)
         if kernel is None or kernel.attrs.get("ShapeFunction"):
             return []
-        known: dict[Expr, Any] = {p: s.value for p, s in zip(kernel.params, self.inputs, strict=True)}
-        found: list[tuple[Expr, Any]] = []
-        for node in post_order(kernel.body):
-            if isinstance(node, Constant):
-                known[node] = node.data
-            elif isinstance(node, Tuple):
-                known[node] = tuple(known[f] for f in node.fields)
-            elif isinstance(node, TupleGetItem):
-                known[node] = known[node.tuple_value][node.index]
-            elif isinstance(node, Call) and isinstance(node.op, Op):
-                known[node] = apply_operator(node.op, node.attrs, [known[a] for a in node.args], node.span)
-                found.append((node, known[node]))
-        return found
+        return list(values_inside(kernel, [source.value for source in self.inputs]))
 
     def __str__(self) -> str:
         made = " + ".join(self.operators)

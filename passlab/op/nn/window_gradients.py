@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Expr, Tuple
-from passlab.op.along_axis import indices, laid_out, number, part, reshaped
+from passlab.op.along_axis import indices, laid_out, number, part, picked, reshaped
 from passlab.op.chain import by_definition, dtype_of, sizes_of, typed
 from passlab.op.declare import call
 from passlab.op.nn.windows import full_padding
@@ -79,7 +79,7 @@ def _seen(attrs: Any, data: Expr) -> Expr:
     for i, (size, step) in enumerate(zip(windows, attrs.strides, strict=True)):
         count = (shape[axis + i] - size) // step + 1
         places = (np.arange(count)[:, None] * step + np.arange(size)).reshape(-1)
-        made = call("take", made, indices(places), axis=axis + i)
+        made = picked(made, axis + i, places)
         counts.append(count)
     split = [n for pair in zip(counts, windows, strict=True) for n in pair]
     rest = range(axis, axis + 2 * len(windows))

@@ -41,7 +41,7 @@ from passlab.errors import Diagnostic, VerifyError
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var, set_span
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.types import ANY, TensorType, TupleType, Type, fold_tuple
+from passlab.ir.types import ANY, TensorType, TupleType, Type, fold_tuple, tensor_types
 from passlab.ir.walk import make_lets, post_order, rewrite
 from passlab.op import make
 from passlab.transform.base import ModulePass
@@ -219,19 +219,6 @@ class _Allocation:
 
 
 # ---------------------------------------------------------------- facts about types and primitives
-def tensor_types(ty: Type) -> list[TensorType]:
-    """Return the tensors of a type, left to right through tuples."""
-    out: list[TensorType] = []
-    stack = [ty]
-    while stack:
-        at = stack.pop()
-        if isinstance(at, TupleType):
-            stack.extend(reversed(at.fields))
-        elif isinstance(at, TensorType):
-            out.append(at)
-    return out
-
-
 def needs_data(primitive: Function) -> bool:
     """Whether the shape of a result depends on the values of the inputs."""
     return any(

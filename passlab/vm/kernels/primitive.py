@@ -7,6 +7,7 @@ The caller has switched NumPy's warnings off (`np.errstate`), once for a whole r
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
-from passlab.evaluate.operators import apply_operator
+from passlab.evaluate.operators import values_inside
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType, TupleType, fold_tuple
@@ -57,16 +58,7 @@ class Kernel:
 
     def explain(self, inputs: Sequence[Any]) -> None:
         """Run again, slowly, after an error in `value`: raises the error that says what went wrong, and where."""
-        values: dict[Expr, Any] = dict(zip(self.function.params, inputs, strict=True))
-        for node in post_order(self.function.body):
-            if isinstance(node, Constant):
-                values[node] = node.data
-            elif isinstance(node, Tuple):
-                values[node] = tuple(values[f] for f in node.fields)
-            elif isinstance(node, TupleGetItem):
-                values[node] = values[node.tuple_value][node.index]
-            elif isinstance(node, Call) and isinstance(node.op, Op):
-                values[node] = apply_operator(node.op, node.attrs, [values[a] for a in node.args], node.span)
+        deque(values_inside(self.function, inputs), maxlen=0)
 
 
 def make_kernel(function: Function) -> Kernel:

@@ -14,7 +14,7 @@ import numpy as np
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.op import Op
-from passlab.ir.types import IncompleteType, TensorType, TupleType, Type, fold_tuple
+from passlab.ir.types import IncompleteType, TensorType, TupleType, Type, fold_tuple, tensor_types
 from passlab.ir.walk import post_order
 
 Array = np.ndarray[Any, Any]
@@ -86,14 +86,7 @@ def _type_of(node: Expr, types: dict[Expr, Type], arrays: dict[Expr, Any]) -> Ty
 
 def _write_shapes(ty: Type, results: Sequence[Array]) -> None:
     """Write the shapes of the results, then their sizes in bytes."""
-    tensors: list[TensorType] = []
-    stack = [ty]
-    while stack:
-        at = stack.pop()
-        if isinstance(at, TupleType):
-            stack.extend(reversed(at.fields))
-        elif isinstance(at, TensorType):
-            tensors.append(at)
+    tensors = tensor_types(ty)
     for i, tensor in enumerate(tensors):
         results[i][...] = tensor.concrete_shape
         results[len(tensors) + i][...] = prod(tensor.concrete_shape) * numpy_dtype(tensor.dtype).itemsize

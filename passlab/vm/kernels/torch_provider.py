@@ -19,7 +19,7 @@ from passlab.devices import Device
 from passlab.errors import Diagnostic, PasslabError, RunError
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.op import Op
-from passlab.ir.types import TensorType, TupleType, Type, fold_tuple
+from passlab.ir.types import fold_tuple, tensor_types
 from passlab.ir.walk import post_order
 from passlab.vm.kernels.primitive import Kernel, flat_values
 from passlab.vm.kernels.providers import Provider
@@ -44,7 +44,7 @@ class TorchProvider(Provider):
 
     def kernel(self, function: Function) -> Kernel:
         """Return the kernel of a primitive function on PyTorch; on NumPy where it has dtypes that PyTorch lacks."""
-        types = {t.dtype for n in post_order(function) for t in _tensors(n.checked_type_)}
+        types = {t.dtype for n in post_order(function) for t in tensor_types(n.checked_type_)}
         if not self.native:
             return TorchKernel(function, self)
         numpy_kernel = Kernel(function)
@@ -228,15 +228,3 @@ class TorchKernel(Kernel):
 # recurses: the results of one kernel, a level or two
 def _mapped(move: Callable[[Any], Any], value: Any) -> Any:
     return tuple([_mapped(move, v) for v in value]) if type(value) is tuple else move(value)
-
-
-def _tensors(ty: Type | None) -> list[TensorType]:
-    found: list[TensorType] = []
-    stack = [ty]
-    while stack:
-        at = stack.pop()
-        if isinstance(at, TupleType):
-            stack.extend(at.fields)
-        elif isinstance(at, TensorType):
-            found.append(at)
-    return found
