@@ -22,8 +22,12 @@ def check_argument(param: Var, argument: Any) -> Value:
 
     Arrays are used without copying. A Python number becomes a scalar of the parameter's dtype; an array must have it.
     """
+    ty = param.type_annotation
+    if type(argument) is np.ndarray and type(ty) is TensorType and argument.shape == ty.shape:
+        if argument.dtype.kind not in NO_NUMBERS and dtype_name(argument.dtype) == ty.dtype:
+            return argument  # most of the time there is nothing to decide
     try:
-        return _fitted(argument, param.type_annotation)
+        return _fitted(argument, ty)
     except _MisfitError as misfit:
         finding = Diagnostic(
             f"the argument for %{param.name_hint} does not fit: {misfit.what}",

@@ -245,9 +245,14 @@ def _reshape_tensor(exe: Executable, i: Instruction) -> Step:
         try:
             r[dst] = r[tensor].reshape(wanted)
         except (ValueError, RuntimeError):
-            raise RunError(f"{describe(r[tensor])} cannot be reshaped to {wanted}") from None
+            raise no_shape(r[tensor], wanted) from None
 
     return step
+
+
+def no_shape(value: Any, wanted: tuple[int, ...]) -> RunError:
+    """Return the error of a tensor that has not as many elements as a shape."""
+    return RunError(f"{describe(value)} cannot be reshaped to {wanted}")
 
 
 def _device_copy(exe: Executable, i: Instruction) -> Step:

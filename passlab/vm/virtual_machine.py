@@ -51,12 +51,12 @@ class VirtualMachine:
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Set all inputs of a function: some by name, the rest by position. Other names are ignored."""
-        names = self.exe.get_function_params(func_name)
+        names = self.exe.function(func_name).params
         named = {n: v for n, v in kwargs.items() if n in names}
         if len(args) + len(named) != len(names):
             raise RunError(f"{func_name} takes {len(names)} inputs and was given {len(args) + len(named)}")
         rest = iter(args)
-        values = [named[n] if n in named else next(rest) for n in names]
+        values = [named[n] if n in named else next(rest) for n in names] if named else [*args]
         function = self.exe.entry_types.get(func_name)
         if function is not None:
             values = [check_argument(p, v) for p, v in zip(function.params, values, strict=True)]
@@ -83,21 +83,23 @@ class VirtualMachine:
         """Run a function on inputs given here, or set before, and return its result."""
         if args or kwargs or (func_name not in self._inputs and not self.exe.get_function_params(func_name)):
             self.set_input(func_name, *args, **kwargs)
+        else:
+            self._check_set(func_name)
+        self._result = self._run(self.exe.global_map[func_name], self._inputs[func_name])
+        return self._result
+
+    def _check_set(self, func_name: str) -> None:
+        """Raise `RunError` when inputs of a function were not set beforehand."""
         if func_name not in self._inputs:
             raise RunError(
                 Diagnostic(
                     f"Input has not been set for function {func_name}", hint=did_you_mean(func_name, self._inputs)
                 )
             )
-        missing = [
-            n
-            for n, v in zip(self.exe.get_function_params(func_name), self._inputs[func_name], strict=True)
-            if v is _UNSET
-        ]
+        names = self.exe.get_function_params(func_name)
+        missing = [n for n, v in zip(names, self._inputs[func_name], strict=True) if v is _UNSET]
         if missing:
             raise RunError(f"inputs of {func_name} are not set: {', '.join(missing)}")
-        self._result = self._run(self.exe.global_map[func_name], self._inputs[func_name])
-        return self._result
 
     def _run(self, func_index: int, args: Sequence[Any]) -> Any:
         """Run a function on NumPy arrays, which go to their devices first; return the result in NumPy arrays."""

@@ -12,7 +12,7 @@ import passlab
 from passlab import relay
 from passlab.errors import PasslabError, RunError, VerifyError
 from passlab.executor.aot import PythonSource, python_source
-from passlab.executor.aot.names import Names
+from passlab.vm.kernels.names import Names
 from passlab.executor.aot.outlying import Outlying
 from passlab.executor.aot.program_source import DEEPEST
 from passlab.executor.aot.vendor import Library

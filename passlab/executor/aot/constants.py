@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, VerifyError
-from passlab.executor.aot.names import Names
 from passlab.ir.expr import Expr
+from passlab.vm.kernels.names import Names
 
 Array = np.ndarray[Any, Any]
 WRITTEN = 16  # elements; constants with more stand in the file

@@ -19,7 +19,6 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError, VerifyError
 from passlab.executor.aot import prelude
-from passlab.executor.aot.names import Names
 from passlab.executor.aot.program_source import Program
 from passlab.executor.aot.vendor import Library
 from passlab.ir.expr import Function
@@ -28,6 +27,7 @@ from passlab.ir.types import TensorType, TupleType, Type, fold_tuple
 from passlab.transform import PassContext, Sequential, parse_pipeline
 from passlab.transform.parameters import bind_params
 from passlab.vm.compiling.compiler import OPTIMISE, reachable
+from passlab.vm.kernels.names import Names
 
 LOWER = """
     FuseOps

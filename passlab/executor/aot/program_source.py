@@ -16,10 +16,8 @@ from passlab.errors import Diagnostic, VerifyError
 from passlab.executor.aot import prelude
 from passlab.executor.aot.call_graph import CallGraph
 from passlab.executor.aot.constants import Constants
-from passlab.executor.aot.kernel_source import SHORT, Kernels
-from passlab.executor.aot.names import Names
+from passlab.executor.aot.kernel_source import Kernels
 from passlab.executor.aot.outlying import Outlying
-from passlab.executor.aot.spelling import wrapped
 from passlab.executor.aot.vendor import Library
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
 from passlab.ir.expr import (
@@ -42,6 +40,9 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import children, post_order
+from passlab.vm.kernels.kernel_text import SHORT, operator_text
+from passlab.vm.kernels.names import Names
+from passlab.vm.kernels.spelling import wrapped
 
 Work = Generator[Any, None, None]  # yields the parts to be written before it goes on
 DEEPEST = 14  # branches inside branches in one function; Python's own limit is 100 levels, indentation tires earlier
@@ -354,7 +355,7 @@ class FunctionText:
     def _machine_operator(self, call: Call, op: Op, args: Sequence[str]) -> str:
         if op.name in ("device_copy", "on_device", "annotation.stop_fusion", "memory.copy"):
             return args[0]
-        return self.program.kernels.operator(call, tuple(args)).text
+        return operator_text(call, tuple(args), self.program.kernels).text
 
 
 def _uses(function: Function) -> Counter[Expr]:

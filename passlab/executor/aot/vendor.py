@@ -21,10 +21,10 @@ import numpy as np
 
 from passlab.errors import Diagnostic, VerifyError
 from passlab.executor.aot import prelude
-from passlab.executor.aot.names import Names
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, TensorType
 from passlab.op.declare import quiet, with_out
+from passlab.vm.kernels.names import Names
 
 Definition = ast.FunctionDef | ast.ClassDef | ast.Lambda
 Change = tuple[int, int, int, str]  # line, column, end column, new text

@@ -15,6 +15,7 @@ from passlab.op.declare import make_call, operator
 from passlab.op.dtypes import as_array, is_float
 from passlab.op.fields import attrs, integer, number
 from passlab.op.nn import gradients
+from passlab.op.nn.arithmetic import BLAS
 from passlab.op.relations import identity, normal_axis, tensor
 
 
@@ -173,6 +174,8 @@ def _softmax_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
 
 def _work(data: Any) -> Any:
     """The data in the dtype that sums of exponentials are computed in: integers, which would wrap, in float64."""
+    if data.dtype in BLAS:
+        return data
     if not is_float(data.dtype):
         return data.astype(np.float64)
     return data if data.dtype.itemsize >= 4 else data.astype(np.float32)
@@ -200,15 +203,15 @@ def _softmax(attrs: Any, data: Any, out: Any) -> Any:
 
 
 def _softmax_into(target: Any, sample: Any, axis: int) -> None:
-    np.subtract(sample, sample.max(axis=axis, keepdims=True), out=target)
+    np.subtract(sample, np.maximum.reduce(sample, axis=axis, keepdims=True), out=target)
     np.exp(target, out=target)
-    np.divide(target, target.sum(axis=axis, keepdims=True), out=target)
+    np.divide(target, np.add.reduce(target, axis=axis, keepdims=True), out=target)
 
 
 def finish(made: Any, dtype: Any, out: Any) -> Any:
     """Return `made` in `dtype`, in `out` when it is given."""
     if out is None:
-        return made.astype(dtype, copy=False)
+        return made if made.dtype == dtype else made.astype(dtype)
     if made is not out:
         np.copyto(out, made, casting="unsafe")
     return out

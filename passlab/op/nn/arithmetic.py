@@ -15,7 +15,7 @@ import numpy as np
 
 from passlab.op.dtypes import array_dtype, is_float
 
-_BLAS = (np.dtype("float32"), np.dtype("float64"))
+BLAS = (np.dtype("float32"), np.dtype("float64"))
 _SMALL = tuple(np.dtype(d) for d in ("bool", "int8", "uint8", "int16", "uint16"))
 
 
@@ -27,7 +27,7 @@ def result_dtype(name: str, default: Any) -> Any:
 def working_dtype(out: Any, *inputs: Any) -> Any:
     """Return the dtype to compute sums of products in, for inputs and a result of given dtypes."""
     if is_float(out):
-        return out if out in _BLAS else np.dtype("float32")
+        return out if out in BLAS else np.dtype("float32")
     if all(d in _SMALL for d in inputs):
         return np.dtype("float64")
     return out
@@ -56,7 +56,7 @@ def in_float(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     def run(attrs: Any, data: Any, *rest: Any, out: Any = None) -> Any:
         dtype = data.dtype
-        if dtype in _BLAS:
+        if dtype in BLAS:
             return kernel(attrs, data, *rest, out=out)
         work = np.dtype("float32") if is_float(dtype) else np.dtype("float64")
         made = kernel(attrs, data.astype(work), *[array.astype(work) for array in rest])
@@ -70,7 +70,7 @@ def in_float(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 def matmul(a: Any, b: Any, dtype: Any, out: Any = None) -> Any:
     """Return the matrix product of `a` and `b` (NumPy's rules) summed and returned in `dtype`."""
-    if a.dtype is b.dtype is dtype and dtype in _BLAS:  # most of the time there is nothing to decide
+    if a.dtype is b.dtype is dtype and dtype in BLAS:  # most of the time there is nothing to decide
         return np.matmul(a, b, out=out)
     work = working_dtype(dtype, a.dtype, b.dtype)
     a, b = a.astype(work, copy=False), b.astype(work, copy=False)

@@ -21,11 +21,14 @@ from passlab.ir.op import Op
 from passlab.ir.types import TensorType, TupleType, fold_tuple
 from passlab.ir.walk import post_order
 from passlab.vm.kernels.elementwise_tail import Tail, find_tail
+from passlab.vm.kernels.kernel_text import KernelText
+from passlab.vm.kernels.names import Names
 from passlab.vm.kernels.scalars import scalar_function
 from passlab.vm.kernels.shape_functions import NOTHING, numpy_dtype, shape_kernel
 
 Array = np.ndarray[Any, Any]
 Step = Callable[[list[Any]], None]
+LONGEST = 1_000  # operators; compiling the text of more takes longer than many runs of them step by step
 
 
 class Kernel:
@@ -144,11 +147,9 @@ class _Line:
         """Return the steps as one function of the parameters that returns its result."""
         if self.tail is not None:
             return self._making_tail(self.tail)
+        if len(self.nodes) <= LONGEST:
+            return _Bound().compiled(self.function)
         steps = [self._step(node, slot, None) for node, slot in self.nodes]
-        if len(steps) == 1:
-            only = self._single()
-            if only is not None:
-                return only
         last, preset = self.slots[self.function.body], self.preset[len(self.function.params) :]
 
         def run(*inputs: Any) -> Any:
@@ -158,25 +159,6 @@ class _Line:
             return values[last]
 
         return run
-
-    def _single(self) -> Callable[..., Any] | None:
-        """Return the kernel of a lone operator on at most two parameters or constants, without any detour."""
-        node = self.function.body
-        if not (isinstance(node, Call) and isinstance(node.op, Op)):
-            return None
-        kernel, attrs, params = _function(node), node.attrs, self.function.params
-        places = [self.slots[a] for a in node.args]
-        if places == list(range(len(params))):
-            if len(params) == 1:
-                return lambda a: kernel(attrs, a)
-            return (lambda a, b: kernel(attrs, a, b)) if len(params) == 2 else lambda *inputs: kernel(attrs, *inputs)
-        if len(params) == 1 and places == [0, 1]:
-            held = self.preset[1]
-            return lambda a: kernel(attrs, a, held)
-        if len(params) == 1 and places == [1, 0]:
-            held = self.preset[1]
-            return lambda a: kernel(attrs, held, a)
-        return None
 
     # ------------------------------------------------------------ with an elementwise end
     def _head(self, tail: Tail) -> list[Step]:
@@ -227,6 +209,41 @@ class _Line:
 
             return gather
         return _making_step(node, parts, slot) if output is None else _writing_step(node, parts, slot, output)
+
+
+class _Bound:
+    """Binds the names of a kernel's text to the objects themselves (a `Binder`)."""
+
+    def __init__(self) -> None:
+        self.names = Names()
+        self.objects: dict[str, Any] = {"np": np}
+
+    def compiled(self, function: Function) -> Callable[..., Any]:
+        """Return a primitive function as a Python function of its parameters."""
+        name = self.names.make("kernel")
+        text = KernelText(function, self.names, self).text(name)
+        exec(compile(text, "<kernel>", "exec"), self.objects)  # noqa: S102 - made of spellings and fresh identifiers
+        made: Callable[..., Any] = self.objects[name]
+        return made
+
+    def scalar(self, dtype: str, value: Any) -> str:
+        """Return the name of a number of a standard dtype."""
+        return self._bind(np.dtype(dtype).type(value), dtype)
+
+    def array(self, value: Any) -> str:
+        """Return the name of a constant array."""
+        return self._bind(value, "constant")
+
+    def kernel(self, call: Call, args: Sequence[str]) -> str:
+        """Return the call of an operator's NumPy function."""
+        assert isinstance(call.op, Op)
+        hint = call.op.name.replace(".", "_")
+        return f"{self._bind(_function(call), hint)}({', '.join([self._bind(call.attrs, 'attrs'), *args])})"
+
+    def _bind(self, value: Any, hint: str) -> str:
+        name = self.names.make(hint)
+        self.objects[name] = value
+        return name
 
 
 def _function(node: Call) -> Callable[..., Any]:

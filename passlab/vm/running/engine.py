@@ -60,6 +60,7 @@ class Engine:
         self.state = state
         self.shared: dict[str, Any] = exe.running if allocator is None else {}
         self.waiting: list[Any] = []  # generators
+        self.least = -1
         self._choose()
         self.error: BaseException | None = None
 
@@ -70,7 +71,10 @@ class Engine:
 
     def _choose(self) -> None:
         """Take the functions that check the sizes of all tensors when the limit is for small ones, else the usual."""
-        self.least = LARGE if limits.current().tensor_bytes >= LARGE else 0
+        least = LARGE if limits.current().tensor_bytes >= LARGE else 0
+        if least == self.least:
+            return
+        self.least = least
         compiled = self.shared.setdefault(f"python, sizes from {self.least}", Compiled())
         self.entries: dict[int, Entry] = compiled.entries
         self.numbers: dict[CodeType, int] = compiled.numbers
@@ -106,10 +110,8 @@ class Engine:
         self._choose()
         try:
             *below, top = frames
-            for frame, above in zip(below, frames[1:], strict=True):
-                waiting = _single(self.exe, self.decoded, self.state, frame, above.result_register)
-                next(waiting)
-                self.waiting.append(waiting)
+            if below:
+                self._wait(below, frames[1:])
             if top.pc:
                 return self._drive(_single(self.exe, self.decoded, self.state, top))
             args = top.registers[: len(self.exe.functions[top.func_index].params)]
@@ -122,6 +124,13 @@ class Engine:
             elif innermost is not None:
                 self.state.left = innermost[0].f_locals.get("left", self.state.left)
             raise
+
+    def _wait(self, frames: Sequence[Frame], above: Sequence[Frame]) -> None:
+        """Let frames wait for the results of those above them."""
+        for frame, callee in zip(frames, above, strict=True):
+            waiting = _single(self.exe, self.decoded, self.state, frame, callee.result_register)
+            next(waiting)
+            self.waiting.append(waiting)
 
     def _drive(self, value: Any) -> Any:
         waiting, state, entries = self.waiting, self.state, self.entries

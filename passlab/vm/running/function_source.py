@@ -30,7 +30,7 @@ from passlab.vm.kernels.scalars import as_array, scalar_positions, scalar_text
 from passlab.vm.objects import Allocator
 from passlab.vm.run_state import LARGE, object_bytes
 from passlab.vm.running.blocks import CALLS, FunctionBlocks, equal
-from passlab.vm.steps import STEPS, Step, allocating
+from passlab.vm.steps import STEPS, Step, allocating, no_shape
 
 DEEPEST = 12  # branches inside branches; what stands deeper becomes a label
 TAIL = 12  # instructions: an end of a function that is no longer than this is written wherever it is reached
@@ -73,7 +73,8 @@ class FunctionSource:
         self.code = self.function.instructions
         self.names: dict[str, Any] = {
             "Call": Call, "Spent": Spent, "Array": np.ndarray, "ADTValue": ADTValue, "array": as_array, "equal": equal,
-            "callee": callee, "no_field": _no_field, "no_tag": _no_tag, "no_arm": no_arm, "limit": limits.check,
+            "callee": callee, "no_field": _no_field, "no_tag": _no_tag, "no_arm": no_arm, "no_shape": no_shape,
+            "limit": limits.check,
         }  # fmt: skip
         self.lines: list[str] = []
         self.places: list[int] = [0]
@@ -390,6 +391,16 @@ class FunctionSource:
     def _number(self, at: int, i: Instruction) -> list[str]:
         return [f"r{i.dst} = {i.value}"]
 
+    def _reshape(self, at: int, i: Instruction) -> list[str]:
+        wanted = self.blocks.presets.get(i.shape)
+        if type(wanted) is not np.ndarray:
+            return self._by_step(at, i)
+        shape = tuple(map(int, wanted.reshape(-1)))
+        return [
+            f"try: r{i.dst} = {self._kept(i.tensor)}.reshape({shape})",
+            f"except (ValueError, RuntimeError): raise no_shape({self._read(i.tensor)}, {shape}) from None",
+        ]
+
     def _data(self, at: int, i: Instruction) -> list[str]:
         fields = "".join(f"{self._kept(r)}, " for r in i.fields)
         if i.tag == 0:
@@ -415,6 +426,7 @@ WRITTEN: dict[Opcode, Callable[[FunctionSource, int, Instruction], list[str]]] =
     Opcode.MOVE: FunctionSource._move, Opcode.KILL_REGISTER: FunctionSource._kill,
     Opcode.LOAD_CONSTI: FunctionSource._number, Opcode.ALLOC_ADT: FunctionSource._data,
     Opcode.GET_FIELD: FunctionSource._field, Opcode.GET_TAG: FunctionSource._tag,
+    Opcode.RESHAPE_TENSOR: FunctionSource._reshape,
 }  # fmt: skip
 
 

@@ -1,0 +1,134 @@
+"""A primitive function as the text of a Python function: straight-line NumPy, one line for each operator.
+
+An intermediate result that only the next operator reads is overwritten by it where shape and dtype stay the same, as
+a hand-written kernel would do. What the text needs besides NumPy - constants, and kernels that no spelling says - has
+its names from a `Binder`: the ahead-of-time compiler writes such things into its module, the machine binds objects.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from passlab.errors import Diagnostic, VerifyError
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.walk import post_order
+from passlab.vm.kernels.names import Names
+from passlab.vm.kernels.spelling import Spelled, spell
+
+SHORT = 72  # characters of an expression that stands inside another
+
+
+class Binder(Protocol):
+    """Where a text has its names from."""
+
+    def scalar(self, dtype: str, value: Any) -> str:
+        """Return the name of a number of a standard dtype."""
+
+    def array(self, value: Any) -> str:
+        """Return the name of a constant array."""
+
+    def kernel(self, call: Call, args: Sequence[str]) -> str:
+        """Return the call of an operator's kernel on named arrays. Raises `VerifyError` when there is none."""
+
+
+def operator_text(call: Call, args: tuple[str, ...], binder: Binder) -> Spelled:
+    """Return a typed call of an operator on named values."""
+    result = call.checked_type_
+    if isinstance(result, TensorType) and 0 in result.shape and not result.dynamic:
+        shape = ", ".join(map(str, result.shape))
+        return Spelled(f'np.empty(({shape},), "{result.dtype}")')  # nothing to compute
+    spelled = spell(call, args, binder.scalar)
+    if spelled is not None:
+        return spelled
+    given = [_as_array(a, node.checked_type_) for a, node in zip(args, call.args, strict=True)]
+    return Spelled(binder.kernel(call, given), fresh=False)
+
+
+def _as_array(text: str, ty: Type | None) -> str:
+    """Kernels expect arrays; results of NumPy without dimensions are scalars."""
+    if isinstance(ty, TensorType) and not ty.shape:
+        return f"np.asarray({text})"
+    if isinstance(ty, TupleType) and any(isinstance(f, TensorType) and not f.shape for f in ty.fields):
+        return f"tuple(map(np.asarray, {text}))"
+    return text
+
+
+class KernelText:
+    """Writes one primitive function; `names` are those that its own may not hide."""
+
+    def __init__(self, function: Function, names: Names, binder: Binder) -> None:
+        self.function = function
+        self.binder = binder
+        self.names = Names(names)
+        self.texts: dict[Expr, str] = {}
+        self.owned: set[Expr] = set()  # what holds an array of its own, which may be overwritten
+        self.lines: list[str] = []
+        order = [n for n in post_order(function.body) if not isinstance(n, Op)]
+        self.uses = Counter(c for n in order for c in _parts(n))
+        self.order = order
+
+    def text(self, name: str) -> str:
+        """Return the definition of the function under a name."""
+        params = [self.names.make(p.name_hint) for p in self.function.params]
+        self.texts.update(zip(self.function.params, params, strict=True))
+        for node in self.order:
+            if node not in self.texts:
+                self._node(node)
+        body = "".join(f"    {line}\n" for line in [*self.lines, f"return {self.texts[self.function.body]}"])
+        return f"def {name}({', '.join(params)}):\n{body}"
+
+    def _node(self, node: Expr) -> None:
+        if isinstance(node, Constant):
+            self.texts[node] = self.binder.array(node.data)
+        elif isinstance(node, Tuple):
+            self.texts[node] = f"({''.join(f'{self.texts[f]}, ' for f in node.fields).rstrip(' ')})"
+        elif isinstance(node, TupleGetItem):
+            self.texts[node] = f"{self.texts[node.tuple_value]}[{node.index}]"
+        elif isinstance(node, Call) and isinstance(node.op, Op):
+            self._call(node, node.op)
+        else:
+            raise VerifyError(Diagnostic(f"a kernel cannot hold a {type(node).__name__}", node.span))
+
+    def _call(self, node: Call, op: Op) -> None:
+        spelled = operator_text(node, tuple([self.texts[a] for a in node.args]), self.binder)
+        first = node.args[0] if node.args else None
+        in_place = spelled.into and first in self.owned and self.uses[first] == 1 and _same_place(first, node)
+        if in_place and spelled.into:
+            target = self.texts[first]  # type: ignore[index]
+            self.lines.append(spelled.into(target))
+            self.texts[node] = target
+            self.owned.add(node)
+            return
+        inside = self.uses[node] == 1 and spelled.atom and len(spelled.text) <= SHORT and _pure_view(op)
+        if inside or node is self.function.body:
+            self.texts[node] = spelled.text
+            return
+        self.texts[node] = name = self.names.make(op.name.rpartition(".")[2])
+        self.lines.append(f"{name} = {spelled.text}")
+        if spelled.fresh:
+            self.owned.add(node)
+
+
+def _pure_view(op: Op) -> bool:
+    """Whether an operator only looks at its argument in another way, and so may stand inside another expression."""
+    return op.name in ("reshape", "squeeze", "expand_dims", "transpose", "nn.batch_flatten")
+
+
+def _parts(node: Expr) -> Sequence[Expr]:
+    if isinstance(node, Call):
+        return node.args
+    if isinstance(node, Tuple):
+        return node.fields
+    return (node.tuple_value,) if isinstance(node, TupleGetItem) else ()
+
+
+def _same_place(first: Expr | None, node: Call) -> bool:
+    """Whether a result has the known shape and dtype of the first argument, and dimensions."""
+    ty = node.checked_type_
+    if first is None or not isinstance(ty, TensorType) or ty.dynamic or not ty.shape:
+        return False
+    return first.checked_type_ is ty and node.args.count(first) == 1
