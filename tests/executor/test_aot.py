@@ -12,7 +12,6 @@ import passlab
 from passlab import relay
 from passlab.errors import PasslabError, RunError, VerifyError
 from passlab.executor.aot import PythonSource, python_source
-from passlab.vm.kernels.names import Names
 from passlab.executor.aot.outlying import Outlying
 from passlab.executor.aot.program_source import DEEPEST
 from passlab.executor.aot.vendor import Library
@@ -22,6 +21,7 @@ from passlab.ir.types import TensorType, TupleType
 from passlab.ir.variables import free_vars
 from passlab.op import make
 from passlab.op.edges import program as edge_program
+from passlab.vm.kernels.names import Names
 from tests.op import cases_index, cases_shape
 from tests.op.cases import CASES
 from tests.op.test_edges import DRAWN, NO_VALUE, filled

@@ -7,6 +7,7 @@ The caller has switched NumPy's warnings off (`np.errstate`), once for a whole r
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -20,7 +21,7 @@ from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem,
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType, TupleType, fold_tuple
 from passlab.ir.walk import post_order
-from passlab.vm.kernels.elementwise_tail import Tail, find_tail
+from passlab.vm.kernels.elementwise_tail import SMALLEST, Tail, find_tail
 from passlab.vm.kernels.kernel_text import KernelText
 from passlab.vm.kernels.names import Names
 from passlab.vm.kernels.scalars import scalar_function
@@ -104,6 +105,8 @@ class _Line:
         if self.tail is not None:
             return self._writing_tail(self.tail)
         body = self.function.body
+        if self._is_small(body.checked_type_):
+            return self._copying()
         last = self.slots[body]
         outputs = [self.slots[f] for f in body.fields] if isinstance(body, Tuple) else [last]
         direct = self._direct(outputs)
@@ -117,6 +120,20 @@ class _Line:
                 step(values)
             if not single or values[last] is not results[0]:
                 _deliver([values[s] for s in outputs], results)
+
+        return run
+
+    def _is_small(self, ty: Any) -> bool:
+        """Whether the result is one tensor that is sooner copied than written in place by way of the slots."""
+        if len(self.nodes) > LONGEST or not isinstance(ty, TensorType) or ty.dynamic:
+            return False
+        return math.prod(ty.concrete_shape) * numpy_dtype(ty.dtype).itemsize < SMALLEST
+
+    def _copying(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
+        make, fill, count = self.making(), self._filling(), len(self.function.params)
+
+        def run(inputs: Sequence[Array], results: Sequence[Array]) -> None:
+            _deliver([make(*fill(inputs)[:count])], results)
 
         return run
 
