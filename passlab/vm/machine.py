@@ -24,7 +24,7 @@ from passlab.vm.kernels.scalars import as_array
 from passlab.vm.objects import Allocator
 from passlab.vm.run_state import State
 from passlab.vm.running.engine import Engine
-from passlab.vm.running.function_source import Spent
+from passlab.vm.running.function_source import Call, Spent
 from passlab.vm.steps import STEPS
 
 Observer = Callable[[Instruction, Sequence[Any], float], None]
@@ -61,8 +61,12 @@ class Machine:
 
     def invoke(self, func_index: int, args: Sequence[Any]) -> Any:
         """Run a function on `args` and return its result."""
-        self.start(func_index, args)
-        return self.run()
+        check_count(self.exe.functions[func_index], args)
+        self.frames, self.result, self.executed = [], None, 0
+        self.state.begin()
+        first = Call(func_index, tuple(args))
+        self._guarded(lambda most: self._run_through(most, first), limits.current().instructions)
+        return self._finished()
 
     def step(self) -> bool:
         """Execute one instruction; return whether the program goes on."""
@@ -166,12 +170,15 @@ class Machine:
             frame.pc += 1
 
     # ------------------------------------------------------------ all at once
-    def _run_through(self, most: int) -> None:
-        """Run Python's own functions while `most` instructions last, then single instructions up to there."""
+    def _run_through(self, most: int, first: Call | None = None) -> None:
+        """Run Python's own functions while `most` instructions last, then single instructions up to there.
+
+        They begin with a call, or go on from the frames.
+        """
         frames, self.frames = self.frames, []
         engine = self._engine = self._engine or Engine(self.exe, self.allocator, self._code_of, self.state)
         try:
-            self.result = as_array(engine.run(frames, most))
+            self.result = as_array(engine.run(first or frames, most))
         except Spent:
             self.frames = engine.frames(whole=True)
             self._step_through(engine.state.left)

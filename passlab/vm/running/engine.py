@@ -100,8 +100,8 @@ class Engine:
         return made
 
     # ------------------------------------------------------------ driving
-    def run(self, frames: list[Frame], most: int) -> Any:
-        """Run frames, the last of which is being executed, to their end; `most` instructions may be used.
+    def run(self, first: Call | list[Frame], most: int) -> Any:
+        """Run a call, or frames the last of which is being executed, to the end; `most` instructions may be used.
 
         Raises `Spent` when they do not last. After that, and after any other error, `frames` tells where it stood.
         """
@@ -109,13 +109,7 @@ class Engine:
         self.waiting = self.state.waiting = []
         self._choose()
         try:
-            *below, top = frames
-            if below:
-                self._wait(below, frames[1:])
-            if top.pc:
-                return self._drive(_single(self.exe, self.decoded, self.state, top))
-            args = top.registers[: len(self.exe.functions[top.func_index].params)]
-            return self._drive(Call(top.func_index, tuple(args)))
+            return self._drive(first if isinstance(first, Call) else self._resumed(first))
         except BaseException as error:
             self.error = error
             innermost = self._innermost()
@@ -125,12 +119,16 @@ class Engine:
                 self.state.left = innermost[0].f_locals.get("left", self.state.left)
             raise
 
-    def _wait(self, frames: Sequence[Frame], above: Sequence[Frame]) -> None:
-        """Let frames wait for the results of those above them."""
-        for frame, callee in zip(frames, above, strict=True):
-            waiting = _single(self.exe, self.decoded, self.state, frame, callee.result_register)
+    def _resumed(self, frames: list[Frame]) -> Call | Calling:
+        """Let frames wait for the results of those above them, and return how the last one goes on."""
+        *below, top = frames
+        for frame, above in zip(below, frames[1:], strict=True):
+            waiting = _single(self.exe, self.decoded, self.state, frame, above.result_register)
             next(waiting)
             self.waiting.append(waiting)
+        if top.pc:
+            return _single(self.exe, self.decoded, self.state, top)
+        return Call(top.func_index, tuple(top.registers[: len(self.exe.functions[top.func_index].params)]))
 
     def _drive(self, value: Any) -> Any:
         waiting, state, entries = self.waiting, self.state, self.entries
