@@ -92,10 +92,12 @@ def _several_results(
 ) -> Maker:
     def several(*inputs: Any) -> list[Any]:
         try:
-            values = flat_values([compute(*inputs)])
+            values = compute(*inputs)
         except Exception:
             kernel.explain(inputs)
             raise
+        if type(values) is not tuple or tuple in map(type, values):
+            values = flat_values([values])
         return [fitted(value, shape, dtype) for value, (shape, dtype) in zip(values, kinds, strict=True)]
 
     return several

@@ -1,7 +1,7 @@
 """How operators are written in NumPy, where one expression says what the kernel does.
 
-`spell` answers with Python text for a call of an operator on named arguments, or None; the kernel is then copied (see
-`vendor`). Every spelling computes bit for bit what the kernel does, for the dtypes it is given for; a test holds it to
+`spell` answers with Python text for a call of an operator on named arguments, or None: only its kernel says it then.
+Every spelling computes bit for bit what the kernel does, for the dtypes it is given for; a test holds it to
 that. Results without dimensions may be NumPy scalars, which behave as arrays do.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from passlab.ir.expr import Call
 from passlab.ir.op import Op
-from passlab.ir.types import TensorType
+from passlab.ir.types import TensorType, TupleType
 
 NATIVE = frozenset(("bool", *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)))) | {
     "float16", "float32", "float64"
@@ -23,6 +23,7 @@ NATIVE = frozenset(("bool", *(f"{kind}{bits}" for kind in ("int", "uint") for bi
 FLOATS = frozenset(("float16", "float32", "float64"))
 BLAS = frozenset(("float32", "float64"))
 NUMBERS = NATIVE - {"bool"}
+MANY = 9  # parts of a tensor; so many are not written one by one
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,22 @@ def _where(site: Site) -> Spelled | None:
     return Spelled(f"np.where({', '.join(site.args)})") if site.dtype == "bool" else None
 
 
+def _split(call: Call, args: tuple[str, ...]) -> Spelled | None:
+    """The parts as slices, where they are few and of known places."""
+    data = call.args[0].checked_type_
+    parts = call.checked_type_
+    if not isinstance(data, TensorType) or data.dynamic or not isinstance(parts, TupleType):
+        return None
+    attrs: Any = call.attrs
+    axis, start, cuts = attrs.axis % len(data.shape), 0, []
+    for part in parts.fields[:MANY]:
+        assert isinstance(part, TensorType)
+        size: Any = part.shape[axis]
+        cuts.append(f"{wrapped(args[0])}[{':, ' * axis}{start}:{start + size}]")
+        start += size
+    return Spelled(f"({', '.join(cuts)},)", fresh=False) if len(cuts) < MANY else None
+
+
 _CALCULUS = {
     "exp": "exp", "log": "log", "log2": "log2", "log10": "log10", "sqrt": "sqrt", "sin": "sin", "cos": "cos",
     "tan": "tan", "tanh": "tanh", "sinh": "sinh", "cosh": "cosh", "asin": "arcsin", "acos": "arccos",
@@ -194,6 +211,8 @@ def spell(call: Call, args: tuple[str, ...], scalar: Callable[[str, Any], str]) 
     `scalar(dtype, value)` returns the name of a constant.
     """
     op, result = call.op, call.checked_type_
+    if isinstance(op, Op) and op.name == "split":
+        return _split(call, args)
     types = tuple(a.checked_type_ for a in call.args)
     if not isinstance(op, Op) or op.name not in SPELLERS or not isinstance(result, TensorType):
         return None
