@@ -80,6 +80,16 @@ def test_inputs_keep_the_names_that_text_had_to_change(tmp_path):
     assert int(module.get_output(0)) == 0
 
 
+def test_inputs_that_are_tuples_keep_their_fields(tmp_path):
+    text = "def @main(%t: ((float32, (Tensor[(2), float32],)), ()), %u: ()) { (%t.0.1.0 * %t.0.0, %t, %u) }"
+    relay.build(passlab.parse(text)).export_library(tmp_path / "net.lib")
+    loaded = load_module(tmp_path / "net.lib")
+    assert loaded.file() == relay.build(passlab.parse(text)).file()
+    module = loaded.module()
+    module.run(t=((np.float32(2), (np.float32([1, 3]),)), ()), u=())
+    np.testing.assert_array_equal(module.get_output(0), np.float32([2, 6]))
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_ahead_of_time_and_executables_go_through_files(name, tmp_path, rng):
     text, make = PROGRAMS[name]
