@@ -34,6 +34,7 @@ _NAMES = {
     "Trace": "passlab.lab.time_travel.trace:Trace",
     "diff": "passlab.lab.diffing:diff",
     "record": "passlab.lab.recording:record",
+    "runtime": "passlab.relay.runtime",
     "load_ipython_extension": "passlab.notebook:load_ipython_extension",
     "unload_ipython_extension": "passlab.notebook:unload_ipython_extension",
 }  # fmt: skip

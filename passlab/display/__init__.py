@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from passlab.display.graph import GraphView, graph_view
     from passlab.display.module import ModuleView, module_view
     from passlab.display.operators import OperatorsView, operators_view
+    from passlab.display.profile import ProfileView, profile_view
     from passlab.display.recording import RecordingView, recording_view
     from passlab.display.report import write_html
     from passlab.display.stepper import StepperView, stepper_view
@@ -25,6 +26,7 @@ _NAMES = {
     "GraphView": "passlab.display.graph:GraphView",
     "ModuleView": "passlab.display.module:ModuleView",
     "OperatorsView": "passlab.display.operators:OperatorsView",
+    "ProfileView": "passlab.display.profile:ProfileView",
     "RecordingView": "passlab.display.recording:RecordingView",
     "StepperView": "passlab.display.stepper:StepperView",
     "TimingView": "passlab.display.timing:TimingView",
@@ -33,15 +35,16 @@ _NAMES = {
     "graph_view": "passlab.display.graph:graph_view",
     "module_view": "passlab.display.module:module_view",
     "operators_view": "passlab.display.operators:operators_view",
+    "profile_view": "passlab.display.profile:profile_view",
     "recording_view": "passlab.display.recording:recording_view",
     "stepper_view": "passlab.display.stepper:stepper_view",
     "timing_view": "passlab.display.timing:timing_view",
     "write_html": "passlab.display.report:write_html",
 }
 __all__ = [
-    "DiffView", "GraphView", "ModuleView", "OperatorsView", "RecordingView", "StepperView", "TimingView", "View",
-    "diff_view",
-    "graph_view", "module_view", "operators_view", "recording_view", "stepper_view", "timing_view",
+    "DiffView", "GraphView", "ModuleView", "OperatorsView", "ProfileView", "RecordingView", "StepperView", "TimingView",
+    "View", "diff_view",
+    "graph_view", "module_view", "operators_view", "profile_view", "recording_view", "stepper_view", "timing_view",
     "write_html",
 ]  # fmt: skip
 

@@ -17,6 +17,7 @@ from passlab.vm.kernels.shape_functions import numpy_dtype
 Entry = tuple[int, int]  # node, result
 NOP = "__nop"  # the function of a node that only gives the elements of its input another shape
 COPY = "__copy"  # the function of a node that brings its input to another device
+MOST_RESULTS = 10**6  # of one node
 CPU = 1  # Relay's number of the kind of device
 
 
@@ -123,16 +124,16 @@ class Graph:
         """Read Relay's JSON. Raises `VerifyError` for a text that is none, or does not fit together."""
         try:
             data = json.loads(text)
-            attrs = data["attrs"]
+            attrs, rows = data["attrs"], [_natural(r) for r in data["node_row_ptr"]]
             graph = Graph(
-                tuple([_node_of(n) for n in data["nodes"]]),
+                tuple([_node_of(n, rows[i + 1] - rows[i]) for i, n in enumerate(data["nodes"])]),
                 tuple([_entry(h) for h in data["heads"]]),
                 tuple([tuple([_natural(d) for d in s]) for s in attrs["shape"][1]]),
                 tuple([_string(d) for d in attrs["dltype"][1]]),
                 tuple([_natural(s) for s in attrs["storage_id"][1]]),
                 tuple([_natural(d) for d in attrs["device_index"][1]]) if "device_index" in attrs else (),
             )
-            fits = data["arg_nodes"] == graph.arg_nodes and data["node_row_ptr"] == graph.row_ptr
+            fits = data["arg_nodes"] == graph.arg_nodes and rows == graph.row_ptr
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
             raise VerifyError(Diagnostic(f"this is no graph: {type(error).__name__}: {error}")) from None
         if not fits:
@@ -165,20 +166,22 @@ def _node_json(node: GraphNode) -> dict[str, Any]:
 _KNOWN = ("num_outputs", "num_inputs", "flatten_data", "func_name")
 
 
-def _node_of(data: dict[str, Any]) -> GraphNode:
+def _node_of(data: dict[str, Any], count: int) -> GraphNode:
+    """Return a node of `count` results: an input says that nowhere else, and one that is a tuple has any number."""
     inputs = tuple([_entry(e) for e in data["inputs"]])
+    if not 0 <= count <= MOST_RESULTS:
+        raise ValueError(f"the node {data['name']!r} has {count} results")
     if data["op"] == "null":
         if inputs:
             raise ValueError("an input has inputs")
-        return GraphNode(_string(data["name"]))
+        return GraphNode(_string(data["name"]), num_outputs=count)
     attrs = {_string(k): _string(v) for k, v in data["attrs"].items()}
     if data["op"] != "tvm_op" or not attrs["func_name"] or attrs["num_inputs"] != str(len(inputs)):
         raise ValueError(f"the node {data['name']!r} is neither an input nor a kernel's call")
-    outputs = int(attrs["num_outputs"])
-    if not 0 <= outputs <= 10**6:
-        raise ValueError(f"the node {data['name']!r} has {outputs} results")
+    if attrs["num_outputs"] != str(count):
+        raise ValueError(f"the node {data['name']!r} has {count} results and says otherwise")
     rest = tuple([(k, v) for k, v in attrs.items() if k not in _KNOWN])
-    return GraphNode(_string(data["name"]), attrs["func_name"], inputs, outputs, rest)
+    return GraphNode(_string(data["name"]), attrs["func_name"], inputs, count, rest)
 
 
 def _entry(value: Any) -> Entry:

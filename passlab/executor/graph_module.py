@@ -14,6 +14,7 @@ from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError
 from passlab.evaluate.arguments import NO_NUMBERS, check_argument
 from passlab.executor.arena import placed
 from passlab.executor.graph import COPY, NOP, Entry, Graph
+from passlab.executor.graph_profile import profile
 from passlab.executor.outputs import RunsByInputs, numbered, numbers_of, output_number, written
 from passlab.executor.param_dict import load_param_dict
 from passlab.ir.expr import Constant, Function, Var
@@ -22,6 +23,7 @@ from passlab.vm.benchmarking import BenchmarkResult, benchmark
 from passlab.vm.kernels.primitive import Kernel
 from passlab.vm.kernels.shape_functions import numpy_dtype
 from passlab.vm.objects import Storage
+from passlab.vm.report import Report
 
 Array = np.ndarray[Any, Any]
 
@@ -108,9 +110,10 @@ class GraphModule(RunsByInputs):
         fitted = check_argument(Var(name, parts[0] if single else TupleType(parts)), given[0] if single else given)
         self.values[first:last] = [fitted] if single else list(fitted)
 
-    def get_input(self, key: Any) -> Any:
-        """The value of an input, None before it is set."""
-        return self.values[self.rows[self.inputs[self.names[self._input(key)]]]]
+    def get_input(self, key: Any, out: Array | None = None) -> Any:
+        """The value of an input, written into `out` if given; None before it is set."""
+        value = self.values[self.rows[self.inputs[self.names[self._input(key)]]]]
+        return value if out is None or value is None else written(value, out)
 
     # ------------------------------------------------------------ running
     def run(self, **inputs: Any) -> None:
@@ -120,7 +123,7 @@ class GraphModule(RunsByInputs):
         with np.errstate(all="ignore"):
             for i, node in enumerate(self.graph.nodes):
                 if node.func_name:
-                    self._run_node(i)
+                    self.run_node(i)
         self.has_run = True
 
     def _check_inputs(self) -> None:
@@ -130,10 +133,15 @@ class GraphModule(RunsByInputs):
         if missing:
             raise RunError(f"inputs are not set: {', '.join(missing[:8])}")
 
-    def _run_node(self, number: int) -> None:
+    def inputs_of(self, number: int) -> list[Any]:
+        """Return what the inputs of a node hold."""
+        return [self.values[self._result(e)] for e in self.graph.nodes[number].inputs]
+
+    def run_node(self, number: int) -> None:
+        """Run one node on what its inputs hold. Raises `RunError` when its kernel fails."""
         node = self.graph.nodes[number]
         values = self.values
-        inputs: list[Any] = [values[self._result(e)] for e in node.inputs]
+        inputs = self.inputs_of(number)
         first, last = self.rows[number], self.rows[number + 1]
         try:
             if node.func_name == NOP:
@@ -196,7 +204,14 @@ class GraphModuleDebug(GraphModule):
     """A graph executor that keeps the value of every node, at the price of memory."""
 
     shares_memory = False
-    offered = (*GraphModule.offered, "debug_get_output", "execute_node", "run_individual", "run_individual_node")
+    offered = (
+        *GraphModule.offered,
+        "debug_get_output",
+        "execute_node",
+        "profile",
+        "run_individual",
+        "run_individual_node",
+    )
 
     def debug_get_output(self, node: Any, out: Array | None = None, index: Any = 0) -> Array:
         """Return a result of a node, by the node's name or number, after a run."""
@@ -219,9 +234,17 @@ class GraphModuleDebug(GraphModule):
         with np.errstate(all="ignore"):
             for i in range(number + 1):
                 if self.graph.nodes[i].func_name:
-                    self._run_node(i)
+                    self.run_node(i)
         found = self.values[self.rows[number] : self.rows[number + 1]]
         return tuple([value.copy() for value in found if value is not None])
+
+    def profile(self, collectors: Any = None, **inputs: Any) -> Report:
+        """Set the inputs given, run three times unmeasured and once measured; return what each node took.
+
+        `collectors` is accepted and ignored: there are no hardware counters here.
+        """
+        self.set_input(**inputs)
+        return profile(self)
 
     def run_individual_node(
         self, index: int, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0,
@@ -234,7 +257,7 @@ class GraphModuleDebug(GraphModule):
 
         def run() -> None:
             if self.graph.nodes[node].func_name:
-                self._run_node(node)
+                self.run_node(node)
 
         with np.errstate(all="ignore"):
             return benchmark(

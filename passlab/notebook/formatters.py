@@ -1,4 +1,4 @@
-"""How programs, diffs, recordings and timings show themselves as the value of a cell.
+"""How programs, diffs, recordings, timings and profiles show themselves as the value of a cell.
 
 The objects themselves know no markup; here their classes are tied, by name and so without importing them early, to the
 views of `display` and to the widget that shows a view.
@@ -19,6 +19,7 @@ VIEWS = {
     ("passlab.lab.time_travel.trace", "Trace"): "stepper_view",
     ("passlab.lab.time_travel.debugger", "Debugger"): "stepper_view",
     ("passlab.instrument.timing", "PassTimingInstrument"): "timing_view",
+    ("passlab.vm.report", "Report"): "profile_view",
 }
 
 

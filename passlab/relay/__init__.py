@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from passlab.relay.scope_builder import ScopeBuilder
 
 _ROOMS = (
-    "adt", "analysis", "annotation", "backend", "build_module", "dataflow_pattern", "expr", "expr_functor", "frontend",
-    "graph_executor", "image", "loops", "memory", "nn", "op", "qnn", "random", "testing", "transform", "ty", "vision",
-    "vm",
+    "adt", "analysis", "annotation", "backend", "build_module", "dataflow_pattern", "debug_executor", "expr",
+    "expr_functor", "frontend", "graph_executor", "image", "loops", "memory", "nn", "op", "qnn", "random", "runtime",
+    "testing", "transform", "ty", "vision", "vm",
 )  # fmt: skip
 _EXPRESSIONS = (
     "Call", "Constant", "Expr", "Function", "GlobalVar", "If", "Let", "Match", "RefCreate", "RefRead", "RefWrite",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -208,6 +209,26 @@ class Executable:
         from passlab.vm.files.saving import save
 
         return save(self)
+
+    @property
+    def mod(self) -> Executable:
+        """The executable itself, where programs ask for the module of the runtime: `exe.mod.export_library(path)`."""
+        return self
+
+    module = mod
+
+    def export_library(self, file_name: str | PathLike[str], *_: Any, **__: Any) -> None:
+        """Write the executable and its kernels to one file, which `relay.runtime.load_module` reads.
+
+        Further arguments, about compilers of other languages, are accepted and change nothing. Raises `RunError` when
+        the file cannot be written.
+        """
+        from passlab.vm.files.container import packed
+        from passlab.vm.files.disk import write_bytes
+        from passlab.vm.files.saving import EXECUTABLE
+
+        code, library = self.save()
+        write_bytes(file_name, packed(EXECUTABLE, (code, library.bytes)), "the library")
 
     @staticmethod
     def load_exec(bytecode: bytes | bytearray | str, lib: KernelLibrary | str | None = None) -> Executable:

@@ -12,7 +12,7 @@ import numpy as np
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.kernels.primitive import flat_values
 from passlab.vm.objects import Storage
-from passlab.vm.report import Report
+from passlab.vm.report import Report, described
 from passlab.vm.virtual_machine import VirtualMachine
 
 WARM_UPS = 3
@@ -60,7 +60,7 @@ class VirtualMachineProfiler(VirtualMachine):
         if instruction.opcode is Opcode.INVOKE_PACKED:
             name = self.exe.kernel_names[instruction.packed]
             arrays = flat_values([registers[r] for r in instruction.args])
-            shapes = ", ".join(map(_described, arrays))
+            shapes = ", ".join(map(described, arrays))
             event["Bytes"] = sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
             attrs = self.exe.kernel_functions[instruction.packed].attrs
             event.update(
@@ -71,7 +71,7 @@ class VirtualMachineProfiler(VirtualMachine):
             if isinstance(made, Storage):
                 event["Bytes"] = int(made.size)
             elif isinstance(made, np.ndarray):
-                shapes = _described(made)
+                shapes = described(made)
         return {"Name": name, "Duration (us)": seconds * 1e6, "Device": DEVICE, "Argument Shapes": shapes, **event}
 
 
@@ -102,7 +102,3 @@ class _Memory:
 
 
 _MAKING = (Opcode.ALLOC_STORAGE, Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG, Opcode.RESHAPE_TENSOR)
-
-
-def _described(value: Any) -> str:
-    return f"{value.dtype.name}[{', '.join(map(str, value.shape))}]" if isinstance(value, np.ndarray) else "object"

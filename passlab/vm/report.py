@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from passlab.errors import Diagnostic, MissingPackageError, VerifyError
 
 if TYPE_CHECKING:
@@ -115,6 +117,11 @@ class Report:
         return self.table()
 
 
+def described(value: Any) -> str:
+    """Return the dtype and shape of an array as reports have them, "object" for anything else."""
+    return f"{value.dtype.name}[{', '.join(map(str, value.shape))}]" if isinstance(value, np.ndarray) else "object"
+
+
 def _pandas() -> Any:
     try:
         import pandas as pd
@@ -135,6 +142,8 @@ def _aggregated(calls: Iterable[Row]) -> list[Row]:
         row["Duration (us)"] += call["Duration (us)"]
         if "Bytes" in call:
             row["Bytes"] = row.get("Bytes", 0) + call["Bytes"]
+        if row.get("Node") != call.get("Node"):
+            row["Node"] = ""  # of several: `calls` has each
     return list(groups.values())
 
 

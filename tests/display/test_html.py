@@ -7,9 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import passlab
-from passlab.display import diff_view, graph_view, module_view, operators_view, recording_view, timing_view
+from passlab.display import (
+    diff_view,
+    graph_view,
+    module_view,
+    operators_view,
+    profile_view,
+    recording_view,
+    timing_view,
+)
 from passlab.display.html import Markup, escape, join, picture, tag
 from passlab.errors import visible
+from passlab.vm import Report
 from tests.display.programs import HOSTILE, Reader, hostile
 
 SAFE_ATTRIBUTES = {"style", "title", "alt", "src", "colspan", "open"}
@@ -77,10 +86,13 @@ def hostile_views():
         timing_view(rec),
         graph_view(mod),
         operators_view(mod),
+        profile_view(Report(({"Name": HOSTILE, "Duration (us)": 1.0, "Device": HOSTILE, "Argument Shapes": HOSTILE},))),
     ]
 
 
-@pytest.mark.parametrize("number", range(6), ids=["module", "diff", "recording", "timing", "graph", "operators"])
+@pytest.mark.parametrize(
+    "number", range(7), ids=["module", "diff", "recording", "timing", "graph", "operators", "profile"]
+)
 def test_hostile_names_stay_text_in_every_view(number):
     view = hostile_views()[number]
     read = Reader(view.html())

@@ -5,11 +5,21 @@ from __future__ import annotations
 import json
 import re
 
+import numpy as np
 import pytest
 
 import passlab
-from passlab import limits
-from passlab.display import View, diff_view, graph_view, module_view, operators_view, recording_view, timing_view
+from passlab import limits, relay
+from passlab.display import (
+    View,
+    diff_view,
+    graph_view,
+    module_view,
+    operators_view,
+    profile_view,
+    recording_view,
+    timing_view,
+)
 from passlab.display.flame import bars, flame_chart
 from passlab.errors import PassError
 from passlab.instrument import PassTimingInstrument
@@ -32,10 +42,19 @@ def views():
         "timing": timing_view(rec),
         "graph": graph_view(network()),
         "operators": operators_view(network()),
+        "profile": profile_view(profiled()),
     }
 
 
-VIEWS = ["module", "diff", "pipeline", "timing", "graph", "operators"]
+def profiled():
+    mod = network()
+    module = relay.build(mod).module(debug=True)
+    return module.profile(
+        **{n: np.zeros(s, module.get_input_info()[1][n]) for n, s in module.get_input_info()[0].items()}
+    )
+
+
+VIEWS = ["module", "diff", "pipeline", "timing", "graph", "operators", "profile"]
 
 
 @pytest.mark.parametrize("kind", VIEWS)

@@ -33,9 +33,10 @@ class AotModule(RunsByInputs):
             raise RunError(f"inputs are not set: {', '.join(missing[:8])}")
         self.result = (self.compiled(*[self.inputs[i] for i in range(len(self.names))]),)
 
-    def get_input(self, key: Any) -> Any:
-        """The value of an input, None before it is set."""
-        return self.inputs.get(self._input(key))
+    def get_input(self, key: Any, out: np.ndarray[Any, Any] | None = None) -> Any:
+        """The value of an input, written into `out` if given; None before it is set."""
+        value = self.inputs.get(self._input(key))
+        return value if out is None or value is None else written(value, out)
 
     def get_num_outputs(self) -> int:
         """How many outputs the last run gave; a tuple counts by its fields."""

@@ -68,6 +68,11 @@ def python_source(mod: IRModule, params: Mapping[str, Any] | None = None, entry:
 
     Raises `VerifyError` for what cannot be written in Python: operators with a state, attributes that are expressions.
     """
+    return source_of(lowered(mod, params, entry), entry)
+
+
+def lowered(mod: IRModule, params: Mapping[str, Any] | None = None, entry: str = "main") -> IRModule:
+    """Run the passes: what `source_of` writes. Raises `VerifyError` when there is no such function."""
     if entry not in mod:
         raise VerifyError(Diagnostic(f"a Python module is made of the function `{entry}`", hint="there is none"))
     context = PassContext.current()
@@ -75,8 +80,12 @@ def python_source(mod: IRModule, params: Mapping[str, Any] | None = None, entry:
     with PassContext(
         max(context.opt_level, 1), context.required_pass, context.disabled_pass, context.instruments, context.config
     ):
-        lowered = passes(reachable(bind_params(mod, params), entry))
-    return _Module(lowered, entry).source()
+        return passes(reachable(bind_params(mod, params), entry))
+
+
+def source_of(mod: IRModule, entry: str = "main") -> PythonSource:
+    """Write a module that `lowered` returned as Python. Raises `VerifyError` for what has no form there."""
+    return _Module(mod, entry).source()
 
 
 class _Module:
@@ -188,4 +197,4 @@ def _import_order(line: str) -> tuple[bool, str]:
     return ("numpy" in line or "ml_dtypes" in line, line)
 
 
-__all__ = ["PythonSource", "python_source"]
+__all__ = ["PythonSource", "lowered", "python_source", "source_of"]

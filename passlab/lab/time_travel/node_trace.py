@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab.errors import Diagnostic, PasslabError, RunError
-from passlab.executor.building import GraphExecutorFactory, build
+from passlab.executor import GraphExecutorFactory, build
 from passlab.executor.graph import COPY, NOP
 from passlab.instrument.recorder import Recorder
 from passlab.ir.expr import Expr
@@ -149,7 +149,7 @@ class _GraphRun:
             if number != ran:
                 first, last = self.rows[number], self.rows[number + 1]
                 module.values[first:last] = empty[first:last]
-                module._run_node(number)
+                module.run_node(number)
                 ran = number
             for done in range(self.rows[number], row if step == start else 0):
                 module.values[done] = registers[self.slots[done]]

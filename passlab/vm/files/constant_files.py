@@ -8,38 +8,31 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, RunError
 from passlab.text.tensor_bytes import tensor_of_record, tensor_record
+from passlab.vm.files.disk import FileName, read_bytes, write_bytes
 from passlab.vm.files.loading import Reader
 from passlab.vm.files.saving import number, text
 
 MAGIC = 0xF7E58D4F05049CB7  # TVM's, for a list of named arrays
 
 
-def save_constants(path: str | Path, constants: Mapping[str, np.ndarray[Any, Any]]) -> None:
-    """Write arrays to a file."""
+def save_constants(path: FileName, constants: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    """Write arrays to a file. Raises `RunError` when that is impossible."""
     parts = [number(MAGIC), number(len(constants))]
     for name, array in constants.items():
         record = tensor_record(array)
         parts += (text(name), number(len(record)), record)
     data = b"".join(parts)
-    try:
-        Path(path).write_bytes(data + struct.pack("<I", zlib.crc32(data)))
-    except OSError as error:
-        raise RunError(Diagnostic(f"the constants could not be written: {error}")) from error
+    write_bytes(path, data + struct.pack("<I", zlib.crc32(data)), "the constants")
 
 
-def load_constants(path: str | Path) -> dict[str, np.ndarray[Any, Any]]:
+def load_constants(path: FileName) -> dict[str, np.ndarray[Any, Any]]:
     """Read the arrays of a file. Raises `VerifyError` when it is malformed, `RunError` when it cannot be read."""
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise RunError(Diagnostic(f"the constants could not be read: {error}")) from error
+    data = read_bytes(path, "the constants")
     file = Reader(data[:-4], "constants")
     if len(data) < 4 or zlib.crc32(data[:-4]) != int.from_bytes(data[-4:], "little") or file.number() != MAGIC:
         raise file.bad("this is no file of constants, or it was damaged")

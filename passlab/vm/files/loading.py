@@ -84,6 +84,14 @@ class Reader:
         count = self.count(8)
         return list(struct.unpack(f"<{count}q", self.take(8 * count)))
 
+    def section(self, name: str) -> Reader:
+        """Return the reader of the next section, as `saving.framed` wrote it, if its checksum is right."""
+        self.name = name
+        data = self.take(self.number())
+        if zlib.crc32(data) != self.small():
+            raise self.bad("its checksum is wrong")
+        return Reader(data, name)
+
     def finish(self) -> None:
         """Check that nothing is left."""
         if self.left:
@@ -104,20 +112,12 @@ def load(bytecode: bytes | bytearray | str, lib: KernelLibrary | str | None) -> 
     version = file.text()
     if version != VERSION:
         raise file.bad(f"the version is {version[:40]!r}, not {VERSION!r}")
-    sections = {name: _section(file, name) for name in SECTIONS}
+    sections = {name: file.section(name) for name in SECTIONS}
     file.finish()
     library = lib if isinstance(lib, KernelLibrary) else KernelLibrary(lib or "")
     if _whole(sections["types"], Reader.number) != library.digest:
         raise VerifyError("the library is not the one that was saved with this executable")
     return _assembled(sections, _library_module(library.text))
-
-
-def _section(file: Reader, name: str) -> Reader:
-    file.name = name
-    data = file.take(file.number())
-    if zlib.crc32(data) != file.small():
-        raise file.bad("its checksum is wrong")
-    return Reader(data, name)
 
 
 def _whole(section: Reader, read: Callable[[Reader], Part]) -> Part:

@@ -19,19 +19,21 @@ import struct
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
-from passlab.errors import RunError
+from passlab.errors import Diagnostic, RunError, VerifyError
 from passlab.ir.adt import TypeData
 from passlab.ir.expr import Function, Tuple
 from passlab.ir.module import IRModule
 from passlab.text.tensor_bytes import tensor_record
 from passlab.vm.executable import Executable, VMFunction
+from passlab.vm.files.disk import FileName, read_bytes, write_bytes
 from passlab.vm.isa import encode
 
 MAGIC = 0xD225DE2F4214151D
 VERSION = "passlab-vm 1"
 SECTIONS = ("devices", "globals", "constants", "primitives", "code", "types")
+EXECUTABLE = "executable"  # the kind of a file of parts with an executable: its bytes, and its library
 SIGNATURE = "Signature"  # the attribute of a function in a library that only says how another one is called
 
 
@@ -41,9 +43,13 @@ class KernelLibrary:
 
     text: str
 
-    def export_library(self, file_name: str | Path) -> None:
-        """Write the text to a file."""
-        Path(file_name).write_text(self.text, encoding="utf-8")
+    def export_library(self, file_name: FileName, *_: Any, **__: Any) -> None:
+        """Write the text to a file. Further arguments, about compilers, are accepted and change nothing."""
+        write_bytes(file_name, self.bytes, "the library")
+
+    def get_source(self, fmt: str = "") -> str:
+        """Return the text, whatever the format."""
+        return self.text
 
     @staticmethod
     def of(functions: Mapping[str, Function], types: Iterable[TypeData] = ()) -> KernelLibrary:
@@ -54,14 +60,27 @@ class KernelLibrary:
         return KernelLibrary(mod.with_functions(functions).astext())
 
     @staticmethod
-    def load(file_name: str | Path) -> KernelLibrary:
-        """Read the text from a file."""
-        return KernelLibrary(Path(file_name).read_text(encoding="utf-8"))
+    def load(file_name: FileName) -> KernelLibrary:
+        """Read the text from a file. Raises `VerifyError` when it holds no text."""
+        return KernelLibrary.of_bytes(read_bytes(file_name, "the library"))
+
+    @staticmethod
+    def of_bytes(data: bytes) -> KernelLibrary:
+        """Return the library of a text in UTF-8. Raises `VerifyError` when it is none."""
+        try:
+            return KernelLibrary(data.decode("utf-8", "surrogatepass"))
+        except UnicodeDecodeError as error:
+            raise VerifyError(Diagnostic(f"the library is no text: {error.reason} at byte {error.start:,}")) from None
 
     @property
     def digest(self) -> int:
         """A checksum of the text."""
-        return zlib.crc32(self.text.encode("utf-8", "surrogatepass"))
+        return zlib.crc32(self.bytes)
+
+    @property
+    def bytes(self) -> bytes:
+        """The text in UTF-8."""
+        return self.text.encode("utf-8", "surrogatepass")
 
 
 def save(exe: Executable) -> tuple[bytes, KernelLibrary]:
@@ -75,8 +94,12 @@ def save(exe: Executable) -> tuple[bytes, KernelLibrary]:
         number(len(exe.functions)) + b"".join(map(_function, exe.functions)),
         number(library.digest),
     )
-    framed = b"".join(number(len(s)) + s + struct.pack("<I", zlib.crc32(s)) for s in sections)
-    return number(MAGIC) + text(VERSION) + framed, library
+    return number(MAGIC) + text(VERSION) + b"".join(map(framed, sections)), library
+
+
+def framed(section: bytes) -> bytes:
+    """Return a section as it stands in a file: after its length, before its checksum."""
+    return number(len(section)) + section + struct.pack("<I", zlib.crc32(section))
 
 
 def number(value: int) -> bytes:

@@ -1,0 +1,189 @@
+"""What `relay.build` makes, and what is read from a file: a program that executors are made of, by name.
+
+`factory["default"](device)` is an executor. Knows nothing of passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from passlab.errors import RunTypeError
+from passlab.executor.aot.aot_module import AotModule
+from passlab.executor.aot.loading import CompiledFunction
+from passlab.executor.aot.module_source import source_of
+from passlab.executor.graph import Graph
+from passlab.executor.graph_module import GraphModule, GraphModuleDebug
+from passlab.executor.library import check_kernels, graph_file, program_file
+from passlab.executor.outputs import CallableByName, RunsByInputs
+from passlab.ir.expr import Function
+from passlab.ir.module import IRModule
+from passlab.vm.files.disk import FileName, write_bytes
+from passlab.vm.files.loading import kernel_functions
+from passlab.vm.files.saving import KernelLibrary
+
+
+class Factory(CallableByName):
+    """What `build` makes: `factory[name](device)` is an executor, by the name that the module was built under."""
+
+    functions: tuple[str, ...] = ()
+    libmod_name: str
+
+    @property
+    def offered(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The names of the functions that the factory has."""
+        return self.libmod_name, *self.functions
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        if name == self.libmod_name:
+            return lambda *devices: self.module()
+        return super().__getitem__(name)
+
+    def module(self) -> RunsByInputs:
+        """Return an executor."""
+        raise NotImplementedError
+
+    def file(self) -> bytes:
+        """Return all of it as the bytes of one file."""
+        raise NotImplementedError
+
+    def export_library(self, file_name: FileName, *_: Any, **__: Any) -> None:
+        """Write all of it to one file, which `relay.runtime.load_module` reads. The same program gives the same bytes.
+
+        Further arguments, about compilers of other languages, are accepted and change nothing. Raises `RunError` when
+        the file cannot be written.
+        """
+        write_bytes(file_name, self.file(), "the library")
+
+    def get_devices(self) -> list[str]:
+        """Return the names of other compilers' devices: there are none."""
+        return []
+
+
+class GraphExecutorFactory(Factory):
+    """What `build` makes: unpacks to (graph as JSON, library of kernels, parameters).
+
+    `factory["default"](device)` is an executor, as in Relay, `factory["debug_create"]("default", device)` one that
+    keeps every node's value. The name is that of the module (`mod_name`).
+    """
+
+    functions = ("debug_create", "get_graph_json", "get_graph_params", "get_lib", "get_params", "remove_params")
+
+    def __init__(self, graph: Graph, kernels: Mapping[str, Function], params: Mapping[str, Any], name: str) -> None:
+        self.graph = graph
+        self.kernels = dict(kernels)
+        self.params = dict(params)
+        self.libmod_name = name
+
+    def debug_create(self, name: str = "default", *devices: Any) -> GraphModuleDebug:
+        """Return an executor that keeps every node's value. Raises `RunError` for another module's name."""
+        self[name]
+        return GraphModuleDebug(self.graph, self.kernels, self.params)
+
+    def get_executor_config(self) -> str:
+        """Return Relay's JSON of the graph."""
+        return self.graph_json
+
+    def __repr__(self) -> str:
+        return f"GraphExecutorFactory({len(self.graph.nodes)} nodes, {len(self.kernels)} kernels)"
+
+    @property
+    def graph_json(self) -> str:
+        """Relay's JSON of the graph."""
+        return self.graph.to_json()
+
+    @cached_property
+    def lib(self) -> KernelLibrary:
+        """The kernels as Relay text."""
+        return KernelLibrary.of(self.kernels)
+
+    def get_graph_json(self) -> str:
+        """Return Relay's JSON of the graph."""
+        return self.graph_json
+
+    def get_lib(self) -> KernelLibrary:
+        """Return the kernels as Relay text."""
+        return self.lib
+
+    def get_params(self) -> dict[str, Any]:
+        """Return the parameters by the names of their inputs."""
+        return self.params
+
+    get_graph_params = get_params
+
+    def remove_params(self) -> GraphExecutorFactory:
+        """Return the factory without its parameters: they are given to its executors (`load_params`)."""
+        return GraphExecutorFactory(self.graph, self.kernels, {}, self.libmod_name)
+
+    def file(self) -> bytes:
+        """Return graph, kernels and parameters as the bytes of one file."""
+        return graph_file(self.libmod_name, self.graph, self.lib, self.params)
+
+    def module(self, debug: bool = False) -> GraphModule:
+        """Return an executor with the parameters set; with `debug` one that keeps every node's value."""
+        return (GraphModuleDebug if debug else GraphModule)(self.graph, self.kernels, self.params)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.graph_json, self.lib, self.params))
+
+
+class AOTExecutorFactory(Factory):
+    """What `build` makes for the executor "aot": the program as a Python module. `factory["default"](device)` is it,
+    imported, behind the interface of executors. `ir_mod` is the program as it was lowered.
+    """
+
+    functions = ("get_lib", "get_params", "save")
+
+    def __init__(self, ir_mod: IRModule, name: str) -> None:
+        self.ir_mod = ir_mod
+        self.source = source_of(ir_mod)
+        self.libmod_name = name
+
+    def __repr__(self) -> str:
+        return f"AOTExecutorFactory({len(self.source.text.splitlines())} lines, {len(self.source.constants)} arrays)"
+
+    @property
+    def lib(self) -> str:
+        """The text of the module."""
+        return self.source.text
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The arrays of the file beside the module."""
+        return dict(self.source.constants)
+
+    def get_lib(self) -> str:
+        """Return the text of the module."""
+        return self.lib
+
+    def get_params(self) -> dict[str, Any]:
+        """Return the arrays of the file beside the module."""
+        return self.params
+
+    def get_executor_config(self) -> None:
+        """Return nothing: the module needs no configuration."""
+
+    def save(self, path: str | Path) -> Path:
+        """Write the module, and its constants beside it."""
+        return self.source.save(path)
+
+    def file(self) -> bytes:
+        """Return the program, as Relay, as the bytes of one file."""
+        return program_file(self.libmod_name, self.ir_mod)
+
+    def module(self) -> AotModule:
+        """Return the module, imported, behind the interface of executors."""
+        return AotModule(CompiledFunction(self.source, self.ir_mod["main"], self.ir_mod))
+
+
+def create_graph(graph_json: str, lib: KernelLibrary | str, device: Any = None, debug: bool = False) -> GraphModule:
+    """Return an executor for a graph and its kernels as they were saved. Raises `VerifyError` for malformed ones."""
+    if not isinstance(graph_json, str):
+        raise RunTypeError(f"a graph is given as JSON text, not {type(graph_json).__name__}")
+    if not isinstance(lib, (KernelLibrary, str)):
+        raise RunTypeError(f"a library is a KernelLibrary or its text, not {type(lib).__name__}")
+    graph, kernels = Graph.from_json(graph_json), kernel_functions(lib if isinstance(lib, str) else lib.text)
+    check_kernels(graph, kernels)
+    return (GraphModuleDebug if debug else GraphModule)(graph, kernels)

@@ -1,0 +1,50 @@
+"""`load_module`: any file that `export_library` wrote, as what it was written of."""
+
+from __future__ import annotations
+
+from passlab.errors import Diagnostic, VerifyError
+from passlab.executor.factories import AOTExecutorFactory, GraphExecutorFactory
+from passlab.executor.library import GRAPH, PROGRAM, read_graph, read_program
+from passlab.vm.executable import Executable
+from passlab.vm.files.container import is_packed, unpacked
+from passlab.vm.files.disk import FileName, read_bytes
+from passlab.vm.files.loading import kernel_functions, load
+from passlab.vm.files.saving import EXECUTABLE, KernelLibrary
+
+PARTS = {GRAPH: 4, PROGRAM: 4, EXECUTABLE: 2}
+Library = GraphExecutorFactory | AOTExecutorFactory | Executable | KernelLibrary
+
+
+def load_module(path: FileName, fmt: str = "") -> Library:
+    """Return what `export_library` wrote: the result of `relay.build`, an executable, or a library of kernels.
+
+    The file is checked part by part, and no code in it is run. `fmt` is accepted and changes nothing: the file says
+    what it is. Raises `VerifyError` for a file that is damaged or none of ours, `RunError` when it cannot be read.
+    """
+    data = read_bytes(path, "the library")
+    return read_library(data) if is_packed(data) else _kernels(data)
+
+
+def read_library(data: bytes) -> GraphExecutorFactory | AOTExecutorFactory | Executable:
+    """Return what the bytes of a file stand for. Raises `VerifyError` for damaged ones."""
+    kind, parts = unpacked(data)
+    if PARTS.get(kind) != len(parts):
+        raise VerifyError(f"a library of the kind {kind[:20]!r} with {len(parts)} parts cannot be read")
+    if kind == EXECUTABLE:
+        return load(parts[0], KernelLibrary.of_bytes(parts[1]))
+    if kind == GRAPH:
+        name, graph, kernels, params = read_graph(parts)
+        return GraphExecutorFactory(graph, kernels, params, name)
+    name, mod = read_program(parts)
+    return AOTExecutorFactory(mod, name)
+
+
+def _kernels(data: bytes) -> KernelLibrary:
+    """Return the library of a file that is nothing but Relay text."""
+    library = KernelLibrary.of_bytes(data)
+    try:
+        kernel_functions(library.text)
+    except VerifyError as error:
+        hint = "`export_library` writes files that can be loaded"
+        raise VerifyError(Diagnostic("the file is no library of passlab", hint=hint), *error.diagnostics) from error
+    return library

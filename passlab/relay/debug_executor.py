@@ -1,0 +1,39 @@
+"""`relay.debug_executor`: graph executors that keep every node's value, as programs for TVM make them.
+
+module = debug_executor.GraphModuleDebug(lib["debug_create"]("default", device), [device], lib.get_graph_json(), None)
+module = debug_executor.create(graph_json, lib, device)         # of what was saved
+print(module.profile(x=x))
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.errors import RunTypeError
+from passlab.executor import GraphModuleDebug as DebugModule
+from passlab.executor import create_graph
+from passlab.vm.files.saving import KernelLibrary
+
+
+def create(graph_json: str, lib: KernelLibrary | str, device: Any = None, dump_root: Any = None) -> DebugModule:
+    """Return an executor for a graph and its kernels. Nothing is written to `dump_root`: ask the executor for values.
+
+    Raises `VerifyError` for malformed ones.
+    """
+    return GraphModuleDebug(create_graph(graph_json, lib, device, debug=True))
+
+
+def GraphModuleDebug(  # noqa: N802 - Relay's name of a class
+    module: Any, device: Any = None, graph_json: Any = None, dump_root: Any = None
+) -> DebugModule:
+    """Return a module that `lib["debug_create"]("default", device)` made. Raises `RunTypeError` for anything else.
+
+    The other arguments are accepted and change nothing: the module knows its graph.
+    """
+    if not isinstance(module, DebugModule):
+        made = 'lib["debug_create"]("default", device)'
+        raise RunTypeError(f"a debug executor is made by `{made}`, not of a {type(module).__name__}")
+    return module
+
+
+__all__ = ["GraphModuleDebug", "create"]

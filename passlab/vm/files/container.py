@@ -1,0 +1,42 @@
+"""Whatever was built, as one file: a kind, and parts of bytes, each with its length and its checksum.
+
+    magic number (8 bytes), version string, the kind as a string
+    then each part as: length (8), that many bytes, their CRC-32 (4)
+
+The same parts always give the same bytes. This module knows nothing of what the parts hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from passlab.vm.files.loading import Reader
+from passlab.vm.files.saving import framed, number, text
+
+MAGIC = int.from_bytes(b"PLIB\r\n\x1a\n", "little")  # with line ends that a transfer as text would change
+VERSION = "passlab-library 1"
+
+
+def packed(kind: str, parts: Sequence[bytes]) -> bytes:
+    """Return parts as the bytes of one file."""
+    return number(MAGIC) + text(VERSION) + text(kind) + b"".join(map(framed, parts))
+
+
+def is_packed(data: bytes) -> bool:
+    """Whether bytes begin as those of a file of parts do."""
+    return data[:8] == number(MAGIC)
+
+
+def unpacked(data: bytes) -> tuple[str, list[bytes]]:
+    """Return the kind and the parts of a file's bytes. Raises `VerifyError` where they are malformed."""
+    file = Reader(data, "header")
+    if file.number() != MAGIC:
+        raise file.bad("the magic number is wrong")
+    version = file.text()
+    if version != VERSION:
+        raise file.bad(f"the version is {version[:40]!r}, not {VERSION!r}")
+    kind = file.text()
+    parts: list[bytes] = []
+    while file.left:
+        parts.append(file.section(f"{len(parts)}. of {kind[:20]!r}").data)
+    return kind, parts

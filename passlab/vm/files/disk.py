@@ -1,0 +1,39 @@
+"""Bytes from files and to files; whatever a file system can object to ends in a `RunError`."""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from passlab.errors import Diagnostic, RunError, RunTypeError
+
+FileName = str | PathLike[str]
+
+
+def write_bytes(file_name: FileName, data: bytes, what: str) -> None:
+    """Write bytes to a file; `what` names them in errors. Raises `RunError` when that is impossible."""
+    path = as_path(file_name)
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise RunError(Diagnostic(f"{what} could not be written: {error}")) from error
+
+
+def read_bytes(file_name: FileName, what: str) -> bytes:
+    """Return the bytes of a file; `what` names them in errors. Raises `RunError` when it cannot be read."""
+    path = as_path(file_name)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise RunError(Diagnostic(f"{what} could not be read: {error}")) from error
+
+
+def as_path(file_name: Any) -> Path:
+    """Return the path of a file. Raises `RunTypeError` for what is no name of one, `RunError` for impossible ones."""
+    name = fspath(file_name) if isinstance(file_name, (str, PathLike)) else None
+    if not isinstance(name, str):
+        raise RunTypeError(f"the name of a file is a string or a path, not a {type(file_name).__name__}")
+    if "\0" in name:
+        raise RunError("the name of a file holds a zero byte")
+    return Path(name)
