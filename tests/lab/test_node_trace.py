@@ -227,11 +227,6 @@ def test_a_log_of_another_run_is_found_out(tmp_path):
         Trace.load(tmp_path / "other.trace")
 
 
-def test_a_fork_cannot_be_saved(dbg, tmp_path):
-    with pytest.raises(RunError, match="a fork cannot be saved"):
-        dbg.fork(instant=1).trace.save(tmp_path / "fork.trace")
-
-
 def test_recording_stops_at_the_cap():
     with limits.override(trace_instants=20):
         trace = vm.Debugger(passlab.parse(COUNT), np.int32(50), executor="debug").trace

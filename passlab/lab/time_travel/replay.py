@@ -163,7 +163,7 @@ def run_on(trace: Trace, instant: int, changes: Mapping[int, Any]) -> Trace:
     caps = limits.current()
     machine, frames, numbers, unwritten = forked(trace, instant, changes, caps.trace_bytes, caps.trace_instants)
     branch = type(trace)(trace.sites, machine.log, trace.args, trace.entry)
-    branch.parent = (trace, instant)
+    branch.parent, branch.changes = (trace, instant), {r: own(frames[-1].registers[r]) for r in changes}
     try:
         branch.result = machine.resume(frames, numbers, unwritten, caps.trace_instants)
     except PasslabError as error:
@@ -183,6 +183,11 @@ def _still_written(frames: list[Frame], unwritten: set[int]) -> dict[int, np.nda
             if buffer is not None and id(buffer) in unwritten:
                 found[id(buffer)] = buffer.copy()
     return found
+
+
+def own(value: Any) -> Any:
+    """Return a value that no kernel writes into."""
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def fitted(register: int, old: Any, value: Any) -> Any:
