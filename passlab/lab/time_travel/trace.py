@@ -23,7 +23,7 @@ from passlab.evaluate.arguments import check_argument
 from passlab.instrument.recorder import Recorder
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.lab.time_travel.replay import replayed
+from passlab.lab.time_travel.replay import refined, replayed
 from passlab.lab.time_travel.sites import CALL, KERNEL, RETURN, Sites
 from passlab.lab.time_travel.values import Unwritten
 from passlab.transform import PassContext
@@ -31,7 +31,7 @@ from passlab.vm.compiling.compiler import compile as compile_vm
 from passlab.vm.control import Frame, frame_at
 from passlab.vm.executable import Executable
 from passlab.vm.tracing.buffers import Redirection, content_at, owner, tensor_at
-from passlab.vm.tracing.engine import TracingMachine
+from passlab.vm.tracing.engine import FINE, TracingMachine
 from passlab.vm.tracing.log import Log, SavedFrame, Segment
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Trace:
         self.stopped = ""
         self.parent: tuple[Trace, int] | None = None  # of a fork: the trace it left, and where
         self.changes: dict[int, Any] = {}  # of a fork: what registers became there
-        self.machine: TracingMachine | None = None  # one that ran segments again
+        self.machine: TracingMachine | None = None  # the last that ran segments again, for the next
         self._replayed: dict[int, tuple[Segment, Log]] = {}
         self._calls: dict[
             int, int
@@ -211,12 +211,22 @@ class Trace:
         found = self.log.segments[number]
         if found.values is not None:
             return found, self.log
-        if number not in self._replayed:
+        if found.start not in self._replayed:
+            end = self._starts[number + 1] if number + 1 < len(self._starts) else len(self)
+            if found.quick and end - found.start > 2 * FINE:
+                self._refine(number, refined(self, found, end))
+                return self.segment(instant)
             if len(self._replayed) >= REPLAYED:
                 del self._replayed[next(iter(self._replayed))]
-            end = self._starts[number + 1] if number + 1 < len(self._starts) else len(self)
-            self._replayed[number] = replayed(self, found, end)
-        return self._replayed[number]
+            self._replayed[found.start] = replayed(self, found, end)
+        return self._replayed[found.start]
+
+    def _refine(self, number: int, parts: list[Segment]) -> None:
+        """Put shorter segments in the place of one; when it cannot be cut, it is run again as it is."""
+        for part in parts:
+            part.quick = len(parts) > 1 and part.quick
+        self.log.segments[number : number + 1] = parts
+        self._starts[number : number + 1] = [part.start for part in parts]
 
     @cached_property
     def _starts(self) -> list[int]:
