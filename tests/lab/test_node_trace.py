@@ -235,3 +235,10 @@ def test_recording_stops_at_the_cap():
     assert trace.result is None
     assert not trace.finished
     assert len(trace[20].stack) > 1
+
+
+@pytest.mark.parametrize("kind", ["vm", "debug"])
+def test_what_is_about_to_be_returned_can_be_changed(kind):
+    dbg = vm.Debugger(passlab.parse("def @main(%x: float32) { %x + 1f }"), np.float32(1), executor=kind)
+    dbg.goto(len(dbg.trace) - 1)
+    assert float(dbg.fork({dbg.now.reads[0]: np.float32(9)}).result) == 9
