@@ -33,6 +33,7 @@ class Limits:
     frames: int = 1_000_000  # virtual machine or evaluator call depth
     trace_instants: int = 20_000_000  # instructions that one trace records before it stops
     trace_bytes: int = 2 * 2**30  # bytes of values that one trace keeps before it drops, and computes again, the oldest
+    trace_forks: int = 64  # forks that one trace remembers, the latest
     shown_instants: int = 250_000  # instants of one trace that a widget holds
     output_bytes: int = 256 * 2**10  # bytes of one plain-text display in a notebook before it is summarised
     shown_lines: int = 100_000  # lines of one program that a widget holds

@@ -73,6 +73,7 @@ class Evaluator:
         self.mod = mod if mod is not None else IRModule()
         self._owners: WeakKeyDictionary[Function, Any] = WeakKeyDictionary()
         self._globals: dict[str, Closure] = {}
+        self._steps = STEPS  # who watches a run puts steps of its own here, so that other runs pay nothing for it
 
     def run(self, entry: str | GlobalVar | Function, args: Sequence[Any] = ()) -> Value:
         """Call a function of the module (or a function literal) on `args`: arrays, numbers, tuples, program values.
@@ -127,7 +128,7 @@ class Evaluator:
     def _loop(self, root: Expr, act: Activation) -> Value:
         """Evaluate `root` in `act`. A task that finds a part missing goes below that part and is tried again."""
         stack: list[tuple[Expr, Activation]] = [(root, act)]
-        steps = STEPS
+        steps = self._steps
         while stack:
             node, at = stack[-1]
             home = at.home(node)
@@ -392,7 +393,8 @@ def fit(pattern: Pattern, value: Value) -> dict[Expr, Value] | None:
     return bound
 
 
-STEPS: dict[type, Callable[[Evaluator, Any, Activation], Waits]] = {
+Step = Callable[[Evaluator, Any, Activation], Waits]
+STEPS: dict[type, Step] = {
     Constant: _constant, Var: _var, GlobalVar: _global_var, Op: _itself, Constructor: _itself, Function: _function,
     Tuple: _tuple, TupleGetItem: _projection, Let: _let, If: _if, Call: _call, RefCreate: _ref_create,
     RefRead: _ref_read, RefWrite: _ref_write, Match: _match, _Return: _return,

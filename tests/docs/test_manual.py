@@ -74,9 +74,10 @@ def outputs(page: str, name: str) -> list[tuple[Block, str]]:
 
 
 @pytest.fixture
-def own_operators(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Operators that a page declares are gone after it."""
+def own_operators(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Operators that a page declares are gone after it, and so are the files it writes."""
     load()
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(op, "_registry", dict(op._registry))
 
 

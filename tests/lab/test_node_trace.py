@@ -227,11 +227,6 @@ def test_a_log_of_another_run_is_found_out(tmp_path):
         Trace.load(tmp_path / "other.trace")
 
 
-def test_a_fork_cannot_be_saved(dbg, tmp_path):
-    with pytest.raises(RunError, match="a fork cannot be saved"):
-        dbg.fork(instant=1).trace.save(tmp_path / "fork.trace")
-
-
 def test_recording_stops_at_the_cap():
     with limits.override(trace_instants=20):
         trace = vm.Debugger(passlab.parse(COUNT), np.int32(50), executor="debug").trace
@@ -240,3 +235,10 @@ def test_recording_stops_at_the_cap():
     assert trace.result is None
     assert not trace.finished
     assert len(trace[20].stack) > 1
+
+
+@pytest.mark.parametrize("kind", ["vm", "debug"])
+def test_what_is_about_to_be_returned_can_be_changed(kind):
+    dbg = vm.Debugger(passlab.parse("def @main(%x: float32) { %x + 1f }"), np.float32(1), executor=kind)
+    dbg.goto(len(dbg.trace) - 1)
+    assert float(dbg.fork({dbg.now.reads[0]: np.float32(9)}).result) == 9

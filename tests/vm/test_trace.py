@@ -12,6 +12,7 @@ from passlab.errors import PasslabError, RunError, VerifyError
 from passlab.lab.time_travel.trace import Trace
 from passlab.lab.time_travel.values import Unwritten
 from passlab.vm import Machine, compile
+from passlab.vm.tracing.engine import FINE
 from tests.vm.programs import LOOP, PROGRAMS, same
 from tests.vm.traced import LOGARITHM, TREE, reusing_memory, same_registers
 
@@ -148,6 +149,35 @@ def test_long_runs_are_reached_anywhere_without_keeping_them():
     assert not any(segment.values for segment in bounded.log.segments)
     for instant in (0, 1, len(whole) // 2, len(whole) - 1, 17, len(whole)):
         assert bounded[instant].same_state(whole[instant])
+
+
+COUNTING = """
+def @down(%i: int32) -> int32 { if (%i == 0) { 0 } else { 1 + @down(%i - 1) } }
+def @main(%n: int32) -> int32 { @down(%n) + @down(%n) }
+"""
+CALLING = """
+def @times(%f: fn(int32) -> int32, %n: int32, %x: int32) -> int32 {
+  if (%n == 0) { %x } else { @times(%f, %n - 1, %f(%x)) }
+}
+def @main(%n: int32) -> int32 { @times(fn (%x: int32) -> int32 { %x + %n }, %n, 0) }
+"""
+
+
+@pytest.mark.parametrize("text", [LOOP, COUNTING, CALLING], ids=["loop", "recursion", "closures"])
+def test_a_look_into_a_long_run_runs_little_again_and_finds_what_was_there(text, rng):
+    trace = Trace.record(passlab.parse(text), [np.int32(600)])
+    assert trace.log.segments[1].quick
+    wanted = set(rng.integers(0, len(trace), 25).tolist())
+    for instant, machine in stepped(trace):
+        if instant not in wanted:
+            continue
+        here = trace[instant]
+        for frame, (number, pc) in zip(reversed(machine.frames), trace.frames_at(instant)[:40], strict=False):
+            held = here.registers_of(number)
+            assert (frame.func_index, frame.pc) == (trace.log.function[number], pc)
+            assert all(v is None or same_registers(v, held[r]) for r, v in enumerate(frame.registers)), instant
+        segment, _ = trace.segment(instant)
+        assert len(segment.values) <= 2 * FINE
 
 
 @given(depth=st.integers(0, 4), memory=st.sampled_from([1, 20_000, None]), part=st.floats(0, 1))

@@ -25,9 +25,8 @@ from passlab.lab.time_travel.breakpoints import (
     holds,
     predicate_of,
 )
-from passlab.lab.time_travel.forks import Fork
+from passlab.lab.time_travel.forks import Fork, fork
 from passlab.lab.time_travel.instant import Instant, StackFrame
-from passlab.lab.time_travel.replay import run_on
 from passlab.lab.time_travel.trace import Trace
 from passlab.lab.time_travel.value_words import value_of
 from passlab.lab.time_travel.values import short_text
@@ -267,9 +266,9 @@ class Debugger:
     ) -> Fork:  # fmt: skip
         """Run on from here, or from an instant, with other values in registers, as a branch of its own.
 
-        The trace stays as it is; the branch is a trace too, with `compare()` to say what became different. A value may
-        be given in words, as in `"zeros"` (see `value_words`); `names` are the variables these may name. Raises
-        `RunError` for registers that are not there and values that do not fit.
+        The trace stays as it is; the branch is a trace too, with `compare()` to say what became different, and
+        `trace.forks` remembers it. A value may be given in words, as in `"zeros"` (see `value_words`); `names` are the
+        variables these may name. Raises `RunError` for registers that are not there and values that do not fit.
         """
         if instant is not None:
             self.goto(instant)
@@ -277,7 +276,7 @@ class Debugger:
         for register, value in wanted.items():
             if isinstance(value, str):
                 wanted[register] = value_of(value, self.register(register), names)
-        return Fork(self.trace, self.at, run_on(self.trace, self.at, wanted), wanted)
+        return fork(self.trace, self.at, wanted)
 
     # ------------------------------------------------------------ showing
     def table(self) -> Table:

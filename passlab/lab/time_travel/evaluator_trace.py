@@ -13,7 +13,7 @@ from typing import Any
 
 from passlab import limits
 from passlab.errors import PasslabError
-from passlab.evaluate.evaluator import STEPS, Activation, Evaluator, _Return
+from passlab.evaluate.evaluator import STEPS, Activation, Evaluator, Step, Waits, _Return
 from passlab.evaluate.values import RefValue, Value, value_text
 from passlab.ir.adt import Constructor, pattern_vars
 from passlab.ir.expr import (
@@ -125,11 +125,17 @@ def _behind(node: Expr) -> Expr:
     return node
 
 
+class _EnoughError(Exception):
+    """As many steps as the cap allows were recorded."""
+
+
 class _Evaluation(Evaluator):
     """The evaluator, writing down each node that it finishes."""
 
     def __init__(self, mod: IRModule, args: Sequence[Any], entry: str, changes: Sequence[Change]) -> None:
         super().__init__(mod)
+        self._steps = {kind: self._watched(step) for kind, step in STEPS.items()}
+        self.most = limits.current().trace_instants
         self.changes = list(changes)
         self._next = 0  # of the changes
         self.args, self.entry = args, entry
@@ -157,6 +163,12 @@ class _Evaluation(Evaluator):
         error: PasslabError | None = None
         try:
             result = self._loop(closure.function.body, act)
+            if self._is_due():  # a change of what is returned
+                self._changed()
+                result = act.home(closure.function.body).known[closure.function.body]
+        except _EnoughError:
+            self.stopped = f"it was recorded for {len(self.events):,} steps, the cap that was set"
+            self.end = self.events[-1]
         except PasslabError as raised:
             error = raised
         if error is not None:
@@ -215,6 +227,9 @@ class _Evaluation(Evaluator):
         branch.error, branch.result, branch.stopped = whole.error, whole.result, whole.stopped
         return branch
 
+    def _is_due(self) -> bool:
+        return self._next < len(self.changes) and len(self.events) >= self.changes[self._next][0]
+
     def _changed(self) -> None:
         """The instant of the next change has come: give the registers of the frame that runs there their values."""
         _, frame, changes = self.changes[self._next]
@@ -231,35 +246,28 @@ class _Evaluation(Evaluator):
         text = f"fails: {error.diagnostics[0].message}"
         self.end = code.number, code.place(Var("error", None), "fails", PLAIN, -1, (), text)
 
-    # ------------------------------------------------------------ the loop
-    def _loop(self, root: Expr, act: Activation) -> Value:
-        stack: list[tuple[Expr, Activation]] = [(root, act)]
-        most = limits.current().trace_instants
-        while stack:
-            if self._next < len(self.changes) and len(self.events) >= self.changes[self._next][0]:
+    # ------------------------------------------------------------ watching
+    def _watched(self, step: Step) -> Step:
+        """A step of the evaluator that writes down what it has finished, and the calls it leads to."""
+
+        def watched(evaluator: Evaluator, node: Any, home: Activation) -> Waits:
+            if self._is_due():
                 self._changed()
-            node, at = stack[-1]
-            home = at.home(node)
-            if node in home.known:
-                stack.pop()
-                continue
-            missing = STEPS[type(node)](self, node, home)
+            missing = step(evaluator, node, home)
             if not missing:
-                stack.pop()
                 self._done(node, home)
-                continue
-            stack.extend(missing[::-1])
+                return missing
             if type(missing[-1][0]) is _Return:
                 self._called(node, home, missing[0][1])
             elif isinstance(node, Match):
                 self._bound(node, home)
             elif isinstance(node, Let) and node.var in home.known:
                 self._named(node, home)
-            if len(self.events) >= most:
-                self.stopped = f"it was recorded for {len(self.events):,} steps, the cap that was set"
-                self.end = self.events[-1]
-                return None
-        return act.home(root).known[root]
+            if len(self.events) >= self.most:
+                raise _EnoughError
+            return missing
+
+        return watched
 
     def _put(self, act: Activation, place: int, value: Value) -> None:
         frame = self.frames[act]

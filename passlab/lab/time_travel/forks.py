@@ -1,19 +1,29 @@
-"""`Fork`: a run that left another one with changed values, and what became of the difference."""
+"""`Fork`: a run that left another one with changed values, and what became of the difference.
+
+A trace remembers how its forks left it (`Branch`), so that they are saved with it; what became of them takes memory
+and belongs to whoever holds them. Programs are deterministic: a fork that nobody holds comes back by running it again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 
+from passlab import limits
+from passlab.errors import Diagnostic, RunError
 from passlab.lab.time_travel.instant import same_values
+from passlab.lab.time_travel.replay import run_on
 from passlab.lab.time_travel.values import short_text
 from passlab.lab.time_travel.writes import writes
 from passlab.transform.table import Table
 
 if TYPE_CHECKING:
+    import os
+
     from passlab.lab.time_travel.debugger import Debugger
     from passlab.lab.time_travel.trace import Trace
 
@@ -48,6 +58,24 @@ class Fork:
         self.instant = instant
         self.trace = trace
         self.changes = dict(changes)
+
+    @staticmethod
+    def of(trace: Trace) -> Fork:
+        """Return the fork whose branch a trace is. Raises `RunError` for one that left no other trace."""
+        if trace.parent is None:
+            raise RunError(Diagnostic(f"{trace!r} is no fork: it began at its start", hint="its forks: `trace.forks`"))
+        return Fork(*trace.parent, trace, trace.changes)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fork, the traces that it left, and its own forks to a file. Raises as `Trace.save` does."""
+        self.trace.save(path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Fork:
+        """Read a fork, with its comparison. Raises `OSError`, `VerifyError`, and `RunError` where a whole run is."""
+        from passlab.lab.time_travel.trace_files import load
+
+        return Fork.of(load(path))
 
     @property
     def result(self) -> Any:
@@ -115,6 +143,45 @@ class Fork:
         return self.text()
 
 
+@dataclass(eq=False)
+class Branch:
+    """How a fork left a trace, and the branches that left it in turn."""
+
+    instant: int
+    changes: dict[int, Any]
+    alive: ref[Trace]
+    branches: list[Branch] = field(default_factory=list)
+    kept: Trace | None = None  # a branch that was read from a file, whose times no other run has
+
+    def run_again(self, original: Trace) -> Trace:
+        """Return the branch, run again unless somebody holds it."""
+        made = self.alive()
+        if made is None:
+            made = run_on(original, self.instant, self.changes)
+            made.branches = self.branches
+            self.alive = ref(made)
+        return made
+
+
+def remember(original: Trace, made: Trace, keep: bool = False) -> None:
+    """Let a trace know of a branch that left it, and forget those over the cap; with `keep`, hold it."""
+    assert made.parent is not None
+    original.branches.append(Branch(made.parent[1], made.changes, ref(made), made.branches, made if keep else None))
+    del original.branches[: max(0, len(original.branches) - limits.current().trace_forks)]
+
+
+def fork(original: Trace, instant: int, changes: Mapping[int, Any]) -> Fork:
+    """Run on from an instant of a trace with other values in registers. Raises `RunError` for what does not fit."""
+    made = run_on(original, instant, changes)
+    remember(original, made)
+    return Fork.of(made)
+
+
+def forks_of(trace: Trace) -> list[Fork]:
+    """Return the forks that a trace remembers, in the order they were made."""
+    return [Fork.of(branch.run_again(trace)) for branch in trace.branches]
+
+
 def _places(trace: Trace) -> np.ndarray[Any, Any]:
     """For each instruction executed a number of what it is, the same in all traces of a program.
 
@@ -126,4 +193,4 @@ def _places(trace: Trace) -> np.ndarray[Any, Any]:
     return numbers[trace.site]
 
 
-__all__ = ["Difference", "Fork"]
+__all__ = ["Branch", "Difference", "Fork", "fork", "forks_of", "remember"]

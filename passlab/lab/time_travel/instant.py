@@ -165,7 +165,7 @@ class Instant:
             return (
                 f"instant {self.number:,} of {len(trace):,}: the program has ended\nresult: {short_text(trace.result)}"
             )
-        place = ", ".join(list(dict.fromkeys(f"{s.source_name}:{s.line}" for s in self.spans))[:3])
+        place = ", ".join(list(dict.fromkeys(f"{name}:{line}" for name, line in trace.sites.lines[self.site]))[:3])
         operators = " + ".join(self.operators)
         head = f"instant {self.number:,} of {len(trace):,}  @{self.function}  depth {self.depth}"
         lines = ["  ".join(part for part in (head, operators, place) if part)]

@@ -19,7 +19,7 @@ from passlab.instrument.recorder import Recorder
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.lab.time_travel.node_code import NodeFunction, NodeInstruction, NodeProgram
-from passlab.lab.time_travel.replay import fitted
+from passlab.lab.time_travel.replay import fitted, own
 from passlab.lab.time_travel.sites import KERNEL, PLAIN, Sites
 from passlab.lab.time_travel.trace import Trace
 from passlab.transform import PassContext
@@ -58,8 +58,9 @@ class NodeTrace(Trace):
                 raise RunError(f"@{name} has the registers $0 to ${len(held) - 1}, no ${register}")
             if held[register] is None:
                 raise RunError(f"${register} holds nothing at instant {instant:,}, so nothing can take its place")
-        made = self._again(self, instant, {r: fitted(r, held[r], value) for r, value in changes.items()})
-        made.parent = (self, instant)
+        fitting = {r: fitted(r, held[r], value) for r, value in changes.items()}
+        made = self._again(self, instant, fitting)
+        made.parent, made.changes = (self, instant), {r: own(value) for r, value in fitting.items()}
         return made
 
 

@@ -6,13 +6,13 @@ compared with what happens, and gives its times and its lines of source.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from passlab.errors import RunError, VerifyError
+from passlab import limits
+from passlab.errors import RunError
 from passlab.ir.module import IRModule
+from passlab.lab.time_travel.log_files import check_same
 from passlab.lab.time_travel.node_trace import NodeTrace, record_nodes
 from passlab.text.parser import parse
 from passlab.transform import PassContext
@@ -47,36 +47,28 @@ def read_program(text: str) -> IRModule:
     return parse(text, source_name="trace")
 
 
-def run_again(told: Mapping[str, Any], mod: IRModule, args: list[Any]) -> NodeTrace:
-    """Run a program as the head of a file says it ran."""
-    options = told["options"]
-    if not options:
-        return record_nodes(mod, args, str(told["entry"]), str(told["kind"]))
-    required, disabled = map(str, options["required_pass"]), map(str, options["disabled_pass"])
-    with PassContext(int(options["opt_level"]), list(required), list(disabled)):
-        return record_nodes(mod, args, str(told["entry"]), str(told["kind"]))
+def run_again(told: Mapping[str, Any], mod: IRModule, args: list[Any], most: int) -> NodeTrace:
+    """Run a program as the head of a file says it ran, for at most so many steps."""
+    options, entry, kind = told["options"], str(told["entry"]), str(told["kind"])
+    with limits.override(trace_instants=most):
+        if not options:
+            return record_nodes(mod, args, entry, kind)
+        required, disabled = map(str, options["required_pass"]), map(str, options["disabled_pass"])
+        with PassContext(int(options["opt_level"]), list(required), list(disabled)):
+            return record_nodes(mod, args, entry, kind)
 
 
-def compared(trace: NodeTrace, columns: Mapping[str, np.ndarray[Any, Any]], started: float) -> None:
-    """Check that a run that was done again went as the columns of its log say, and take over its times.
-
-    Raises `VerifyError` when it went another way.
-    """
+def compared(trace: NodeTrace, old: Log) -> None:
+    """Check that a run that was done again went as a log says, and take over its times. Raises `VerifyError`."""
     log: Log = trace.log
-    alike = all(
-        np.array_equal(np.array(getattr(log, name)), columns[name])
-        for name in ("sites", "switched_at", "switched_to", "parent", "function", "created", "result_register")
-    )
-    if not alike or columns["clock"].shape != (len(log),) or columns["clock"].dtype != np.float64:
-        raise VerifyError("the run took another way than the trace says: it was recorded with another program")
-    log.started = started
-    del log.clock[:]
-    log.clock.frombytes(np.ascontiguousarray(columns["clock"]).tobytes())
+    check_same(old, log, trace.finished)
+    check_same(log, old, trace.finished)
+    log.started, log.clock = old.started, old.clock
 
 
-def lines_of(told: Mapping[str, Any], sites: Sites) -> list[tuple[tuple[str, int], ...]]:
+def lines_of(told: Sequence[Any], sites: Sites) -> list[tuple[tuple[str, int], ...]]:
     """Return the lines of source of each site, as a file tells them."""
-    lines = [tuple([(str(name), int(line)) for name, line in found]) for found in told["lines"]]
+    lines = [tuple([(str(name), int(line)) for name, line in found]) for found in told]
     if len(lines) != len(sites):
         raise ValueError("the lines of its source do not fit its program")
     return lines

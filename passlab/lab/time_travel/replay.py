@@ -6,6 +6,7 @@ over something; a fork has memory of its own for all it may still write into, so
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from passlab.ir.types import TensorType
 from passlab.vm.control import Frame, frame_at
 from passlab.vm.objects import Storage
 from passlab.vm.tracing.buffers import Redirection, content_at, owner
-from passlab.vm.tracing.engine import TracingMachine
+from passlab.vm.tracing.engine import FINE, TracingMachine
 from passlab.vm.tracing.log import Log, SavedFrame, Segment
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def replayed(trace: Trace, segment: Segment, end: int) -> tuple[Segment, Log]:
     Raises `VerifyError` when the run takes another way than the log says: the program or its kernels are not the same.
     """
     log = trace.log
-    running = None if log.overwritten else set(np.unique(trace.frame_of[segment.start : end]).tolist())
+    running = None if log.overwritten else _running(trace, segment, end)
     frames, numbers, below = _frames(segment.top, running)
     unwritten: set[int] = set(segment.unwritten)
     if log.overwritten:
@@ -47,9 +48,43 @@ def replayed(trace: Trace, segment: Segment, end: int) -> tuple[Segment, Log]:
         if len(machine.log) < end - segment.start:
             raise VerifyError(Diagnostic("the run failed earlier than the trace says")) from error
     made = machine.log
-    if made.sites[: end - segment.start] != log.sites[segment.start : end]:
-        raise VerifyError("the run took another way than the trace says: it was recorded with another program")
+    _check_way(made, trace, segment.start, end)
     return _joined(segment, made, below), made
+
+
+def refined(trace: Trace, segment: Segment, end: int) -> list[Segment]:
+    """Run a quick segment again as quickly, and return shorter ones in its place, each with a checkpoint.
+
+    Carrying out a stretch costs a small part of carrying out its instructions one by one, as `replayed` does, so a look
+    at an instant is soon there however far apart recording has set its checkpoints. Raises `VerifyError`.
+    """
+    frames, numbers, below = _frames(segment.top, _running(trace, segment, end))
+    machine = _machine(trace, segment.start)
+    machine.spacing = FINE
+    machine.resume(frames, numbers, segment.unwritten, end - segment.start)
+    machine.log.write_out()
+    _check_way(machine.log, trace, segment.start, end)
+    parts = machine.log.segments
+    if not all(part.quick for part in parts):
+        return [segment]
+    for part in parts:
+        part.start += segment.start
+        lowest = part.top
+        while lowest is not None and lowest.below is not None and lowest.below is not below:
+            lowest = lowest.below
+        if lowest is not None:
+            lowest.below = below
+    return parts
+
+
+def _running(trace: Trace, segment: Segment, end: int) -> set[int]:
+    """The frames that run in a segment, by number."""
+    return set(np.unique(trace.frame_of[segment.start : end]).tolist())
+
+
+def _check_way(made: Log, trace: Trace, start: int, end: int) -> None:
+    if made.sites[: end - start] != trace.log.sites[start:end]:
+        raise VerifyError("the run took another way than the trace says: it was recorded with another program")
 
 
 def _joined(segment: Segment, made: Log, below: SavedFrame | None) -> Segment:
@@ -91,13 +126,11 @@ def _frames(
 
 def _machine(trace: Trace, instant: int) -> TracingMachine:
     """Return a machine whose log knows the frames there are at an instant."""
-    machine = TracingMachine(trace.sites.program, UNBOUNDED, UNBOUNDED)
-    if trace.machine is None:
-        trace.machine = machine
-    machine.like(trace.machine)
+    trace.machine = machine = TracingMachine(trace.sites.program, UNBOUNDED, UNBOUNDED, trace.machine)
     old, new = trace.log, machine.log
+    known = bisect_left(old.created, instant)  # frames come in the order of their calls
     for column in ("parent", "function", "created", "result_register", "depth"):
-        getattr(new, column).extend(getattr(old, column))
+        getattr(new, column).extend(getattr(old, column)[:known])
     return machine
 
 
@@ -144,7 +177,7 @@ def forked(
                 f"@{function.name} has the registers $0 to ${function.register_file_size - 1}, no ${register}"
             )
         top.registers[register] = fitted(register, top.registers[register], value)
-    machine = TracingMachine(trace.sites.program, memory, most)
+    machine = TracingMachine(trace.sites.program, memory, most, trace.machine)
     renumbered = []
     for place, frame in enumerate(frames):
         renumbered.append(machine.log.add_frame(place - 1, frame.func_index, -1, frame.result_register))
@@ -163,7 +196,7 @@ def run_on(trace: Trace, instant: int, changes: Mapping[int, Any]) -> Trace:
     caps = limits.current()
     machine, frames, numbers, unwritten = forked(trace, instant, changes, caps.trace_bytes, caps.trace_instants)
     branch = type(trace)(trace.sites, machine.log, trace.args, trace.entry)
-    branch.parent = (trace, instant)
+    branch.parent, branch.changes = (trace, instant), {r: own(frames[-1].registers[r]) for r in changes}
     try:
         branch.result = machine.resume(frames, numbers, unwritten, caps.trace_instants)
     except PasslabError as error:
@@ -183,6 +216,11 @@ def _still_written(frames: list[Frame], unwritten: set[int]) -> dict[int, np.nda
             if buffer is not None and id(buffer) in unwritten:
                 found[id(buffer)] = buffer.copy()
     return found
+
+
+def own(value: Any) -> Any:
+    """Return a value that no kernel writes into."""
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def fitted(register: int, old: Any, value: Any) -> Any:

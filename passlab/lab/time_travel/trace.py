@@ -23,7 +23,7 @@ from passlab.evaluate.arguments import check_argument
 from passlab.instrument.recorder import Recorder
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.lab.time_travel.replay import replayed
+from passlab.lab.time_travel.replay import refined, replayed
 from passlab.lab.time_travel.sites import CALL, KERNEL, RETURN, Sites
 from passlab.lab.time_travel.values import Unwritten
 from passlab.transform import PassContext
@@ -31,7 +31,7 @@ from passlab.vm.compiling.compiler import compile as compile_vm
 from passlab.vm.control import Frame, frame_at
 from passlab.vm.executable import Executable
 from passlab.vm.tracing.buffers import Redirection, content_at, owner, tensor_at
-from passlab.vm.tracing.engine import TracingMachine
+from passlab.vm.tracing.engine import FINE, TracingMachine
 from passlab.vm.tracing.log import Log, SavedFrame, Segment
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from passlab.lab.recording import Recording
+    from passlab.lab.time_travel.forks import Branch, Fork
     from passlab.lab.time_travel.instant import Instant
     from passlab.lab.time_travel.storage_map import StorageMap
     from passlab.vm.report import Report
@@ -64,10 +65,12 @@ class Trace:
         self.entry = entry
         self._result: Any = None
         self.reload: Callable[[Trace], None] | None = None  # for a trace that was read: computes its values
+        self.branches: list[Branch] = []  # how the forks that were made from it left
         self.error: PasslabError | None = None
         self.stopped = ""
         self.parent: tuple[Trace, int] | None = None  # of a fork: the trace it left, and where
-        self.machine: TracingMachine | None = None  # one that ran segments again
+        self.changes: dict[int, Any] = {}  # of a fork: what registers became there
+        self.machine: TracingMachine | None = None  # the last that ran segments again, for the next
         self._replayed: dict[int, tuple[Segment, Log]] = {}
         self._calls: dict[
             int, int
@@ -117,9 +120,15 @@ class Trace:
         self._result = value
 
     def _ensure_values(self) -> None:
-        if self.reload is not None:
-            compute, self.reload = self.reload, None
-            compute(self)
+        waiting: list[Trace] = []
+        at: Trace | None = self
+        while at is not None and at.reload is not None:  # a fork comes after the trace it left
+            waiting.append(at)
+            at = None if at.parent is None else at.parent[0]
+        for trace in reversed(waiting):
+            assert trace.reload is not None
+            trace.reload(trace)
+            trace.reload = None
 
     # ------------------------------------------------------------ columns
     def __len__(self) -> int:
@@ -202,12 +211,22 @@ class Trace:
         found = self.log.segments[number]
         if found.values is not None:
             return found, self.log
-        if number not in self._replayed:
+        if found.start not in self._replayed:
+            end = self._starts[number + 1] if number + 1 < len(self._starts) else len(self)
+            if found.quick and end - found.start > 2 * FINE:
+                self._refine(number, refined(self, found, end))
+                return self.segment(instant)
             if len(self._replayed) >= REPLAYED:
                 del self._replayed[next(iter(self._replayed))]
-            end = self._starts[number + 1] if number + 1 < len(self._starts) else len(self)
-            self._replayed[number] = replayed(self, found, end)
-        return self._replayed[number]
+            self._replayed[found.start] = replayed(self, found, end)
+        return self._replayed[found.start]
+
+    def _refine(self, number: int, parts: list[Segment]) -> None:
+        """Put shorter segments in the place of one; when it cannot be cut, it is run again as it is."""
+        for part in parts:
+            part.quick = len(parts) > 1 and part.quick
+        self.log.segments[number : number + 1] = parts
+        self._starts[number : number + 1] = [part.start for part in parts]
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -292,6 +311,7 @@ class Trace:
         self._calls.update(dict.fromkeys(path, event))
         if event >= 0:
             return int(self.sites.pc[self.site[event]]) + 1
+        self._ensure_values()
         saved = _saved(self.log.segments[0].top, frame)  # a fork begins in the middle of calls
         assert saved is not None
         return saved.pc
@@ -348,12 +368,26 @@ class Trace:
 
         return storage_map(self)
 
+    @property
+    def forks(self) -> list[Fork]:
+        """The forks that were made from this trace, the latest `limits.trace_forks` of them.
+
+        It remembers how each left, not what became of it: one that nobody holds any more is run again here.
+        """
+        from passlab.lab.time_travel.forks import forks_of
+
+        return forks_of(self)
+
     # ------------------------------------------------------------ keeping
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the program, the arguments and the log to a file; values are computed again when it is read."""
+    def save(self, path: str | os.PathLike[str], forks: bool = True) -> None:
+        """Write the program, the arguments and the log to a file; values are computed again when it is read.
+
+        The `forks` made from it come with it, and theirs; of a branch also the traces that it left. Raises `OSError`,
+        and `RunError` where a fork was given a value that has no written form, such as a function of the evaluator.
+        """
         from passlab.lab.time_travel.trace_files import save
 
-        save(self, path)
+        save(self, path, forks)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Trace:

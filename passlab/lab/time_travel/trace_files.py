@@ -1,71 +1,101 @@
-"""Traces as files: a zip archive of the program, the arguments and the log.
+"""Traces as files: a zip archive of the program, the arguments and the logs of a run and of the forks made from it.
 
-The program is bytecode with its kernels; of runs by node it is Relay text (see `node_trace_files`). Values are not
-written: programs are deterministic, so they are computed again, and checked against the log, when a trace that was read
-is first looked into. Everything a file says is checked before it is believed.
+    head.json            what kind of run, its arguments, and for each run: where it left which other one, how it ended
+    program.bin          bytecode, and kernels.rly, its kernels; of runs by node kernels.rly is the Relay text
+    tensors/0, ...       arguments, and what forks put into registers
+    runs/0/sites, ...    the columns of each log; run 0 is the whole one, forks come after the run they left
+
+Values are not written: programs are deterministic, so they are computed again, and checked against the log, when a
+trace that was read is first looked into. Everything a file says is checked before it is believed.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import zipfile
 import zlib
-from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from passlab import limits
 from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError
-from passlab.evaluate.values import ADTValue
-from passlab.ir.adt import Constructor
+from passlab.ir.module import IRModule
+from passlab.lab.time_travel.forks import remember
+from passlab.lab.time_travel.log_files import check_log, check_same, log_parts, read_log
 from passlab.lab.time_travel.node_trace import NodeTrace
 from passlab.lab.time_travel.node_trace_files import compared, lines_of, options_of, program_of, read_program, run_again
+from passlab.lab.time_travel.replay import forked
 from passlab.lab.time_travel.sites import Sites
+from passlab.lab.time_travel.value_files import ValueTable, read_values
 from passlab.text.tensor_bytes import tensor_of_record, tensor_record
 from passlab.vm.executable import Executable
 from passlab.vm.files.saving import KernelLibrary
 from passlab.vm.tracing.engine import TracingMachine
-from passlab.vm.tracing.log import Log
 
 if TYPE_CHECKING:
     from passlab.lab.time_travel.trace import Trace
+    from passlab.vm.tracing.log import Log
 
 FORMAT = "passlab trace"
-VERSION = 1
-_COLUMNS = ("sites", "clock", "switched_at", "switched_to", "parent", "function", "created", "result_register", "depth")
+VERSION = 2
 MALFORMED = (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError)
-_PARTS = ("head.json", "program.bin", "kernels.rly", "log.npz")
 
 
-def save(trace: Trace, path: str | os.PathLike[str]) -> None:
-    """Write a trace. Raises `OSError`, and `RunError` for a fork, which cannot be run again from its start."""
-    if trace.parent is not None:
-        raise RunError(Diagnostic("a fork cannot be saved", hint="save the trace it left, and fork that again"))
-    code, kernels = (b"", program_of(trace)) if isinstance(trace, NodeTrace) else _bytecode(trace)
-    arrays: list[np.ndarray[Any, Any]] = []
+# ---------------------------------------------------------------- writing
+def save(trace: Trace, path: str | os.PathLike[str], forks: bool = True) -> None:
+    """Write a trace with the traces that it left and, if wanted, its forks. Raises `OSError`, and `RunError`."""
+    runs = _runs(trace, forks)
+    root, values = runs[0], ValueTable()
+    code, kernels = (b"", program_of(root)) if isinstance(root, NodeTrace) else _bytecode(root)
+    places = {id(run): place for place, run in enumerate(runs)}
     head = {
-        "format": FORMAT, "version": VERSION, "kind": trace.kind,
-        "options": options_of(trace) if isinstance(trace, NodeTrace) else {}, "entry": trace.entry,
-        "started": trace.log.started, "end_pc": trace.log.end_pc, "stopped": trace.stopped,
-        "error": None if trace.error is None else trace.error.diagnostics[0].message,
-        "lines": [[list(place) for place in found] for found in trace.sites.lines],
-        "args": [_written(value, arrays) for value in trace.args],
+        "format": FORMAT, "version": VERSION, "kind": root.kind, "shown": places[id(trace)],
+        "options": options_of(root) if isinstance(root, NodeTrace) else {}, "entry": root.entry,
+        "args": [values.add(value) for value in root.args],
+        "runs": [_told(run, places, values) for run in runs], "values": values.entries,
     }  # fmt: skip
-    columns = io.BytesIO()
-    arrays_of_log: dict[str, Any] = {name: np.array(getattr(trace.log, name)) for name in _COLUMNS}
-    np.savez_compressed(columns, **arrays_of_log)
-    partial = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.part")
-    with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as file:
-        parts: tuple[str | bytes, ...] = (json.dumps(head), code, kernels, columns.getvalue())
-        for name, data in zip(_PARTS, parts, strict=True):
-            file.writestr(name, data)
-        for number, array in enumerate(arrays):
-            file.writestr(f"args/{number}", tensor_record(array))
-    partial.replace(path)
+    unfinished = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.part")
+    try:
+        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr("head.json", json.dumps(head))
+            file.writestr("program.bin", code)
+            file.writestr("kernels.rly", kernels)
+            for number, array in enumerate(values.tensors):
+                file.writestr(f"tensors/{number}", tensor_record(array))
+            for place, run in enumerate(runs):
+                for name, data in log_parts(run.log).items():
+                    file.writestr(f"runs/{place}/{name}", data)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _runs(trace: Trace, forks: bool) -> list[Trace]:
+    """Return the traces that a trace left, outermost first, itself, and its forks with theirs."""
+    runs = [trace]
+    while runs[-1].parent is not None:
+        runs.append(runs[-1].parent[0])
+    runs.reverse()
+    at = len(runs) - 1
+    while forks and at < len(runs):
+        runs += [fork.trace for fork in runs[at].forks]
+        at += 1
+    return runs
+
+
+def _told(run: Trace, places: dict[int, int], values: ValueTable) -> dict[str, Any]:
+    """What a file says of one run besides its log."""
+    left = run.parent is not None and run.parent[0].sites is run.sites  # then it shares its lines too
+    return {
+        "parent": -1 if run.parent is None else places[id(run.parent[0])],
+        "instant": 0 if run.parent is None else run.parent[1],
+        "changes": [[register, values.add(value)] for register, value in run.changes.items()],
+        "started": run.log.started, "end_pc": run.log.end_pc, "stopped": run.stopped,
+        "error": None if run.error is None else run.error.diagnostics[0].message,
+        "lines": None if left else [[list(place) for place in found] for found in run.sites.lines],
+    }  # fmt: skip
 
 
 def _bytecode(trace: Trace) -> tuple[bytes, str]:
@@ -73,133 +103,160 @@ def _bytecode(trace: Trace) -> tuple[bytes, str]:
     return code, library.text
 
 
-def _written(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
-    """Return a value as JSON, its tensors by number. Nested as deep as its type, which a parameter declares."""
-    done: list[Any] = []
-    stack: list[tuple[Any, bool]] = [(value, False)]
-    while stack:
-        at, ready = stack.pop()
-        fields = at if isinstance(at, tuple) else at.fields if isinstance(at, ADTValue) else ()
-        if isinstance(at, np.ndarray):
-            arrays.append(at)
-            done.append(["tensor", len(arrays) - 1])
-        elif ready or not fields:
-            if not isinstance(at, (tuple, ADTValue)):
-                raise RunError(f"a {type(at).__name__} among the arguments cannot be saved")
-            parts = done[len(done) - len(fields) :] if fields else []
-            del done[len(done) - len(fields) :]
-            done.append(["tuple" if isinstance(at, tuple) else at.constructor.tag, *parts])
-        else:
-            stack.append((at, True))
-            stack.extend((field, False) for field in reversed(fields))
-    return done[0]
-
-
+# ---------------------------------------------------------------- reading
 def load(path: str | os.PathLike[str]) -> Trace:
-    """Read a trace. Raises `OSError`, and `VerifyError` for a file that holds none."""
-    from passlab.lab.time_travel.trace import Trace
-
+    """Read a trace, the one that was saved of those in the file. Raises `OSError`, and `VerifyError`."""
     try:
         with zipfile.ZipFile(path) as file:
-            head, code, kernels, columns = (_part(file, name) for name in _PARTS)
-            told = json.loads(head)
-            if told["format"] != FORMAT or told["version"] != VERSION:
-                raise ValueError(f"its format is {told['format']!r}, version {told['version']!r}")
-            if told["kind"] != "vm":
-                return _by_node(told, kernels.decode(), columns, file)
-            exe = Executable.load_exec(code, KernelLibrary(kernels.decode()))
-            args = [_read(value, exe.constructors, file) for value in told["args"]]
-            log = _log(columns, exe, float(told["started"]), int(told["end_pc"]))
-            sites = Sites(exe)
-            sites.__dict__["lines"] = lines_of(told, sites)  # the nodes of a saved program are gone
-            trace = Trace(sites, log, args, str(told["entry"]))
-            exe.function(trace.entry)
+            return _File(file).trace()
     except PasslabError:
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OverflowError, *MALFORMED) as error:
         raise VerifyError(Diagnostic(f"{path} is not a trace: {type(error).__name__}: {error}")) from None
-    trace.stopped = str(told["stopped"])
-    trace.error = None if told["error"] is None else RunError(str(told["error"]))
+
+
+class _File:
+    """An archive that is read, and the traces that come out of it."""
+
+    def __init__(self, file: zipfile.ZipFile) -> None:
+        self.file = file
+        self.told = json.loads(self.part("head.json"))
+        if self.told["format"] != FORMAT or self.told["version"] != VERSION:
+            raise ValueError(f"its format is {self.told['format']!r}, version {self.told['version']!r}, not {VERSION}")
+        self.runs: list[Trace] = []
+
+    def part(self, name: str) -> bytes:
+        """Return a part, whose size is checked first."""
+        limits.check("tensor_bytes", self.file.getinfo(name).file_size, f"the part {name} of a trace")
+        try:
+            return self.file.read(name)
+        except OSError as error:  # its table of contents leads outside
+            raise zipfile.BadZipFile(str(error)) from None
+
+    def trace(self) -> Trace:
+        """Return the trace that was saved, with its forks and those it left."""
+        told, kernels = self.told, self.part("kernels.rly").decode()
+        exe = None if told["kind"] != "vm" else Executable.load_exec(self.part("program.bin"), KernelLibrary(kernels))
+        mod = read_program(kernels) if exe is None else IRModule()
+        constructors = {c.tag: c for data in mod.type_definitions.values() for c in data.constructors}
+        values = read_values(
+            told["values"], lambda number: tensor_of_record(self.part(f"tensors/{number}")),
+            constructors if exe is None else exe.constructors, 0 if exe is None else len(exe.functions),
+        )  # fmt: skip
+        args = [_picked(values, place) for place in told["args"]]
+        for place, run in enumerate(told["runs"]):
+            log = read_log(partial(self._column, place), float(run["started"]), int(run["end_pc"]))
+            if int(run["parent"]) >= 0 and place:
+                made = self._fork(run, log, values)
+            elif place or int(run["parent"]) != -1:
+                raise ValueError("its first run, and no other, begins at the start")
+            else:
+                made = self._by_node(run, mod, args, log) if exe is None else self._by_bytecode(run, exe, args, log)
+            made.stopped = made.stopped or str(run["stopped"])
+            self.runs.append(made)
+        shown: Trace = _picked(self.runs, told["shown"])
+        return shown
+
+    def _column(self, run: int, name: str) -> bytes:
+        return self.part(f"runs/{run}/{name}")
+
+    def _by_bytecode(self, run: dict[str, Any], exe: Executable, args: list[Any], log: Log) -> Trace:
+        from passlab.lab.time_travel.trace import Trace
+
+        trace = _waiting(Trace(Sites(exe), log, args, str(self.told["entry"])), run)
+        exe.function(trace.entry)
+        trace.sites.__dict__["lines"] = lines_of(run["lines"], trace.sites)  # the nodes of a saved program are gone
+        return trace
+
+    def _by_node(self, run: dict[str, Any], mod: IRModule, args: list[Any], log: Log) -> Trace:
+        """Return a trace by node, which is run again at once."""
+        trace = run_again(self.told, mod, args, max(1, len(log)) if run["stopped"] else limits.current().trace_instants)
+        return _compared(trace, run, log)
+
+    def _fork(self, run: dict[str, Any], log: Log, values: list[Any]) -> Trace:
+        original, instant = _picked(self.runs, run["parent"]), int(run["instant"])
+        if not 0 <= instant < len(original) + (not original.finished):
+            raise ValueError(f"a fork leaves at instant {instant}, and the run it leaves has {len(original)}")
+        changes = {int(register): _picked(values, place) for register, place in run["changes"]}
+        if isinstance(original, NodeTrace):
+            before = instant + sum(left[1] for left in _left(original))
+            most = before + max(1, len(log)) if run["stopped"] else limits.current().trace_instants
+            with limits.override(trace_instants=most):
+                trace: Trace = _compared(original.run_on(instant, changes), run, log)
+        else:
+            trace = _waiting(type(original)(original.sites, log, original.args, original.entry), run)
+            trace.parent, trace.changes = (original, instant), changes
+        remember(original, trace, keep=True)
+        return trace
+
+
+def _picked(found: list[Any], place: Any) -> Any:
+    """Return one of a list. Raises `ValueError` for a number that is not one of its places."""
+    if not 0 <= int(place) < len(found):
+        raise ValueError(f"it speaks of number {place} of {len(found)}")
+    return found[int(place)]
+
+
+def _left(trace: Trace) -> list[tuple[Trace, int]]:
+    """The traces that led to a trace, and where each was left."""
+    found: list[tuple[Trace, int]] = []
+    at = trace.parent
+    while at is not None:
+        found.append(at)
+        at = at[0].parent
+    return found
+
+
+def _compared(trace: NodeTrace, run: dict[str, Any], log: Log) -> NodeTrace:
+    if bool(trace.stopped) != bool(run["stopped"]) or (trace.error is None) != (run["error"] is None):
+        raise VerifyError("the run ended in another way than the trace says: it was recorded with another program")
+    compared(trace, log)
+    if run["lines"] is not None:
+        trace.sites.__dict__["lines"] = lines_of(run["lines"], trace.sites)
+    return trace
+
+
+# ---------------------------------------------------------------- values
+def _waiting(trace: Trace, run: dict[str, Any]) -> Trace:
+    """Return a trace of the virtual machine whose values are computed when they are first asked for."""
+    trace.stopped = str(run["stopped"])
+    trace.error = None if run["error"] is None else RunError(str(run["error"]))
+    check_log(trace.log, trace.sites.functions, trace.finished)
     trace.reload = rerun
     return trace
 
 
-def _by_node(told: dict[str, Any], text: str, columns: bytes, file: zipfile.ZipFile) -> Trace:
-    """Return a trace by node, which is run again at once."""
-    mod = read_program(text)
-    constructors = {c.tag: c for data in mod.type_definitions.values() for c in data.constructors}
-    args = [_read(value, constructors, file) for value in told["args"]]
-    trace = run_again(told, mod, args)
-    with np.load(io.BytesIO(columns), allow_pickle=False) as found:
-        compared(trace, found, float(told["started"]))
-    trace.sites.__dict__["lines"] = lines_of(told, trace.sites)
-    return trace
-
-
-def _part(file: zipfile.ZipFile, name: str) -> bytes:
-    limits.check("tensor_bytes", file.getinfo(name).file_size, f"the part {name} of a trace")
-    try:
-        return file.read(name)
-    except OSError as error:  # its table of contents leads outside
-        raise zipfile.BadZipFile(str(error)) from None
-
-
-def _read(data: Any, constructors: Mapping[int, Constructor], file: zipfile.ZipFile) -> Any:
-    done: list[Any] = []
-    stack: list[tuple[Any, bool]] = [(data, False)]
-    while stack:
-        (kind, *parts), ready = stack.pop()
-        if kind == "tensor":
-            done.append(tensor_of_record(_part(file, f"args/{int(parts[0])}")))
-        elif ready or not parts:
-            fields = done[len(done) - len(parts) :] if parts else []
-            del done[len(done) - len(parts) :]
-            done.append(tuple(fields) if kind == "tuple" else ADTValue(constructors[int(kind)], fields))
-        else:
-            stack.append(([kind, *parts], True))
-            stack.extend((part, False) for part in reversed(parts))
-    return done[0]
-
-
-def _log(data: bytes, exe: Executable, started: float, end_pc: int) -> Log:
-    log = Log()
-    with np.load(io.BytesIO(data), allow_pickle=False) as columns:
-        for name in _COLUMNS:
-            column = getattr(log, name)
-            found = columns[name]
-            if found.ndim != 1 or found.dtype.str[1:] != np.dtype(column.typecode).str[1:]:
-                raise ValueError(f"its column {name} is a {found.dtype} of rank {found.ndim}")
-            column.frombytes(np.ascontiguousarray(found).tobytes())
-    log.started, log.end_pc = started, end_pc
-    count, frames = len(log.sites), len(log.parent)
-    sites = sum(len(f.instructions) for f in exe.functions)
-    frame_columns = (log.function, log.created, log.result_register, log.depth)
-    inside = (
-        all(0 <= s < sites for s in log.sites) and len(log.clock) == count and frames > 0
-        and all(len(c) == frames for c in frame_columns) and all(0 <= f < len(exe.functions) for f in log.function)
-        and all(-1 <= p < place for place, p in enumerate(log.parent)) and all(-1 <= c < count for c in log.created)
-        and all(0 <= f < frames for f in log.switched_to) and len(log.switched_at) == len(log.switched_to) > 0
-        and sorted(log.switched_at) == list(log.switched_at)
-        and log.switched_at[0] == 0 and log.switched_at[-1] <= count
-    )  # fmt: skip
-    if not inside:
-        raise ValueError("its log does not fit together")
-    return log
-
-
 def rerun(trace: Trace) -> None:
     """Compute the values of a trace that was read again. Raises `VerifyError` when the run takes another way."""
-    exe, old = trace.sites.program, trace.log
-    machine = TracingMachine(exe, limits.current().trace_bytes, max(1, len(old)))
-    try:
-        trace.result = machine.trace(exe.global_map[trace.entry], trace.args)
-    except PasslabError as error:
-        trace.error = error
-    made = machine.log
+    old, most = trace.log, max(1, len(trace))
+    made, result, error, stopped = _again(trace, most)
     made.write_out()
-    if made.sites[: len(old)] != old.sites or made.parent != old.parent or made.created != old.created:
-        raise VerifyError("the run took another way than the trace says: it was recorded with another program")
+    check_same(old, made, trace.finished)
+    if (error is None and not stopped) != trace.finished:
+        raise VerifyError("the run ended in another way than the trace says: it was recorded with another program")
+    trace.result = result
+    trace.error = error or trace.error  # an interrupt does not come again
     old.segments, old.overwritten, old.dropped = made.segments, made.overwritten, made.dropped
+
+
+def _again(trace: Trace, most: int) -> tuple[Log, Any, PasslabError | None, str]:
+    """Run a trace once more; return the log, the result, the error, and why recording stopped."""
+    memory = limits.current().trace_bytes
+    result, error = None, None
+    if trace.parent is None:
+        exe = trace.sites.program
+        machine = TracingMachine(exe, memory, most)
+        try:
+            result = machine.trace(exe.global_map[trace.entry], trace.args)
+        except PasslabError as raised:
+            error = raised
+        return machine.log, result, error, machine.stopped
+    machine, frames, numbers, unwritten = forked(*trace.parent, trace.changes, memory, most)
+    try:
+        result = machine.resume(frames, numbers, unwritten, most)
+    except PasslabError as raised:
+        error = raised
+    return machine.log, result, error, machine.stopped
 
 
 __all__ = ["FORMAT", "load", "rerun", "save"]

@@ -33,6 +33,7 @@ from passlab.vm.tracing.stretches import APPLY, LEAVE, NEXT, Stretch, StretchMak
 from passlab.vm.tracing.traced_steps import traced_step
 
 SEGMENT = 1 << 11  # instructions from one checkpoint to the next: what a look at dropped objects may have to run again
+FINE = 1 << 9  # the same where stretches lead from a checkpoint to others between it and the next, a look costs less so
 EVENT_BYTES = 40  # what the log of one instruction takes, besides the objects
 OBJECT_BYTES = 400  # what a storage, its tensor and their Python objects take, besides the data
 KERNEL, STORAGE = 7, 8  # kinds of traced code besides those of `Action`
@@ -48,30 +49,32 @@ class TracingMachine(Machine):
     """A machine that writes a log of what it does.
 
     `memory` is the number of bytes that objects in the log may take: over it, those of the oldest segments are dropped;
-    when even then it does not suffice, or after `most` instructions, recording stops and `stopped` says why.
+    when even then it does not suffice, or after `most` instructions, recording stops and `stopped` says why. A machine
+    `like` another of the same executable uses what that has made of its instructions.
     """
 
-    def __init__(self, exe: Executable, memory: int, most: int) -> None:
+    def __init__(self, exe: Executable, memory: int, most: int, like: TracingMachine | None = None) -> None:
         super().__init__(exe)
+        self.spacing = SEGMENT
         self.log = Log()
         self.memory = memory
         self.most = most
         self.stopped = ""
         self.bases = site_bases(exe.functions)
         self._traced: dict[int, list[tuple[int, Any, Any]]] = {}
-        self._maker = StretchMaker(exe)
+        self._maker = StretchMaker(exe) if like is None else like._maker
+        self.log.plans = self._maker.made
         self._blank = [[None] * (f.register_file_size - len(f.params)) for f in exe.functions]
         self._stretches: list[dict[int, Stretch | None]] = [{} for _ in exe.functions]
+        if like is not None:
+            self._code, self._traced, self._stretches = like._code, like._traced, like._stretches
+        self._singly = False  # no stretches: all objects are wanted
         self._numbers: list[int] = []  # of the frames, as the machine's stack has them
         self._unwritten: set[int] = set()
         self._lowest = 0  # frames below this one have not run since the last checkpoint
         self._limit = 0
         self._mark = 0
         self._bytes = 0
-
-    def like(self, other: TracingMachine) -> None:
-        """Use what another machine of the same executable has made of its instructions."""
-        self._code, self._traced = other._code, other._traced
 
     # ------------------------------------------------------------ driving
     def trace(self, func_index: int, args: Sequence[Any]) -> Any:
@@ -88,8 +91,7 @@ class TracingMachine(Machine):
 
         With `every_object`, all that is written is kept.
         """
-        if every_object:
-            self._maker.suited = False
+        self._singly = every_object
         self.frames, self._numbers, self._unwritten = frames, numbers, set(unwritten)
         self.most = most
         return self._go()
@@ -110,7 +112,7 @@ class TracingMachine(Machine):
     def _trace_through(self, most: int) -> None:
         singly = False
         while self.frames and not self.stopped and len(self.log) < self._limit:
-            if singly or self._stretch_at(self.frames[-1]) is None:
+            if singly or self._singly or self._stretch_at(self.frames[-1]) is None:
                 self.log.write_out()
                 self._write_down()
                 singly = False
@@ -120,12 +122,10 @@ class TracingMachine(Machine):
     def _stretch_at(self, frame: Frame) -> Stretch | None:
         known = self._stretches[frame.func_index]
         if frame.pc not in known:
-            known[frame.pc] = made = self._maker.make(
+            known[frame.pc] = self._maker.make(
                 frame.func_index, frame.pc, self.bases[frame.func_index],
                 lambda at: bool(self._code_of(frame.func_index)[at][1].tail),
             )  # fmt: skip
-            if made is not None:
-                self.log.plans.append(made)
         return known[frame.pc]
 
     def _follow(self) -> bool:
@@ -397,7 +397,7 @@ class TracingMachine(Machine):
         self._height = len(self.frames)
         self._lowest = len(self.frames) - 1
         self._bytes = 0
-        self._mark = min(len(log) + SEGMENT, self._limit or SEGMENT)
+        self._mark = min(len(log) + self.spacing, self._limit or self.spacing)
 
     def _saved_height(self) -> int:
         return self._height if self.log.segments else 0
