@@ -20,7 +20,7 @@ from passlab.executor.building import build_graph
 from passlab.executor.graph_module import GraphModule
 from passlab.executor.specializing import specialized
 from passlab.infer import infer_expr, infer_module
-from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, Var, unwrapped
+from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, TupleWrapper, Var, unwrapped
 from passlab.ir.module import IRModule
 from passlab.ir.types import Type, fold_tuple
 from passlab.ir.variables import free_vars
@@ -47,9 +47,10 @@ class Executor:
         """
         if expr is None:
             return self._callable(self.mod.get_global_var("main"))
+        if not isinstance(expr, (Expr, TupleWrapper)):
+            hint = "`passlab.parse_expr` reads one; without an argument `main` is evaluated"
+            raise RunTypeError(Diagnostic("an expression is evaluated", found=type(expr).__name__, hint=hint))
         expr = unwrapped(expr)
-        if not isinstance(expr, Expr):
-            raise RunTypeError(f"an expression is evaluated, not a {type(expr).__name__}; see passlab.parse_expr")
         given: Any = {} if binds is None else binds
         if not isinstance(given, Mapping) or not all(isinstance(var, Var) for var in given):
             raise RunTypeError("`binds` gives values by variable")
@@ -252,13 +253,10 @@ def create_executor(
     for the others, and for `device`, all means this CPU. Raises `RunError` for an unknown kind, and for providers of
     another executor than the virtual machine.
     """
-    if kind not in EXECUTORS:
-        raise RunError(
-            Diagnostic(
-                f"unknown execution strategy: {kind}",
-                hint=did_you_mean(str(kind), EXECUTORS) or f"there are {', '.join(EXECUTORS)}",
-            )
-        )
+    if not isinstance(kind, str) or kind not in EXECUTORS:
+        name = kind if isinstance(kind, str) else type(kind).__name__
+        hint = did_you_mean(name, EXECUTORS) or f"there are {', '.join(EXECUTORS)}"
+        raise RunError(Diagnostic(f"unknown execution strategy: {name}", hint=hint))
     bound = bind_params(as_module(mod) if mod is not None else IRModule(), params)
     if kind == "vm":
         return VMExecutor(bound, target, providers)
