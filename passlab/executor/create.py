@@ -212,18 +212,25 @@ def _typed(entry: Function | GlobalVar, mod: IRModule) -> Function | GlobalVar:
 def arguments(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """Return positional and named arguments in the order of the parameters. Raises `RunError` for a wrong set."""
     names = [p.name_hint for p in function.params]
+    takes = f"it takes {', '.join(f'%{name}' for name in names) or 'nothing'}"
     if len(args) > len(names):
-        raise RunError(f"the function takes {len(names)} arguments and was given {len(args)}")
+        message = f"the function takes {len(names)} arguments and was given {len(args)}"
+        raise RunError(Diagnostic(message, function.span, hint=takes))
     given = dict(zip(names, args, strict=False))
     for name, value in kwargs.items():
         if name not in names:
-            raise RunError(Diagnostic(f"the function has no parameter %{name}", hint=did_you_mean(name, names)))
+            hint = did_you_mean(name, names) or takes
+            raise RunError(Diagnostic(f"the function has no parameter %{name}", hint=hint))
         if name in given:
             raise RunError(f"the parameter %{name} is given twice")
         given[name] = value
     if len(given) < len(set(names)):
-        missing = ", ".join(f"%{n}" for n in names if n not in given)
-        raise RunError(Diagnostic(f"arguments are missing: {missing}", function.span))
+        missing = [param for param in function.params if param.name_hint not in given]
+        message = f"arguments are missing: {', '.join(f'%{param.name_hint}' for param in missing)}"
+        unpack = (
+            "a dictionary of arguments is given as `**arguments`" if any(isinstance(a, dict) for a in args) else None
+        )
+        raise RunError(Diagnostic(message, missing[0].span, hint=unpack))
     if len(set(names)) < len(names):  # names are hints; functions made by passes may repeat them
         if len(args) != len(names):
             raise RunError("parameters share a name: give all arguments by position")
