@@ -27,6 +27,7 @@ from passlab.infer import infer_module
 from passlab.lab.recording import Recording, record
 from passlab.text.parser import parse
 from passlab.transform import list_passes
+from passlab.transform.pipeline import as_pass, context_names
 
 if TYPE_CHECKING:
     from passlab.ir.module import IRModule
@@ -125,9 +126,11 @@ def _pipeline(text: str) -> str:
 
 
 def _recorded(options: argparse.Namespace, *instruments: Any) -> Recording:
+    pipeline = as_pass(_pipeline(options.pipeline))
     return record(
-        _read(options.program), _pipeline(options.pipeline), options.opt_level, instruments=instruments,
-        required_pass=_names(options.require), disabled_pass=_names(options.disable), config=_config(options.config),
+        _read(options.program), pipeline, options.opt_level, instruments=instruments,
+        required_pass=context_names(_names(options.require), pipeline),
+        disabled_pass=context_names(_names(options.disable), pipeline), config=_config(options.config),
         name="" if options.program == "-" else Path(options.program).stem,
     )  # fmt: skip
 

@@ -149,6 +149,14 @@ class RelationError(DiagnosticError):
         self.argument = argument
 
 
+class NodeTypeError(DiagnosticError, TypeError):
+    """A node or a module was to be made of something that is no part of a program."""
+
+
+class NodeValueError(DiagnosticError, ValueError):
+    """A node was to be made with a value that it does not take."""
+
+
 class WellFormedError(DiagnosticError):
     """A variable is unbound, bound twice, or used outside its scope."""
 

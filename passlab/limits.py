@@ -52,11 +52,13 @@ def current() -> Limits:
 
 @contextmanager
 def override(**changes: float) -> Iterator[Limits]:
-    """Change some caps inside a `with` block. Raises `LimitError` for a cap that does not exist."""
+    """Change some caps inside a `with` block. Raises `LimitError` for a cap that does not exist, or is no number."""
     known = [f.name for f in fields(Limits)]
-    for name in changes:
+    for name, cap in changes.items():
         if name not in known:
             raise LimitError(f"there is no limit named `{name}`: {did_you_mean(name, known) or ', '.join(known)}")
+        if not isinstance(cap, (int, float)) or not cap >= 0:
+            raise LimitError(f"the limit `{name}` is a number from 0 on, not {cap!r}")
     token = _current.set(replace(_current.get(), **changes))  # type: ignore[arg-type]
     try:
         yield _current.get()

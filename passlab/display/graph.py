@@ -18,6 +18,8 @@ from passlab.display.view import View, capped
 from passlab.errors import visible
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Var
+from passlab.ir.misfits import misfit
+from passlab.ir.module import IRModule
 from passlab.lab.diffing import Change, Diff, diff
 
 if TYPE_CHECKING:
@@ -167,6 +169,8 @@ def graph_view(
     `changed` is a diff, or nodes, whose boxes are marked; `changed_from` an earlier program to compare with. `folded`
     says whether each fused function is one box; without it that depends on the size of the graph.
     """
+    if not isinstance(program, (IRModule, Expr)):
+        raise misfit(program, "a module, a function or an expression")
     if changed is None and changed_from is not None:
         changed = diff(changed_from, program)
     return GraphView(program, changed, folded)

@@ -20,7 +20,7 @@ from passlab.executor.building import build_graph
 from passlab.executor.graph_module import GraphModule
 from passlab.executor.specializing import specialized
 from passlab.infer import infer_expr, infer_module
-from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, Var, unwrapped
+from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, TupleWrapper, Var, unwrapped
 from passlab.ir.module import IRModule
 from passlab.ir.types import Type, fold_tuple
 from passlab.ir.variables import free_vars
@@ -47,9 +47,10 @@ class Executor:
         """
         if expr is None:
             return self._callable(self.mod.get_global_var("main"))
+        if not isinstance(expr, (Expr, TupleWrapper)):
+            hint = "`passlab.parse_expr` reads one; without an argument `main` is evaluated"
+            raise RunTypeError(Diagnostic("an expression is evaluated", found=type(expr).__name__, hint=hint))
         expr = unwrapped(expr)
-        if not isinstance(expr, Expr):
-            raise RunTypeError(f"an expression is evaluated, not a {type(expr).__name__}; see passlab.parse_expr")
         given: Any = {} if binds is None else binds
         if not isinstance(given, Mapping) or not all(isinstance(var, Var) for var in given):
             raise RunTypeError("`binds` gives values by variable")
@@ -211,18 +212,25 @@ def _typed(entry: Function | GlobalVar, mod: IRModule) -> Function | GlobalVar:
 def arguments(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """Return positional and named arguments in the order of the parameters. Raises `RunError` for a wrong set."""
     names = [p.name_hint for p in function.params]
+    takes = f"it takes {', '.join(f'%{name}' for name in names) or 'nothing'}"
     if len(args) > len(names):
-        raise RunError(f"the function takes {len(names)} arguments and was given {len(args)}")
+        message = f"the function takes {len(names)} arguments and was given {len(args)}"
+        raise RunError(Diagnostic(message, function.span, hint=takes))
     given = dict(zip(names, args, strict=False))
     for name, value in kwargs.items():
         if name not in names:
-            raise RunError(Diagnostic(f"the function has no parameter %{name}", hint=did_you_mean(name, names)))
+            hint = did_you_mean(name, names) or takes
+            raise RunError(Diagnostic(f"the function has no parameter %{name}", hint=hint))
         if name in given:
             raise RunError(f"the parameter %{name} is given twice")
         given[name] = value
     if len(given) < len(set(names)):
-        missing = ", ".join(f"%{n}" for n in names if n not in given)
-        raise RunError(Diagnostic(f"arguments are missing: {missing}", function.span))
+        missing = [param for param in function.params if param.name_hint not in given]
+        message = f"arguments are missing: {', '.join(f'%{param.name_hint}' for param in missing)}"
+        unpack = (
+            "a dictionary of arguments is given as `**arguments`" if any(isinstance(a, dict) for a in args) else None
+        )
+        raise RunError(Diagnostic(message, missing[0].span, hint=unpack))
     if len(set(names)) < len(names):  # names are hints; functions made by passes may repeat them
         if len(args) != len(names):
             raise RunError("parameters share a name: give all arguments by position")
@@ -252,13 +260,10 @@ def create_executor(
     for the others, and for `device`, all means this CPU. Raises `RunError` for an unknown kind, and for providers of
     another executor than the virtual machine.
     """
-    if kind not in EXECUTORS:
-        raise RunError(
-            Diagnostic(
-                f"unknown execution strategy: {kind}",
-                hint=did_you_mean(str(kind), EXECUTORS) or f"there are {', '.join(EXECUTORS)}",
-            )
-        )
+    if not isinstance(kind, str) or kind not in EXECUTORS:
+        name = kind if isinstance(kind, str) else type(kind).__name__
+        hint = did_you_mean(name, EXECUTORS) or f"there are {', '.join(EXECUTORS)}"
+        raise RunError(Diagnostic(f"unknown execution strategy: {name}", hint=hint))
     bound = bind_params(as_module(mod) if mod is not None else IRModule(), params)
     if kind == "vm":
         return VMExecutor(bound, target, providers)

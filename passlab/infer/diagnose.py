@@ -12,7 +12,7 @@ from passlab.errors import Diagnostic, PasslabError, Place
 from passlab.infer.solver import MismatchError, brief
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Var
-from passlab.ir.op import Op
+from passlab.ir.op import Op, OpSpec
 from passlab.ir.span import Span
 from passlab.ir.types import Type
 
@@ -104,7 +104,20 @@ def arity(place: Place | None, expected: int, found: int, at_least: bool, callee
     many = "many" if found > expected else "few"
     plural = " or more" if at_least else ""
     message = f"the function is provided too {many} arguments expected {expected}{plural}, found {found}"
-    return Diagnostic(message, place, notes=((f"{name_of(callee)} takes {expected}{plural}", callee.span),))
+    inputs, hint = "", None
+    if isinstance(callee, Op) and callee.spec.inputs:
+        inputs = f": {', '.join(callee.spec.inputs)}"
+        hint = _too_many(callee.spec) if found > expected else None
+    takes = f"{name_of(callee)} takes {expected}{plural}{inputs}"
+    return Diagnostic(message, place, notes=((takes, callee.span),), hint=hint)
+
+
+def _too_many(spec: OpSpec) -> str | None:
+    """What an operator with more arguments than inputs was probably meant to be given."""
+    if spec.example.startswith(f"{spec.name}(("):
+        return f"its input is a tuple: `{spec.example}`"
+    names = [f"`{field.name}=...`" for field in spec.attrs.schema] if spec.attrs is not None else []
+    return f"attributes are given by name: {', '.join(names)}" if names else None
 
 
 def refused(error: PasslabError, argument: Expr | None, call: Expr, notes: Sequence[Note]) -> list[Diagnostic]:

@@ -13,6 +13,7 @@ neither passes nor programs.
 
 from __future__ import annotations
 
+import difflib
 import functools
 from typing import TYPE_CHECKING, Any
 
@@ -63,11 +64,25 @@ class PassInstrument:
     __repr__ = __str__
 
 
+_HOOKS = tuple(
+    name for name in vars(PassInstrument) if not name.startswith("_") and callable(getattr(PassInstrument, name))
+)
+
+
+def _check_hooks(cls: type) -> None:
+    """Refuse a method that is nearly called as a hook: it would never run."""
+    for name in vars(cls):
+        meant = difflib.get_close_matches(name, _HOOKS, n=1, cutoff=0.85)
+        if meant and name not in _HOOKS and callable(getattr(cls, name)):
+            message = f"{cls.__name__}.{name} would never be called: there is no such hook"
+            raise PassTypeError(Diagnostic(message, hint=f"did you mean `{meant[0]}`?"))
+
+
 def pass_instrument(pi_cls: Any = None) -> Any:
     """Make an instrument of a class that defines some of the methods of `PassInstrument`.
 
     A class that is one already is returned as it is; without an argument a decorator is returned. Raises
-    `PassTypeError` for what is not a class.
+    `PassTypeError` for what is not a class, and for a method whose name is nearly that of a hook.
     """
 
     def made(cls: Any) -> Any:
@@ -75,6 +90,7 @@ def pass_instrument(pi_cls: Any = None) -> Any:
             raise PassTypeError(Diagnostic("pi_cls must be a class", found=type(cls).__name__))
         if issubclass(cls, PassInstrument):
             return cls
+        _check_hooks(cls)
 
         @functools.wraps(cls.__init__)
         def init(self: Any, *args: Any, **kwargs: Any) -> None:

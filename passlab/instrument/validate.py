@@ -8,10 +8,10 @@ How programs are run and compared is in `validation`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from passlab.errors import ValidationError
+from passlab.errors import Diagnostic, PassTypeError, ValidationError
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.events import Rewrites
 from passlab.instrument.running import Running
@@ -41,6 +41,9 @@ class Validate(PassInstrument):
         undeclared: Promise | None = UNDECLARED,
     ) -> None:  # fmt: skip
         super().__init__()
+        if inputs is not None and not isinstance(inputs, (Mapping, list, tuple)):
+            found = type(inputs).__name__
+            raise PassTypeError(Diagnostic("inputs are a list, or a table by name of the parameter", found=found))
         self.stop = stop
         self.undeclared = undeclared
         self.checks: list[Check] = []

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from passlab.errors import Diagnostic, TypeInferenceError
+from passlab.errors import Diagnostic, NodeTypeError, TypeInferenceError
 from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.dtypes import dtype_name
 from passlab.ir.late import PRINTER, VOCABULARY, late
+from passlab.ir.misfits import misfit
 from passlab.ir.span import Span
 from passlab.ir.types import Immutable, TensorType, Type, TypeVar
 
@@ -34,6 +35,7 @@ class Expr(Immutable):
 
     __slots__ = ("span", "_checked_type", "_digest", "__weakref__")
     field_names: ClassVar[tuple[str, ...]] = ()
+    __array_ufunc__ = None  # so that `array + expr` asks the expression, once, and not the array for each element
     span: Span | None
     _checked_type: Type | None
     _digest: int
@@ -130,12 +132,7 @@ RelayExpr = Expr
 def _call(name: str, *args: Any) -> Call:
     for arg in args:
         if not isinstance(arg, Expr):
-            cure = (
-                f"write `relay.const({arg!r})`"
-                if isinstance(arg, (int, float, np.generic))
-                else "an operand is an expression"
-            )
-            raise TypeError(f"{type(arg).__name__} is not supported as an operand of `{name}`: {cure}")
+            raise misfit(arg, f"an expression as operand of `{name}`")
     made: Call = late(VOCABULARY, "make")(name, *args)
     return made
 
@@ -181,17 +178,38 @@ class TupleWrapper:
 
 
 def unwrapped(value: Any) -> Expr:
-    """Return an expression: of a `TupleWrapper`, the tuple in it."""
-    found: Expr = value.tuple_value if type(value) is TupleWrapper else value
-    return found
+    """Return an expression: of a `TupleWrapper`, the tuple in it. Raises `NodeTypeError` for anything else."""
+    if isinstance(value, Expr):
+        return value
+    if type(value) is TupleWrapper:
+        return value.tuple_value
+    raise misfit(value)
 
 
 def _all_whole(values: Sequence[Expr]) -> tuple[Expr, ...]:
-    parts = values if type(values) is tuple else tuple(values)
+    parts = values if type(values) is tuple else _listed(values)
     for part in parts:
-        if type(part) is TupleWrapper:
+        if not isinstance(part, Expr):
             return tuple(map(unwrapped, parts))
     return parts
+
+
+def _listed(values: Any) -> tuple[Any, ...]:
+    """Several parts of a node as a tuple. One expression that stands for a list of one is refused."""
+    if isinstance(values, Expr) and not isinstance(values, Tuple):
+        raise NodeTypeError(Diagnostic("a list of expressions is needed, not one", hint="write `[...]` around it"))
+    try:
+        return tuple(values)
+    except TypeError:
+        raise misfit(values, "a list of expressions") from None
+
+
+def _variables(values: Sequence[Var]) -> tuple[Var, ...]:
+    variables = values if type(values) is tuple else _listed(values)
+    for variable in variables:
+        if not isinstance(variable, Var):
+            raise misfit(variable, "a variable")
+    return variables
 
 
 class Constant(Expr):
@@ -309,7 +327,7 @@ class Call(Expr):
         type_args: Sequence[Type] | None = None,
         span: Span | None = None,
     ) -> None:
-        _set(self, "op", op)
+        _set(self, "op", op if isinstance(op, Expr) else unwrapped(op))
         _set(self, "args", _all_whole(args))
         _set(self, "attrs", attrs)
         _set(self, "type_args", tuple(type_args) if type_args else ())
@@ -342,7 +360,7 @@ class Function(Expr):
         span: Span | None = None,
         virtual_device: Any = None,
     ) -> None:
-        _set(self, "params", params if type(params) is tuple else tuple(params))
+        _set(self, "params", _variables(params))
         _set(self, "body", unwrapped(body))
         _set(self, "ret_type", ret_type)
         _set(self, "type_params", tuple(type_params) if type_params else ())
@@ -380,6 +398,8 @@ class Let(Expr):
     body: Expr
 
     def __init__(self, var: Var, value: Expr, body: Expr, span: Span | None = None) -> None:
+        if not isinstance(var, Var):
+            raise misfit(var, "a variable")
         _set(self, "var", var)
         _set(self, "value", unwrapped(value))
         _set(self, "body", unwrapped(body))
@@ -397,7 +417,7 @@ class If(Expr):
     false_branch: Expr
 
     def __init__(self, cond: Expr, true_branch: Expr, false_branch: Expr, span: Span | None = None) -> None:
-        _set(self, "cond", cond)
+        _set(self, "cond", unwrapped(cond))
         _set(self, "true_branch", unwrapped(true_branch))
         _set(self, "false_branch", unwrapped(false_branch))
         _set(self, "span", span)

@@ -218,20 +218,22 @@ class ExprMutator(ExprFunctor):
 
     @_opens
     def _rebuild(self, node: Any) -> Any:
-        made = rebuild(node, self.visit)
-        if made is not node and isinstance(made, (Let, Function)):
-            for var in made.params if isinstance(made, Function) else (made.var,):
-                if not isinstance(var, Var):
-                    raise PassTypeError(
-                        Diagnostic(
-                            "the place that binds a variable was given something else",
-                            getattr(node, "span", None),
-                            expected="a variable",
-                            found=type(var).__name__,
-                            hint=f"override visit_{EXPR_METHODS[type(node)]} to drop or move the binding",
-                        )
+        if isinstance(node, (Let, Function)):
+            self._check_binders(node)
+        return rebuild(node, self.visit)
+
+    def _check_binders(self, node: Let | Function) -> None:
+        """Refuse what is no variable in the place of one that `node` binds."""
+        for binder in node.params if isinstance(node, Function) else (node.var,):
+            made = self.visit(binder)
+            if not isinstance(made, Var):
+                raise PassTypeError(
+                    Diagnostic(
+                        "the place that binds a variable was given something else", node.span,
+                        expected="a variable", found=type(made).__name__,
+                        hint=f"override visit_{EXPR_METHODS[type(node)]} to drop or move the binding",
                     )
-        return made
+                )  # fmt: skip
 
     visit_var = visit_global_var = visit_constant = visit_op = visit_constructor = visit_call = _rebuild
     visit_tuple = visit_tuple_getitem = visit_let = visit_function = visit_if = visit_match = _rebuild

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from passlab.errors import Diagnostic, DiagnosticError, did_you_mean
+from passlab.errors import Diagnostic, DiagnosticError, NodeTypeError, did_you_mean
 from passlab.ir.adt import Constructor, TypeData
 from passlab.ir.attrs import DictAttrs
 from passlab.ir.expr import NO_ATTRS, Expr, Function, GlobalVar, unwrapped
@@ -45,6 +45,10 @@ class IRModule:
         self.source = source
         for data in (type_definitions or {}).values():
             self.add_type(data)
+        if functions is not None and not isinstance(functions, Mapping):
+            wrap = "write `IRModule.from_expr(...)`" if isinstance(functions, Expr) else None
+            found = type(functions).__name__
+            raise NodeTypeError(Diagnostic("the functions of a module are given by name", found=found, hint=wrap))
         for name, function in (functions or {}).items():
             self[name] = function
 
@@ -163,7 +167,8 @@ class IRModule:
             value = Function(target.params, target.body, target.ret_type, target.type_params, target.attrs, target.span)
         if not isinstance(value, Function):
             if not isinstance(value, Expr):
-                raise TypeError(f"@{name} must be a relay.Function, not {type(value).__name__}")
+                found = type(value).__name__
+                raise NodeTypeError(Diagnostic(f"@{name} must be a relay.Function, not {found}"))
             value = Function((), value, span=value.span)
         loose = free_vars(value)
         if loose:

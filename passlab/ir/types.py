@@ -95,14 +95,22 @@ def _dim(dim: PyAny) -> Dim:
         return dim
     if isinstance(dim, str) and dim == "?":
         return ANY
-    try:
-        return int(dim.__index__())
-    except AttributeError:
+    size = dim.__index__() if hasattr(dim, "__index__") else -1
+    if size < 0:
         raise DiagnosticError(
             Diagnostic(
-                f"{dim!r} is not a dimension", hint="a dimension is an integer, `relay.Any()` or a symbolic variable"
+                f"{dim!r} is not a dimension",
+                hint="a dimension is an integer from 0 on, `relay.Any()` or a symbolic variable",
             )
-        ) from None
+        )
+    return int(size)
+
+
+def _listed(shape: PyAny) -> tuple[PyAny, ...]:
+    try:
+        return tuple(shape)
+    except TypeError:
+        raise DiagnosticError(Diagnostic(f"{shape!r} is not a shape", hint=f"write `({shape!r},)`")) from None
 
 
 # ---------------------------------------------------------------- the table of types
@@ -148,7 +156,7 @@ class TensorType(Type):
     dynamic: bool
 
     def __new__(cls, shape: Iterable[PyAny] = (), dtype: PyAny = "float32") -> TensorType:
-        shape = shape if type(shape) is tuple else tuple(shape)
+        shape = shape if type(shape) is tuple else _listed(shape)
         try:
             ref = _table.get((cls, shape, dtype))
         except TypeError:  # an unhashable dimension: let _dim say which
@@ -156,7 +164,7 @@ class TensorType(Type):
         hit = ref() if ref is not None else None
         if hit is not None:
             return hit  # type: ignore[return-value]
-        dims = tuple(dim if type(dim) is int else _dim(dim) for dim in shape)
+        dims = tuple(dim if type(dim) is int and dim >= 0 else _dim(dim) for dim in shape)
         name = dtype_name(dtype)
         key = (cls, dims, name)
         ref = _table.get(key)

@@ -14,6 +14,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from passlab.errors import Diagnostic, PassTypeError
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
@@ -145,9 +146,12 @@ class Diff:
 
 
 def diff(before: Any, after: Any) -> Diff:
-    """Compare two modules, or two expressions. Raises `TypeError` when one is a module and the other is not."""
-    if isinstance(before, IRModule) != isinstance(after, IRModule):
-        raise TypeError("a module can only be compared with a module, an expression with an expression")
+    """Compare two modules, or two expressions. Raises `PassTypeError` for anything else."""
+    kind = IRModule if isinstance(before, IRModule) else Expr
+    if not isinstance(before, kind) or not isinstance(after, kind):
+        kinds = f"{type(before).__name__} and {type(after).__name__}"
+        hint = 'a function of a module is `mod["main"]`' if IRModule in (type(before), type(after)) else None
+        raise PassTypeError(Diagnostic("two modules are compared, or two expressions", found=kinds, hint=hint))
     if not isinstance(before, IRModule):
         return Diff(before, after, (FunctionDiff("main", before, after),))
     old, new = dict(before.items()), dict(after.items())

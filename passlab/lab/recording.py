@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from passlab.errors import Diagnostic, PassError, did_you_mean
+from passlab.errors import Diagnostic, PassError, PassTypeError, did_you_mean
 from passlab.instrument.events import Event
 from passlab.instrument.recorder import Recorder
 from passlab.instrument.statistics import count_module, shown_change
 from passlab.ir.expr import Expr
 from passlab.ir.late import late
+from passlab.ir.misfits import misfit
 from passlab.ir.module import IRModule
 from passlab.lab.provenance import Biography, Provenance
 from passlab.transform.base import Pass
@@ -178,7 +179,12 @@ class Recording:
         return self.provenance.blame(self.last if mod is None else mod)
 
     def biography(self, node: Expr) -> Biography:
-        """Return the life of a node: each node it was before, and the pass that replaced it, back to the input."""
+        """Return the life of a node: each node it was before, and the pass that replaced it, back to the input.
+
+        Raises `NodeTypeError` for what is no node.
+        """
+        if not isinstance(node, Expr):
+            raise misfit(node, "a node of one of the programs")
         return self.provenance.biography(node)
 
     def diff(self, start: Any = 0, end: Any = -1) -> Any:
@@ -258,6 +264,9 @@ def record(
     `passes` is a pass, a list of passes, or a text of the pipeline language, in which `scope` may add names. A pass
     that raises ends the recording: `rec.error` is what it raised, `rec.last` how far it came, and `rec.output` raises.
     """
+    if not isinstance(instruments, Iterable):
+        found, hint = type(instruments).__name__, "write `instruments=[...]`"
+        raise PassTypeError(Diagnostic("instruments must be a list", found=found, hint=hint))
     pipeline = as_pass(passes, scope)
     recorder = Recorder(memory=memory)
     context = PassContext(opt_level, required_pass, disabled_pass, [*instruments, recorder], config)
@@ -338,6 +347,9 @@ def _calls(mod: IRModule, op: str) -> int:
 
 def _remembered(predicate: Predicate) -> Callable[[IRModule], bool]:
     """Ask a predicate once per module: unchanged steps share theirs."""
+    if not callable(predicate):
+        found, expected = type(predicate).__name__, "a function of a module, as in `lambda mod: ...`"
+        raise PassTypeError(Diagnostic("a predicate is needed", expected=expected, found=found))
     known: dict[int, bool] = {}
 
     def ask(mod: IRModule) -> bool:

@@ -6,6 +6,7 @@ Every magic says what it takes with `?`. Bad input ends in a diagnostic, and no 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -14,10 +15,12 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 from IPython.display import display
 
 from passlab.errors import did_you_mean
+from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.notebook import pipelines, values
 
 _NAME = re.compile(r"[^\W\d]\w*\Z")
+_UNKNOWN_OPTION = re.compile(r"unrecognized arguments: .*?(--?[\w-]+)")
 SHOWS = ("module", "text", "graph", "table", "none")
 
 
@@ -53,12 +56,12 @@ class RelayMagics(Magics):
 
         A cell without `def` is one expression.
         """
-        options = parse_argstring(self.relay, line)
-        name = self._target(options.name)
+        options = _options(self.relay, line)
+        self._check_targets(options.name)
         program = pipelines.read(
             cell, f"In[{self._cell_number()}]", infer=not options.no_infer, constants=self._constants(options.const)
         )
-        self.shell.user_ns[name] = program
+        self.shell.user_ns[options.name] = program
         return self._shown(program, options.show)
 
     def _constants(self, names: str) -> dict[str, Any]:
@@ -101,14 +104,15 @@ class RelayMagics(Magics):
         As a cell magic the pipeline is the cell: one pass a line, comments after #. When a pass fails, the recording up
         to it is shown, then the error; nothing is bound to -o.
         """
-        options = parse_argstring(self.passes, _shielded(line))
+        options = _options(self.passes, _shielded(line))
         mod = self._program(options.mod)
+        self._check_targets(options.out, options.recording)
         text = "\n".join(
             [*([_unshielded(" ".join(options.pipeline))] if options.pipeline else []), *([cell] if cell else [])]
         )
         if not text.strip():
             raise UsageError("%passes needs a pipeline: %passes net InferType, FoldConstant")
-        recording = pipelines.run(
+        recording, reports = pipelines.run(
             mod,
             text,
             options.opt_level,
@@ -118,20 +122,28 @@ class RelayMagics(Magics):
             self.instruments_wanted,
         )
         if options.recording:
-            self.shell.user_ns[self._target(options.recording)] = recording
+            self.shell.user_ns[options.recording] = recording
+        if not options.quiet:
+            for report in reports:
+                self._display(report)
         if recording.error is not None:
             self._display(recording)
             raise recording.error
         if options.out:
-            self.shell.user_ns[self._target(options.out)] = recording.output
+            self.shell.user_ns[options.out] = recording.output
         return None if options.quiet else recording
 
     @magic_arguments()
-    @argument("names", nargs="*", help="instruments, such as: timing diff verify; `none` for none")
+    @argument("names", nargs="*", help=f"{', '.join(pipelines.INSTRUMENTS)}; `none` for none")
     @line_magic
     def instruments(self, line: str) -> Any:
-        """Set, or without names show, the instruments under which %passes runs pipelines in this notebook."""
-        names = parse_argstring(self.instruments, line).names
+        """Set, or without names show, the instruments under which %passes runs pipelines in this notebook.
+
+        %instruments timing statistics
+
+        What they have measured is shown with the recording.
+        """
+        names = _options(self.instruments, line).names
         for name in names:
             if name not in (*pipelines.INSTRUMENTS, "none"):
                 cure = did_you_mean(name, pipelines.INSTRUMENTS) or f"there are {', '.join(pipelines.INSTRUMENTS)}"
@@ -149,9 +161,9 @@ class RelayMagics(Magics):
         """Draw the dataflow graph of a program."""
         from passlab.display import graph_view
 
-        options = parse_argstring(self.graph, line)
-        before = self._program(options.changed_from) if options.changed_from else None
-        self._display(graph_view(self._program(options.program), changed_from=before))
+        options = _options(self.graph, line)
+        before = self._part(options.changed_from) if options.changed_from else None
+        self._display(graph_view(self._part(options.program), changed_from=before))
 
     @no_var_expand
     @line_magic
@@ -161,10 +173,11 @@ class RelayMagics(Magics):
         Anything that is not the name of a program is handed on to IPython's own %run, which runs scripts.
         """
         first = line.split(maxsplit=1)[0] if line.strip() else ""
-        if isinstance(self.shell.user_ns.get(first), IRModule):
+        if not first:
+            raise UsageError("%run needs a program, or a script: %run net --random 0")
+        no_script = _NAME.match(first) and not Path(first).exists() and not Path(f"{first}.py").exists()
+        if self.run_script is None or no_script or isinstance(self.shell.user_ns.get(first), IRModule):
             return self.run_program(line)
-        if self.run_script is None:
-            raise UsageError(f"%run: there is no program `{first}` in this notebook")
         return self.run_script(line)
 
     @no_var_expand
@@ -180,12 +193,13 @@ class RelayMagics(Magics):
         """Run a function of a program on named or random arguments and give its result."""
         from passlab.executor import create_executor
 
-        options = parse_argstring(self.run_program, line)
+        options = _options(self.run_program, line)
         mod = self._program(options.mod)
+        self._check_targets(options.out)
         arguments = self._arguments(mod[options.entry], options.args, options.random)
         result = create_executor(options.executor, mod).evaluate(mod.get_global_var(options.entry))(*arguments)
         if options.out:
-            self.shell.user_ns[self._target(options.out)] = result
+            self.shell.user_ns[options.out] = result
         return result
 
     # ------------------------------------------------------------ %vm
@@ -218,7 +232,8 @@ class RelayMagics(Magics):
         from passlab.lab.time_travel.debugger import Debugger
         from passlab.lab.time_travel.trace import Trace
 
-        options = parse_argstring(self.vm, line)
+        options = _options(self.vm, line)
+        self._check_targets(options.out)
         found = self.shell.user_ns.get(options.program)
         kind = type(found).__name__
         if isinstance(found, Debugger):
@@ -238,7 +253,7 @@ class RelayMagics(Magics):
         if options.breaks:
             debugger.to_first_stop()
         if options.out:
-            self.shell.user_ns[self._target(options.out)] = debugger
+            self.shell.user_ns[options.out] = debugger
         return debugger
 
     def _arguments(self, function: Any, names: str, seed: int | None) -> list[Any]:
@@ -253,7 +268,7 @@ class RelayMagics(Magics):
 
     # ------------------------------------------------------------ names
     def _program(self, name: str) -> IRModule:
-        """The module of a name (`net`), or of one of its functions (`net.main`), in the notebook."""
+        """The module of a name of the notebook."""
         space = self.shell.user_ns
         if isinstance(space.get(name), IRModule):
             return space[name]  # type: ignore[no-any-return]
@@ -263,10 +278,20 @@ class RelayMagics(Magics):
         cure = did_you_mean(name, known) or (f"programs here: {', '.join(known)}" if known else "make one with %%relay")
         raise UsageError(f"there is no program `{name}` in this notebook: {cure}")
 
-    def _target(self, name: str) -> str:
-        if not _NAME.match(name):
-            raise UsageError(f"`{name}` is not a Python name")
-        return name
+    def _part(self, name: str) -> IRModule | Expr:
+        """The module or expression of a name (`net`), or one function of a module (`net.main`)."""
+        head, dot, function = name.partition(".")
+        found = self.shell.user_ns.get(head)
+        if dot and isinstance(found, IRModule):
+            part: Expr = found[function]
+            return part
+        return found if isinstance(found, Expr) and not dot else self._program(name)
+
+    def _check_targets(self, *names: str) -> None:
+        """Refuse what cannot be bound, before anything runs whose result would be lost. Empty names bind nothing."""
+        for name in names:
+            if name and not _NAME.match(name):
+                raise UsageError(f"`{name}` is not a Python name")
 
     def _cell_number(self) -> int:
         """The number of the running cell; IPython 9 has counted it already, earlier ones have not."""
@@ -280,6 +305,19 @@ class RelayMagics(Magics):
 
             value = show(value)
         display(value)
+
+
+def _options(magic: Any, line: str) -> Any:
+    """The options of a line. Raises `UsageError` for what the magic does not take, with the nearest that it does."""
+    try:
+        return parse_argstring(magic, line)
+    except UsageError as error:
+        unknown = _UNKNOWN_OPTION.match(str(error))
+        if unknown is None:
+            raise
+        known = re.findall(r"--[\w-]+", magic.parser.format_help())
+        cure = did_you_mean(unknown[1], dict.fromkeys(known)) or f"its options are {', '.join(dict.fromkeys(known))}"
+        raise UsageError(f"{error}: {cure}") from None
 
 
 def _words(text: str) -> list[str]:

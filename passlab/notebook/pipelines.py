@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from passlab import instrument
@@ -14,11 +15,13 @@ from passlab.text import parser
 from passlab.text.lexer import lex
 from passlab.transform.base import Pass
 from passlab.transform.parameters import bind_params
+from passlab.transform.pipeline import as_pass, context_names
 
 # The instruments `%instruments` knows, by the name typed there.
 INSTRUMENTS: dict[str, Callable[[], Any]] = {
     "timing": instrument.PassTimingInstrument,
     "print": instrument.PrintIRAfter,
+    "diff": partial(instrument.PrintIRAfter, only_changed=True, diff=True),
     "memory": instrument.MemoryInstrument,
     "statistics": instrument.StatisticsInstrument,
     "progress": instrument.ProgressInstrument,
@@ -42,13 +45,27 @@ def read(
 def run(
     mod: IRModule, pipeline: str, opt_level: int, disabled: list[str], required: list[str],
     namespace: Mapping[str, Any], instruments: list[str],
-) -> Recording:  # fmt: skip
-    """Record a pipeline, given as text, over a module. Passes bound to names of the notebook may be used by name."""
+) -> tuple[Recording, list[Any]]:  # fmt: skip
+    """Record a pipeline, given as text, over a module. Passes bound to names of the notebook may be used by name.
+
+    Returns the recording, and what the instruments have to show for it.
+    """
     own = {name: value for name, value in namespace.items() if isinstance(value, Pass) or _is_pass_class(value)}
-    return record(
-        mod, pipeline, opt_level, required_pass=required, disabled_pass=disabled, scope=own,
-        instruments=[INSTRUMENTS[name]() for name in instruments],
+    made = [INSTRUMENTS[name]() for name in instruments]
+    passes = as_pass(pipeline, own)
+    recording = record(
+        mod, passes, opt_level, required_pass=context_names(required, passes),
+        disabled_pass=context_names(disabled, passes), instruments=made,
     )  # fmt: skip
+    return recording, [report for report in map(_report, made) if report is not None]
+
+
+def _report(made: Any) -> Any:
+    """What an instrument has to show after a run, or None."""
+    if isinstance(made, instrument.PassTimingInstrument):
+        return made  # shows itself, with bars
+    table = getattr(made, "table", None)
+    return table() if table is not None else None
 
 
 def _is_pass_class(value: Any) -> bool:

@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import AttrsError, Diagnostic
+from passlab.errors import AttrsError, Diagnostic, NodeTypeError, did_you_mean
 from passlab.ir.attrs import REQUIRED, Attrs
 from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem, TupleWrapper
+from passlab.ir.misfits import misfit
 from passlab.ir.op import Op, OpPattern, OpSpec, Precision, Relation, declare_op
 from passlab.op.copying import copy_into
 from passlab.op.edges import family
@@ -111,14 +112,17 @@ def deliver(made: Any, out: Any) -> Any:
 
 # recurses: lists of expressions in one Python call, as deep as its author typed them
 def as_expr(value: Any) -> Expr:
-    """Return a Python value as an expression: an expression, a wrapped tuple, or a list of expressions as a tuple."""
+    """Return a Python value as an expression: an expression, a wrapped tuple, or a list of expressions as a tuple.
+
+    Raises `NodeTypeError` for anything else.
+    """
     if isinstance(value, Expr):
         return value
     if isinstance(value, TupleWrapper):
         return value.astuple()
     if isinstance(value, (list, tuple)):
         return Tuple([as_expr(v) for v in value])
-    raise TypeError(f"an expression is needed, not {type(value).__name__}: {value!r}")
+    raise misfit(value)
 
 
 def field_of(value: Expr, index: int) -> Expr:
@@ -175,13 +179,26 @@ class Face:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         spec = self._spec
         if kwargs or len(args) != len(spec.inputs):
-            kwargs = self.__signature__.bind(*args, **kwargs).arguments
+            kwargs = self._bound(args, kwargs)
             args = tuple([kwargs.pop(n) for n in spec.inputs])
         kwargs.update(self._empty)
         made = make_call(Op.get(spec.name), args, kwargs)
         results = self._results
         count = results(made.attrs) if callable(results) else results
         return TupleWrapper(made, count) if count != 1 or callable(results) else made
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by name. Raises `AttrsError` for a name that the operator does not know."""
+        names = self.__signature__.parameters
+        for name in kwargs:
+            if name not in names:
+                hint = did_you_mean(name, names) or f"it takes {', '.join(names)}"
+                raise AttrsError(Diagnostic(f"`{self._spec.name}` has no attribute `{name}`", hint=hint))
+        try:
+            return self.__signature__.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            finding = Diagnostic(f"`{self._spec.name}`: {error}", hint=f"it takes {', '.join(names)}")
+            raise NodeTypeError(finding) from None
 
     def __repr__(self) -> str:
         return f"<operator {self._spec.name}{self.__signature__}>"

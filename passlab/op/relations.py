@@ -29,7 +29,8 @@ def tensor(types: Sequence[Type], index: int, name: str = "") -> TensorType | No
         return ty
     if isinstance(ty, IncompleteType):
         return None
-    refuse(f"input {name or index} must be a tensor", index, expected="a tensor", found=ty)
+    hint = "take one of its fields: `.0`" if isinstance(ty, TupleType) else None
+    refuse(f"input {name or index} must be a tensor", index, expected="a tensor", found=ty, hint=hint)
 
 
 def tensor_fields(types: Sequence[Type], index: int, name: str = "data") -> list[TensorType] | None:

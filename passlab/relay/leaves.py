@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import PasslabError
+from passlab.errors import Diagnostic, NodeValueError, PasslabError
 from passlab.ir.dtypes import dtype_name
 from passlab.ir.expr import Constant, Var
 from passlab.ir.span import Span
@@ -24,16 +24,21 @@ def var(
 ) -> Var:
     """Return a new local variable.
 
-    `type_annotation` is a type, or a dtype for a scalar; or `shape` and `dtype` say it. Raises `ValueError` when both
-    ways are used.
+    `type_annotation` is a type, or a dtype for a scalar; or `shape` and `dtype` say it. Raises `NodeValueError` when
+    both ways are used, and for a name or an annotation that is none.
     """
-    if type_annotation is not None and shape is not None:
-        raise ValueError(f"%{name_hint}: give either a type annotation or a shape, not both")
+    if not isinstance(name_hint, str):
+        raise NodeValueError(Diagnostic("the name of a variable is a string", found=repr(name_hint)))
+    if type_annotation is not None and (shape is not None or not isinstance(type_annotation, (Type, str))):
+        raise NodeValueError(
+            Diagnostic(
+                f"%{name_hint}: give either a type annotation or a shape, not both", found=repr(type_annotation),
+                hint=f'write `relay.var("{name_hint}", shape=(1, 8), dtype="float32")`',
+            )
+        )  # fmt: skip
     if isinstance(type_annotation, str):
         return Var(name_hint, scalar_type(type_annotation), span)
-    if type_annotation is None and shape is not None:
-        return Var(name_hint, TensorType(tuple(shape), dtype), span)
-    return Var(name_hint, type_annotation, span)
+    return Var(name_hint, type_annotation if shape is None else TensorType(shape, dtype), span)
 
 
 _NARROWED = {"int64": "int32", "float64": "float32"}
@@ -43,7 +48,7 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
     """Return a constant from a number, a NumPy array or nested lists of numbers.
 
     Without `dtype`, int64 and float64 (what Python's numbers are) become int32 and float32; other dtypes are kept.
-    Raises `ValueError` for what is not a tensor, and for integers that int32 cannot hold.
+    Raises `NodeValueError` for what is not a tensor, and for integers that int32 cannot hold.
     """
     if isinstance(value, Constant):
         value = value.data
@@ -51,13 +56,14 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
     try:
         own = dtype_name(array.dtype)
     except PasslabError:
-        raise ValueError(f"a constant is a number or an array of numbers, not {type(value).__name__}") from None
+        raise NodeValueError(f"a constant is a number or an array of numbers, not {type(value).__name__}") from None
     name = dtype_name(dtype) if dtype else _NARROWED.get(own, own)
     if name == own:
         return Constant(array, span)
     made = array.astype(array_dtype(name))
     if not dtype and made.dtype.kind == "i" and array.size and not (made == array).all():
-        raise ValueError('the value does not fit in int32, the default of whole numbers; give dtype="int64"')
+        hint = 'give dtype="int64"'
+        raise NodeValueError(Diagnostic("the value does not fit in int32, the default of whole numbers", hint=hint))
     return Constant(made, span)
 
 

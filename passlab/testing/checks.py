@@ -11,6 +11,7 @@ import numpy as np
 from passlab import transform
 from passlab.executor import create_executor
 from passlab.infer import infer_module
+from passlab.instrument.statistics import count_module
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
@@ -35,9 +36,11 @@ def run_infer_type(expr: Expr) -> Expr:
     return run_opt_pass(expr, transform.InferType())
 
 
-def count_ops(expr: Expr) -> Counter[str]:
-    """Return how often each operator is called in `expr`, every node counted once."""
-    return Counter(node.op.name for node in post_order(expr) if isinstance(node, Call) and isinstance(node.op, Op))
+def count_ops(program: Expr | IRModule) -> Counter[str]:
+    """Return how often each operator is called in an expression or a module, every node counted once."""
+    if isinstance(program, IRModule):
+        return count_module(program)[1]
+    return Counter(node.op.name for node in post_order(program) if isinstance(node, Call) and isinstance(node.op, Op))
 
 
 def rand(dtype: str, *shape: int) -> Array:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from passlab import limits
 from passlab.errors import Diagnostic, LimitError, ParseError, did_you_mean
 from passlab.ir.span import Source, Span
+from passlab.text.cures import cure, malformed, unclosed
 from passlab.text.lexer import Tokens
 from passlab.text.literals import name_text, read_string
 
@@ -66,7 +67,7 @@ class Cursor:
     def expect(self, text: str) -> None:
         """Step over the token `text`. Raises `ParseError` when another stands here."""
         if self.texts[self.i] != text:
-            self.unexpected(f"a `{text}`")
+            self.unexpected(f"an `{text}`" if text == "else" else f"a `{text}`")
         self.i += 1
 
     def accept(self, text: str) -> bool:
@@ -117,12 +118,15 @@ class Cursor:
         raise ParseError(Diagnostic(what, place, **more))
 
     def unexpected(self, wanted: str) -> NoReturn:
-        """Raise a `ParseError` for the current token, saying what was wanted in its place."""
+        """Raise a `ParseError` for the current token, saying what was wanted in its place and what to try."""
         word = self.texts[self.i]
-        problem = _malformed(word)
+        end = self.starts[self.i] + len(word)
+        problem = malformed(word, (self.source.text or "")[end : end + 1])
         if problem is not None:
             self.error(problem[0], hint=problem[1])
-        self.error(f"expected {wanted} found {describe(word)}")
+        opener = unclosed(self.texts, self.i, wanted)
+        notes = () if opener is None else ((f"the `{self.texts[opener]}` is here", self.token_span(opener)),)
+        self.error(f"expected {wanted} found {describe(word)}", notes=notes, hint=cure(self.texts, self.i, wanted))
 
 
 def describe(word: str) -> str:
@@ -130,30 +134,6 @@ def describe(word: str) -> str:
     if not word:
         return "the end of the text"
     return f"`{word if len(word) <= 40 else word[:37] + '...'}`"
-
-
-def _malformed(word: str) -> tuple[str, str | None] | None:
-    """Return what is wrong with a token that no text may hold, and the cure."""
-    if word == '"':
-        return "this string never ends", 'close it with `"`'
-    if word in ("%", "@"):
-        return f"`{word}` must touch the name behind it", f'write `{word}x`, or `{word}"odd name"`'
-    if word == "\r":
-        return "a carriage return without a line feed", "end lines with a line feed"
-    if word == "#":
-        return "this `#[` never ends", "close it with `]`"
-    if (word and not (word[0].isascii() and word[0].isprintable())) or word in (
-        "$",
-        "&",
-        "'",
-        "\\",
-        "^",
-        "`",
-        "|",
-        "~",
-    ):
-        return f"unexpected character {word[0]!r}", None
-    return None
 
 
 def sigil_key(word: str) -> str:

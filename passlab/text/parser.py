@@ -95,8 +95,7 @@ class ModuleParser(ExprParser):
                 name, function = drive(self._definition())
                 functions[name] = function
             else:
-                hint = "an expression by itself is read by `parse_expr`" if not functions else None
-                self.error(f"expected a definition found `{word}`", hint=hint or "a module is made of `def` and `type`")
+                self.error(f"expected a definition found `{word}`", hint=_no_definition(word, bool(functions)))
         self._check_types()
         return self._module(functions)
 
@@ -217,3 +216,12 @@ class ModuleParser(ExprParser):
                     self.token_span(index),
                     hint=f"define it: `type {name} {{ ... }}`",
                 )
+
+
+def _no_definition(word: str, behind_others: bool) -> str:
+    """What to try where a text, or what follows its definitions, begins with something else."""
+    if behind_others:
+        return "a module is made of `def` and `type`"
+    if word.endswith((".relay", ".rly")):
+        return f'this is the text to read, not a file: `passlab.parse(open("{word}").read())`'
+    return "a program is `def @main(...) { ... }`; an expression by itself is read by `parse_expr`"

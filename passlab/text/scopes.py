@@ -205,6 +205,8 @@ class Scopes(AttrParser):
             self.error(
                 "a string can only be the value of an attribute", span, hint="or the quoted name of a constructor"
             )
+        if word == "return":
+            self.error("there is no `return`", span, hint="the last expression of a block is its value")
         known = [*self.constructors, *Op.list_op_names()]
         self.unknown(
             f"operator `{name}` not found, perhaps you forgot to register it?", name, known, span,

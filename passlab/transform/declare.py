@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import reprlib
 import types
 import typing
 from collections.abc import Callable, Sequence
@@ -151,7 +152,9 @@ def _convert(title: str, name: str, hint: Any, value: Any) -> Any:
     if float in choices and type(value) is int:
         return float(value)
     expected = " or ".join("None" if c is type(None) else c.__name__ for c in choices)
-    raise PassTypeError(Diagnostic(f"{title}: bad value for the option `{name}`", expected=expected, found=repr(value)))
+    raise PassTypeError(
+        Diagnostic(f"{title}: bad value for the option `{name}`", expected=expected, found=reprlib.repr(value))
+    )
 
 
 __all__ = ["EXACT", "FINITE", "Promise", "Rounds", "standard_pass"]

@@ -9,6 +9,7 @@ A decorated function becomes a pass; a decorated class becomes a class of passes
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -109,12 +110,31 @@ def _decorate(
             raise PassTypeError(
                 Diagnostic(f"pass_func must be a callable for {kind.capitalize()} pass", found=type(target).__name__)
             )
-        info = PassInfo(opt_level, name or target.__name__, needed)
+        info = PassInfo(opt_level, name or getattr(target, "__name__", type(target).__name__), needed)
         if isinstance(target, type):
             return _class_of_passes(base, method, target, info, promise)
+        _check_parameters(kind, target)
         return from_function(target, info, promise)
 
     return made(pass_func) if pass_func is not None else made
+
+
+_PARAMETERS = {"module": ("mod", "ctx"), "function": ("func", "mod", "ctx")}
+
+
+def _check_parameters(kind: str, target: Any) -> None:
+    """Refuse what cannot be called as passes of a kind are, where that can be told beforehand."""
+    try:
+        signature = inspect.signature(target)
+    except (TypeError, ValueError):  # what is written in C may have none
+        return
+    try:
+        signature.bind(*_PARAMETERS[kind])
+    except TypeError:
+        expected = f"({', '.join(_PARAMETERS[kind])})"
+        raise PassTypeError(
+            Diagnostic(f"a {kind} pass is called with other arguments", expected=expected, found=str(signature))
+        ) from None
 
 
 def _class_of_passes(

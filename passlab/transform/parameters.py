@@ -7,15 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from passlab.errors import Diagnostic, RunError, RunTypeError, did_you_mean
-from passlab.ir.expr import Constant, Expr, Function
+from passlab.evaluate.arguments import check_argument
+from passlab.ir.expr import Constant, Expr, Function, Var
 from passlab.ir.module import IRModule
+from passlab.ir.types import TensorType
 from passlab.ir.walk import substitute
 
 
 def bind_params(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:
     """Return the module with constants for the parameters of `main` that `params` names.
 
-    Raises `RunError` for a name that `main` does not have, `RunTypeError` when `params` is no mapping.
+    Raises `RunError` for a name that `main` does not have and for an array that is not of the type declared for it,
+    `RunTypeError` when `params` is no mapping.
     """
     if params is not None and not isinstance(params, Mapping):
         raise RunTypeError(f"parameters are given by name, not as a {type(params).__name__}")
@@ -25,16 +28,29 @@ def bind_params(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:
     names = [p.name_hint for p in main.params]
     for name in params:
         if name not in names:
-            raise RunError(Diagnostic(f"main has no parameter %{name}", hint=did_you_mean(name, names)))
-    return mod.with_functions({"main": bind_params_by_name(main, params)})
+            hint = did_you_mean(name, names) or f"it has {', '.join(f'%{known}' for known in names) or 'none'}"
+            raise RunError(Diagnostic(f"main has no parameter %{name}", hint=hint))
+    fitting = {
+        **params,
+        **{p.name_hint: _fitting(p, params[p.name_hint]) for p in main.params if p.name_hint in params},
+    }
+    return mod.with_functions({"main": bind_params_by_name(main, fitting)})
+
+
+def _fitting(param: Var, value: Any) -> Any:
+    """A value held against the type that its parameter declares, where that is a tensor."""
+    return check_argument(param, value) if isinstance(param.type_annotation, TensorType) else value
 
 
 def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     """Return the function with constants for those of its parameters that `params` names, without inferring types.
 
     Further names are ignored, as in Relay; the function itself is returned when none is its own.
-    Raises `RunError` for a name that two parameters share.
+    Raises `RunError` for a name that two parameters share, `RunTypeError` for what is not a function.
     """
+    if not isinstance(func, Function):
+        found, hint = type(func).__name__, 'a function of a module is `mod["main"]`'
+        raise RunTypeError(Diagnostic("parameters are those of a function", found=found, hint=hint))
     named = [p for p in func.params if p.name_hint in params]
     if not named:
         return func

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from passlab import limits
 from passlab.errors import Diagnostic, ParseError, PasslabError, did_you_mean
 from passlab.ir.span import Source, Span
 from passlab.transform.base import Pass
+from passlab.transform.pass_info import PassInfo
 from passlab.transform.registry import find_factory, unknown_pass
 from passlab.transform.sequential import Sequential
 
@@ -59,6 +60,29 @@ def pass_from_text(text: str, source_name: str = "pipeline") -> Pass:
     if len(items) != 1:
         raise ParseError(Diagnostic(f"{source_name}: one pass is expected", found=repr(text)))
     return items[0]
+
+
+def context_names(names: Iterable[str], pipeline: Pass) -> list[str]:
+    """Return names that a person typed as those by which a `PassContext` disables and requires passes.
+
+    A pass may be called by either of its names. Raises `PassError` for a name that neither the table nor the pipeline
+    has: in a context it would have no effect.
+    """
+    own: set[str] = set()
+    waiting = [pipeline]
+    while waiting:
+        pass_ = waiting.pop()
+        own.add(pass_.info.name)
+        waiting += pass_.passes if isinstance(pass_, Sequential) else ()
+    return [name if name in own else _context_name(name, own) for name in names]
+
+
+def _context_name(name: str, own: set[str]) -> str:
+    made = find_factory(name)
+    if made is None:
+        raise unknown_pass(name, own)
+    info = getattr(made, "info", None)
+    return info.name if isinstance(info, PassInfo) else name
 
 
 # recurses: lists of passes, as deep as the caller typed them

@@ -54,7 +54,8 @@ class VirtualMachine:
         names = self.exe.function(func_name).params
         named = {n: v for n, v in kwargs.items() if n in names}
         if len(args) + len(named) != len(names):
-            raise RunError(f"{func_name} takes {len(names)} inputs and was given {len(args) + len(named)}")
+            message = f"{func_name} takes {len(names)} inputs and was given {len(args) + len(named)}"
+            raise RunError(Diagnostic(message, hint=f"it takes {', '.join(f'%{name}' for name in names) or 'nothing'}"))
         rest = iter(args)
         values = [named[n] if n in named else next(rest) for n in names] if named else [*args]
         function = self.exe.entry_types.get(func_name)

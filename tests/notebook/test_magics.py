@@ -103,6 +103,17 @@ def test_passes_can_disable_a_pass(shell):
     assert rec["FuseOps"].status == "skipped"
 
 
+def test_a_pass_is_disabled_by_either_of_its_names(shell):
+    for name in ("CombineParallelConv2D", "CombineParallelConv2d"):
+        rec = shell.run_line_magic("passes", f"net CombineParallelConv2D -O 4 --disable {name}")
+        assert rec.steps[1].status == "skipped"
+
+
+def test_a_misspelt_pass_is_not_disabled_in_silence(shell):
+    with pytest.raises(PassError, match="did you mean `FuseOps`"):
+        shell.run_line_magic("passes", "net InferType, FuseOps --disable FuseOp")
+
+
 def test_a_pass_written_in_the_notebook_can_be_named(shell):
     shell.run_cell(
         "from passlab import transform\n"
@@ -132,8 +143,25 @@ def test_unknown_passes_options_and_programs_are_told(shell):
         shell.run_line_magic("passes", "net FuseOps(fuse_level=2)")
     with pytest.raises(UsageError, match="did you mean `net`"):
         shell.run_line_magic("passes", "nett FuseOps")
-    with pytest.raises(UsageError, match="--opt-levle"):
+    with pytest.raises(UsageError, match="--opt-levle 2: did you mean `--opt-level`"):
         shell.run_line_magic("passes", "net FuseOps --opt-levle 2")
+
+
+@pytest.mark.parametrize(
+    "line", ["passes net no_such_pass -o 1st", "run net --entry none -o 1st", "vm net --entry none -o 1st"]
+)
+def test_a_name_that_cannot_be_bound_is_refused_before_anything_runs(shell, line):
+    with pytest.raises(UsageError, match="`1st` is not a Python name"):
+        shell.run_line_magic(*line.split(maxsplit=1))
+
+
+def test_graph_draws_a_module_a_function_or_an_expression(shell, capsys):
+    shell.run_cell_magic("relay", "e --show none", "1 + 2")
+    for part in ("net", "net.main", "e"):
+        shell.run_line_magic("graph", part)
+        assert "Dataflow" in capsys.readouterr().out
+    with pytest.raises(PasslabError, match="did you mean `main`"):
+        shell.run_line_magic("graph", "net.mian")
 
 
 def test_run_computes(shell):
@@ -150,6 +178,23 @@ def test_run_still_runs_scripts(shell, tmp_path):
     script.write_text("answer = 6 * 7\n")
     shell.run_line_magic("run", str(script))
     assert shell.user_ns["answer"] == 42
+
+
+def test_run_without_a_program_says_what_it_takes(shell):
+    with pytest.raises(UsageError, match="did you mean `net`"):
+        shell.run_line_magic("run", "nett --random 0")
+    with pytest.raises(UsageError, match="needs a program"):
+        shell.run_line_magic("run", "")
+
+
+def test_what_instruments_measured_is_shown(shell, capsys):
+    shell.run_line_magic("instruments", "timing statistics diff")
+    shell.run_line_magic("passes", "net FuseOps")
+    out = capsys.readouterr().out
+    shell.run_line_magic("instruments", "none")
+    assert "sequential\n  InferType\n  FuseOps" in out  # the tree of times
+    assert "nodes_change" in out  # the table of sizes
+    assert "fused nn.dense and nn.relu into one function" in out  # the differences
 
 
 def test_instruments_are_remembered(shell, capsys):

@@ -42,7 +42,7 @@ EXPRESSIONS = [
     ("1 $ 2", "unexpected character '$'", (1, 3), None),
     ("1 \u00e9", "unexpected character '\u00e9'", (1, 3), None),
     ("1\r2", "a carriage return without a line feed", (1, 2), None),
-    ("if (True) { 1 }", "expected a `else` found the end of the text", (1, 16), None),
+    ("if (True) { 1 }", "expected an `else` found the end of the text", (1, 16), "two branches"),
     ("if True { 1 } else { 2 }", "expected a `(` found `True`", (1, 4), None),
     ("fn <A>(%x: A) { %x }", "expected a `(` found `<`", (1, 4), None),
     ("let x = 1; 2", "expected a variable `%x` found `x`", (1, 5), None),
@@ -107,6 +107,43 @@ def test_malformed_module(text: str, message: str, place: tuple[int, int] | None
     assert finding.place is not None
     assert place is None or (finding.place.line, finding.place.column) == place
     assert hint is None or hint in (finding.hint or "")
+
+
+# What people type who come from Python, and what they are told.
+SLIPS = [
+    ("def @f(%x: float32) { %x", "the `{` is here"),
+    ("def @f(%x: float32) { exp(%x }", "the `(` is here"),
+    ("def @f(%x: float32) { exp(%x)) }", "nothing is open that this `)` could close"),
+    ("def @f(%x: float32) exp(%x)", "a body stands in braces"),
+    ("def @f(%x: float32): return %x", "a body stands in braces"),
+    ("def f(%x: float32) { %x }", "write `@f`"),
+    ("def @f(x: float32) { %x }", "write `%x`"),
+    ("def @f() { let y = 1; %y }", "write `%y`"),
+    ("def @f(%x: float32) { return %x }", "the last expression of a block is its value"),
+    ("def @f(%x: float32) { %0 = exp(%x); }", "no `;` behind it"),
+    ("def @f(%x: Tensor[1, 8, float32]) { %x }", "`Tensor[(1, 8), float32]`"),
+    ("def @f(%x: Tensor((1, 8), float32)) { %x }", "`Tensor[(1, 8), float32]`"),
+    ("def @f(%x: tensor[(1, 8), float32]) { %x }", "`Tensor[(1, 8), float32]`"),
+    ("def @f(%x: Tensor[(1, 8)]) { %x }", "`Tensor[(1, 8), float32]`"),
+    ('def @f(%x: Tensor[(1, 8), "float32"]) { %x }', "without quotes"),
+    ("def @f(%x: Tensor[(N, 8), float32]) { %x }", "or `?`"),
+    ("def @f(%x: bool) { if %x { 1 } else { 2 } }", "`if (%c) { ... } else { ... }`"),
+    ("def @f(%x: float32) { cast(%x, dtype=int32) }", '`"int32"`'),
+    ("def @f(%x: float32) { sum(%x, keepdims=true) }", "write `True`"),
+    ("def @f(%x: float32) { sum(%x, axis=[0] keepdims=True) }", "put a `,` before it"),
+    ("def @f(%x: float32) { strided_slice(%x, [0], [1]) }", "given by name"),
+    ("def @f(%x: (int32, int32)) { %x[0] }", "a field of a tuple is `.0`"),
+    ("def @f(%x: float32) { %x ** 2f }", "`power(%x, %y)`"),
+    ("def @f(%x: float32) { # the input\n %x }", "a comment is `// ...`"),
+    ("net.relay", "not a file"),
+]
+
+
+@pytest.mark.parametrize(("text", "cure"), SLIPS, ids=[slip[0][:40] for slip in SLIPS])
+def test_a_usual_slip_is_told_its_cure(text: str, cure: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    assert cure in str(caught.value)
 
 
 def test_an_error_shows_its_line_with_carets() -> None:

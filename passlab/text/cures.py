@@ -1,0 +1,114 @@
+"""What to try when a token stands where it cannot: the usual slips of people who come from Python or from TVM.
+
+The parser says what it wanted and hands over the tokens; here is the rest of the message: the bracket that is still
+open, and the cure. Asked only once a text is known to be wrong. This module knows the look of Relay, not its grammar.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_OPENERS = {")": "(", "]": "[", "}": "{"}
+_BORDERS = frozenset(("", ";", "=>", "else", "def", "type", "extern", *_OPENERS))  # what ends a list before its bracket
+
+_NAME = r"[A-Za-z_][\w.]* "
+_TENSOR = "a tensor type is written `Tensor[(1, 8), float32]`, the type of a scalar `float32`"
+_ELEMENTS = "a field of a tuple is `.0`; elements of a tensor are taken by `take` or `strided_slice`"
+
+
+class _Slip(NamedTuple):
+    """What the parser `wanted`, and regular expressions: of three tokens `behind`, of the `found` one and its next."""
+
+    wanted: str
+    behind: str
+    found: str
+    cure: str
+
+
+_SLIPS = (
+    _Slip("a global name `@f`", "", _NAME, "write `@{word}`"),
+    _Slip("a parameter `%x`", "", _NAME, "write `%{word}`"),
+    _Slip("a variable `%x`", "", _NAME, "write `%{word}`"),
+    _Slip("a `(`", r"Tensor \[$", "", _TENSOR),
+    _Slip("a `,`", r"\)$", r"\] ", _TENSOR),
+    _Slip("a `)`", r"Tensor$", r"\( ", _TENSOR),
+    _Slip("a type", r"(?i)tensor \[( \()?$", "", _TENSOR),
+    _Slip("a dtype", "", '"', "a dtype in a type is written without quotes"),
+    _Slip("a dimension", "", "", "a dimension is a number, or `?` where only the run will tell"),
+    _Slip("a `(`", r"\bif$", "", "a condition stands in parentheses: `if (%c) { ... } else { ... }`"),
+    _Slip("an `else`", "", "", "an `if` has two branches: `if (%c) { ... } else { ... }`"),
+    _Slip("a `{`", "", "", "a body stands in braces: `{ ... }`"),
+    _Slip("an attribute value", "", "true ", "write `True`"),
+    _Slip("an attribute value", "", "false ", "write `False`"),
+    _Slip("an attribute value", "", "(none|null|nil) ", "write `None`"),
+    _Slip("an attribute value", "", _NAME, 'a string stands in quotes: `"{word}"`'),
+    _Slip("an expression", ";$", r"\} ", "a block ends in an expression, with no `;` behind it"),
+    _Slip("an expression", r"\{$", r"\} ", "a block holds an expression, which is its value"),
+    _Slip("an expression", "", r"\[ ", "a list is the value of an attribute, which is given by name: `axis=[0, 1]`"),
+    _Slip("an expression", r"\*$", r"\* ", "a power is written `power(%x, %y)`"),
+    _Slip("a `)`", "", f"{_NAME}=", "put a `,` before it"),
+    *(_Slip(f"a `{wanted}`", "", r"\[ ", _ELEMENTS) for wanted in ")};"),
+    _Slip("a `;`", "", "", "a binding ends in `;`, and the expression it is for follows"),
+    _Slip("the number of a tuple element", "", _NAME, "an operator stands before its arguments: `{word}(...)`"),
+)
+
+
+def cure(texts: Sequence[str], at: int, wanted: str) -> str | None:
+    """Return what to try where `wanted` should stand instead of the token `at`, or None. Linear in the tokens."""
+    word = texts[at]
+    opened = [texts[i] for i in _still_open(texts, at)]
+    if word in _OPENERS and _OPENERS[word] not in opened:
+        return f"nothing is open that this `{word}` could close"
+    behind, found = " ".join(texts[max(0, at - 3) : at]), f"{word} {texts[at + 1]}"
+    for slip in _SLIPS:
+        if slip.wanted == wanted and re.search(slip.behind, behind) and re.match(slip.found, found):
+            return slip.cure.replace("{word}", word)
+    return None
+
+
+def unclosed(texts: Sequence[str], at: int, wanted: str) -> int | None:
+    """Return the token that opened the bracket which is wanted at token `at`, where that one ends what it holds."""
+    opened = _still_open(texts, at)
+    close = wanted[3:4]
+    known = opened and close in _OPENERS and texts[opened[-1]] == _OPENERS[close] and texts[at] in _BORDERS
+    return opened[-1] if known else None
+
+
+def _still_open(texts: Sequence[str], at: int) -> list[int]:
+    """The brackets before token `at` that nothing closes, outermost first."""
+    opened: list[int] = []
+    for index in range(at):
+        word = texts[index]
+        if word in _OPENERS.values():
+            opened.append(index)
+        elif word in _OPENERS and opened:
+            opened.pop()
+    return opened
+
+
+def malformed(word: str, after: str) -> tuple[str, str | None] | None:
+    """Return what is wrong with a token that no text may hold, and the cure. `after` is the character behind it."""
+    if word == '"':
+        return "this string never ends", 'close it with `"`'
+    if word in ("%", "@"):
+        return f"`{word}` must touch the name behind it", f'write `{word}x`, or `{word}"odd name"`'
+    if word == "\r":
+        return "a carriage return without a line feed", "end lines with a line feed"
+    if word == "#":
+        if after == "[":
+            return "this `#[` never ends", "close it with `]`"
+        return "`#` begins `#[version = ...]` only", "a comment is `// ...` or `/* ... */`"
+    if (word and not (word[0].isascii() and word[0].isprintable())) or word in (
+        "$",
+        "&",
+        "'",
+        "\\",
+        "^",
+        "`",
+        "|",
+        "~",
+    ):
+        return f"unexpected character {word[0]!r}", None
+    return None
