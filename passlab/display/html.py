@@ -1,8 +1,9 @@
 """The one place where text becomes markup: `tag` builds elements, and escapes all it is given but what it built.
 
 Names, strings and messages of programs are hostile. They may become text between tags, and the `title`, `alt` and
-`aria-label` of an element; every other attribute takes only what this module checks: styles without addresses, numbers,
-paths of numbers, and pictures it encoded itself. Control and bidirectional characters become visible escapes.
+`aria-label` of an element; every other attribute takes only what this module checks: styles without addresses, names
+of classes, numbers, paths of numbers, and pictures it encoded itself. Control and bidirectional characters become
+visible escapes.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ class Markup(str):
 
 
 _TAGS = frozenset(
-    ("details", "div", "img", "p", "pre", "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "tr",
+    ("b", "details", "div", "img", "p", "pre", "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "tr",
      "svg", "g", "rect", "path", "text", "title", "polygon")
 )  # fmt: skip
 _VOID = frozenset(("img",))
 _WORDS = frozenset(("title", "alt", "aria_label"))  # may hold any text
 _CHECKED = {
-    "style": re.compile(r"[-\w:;,.%#() !']*\Z", re.ASCII),
+    "style": re.compile(r"[-+*/\w:;,.%#() !']*\Z", re.ASCII),
+    "class_": re.compile(r"[-a-z0-9 ]+\Z"),
     "role": re.compile(r"[a-z]+\Z"),
     "scope": re.compile(r"[a-z]+\Z"),
     "xmlns": re.compile(r"http://www\.w3\.org/2000/svg\Z"),
@@ -76,7 +78,7 @@ def tag(name: str, *children: str, **attributes: object) -> Markup:
 
 
 def _attribute(key: str, value: object) -> str:
-    name = key if key == "viewBox" else key.replace("_", "-")
+    name = key if key == "viewBox" else key.rstrip("_").replace("_", "-")
     if value is True and key == "open":
         return name
     if key in _WORDS:

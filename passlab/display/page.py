@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 from passlab.display.html import Markup, escape
-from passlab.display.scripts import script, style
+from passlab.display.scripts import inline, style
 from passlab.display.view import View
 from passlab.errors import Diagnostic, PasslabError
 
 SCRIPTS = ("module", "diff", "graph", "pipeline", "stepper")
-_HOST = """
+# What can be seen at once is painted before the script, which takes its place, does anything.
+_HOST = """{
+const host = document.getElementById("host"), shell = host.firstElementChild;
+if (shell && !document.hidden) await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
 const state = JSON.parse(document.getElementById("state").textContent);
 const heard = {};
 const model = {
@@ -24,23 +28,21 @@ const model = {
   set: (key, value) => { state[key] = value; for (const run of heard["change:" + key] || []) run(); },
   save_changes() {}, on: (name, run) => { (heard[name] ||= []).push(run); }, off() {},
 };
-const source = document.getElementById("widget").textContent;
-const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-const widget = await import(address);
-await widget.default.render({ model, el: document.getElementById("host") });
-"""
+await render({ model, el: host });
+if (shell) shell.remove();
+}"""
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' blob:">
+ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <title>{title}</title><style>{style}
 html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body {{ margin: 20px; }}
-.pl-pipeline, .pl-stepper {{ height: calc(100vh - 48px); }} .passlab > .pl-graph {{ height: calc(100vh - 92px); }}
+.pl-pipeline, .pl-stepper, .pl-shell {{ height: calc(100vh - 48px); }}
+.passlab > .pl-graph {{ height: calc(100vh - 92px); }}
 .passlab > .pl-pane > .pl-scroll {{ max-height: calc(100vh - 132px); }}</style></head>
-<body><div id="host"></div><noscript>{fallback}</noscript>
+<body><noscript><style>#host {{ display: none }}</style>{fallback}</noscript><div id="host">{shell}</div>
 <script type="application/json" id="state">{state}</script>
-<script type="text/plain" id="widget">{script}</script>
-<script type="module">{host}</script></body></html>
+<script type="module">{script}{host}</script></body></html>
 """
 
 
@@ -57,11 +59,11 @@ def document(view: View, graphs: dict[str, Any] | None = None, fallback: Markup 
         {"data": data, "selected": -1, "picked": -1, "graphs": graphs or {}, "at": data.get("at", 0)},
         separators=(",", ":"),
     )
-    code = script(view.kind)
-    assert "</script" not in code.lower()
+    code = inline(view.kind)
+    assert not re.search("<(?:/?script|!--)", code, re.IGNORECASE)
     return _PAGE.format(
         title=escape(data["title"]), style=style(), state=state.replace("<", "\\u003c"), script=code, host=_HOST,
-        fallback=view.html() if fallback is None else fallback,
+        fallback=view.html() if fallback is None else fallback, shell=view.shell(),
     )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """One script per widget, joined from the small modules in `notebook/static`: no bundler, no network.
 
 A widget's front-end must be one ES module. `script(name)` puts the modules it imports in front of it, each as a
-function that returns what it exports, and takes out comments and indentation. It reads only passlab's own JavaScript.
+function that returns what it exports, and takes out comments and indentation. `inline(name)` is the same for a page, in
+which it needs no address of its own to be imported from. Both read only passlab's own JavaScript.
 """
 
 from __future__ import annotations
@@ -41,6 +42,13 @@ def script(name: str) -> str:
     return "\n".join(_body(module, main=module == name) for module in order)
 
 
+def inline(name: str) -> str:
+    """Return the script of a widget as the beginning of a page's own: `render` shows it."""
+    code, end = script(name), "export default { render };\n"
+    assert code.endswith(end), f"{name}.js ends with its widget"
+    return code.removesuffix(end)
+
+
 def _source(module: str) -> str:
     return (STATIC / f"{module}.js").read_text(encoding="utf-8")
 
@@ -59,4 +67,4 @@ def _body(module: str, main: bool) -> str:
     return f"const {{ {exported} }} = (() => {{\n{text}\nreturn {{ {exported} }};\n}})();\n"
 
 
-__all__ = ["script", "style"]
+__all__ = ["inline", "script", "style"]

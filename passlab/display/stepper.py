@@ -17,6 +17,7 @@ from passlab.display.html import Markup, tag
 from passlab.display.listing import LineTable, listing
 from passlab.display.palette import BOX, CODE, MUTED, PROSE
 from passlab.display.step_log import log_data
+from passlab.display.step_shell import shell_of
 from passlab.display.step_values import StepValues
 from passlab.display.view import View, capped
 from passlab.errors import visible
@@ -74,6 +75,9 @@ class StepperView(View):
         body = tag("pre", "\n".join(lines[1:]), style=f"{CODE};margin:0;padding:6px 12px;background:transparent")
         return tag("div", head, tag("div", body, style=BOX))
 
+    def shell(self) -> Markup:
+        return shell_of(self.trace[min(self.debugger.at, self._length)], self.title)
+
     def frame(self) -> pd.DataFrame:
         """Return one row per instruction."""
         return self.trace.frame()
@@ -86,8 +90,7 @@ class StepperView(View):
 
     def data(self, only_start: bool = False) -> dict[str, Any]:
         """Return what the widget needs; with `only_start` the values near the debugger's instant only."""
-        trace = self.trace
-        length = min(len(trace), limits.current().shown_instants)
+        trace, length = self.trace, self._length
         here = min(self.debugger.at, length)
         self.values = StepValues()
         table = LineTable()
@@ -102,6 +105,10 @@ class StepperView(View):
             ],
             "fork": trace.parent[1] if trace.parent is not None else -1, **table.data(),
         }  # fmt: skip
+
+    @property
+    def _length(self) -> int:
+        return min(len(self.trace), limits.current().shown_instants)
 
     def _end(self, length: int) -> dict[str, Any]:
         trace = self.trace
@@ -143,6 +150,7 @@ class StepperView(View):
             "written": sites.written.tolist(),
             "reads": [list(sites.reads(s)) for s in every],
             "results": [list(sites.results(s)) for s in every],
+            "changes": [list(sites.changes(s)) for s in every],
             "calls": [_argument_registers(sites, s) for s in every],
             "source": [places.of(s) for s in every],
             "kernel": [places.kernel(s) for s in every],

@@ -28,6 +28,10 @@ class View:
         """Return it as static HTML with inline styles, for places where no widget runs."""
         raise NotImplementedError
 
+    def shell(self) -> Markup:
+        """Return what a page of it shows until its script has run; empty where the script is soon done."""
+        return Markup("")
+
     def data(self) -> dict[str, Any]:
         """Return what the widget needs, as JSON-able data."""
         raise NotImplementedError

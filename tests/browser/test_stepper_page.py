@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import passlab
 from passlab import vm
-from passlab.display.page import write
+from passlab.display.page import document, write
 from passlab.display.stepper import stepper_view
 from passlab.testing import lstm, resnet
 from passlab.transform.parameters import bind_params
@@ -109,6 +109,38 @@ def opened(request, tmp_path, chrome) -> Iterator[Opened]:
 
 def on(*names: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("opened", names, indirect=True)
+
+
+# ---------------------------------------------------------------- the first picture
+_PLACED = """selector => [...document.querySelectorAll(selector)].filter(row => {
+    const box = row.getBoundingClientRect(), pane = row.closest(".pl-scroll").getBoundingClientRect();
+    return box.top >= pane.top && box.bottom <= pane.bottom;
+  }).map(row => {
+    const box = row.getBoundingClientRect();
+    return [row.innerText.replace(/\\s+/g, " ").trim(), Math.round(box.left), Math.round(box.top), Math.round(box.width)];
+  })"""
+
+
+@pytest.mark.parametrize("size", [(1400, 900), (900, 700)])
+@pytest.mark.parametrize("name", ["tree", "lstm", "resnet", "graph", "debug"])
+def test_what_is_there_before_the_script_stays_where_it_is(name, size, tmp_path, chrome):
+    dbg = RUNS[name]()
+    for part in (0, 3, 2):
+        dbg.goto(part * len(dbg.trace) // 4)
+        text = document(stepper_view(dbg))
+        seen = []
+        for page_text in (text[: text.index('<script type="module">')], text):
+            (tmp_path / "page.html").write_text(page_text, encoding="utf-8")
+            page = chrome.new_page(viewport={"width": size[0], "height": size[1]})
+            page.goto((tmp_path / "page.html").as_uri())
+            if page_text is text:
+                expect(page.locator(".pl-stepper .pl-inst").first).to_be_visible()
+                expect(page.locator(".pl-shell")).to_have_count(0)
+                page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            seen.append([page.evaluate(_PLACED, row) for row in (".pl-inst", ".pl-register")])
+            page.close()
+        assert seen[0] == seen[1]
+        assert seen[0][0]
 
 
 # ---------------------------------------------------------------- stepping

@@ -10,11 +10,11 @@ import pytest
 import passlab
 from passlab.display import diff_view, graph_view, module_view, recording_view, timing_view
 from passlab.display.page import document, write
-from passlab.display.scripts import STATIC, script, style
+from passlab.display.scripts import STATIC, inline, script, style
 from passlab.errors import PasslabError
 from tests.display.programs import HOSTILE, hostile, network
 
-WIDGETS = ["module", "diff", "graph", "pipeline"]
+WIDGETS = ["module", "diff", "graph", "pipeline", "stepper"]
 
 
 def test_a_page_fetches_nothing():
@@ -25,7 +25,7 @@ def test_a_page_fetches_nothing():
 
 def test_hostile_names_stay_inside_the_data():
     page = document(module_view(hostile()))
-    assert page.count("<script") == 3
+    assert page.count("<script") == 2
     (state,) = re.findall(r'<script type="application/json" id="state">(.*?)</script>', page, re.DOTALL)
     assert any("alert(1)" in line[0] for line in json.loads(state)["data"]["lines"])
     assert HOSTILE.split(" ")[0] not in page
@@ -53,6 +53,12 @@ def test_a_script_is_one_module_without_imports(name):
     assert not re.search(r"^import |^export (?!default)", code, re.MULTILINE)
     assert code.count("export default") == 1
     assert "</script" not in code
+
+
+@pytest.mark.parametrize("name", WIDGETS)
+def test_a_page_needs_no_address_to_import_its_script_from(name):
+    assert "export" not in inline(name).splitlines()[-1]
+    assert "function render(" in inline(name)
 
 
 @pytest.mark.parametrize("path", sorted(STATIC.glob("*.js")), ids=lambda path: path.stem)

@@ -81,11 +81,11 @@ export class Rows {
     }
   }
 
-  /** Scroll so that a row is in sight, or a third from the top. @param {number} i @param {boolean} [always] */
+  /** Scroll so that a row is in sight, or a third from the top, with a whole row at the top. @param {number} i @param {boolean} [always] */
   reveal(i, always = false) {
     this.wanted = this.high ? null : [i, always];
     const y = i * ROW, { top, high } = this;
-    if (high && (always || y < top || y + ROW > top + high)) this.scroll(y - high / 3);
+    if (high && (always || y < top || y + ROW > top + high)) this.scroll(Math.floor((y - high / 3) / ROW) * ROW + MARGINS / 2);
   }
 
   close() {

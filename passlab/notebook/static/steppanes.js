@@ -79,14 +79,15 @@ export class BytecodePane {
     const text = run.sites.texts[site], made = el("span", "pl-inst-text"), looks = here || site === this.now.before ? this.now.looks : null;
     const first = /^[^\s$(]+/.exec(text), head = first ? first[0] : "";
     const name = el("span", run.sites.roles[site] === 3 ? "pl-op" : "pl-keyword", head);
-    name.style.minWidth = `${Math.min(head.length, 18)}ch`; // the rest gives way first
-    made.append(name);
+    name.style.minWidth = `${Math.min(head.length, 12)}ch`; // the rest gives way first
+    const rest = el("span", "pl-rest");
     for (const part of text.slice(head.length).split(/(\$\d+|@[\w.]+)/)) {
       if (part[0] === "$") {
         const look = looks && looks.get(Number(part.slice(1)));
-        made.append(el("span", look && (here || look === "wrote") ? `pl-reg pl-reg-${look}` : "pl-reg", part));
-      } else made.append(part[0] === "@" ? el("span", "pl-global", part) : el("span", "pl-rest", part));
+        rest.append(el("span", look && (here || look === "wrote") ? `pl-reg pl-reg-${look}` : "pl-reg", part));
+      } else rest.append(part[0] === "@" ? el("span", "pl-global", part) : part);
     }
+    made.append(name, rest);
     made.title = text;
     return made;
   }

@@ -2,7 +2,7 @@
 import { button, choices, el, grouped, help, keys, removable } from "./dom.js";
 import { download } from "./download.js";
 import { branchStrip, valueField } from "./stepfork.js";
-import { KEYS, STEPS } from "./stepkeys.js";
+import { actions, KEYS, STEPS } from "./stepkeys.js";
 import { BytecodePane, FramePane, RegisterPane, SourcePane } from "./steppanes.js";
 import { Run, WAITING } from "./steprun.js";
 import { tensorCard } from "./steptensor.js";
@@ -236,7 +236,7 @@ class Stepper {
       for (const r of run.wrote(at - 1, place.frame)) looks.set(r, "wrote");
       if (top && site >= 0) {
         for (const r of run.sites.reads[site]) looks.set(r, "reads");
-        for (const r of run.changes(site)) looks.set(r, "writes");
+        for (const r of run.sites.changes[site]) looks.set(r, "writes");
       }
     }
     this.position.value = grouped(at);
@@ -385,20 +385,7 @@ function render({ model, el: host }) {
   const root = el("div", "passlab pl-stepper");
   root.tabIndex = 0;
   const view = new Stepper(model, root);
-  const counted = (/** @type {(way: number) => void} */ run, /** @type {number} */ way) => () => run(way);
-  const step = (/** @type {number} */ way) => view.move("step", way), digits = /** @type {Record<string, (event: KeyboardEvent) => unknown>} */ ({});
-  for (const digit of "0123456789") digits[digit] = () => { view.count = (view.count + digit).slice(0, 9); view.say(view.count); };
-  keys(root, {
-    ...digits, "?": () => view.help(), s: counted(step, 1), S: counted(step, -1), j: counted(step, 1), k: counted(step, -1),
-    ArrowRight: counted(step, 1), ArrowLeft: counted(step, -1), n: () => view.move("next", 1), N: () => view.move("next", -1),
-    f: () => view.move("finish", 1), F: () => view.move("finish", -1), c: () => view.proceed(1), C: () => view.proceed(-1),
-    g: () => { const to = view.count ? Number(view.count) : 0; view.count = ""; view.go(to, true); }, G: () => view.go(view.run.length, true),
-    b: () => view.toggle(view.run.siteAt(view.at)), "/": () => view.find.focus(), w: () => view.watch(), o: () => view.origin(),
-    u: () => { const to = view.past.pop(); if (to !== undefined) view.go(to); }, t: () => view.source.turn(), e: () => view.edit(), x: () => view.export(),
-    "[": () => view.frame(view.up + 1), "]": () => view.frame(Math.max(0, view.up - 1)),
-    ArrowDown: () => view.pick(view.registers.beside(1)), ArrowUp: () => view.pick(view.registers.beside(-1)),
-    Escape: () => { view.count = ""; root.focus(); }, Enter: () => false,
-  });
+  keys(root, actions(view));
   const update = () => {
     const data = model.get("data"), known = view.run && view.run.data;
     if (known && known.partial && !data.partial && known.length === data.length) view.complete(data);

@@ -148,12 +148,6 @@ export class Run {
     return [this.toRegister[e], ...more.filter((/** @type {number} */ _, /** @type {number} */ i) => i % 2 === 0)];
   }
 
-  /** What an instruction is about to change in its frame. @param {number} site @returns {number[]} */
-  changes(site) {
-    const { results, written } = this.sites;
-    return results[site].length ? results[site] : written[site] >= 0 ? [written[site]] : [];
-  }
-
   /** The frames at an instant, innermost first, `most` of them. @param {number} at @param {number} most @returns {Place[]} */
   stack(at, most) {
     const found = [], top = this.place(at);
