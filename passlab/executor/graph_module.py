@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -49,6 +49,8 @@ class GraphModule(RunsByInputs):
                 if node.func_name not in kernels:
                     raise VerifyError(f"the library has no kernel `{node.func_name}`")
                 self.kernels[node.func_name] = Kernel(kernels[node.func_name])
+        self.ran = [i for i, node in enumerate(graph.nodes) if node.func_name]
+        self._steps: list[Callable[[], None] | None] = [None] * len(graph.nodes)
         self._allocate()
         self.has_run = False
         self.given = frozenset(params or ())
@@ -121,9 +123,8 @@ class GraphModule(RunsByInputs):
         self.set_input(**inputs)
         self._check_inputs()
         with np.errstate(all="ignore"):
-            for i, node in enumerate(self.graph.nodes):
-                if node.func_name:
-                    self.run_node(i)
+            for i in self.ran:
+                self.run_node(i)
         self.has_run = True
 
     def _check_inputs(self) -> None:
@@ -139,24 +140,38 @@ class GraphModule(RunsByInputs):
 
     def run_node(self, number: int) -> None:
         """Run one node on what its inputs hold. Raises `RunError` when its kernel fails."""
-        node = self.graph.nodes[number]
-        values = self.values
-        inputs = self.inputs_of(number)
-        first, last = self.rows[number], self.rows[number + 1]
         try:
-            if node.func_name == NOP:
-                values[first] = inputs[0].reshape(self.graph.shapes[first])
-                return
-            results: list[Any] = values[first:last]
-            if node.func_name == COPY:
-                np.copyto(results[0], inputs[0], casting="no")
-                return
-            if len(results) != 1 or results[0].size:
-                self.kernels[node.func_name].into(inputs, results)
+            (self._steps[number] or self._step(number))()
         except PasslabError:
             raise
         except Exception as error:
-            raise RunError(Diagnostic(f"the kernel {node.name} failed: {type(error).__name__}: {error}")) from error
+            name = self.graph.nodes[number].name
+            raise RunError(Diagnostic(f"the kernel {name} failed: {type(error).__name__}: {error}")) from error
+
+    def _step(self, number: int) -> Callable[[], None]:
+        """Return, and keep, what running a node does: everything that the graph alone decides is decided here."""
+        node, values = self.graph.nodes[number], self.values
+        sources = [self._result(e) for e in node.inputs]
+        first, last = self.rows[number], self.rows[number + 1]
+        shape = self.graph.shapes[first]
+        into = None if node.func_name in (NOP, COPY) else self.kernels[node.func_name].into
+
+        def view() -> None:
+            values[first] = values[sources[0]].reshape(shape)  # type: ignore[union-attr]
+
+        def copy() -> None:
+            np.copyto(values[first], values[sources[0]], casting="no")  # type: ignore[arg-type]
+
+        def nothing() -> None:
+            """There is no element to compute."""
+
+        def compute() -> None:
+            into([values[s] for s in sources], values[first:last])  # type: ignore[misc, arg-type]
+
+        special = {NOP: view, COPY: copy}.get(node.func_name)
+        made = special or (nothing if last - first == 1 and 0 in shape else compute)
+        self._steps[number] = made
+        return made
 
     # ------------------------------------------------------------ outputs
     def get_num_outputs(self) -> int:

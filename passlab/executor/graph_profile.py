@@ -26,7 +26,7 @@ def profile(module: GraphModuleDebug) -> Report:
     """
     for _ in range(WARM_UPS):
         module.run()
-    ran = [i for i, node in enumerate(module.graph.nodes) if node.func_name]
+    ran = module.ran
     took: list[float] = []
     started = perf_counter()
     with np.errstate(all="ignore"):

@@ -11,6 +11,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,9 @@ class _Line:
             for step in steps:
                 step(values)
             if not single or values[last] is not results[0]:
-                _deliver([values[s] for s in outputs], results)
+                made = flat_values([values[s] for s in outputs])
+                for value, result in zip(made, results, strict=True):
+                    _deliver(value, result)
 
         return run
 
@@ -130,26 +133,17 @@ class _Line:
         return math.prod(ty.concrete_shape) * numpy_dtype(ty.dtype).itemsize < SMALLEST
 
     def _copying(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
-        make, fill, count = self.making(), self._filling(), len(self.function.params)
+        make, gather = self.making(), _gathering(self.function.params)
 
         def run(inputs: Sequence[Array], results: Sequence[Array]) -> None:
-            _deliver([make(*fill(inputs)[:count])], results)
+            _deliver(make(*gather(inputs)), results[0])
 
         return run
 
     def _filling(self) -> Callable[[Sequence[Array]], list[Any]]:
         """Return a function of flat inputs that gives the values of all slots."""
-        preset, params = self.preset, self.function.params
-        rest = preset[len(params) :]
-        if all(isinstance(p.type_annotation, TensorType) for p in params):
-            return lambda inputs: [*inputs, *rest]
-
-        def fill(inputs: Sequence[Array]) -> list[Any]:
-            values = preset.copy()
-            _spread(inputs, params, values)
-            return values
-
-        return fill
+        gather, rest = _gathering(self.function.params), self.preset[len(self.function.params) :]
+        return lambda inputs: [*gather(inputs), *rest]
 
     def _direct(self, outputs: list[int]) -> dict[int, int]:
         """Return slot -> output for the results that an operator can write into its output itself."""
@@ -305,14 +299,21 @@ def _writing_step(node: Call, parts: list[int], slot: int, output: int) -> Step:
     return compute
 
 
-def _spread(inputs: Sequence[Array], params: Sequence[Var], values: list[Any]) -> None:
-    """Put flat inputs into the parameter slots, gathered into tuples where a parameter is one."""
-    if len(inputs) == len(params) and not any(isinstance(p.type_annotation, TupleType) for p in params):
-        values[: len(params)] = inputs
-        return
-    flat = iter(inputs)
-    for slot, param in enumerate(params):
-        values[slot] = fold_tuple(param.type_annotation or NOTHING, lambda _: next(flat), tuple)
+def _gathering(params: Sequence[Var]) -> Callable[[Sequence[Array]], Sequence[Any]]:
+    """Return a function of flat inputs that gives one value for each parameter: tuples where a parameter is one."""
+    kinds = [p.type_annotation or NOTHING for p in params]
+    if not any(isinstance(ty, TupleType) for ty in kinds):
+        return lambda inputs: inputs
+    if any(isinstance(f, TupleType) for ty in kinds if isinstance(ty, TupleType) for f in ty.fields):
+
+        def gather(inputs: Sequence[Array]) -> list[Any]:
+            flat = iter(inputs)
+            return [fold_tuple(ty, lambda _: next(flat), tuple) for ty in kinds]
+
+        return gather
+    ends = [*accumulate([len(ty.fields) if isinstance(ty, TupleType) else 1 for ty in kinds], initial=0)]
+    spans = [(start, end, isinstance(ty, TupleType)) for (start, end), ty in zip(pairwise(ends), kinds, strict=True)]
+    return lambda inputs: [tuple(inputs[start:end]) if many else inputs[start] for start, end, many in spans]
 
 
 def flat_values(values: Sequence[Any]) -> list[Any]:
@@ -328,13 +329,14 @@ def flat_values(values: Sequence[Any]) -> list[Any]:
     return flat
 
 
-def _deliver(values: Sequence[Any], results: Sequence[Array]) -> None:
-    """Copy what was not written in place into the results."""
-    for value, result in zip(flat_values(values), results, strict=True):
-        if value is not result:
-            if np.shape(value) != result.shape:
-                raise RunError(f"a kernel gave a result of shape {np.shape(value)} for {result.shape}")
-            np.copyto(result, value, casting="unsafe")
+def _deliver(value: Any, result: Array) -> None:
+    """Copy what was not written in place into a result."""
+    if value is not result:
+        if type(value) is not np.ndarray:
+            value = np.asarray(value)
+        if value.shape != result.shape:
+            raise RunError(f"a kernel gave a result of shape {value.shape} for {result.shape}")
+        np.copyto(result, value, casting="unsafe")
 
 
 def fitted(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
