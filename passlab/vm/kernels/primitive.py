@@ -20,7 +20,7 @@ from passlab.errors import Diagnostic, RunError
 from passlab.evaluate.operators import values_inside
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from passlab.ir.op import Op
-from passlab.ir.types import TensorType, TupleType, fold_tuple
+from passlab.ir.types import TupleType, fold_tuple, tensor_types
 from passlab.ir.walk import post_order
 from passlab.vm.kernels.elementwise_tail import SMALLEST, Tail, find_tail
 from passlab.vm.kernels.kernel_text import KernelText
@@ -106,7 +106,7 @@ class _Line:
         if self.tail is not None:
             return self._writing_tail(self.tail)
         body = self.function.body
-        if self._is_small(body.checked_type_):
+        if self._is_small():
             return self._copying()
         last = self.slots[body]
         outputs = [self.slots[f] for f in body.fields] if isinstance(body, Tuple) else [last]
@@ -126,17 +126,20 @@ class _Line:
 
         return run
 
-    def _is_small(self, ty: Any) -> bool:
-        """Whether the result is one tensor that is sooner copied than written in place by way of the slots."""
-        if len(self.nodes) > LONGEST or not isinstance(ty, TensorType) or ty.dynamic:
+    def _is_small(self) -> bool:
+        """Whether the results are sooner copied than written in place by way of the slots."""
+        tensors = tensor_types(self.function.body.checked_type_)
+        if len(self.nodes) > LONGEST or not tensors or any(t.dynamic for t in tensors):
             return False
-        return math.prod(ty.concrete_shape) * numpy_dtype(ty.dtype).itemsize < SMALLEST
+        return sum(math.prod(t.concrete_shape) * numpy_dtype(t.dtype).itemsize for t in tensors) < SMALLEST
 
     def _copying(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
         make, gather = self.making(), _gathering(self.function.params)
 
         def run(inputs: Sequence[Array], results: Sequence[Array]) -> None:
-            _deliver(make(*gather(inputs)), results[0])
+            made = make(*gather(inputs))
+            for value, result in zip([made] if type(made) is not tuple else flat_values(made), results, strict=True):
+                _deliver(value, result)
 
         return run
 
