@@ -2,7 +2,8 @@
 import { el } from "./dom.js";
 
 export const ROW = 20; // pixels
-const AROUND = 40; // rows that exist above and below those in sight
+const FEW = 4, AROUND = 40; // rows that exist above and below those in sight: at once, and a moment later
+const LATER = 120; // milliseconds
 const MARGINS = 12; // above and below all rows
 
 /** A scrolling list. `paint(i)` makes row `i`; `resized(columns)` hears how many characters fit. */
@@ -16,6 +17,7 @@ export class Rows {
     this.columns = 0;
     this.top = 0; // where it is scrolled to, and how much is in sight: asking the browser would lay out the whole page
     this.high = 0;
+    this.widening = 0;
     this.wanted = /** @type {[number, boolean] | null} */ (null); // a row to show as soon as there is room
     this.body = el("div", "pl-rows");
     this.space = el("div", "pl-space", this.body);
@@ -64,13 +66,27 @@ export class Rows {
   update(always) {
     const top = Math.floor(this.top / ROW), seen = Math.ceil((this.high || 480) / ROW);
     if (!always && top >= this.first && Math.min(top + seen, this.count) <= this.last) return;
-    const around = this.high ? AROUND : 4; // few before the first layout, which is what is waited for
+    const around = always ? FEW : AROUND; // what is in sight is waited for
     this.first = Math.max(0, top - around);
     this.last = Math.min(this.count, top + seen + around);
     const made = document.createDocumentFragment();
     for (let i = this.first; i < this.last; i++) made.append(this.paint(i));
     this.body.style.transform = `translateY(${this.first * ROW}px)`;
     this.body.replaceChildren(made);
+    clearTimeout(this.widening);
+    if (always) this.widening = window.setTimeout(() => this.widen(), LATER);
+  }
+
+  /** Make the rows around those that exist, which stay: one may just be clicked. */
+  widen() {
+    const first = Math.max(0, this.first - AROUND), last = Math.min(this.count, this.last + AROUND);
+    const above = [], below = [];
+    for (let i = first; i < this.first; i++) above.push(this.paint(i));
+    for (let i = this.last; i < last; i++) below.push(this.paint(i));
+    [this.first, this.last] = [first, last];
+    this.body.style.transform = `translateY(${first * ROW}px)`;
+    this.body.prepend(...above);
+    this.body.append(...below);
   }
 
   /** Make some rows anew, where they exist. @param {Iterable<number>} rows */
@@ -89,6 +105,7 @@ export class Rows {
   }
 
   close() {
+    clearTimeout(this.widening);
     this.watch.disconnect();
   }
 }
