@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from bisect import bisect_left
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from passlab.vm.isa import Opcode
 
 TIME_STEPS = 2000  # times are sent as logarithms: to a twentieth of a percent
 VARIES = -2  # in place of the number of what a place always writes
+SLICE = 8000  # instructions: what takes some 50 ms
 BACK, AHEAD = 500, 3000  # the instants around the first one whose values are sent before all others
 _ALLOCATE = (Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG)
 
@@ -39,22 +41,18 @@ def packed(numbers: Any) -> str:
     return f"{size}{base64.b64encode(array.astype(f'<u{size}').tobytes()).decode('ascii')}"
 
 
-def log_data(trace: Trace, values: StepValues, length: int, around: int | None = None) -> dict[str, Any]:
-    """Return the columns of the first `length` instructions as JSON-able data.
-
-    Given an instant to look `around`, only values near it are there, and the others are `WAITING`.
-    """
+def log_data(sweep: Sweep) -> dict[str, Any]:
+    """Return the columns of the instructions that a sweep has gone through as JSON-able data."""
+    trace, length = sweep.trace, sweep.length
     log, site = trace.log, trace.site[:length]
     starts = np.flatnonzero(np.diff(site, prepend=-2) != 1)
     switched_at, switched_to = np.array(log.switched_at, np.int64), np.array(log.switched_to, np.int64)
     switched_at, switched_to = switched_at[switched_at <= length], switched_to[switched_at <= length]
-    sweep = _Window(trace, values, length, around) if around is not None else _Sweep(trace, values, length)
-    sweep.run()
     kernels = trace.seconds[:length][trace.role[:length] == KERNEL]
     frames = len(log.parent)
     return {
         "runs": packed(np.diff(starts, append=length)), "runSites": packed(site[starts]),
-        **_by_place(site, sweep.values, len(trace.sites)), "more": sweep.more,
+        **_by_place(site, sweep.values(), len(trace.sites)), "more": sweep.more,
         "micros": packed(np.rint(np.log1p(np.maximum(kernels, 0) * 1e6) * TIME_STEPS)),
         "switches": packed(np.diff(switched_at, append=length)), "switchedTo": packed(switched_to),
         "parent": packed(log.parent), "function": packed(log.function), "created": packed(log.created),
@@ -91,22 +89,39 @@ def _waits(trace: Trace) -> dict[int, int]:
     return found
 
 
-class _Sweep:
-    """One pass over the log that numbers the values: what each instruction wrote, what frames were given."""
+class Sweep:
+    """One pass over the log that numbers the values: what each instruction wrote, what frames were given.
+
+    It goes through the first `length` instructions, some thousands at a time, so that others can work in between.
+    """
 
     def __init__(self, trace: Trace, numbers: StepValues, length: int) -> None:
         self.trace = trace
         self.numbers = numbers
         self.length = length
-        self.values: Column = np.zeros(0, np.int64)
+        self.found: list[int] = []
         self.more: dict[int, list[int]] = {}
         self.given: dict[int, list[int]] = {}
         self.registers: dict[int, list[Any]] = {}
 
-    def run(self) -> None:
-        """Go through all of it."""
-        self._first()
-        self.values = np.array(self._between(0, self.length), np.int64)
+    def advance(self, count: int = SLICE) -> bool:
+        """Go through the next instructions; return whether there are more."""
+        done = len(self.found)
+        if not done:
+            self._first()
+        self.found += self._between(done, min(self.length, done + count))
+        return len(self.found) < self.length
+
+    def values(self) -> Column:
+        """Return the number of what each instruction wrote, going through what is left."""
+        while self.advance():
+            pass
+        return np.array(self.found, np.int64)
+
+    @cached_property
+    def _called(self) -> dict[int, int]:
+        """The frames by the instruction that made them."""
+        return {created: frame for frame, created in enumerate(self.trace.log.created)}
 
     def _between(self, first: int, last: int) -> list[int]:
         """Return the numbers of what a stretch of instructions wrote; `registers` are those where it begins."""
@@ -115,7 +130,6 @@ class _Sweep:
         roles, written = sites.role.tolist(), sites.written.tolist()
         results = [sites.results(s) for s in range(len(sites))]
         unwritten = [getattr(i, "opcode", None) in _ALLOCATE for i in sites.instructions]
-        called = {created: frame for frame, created in enumerate(log.created) if first <= created < last}
         numbers: list[int] = []
         put = numbers.append
         values: list[Any] = []
@@ -134,7 +148,7 @@ class _Sweep:
                 if len(made) > 1:
                     self.more[event] = [n for pair in zip(results[site][1:], made[1:], strict=True) for n in pair]
             elif role == CALL:
-                self._enter(called[event], value)
+                self._enter(self._called[event], value)
                 put(NOTHING)
             elif role == RETURN:
                 put(add(value))
@@ -184,24 +198,26 @@ class _Registers(dict[int, list[Any]]):
         return held
 
 
-class _Window(_Sweep):
+class Window(Sweep):
     """The values near an instant only. Those in the registers of its frame are there however old they are."""
 
     def __init__(self, trace: Trace, numbers: StepValues, length: int, at: int) -> None:
         super().__init__(trace, numbers, length)
         self.at = at
+        self.seen: Column = np.zeros(0, np.int64)
 
-    def run(self) -> None:
-        """Number the values that can be seen near the instant."""
+    def values(self) -> Column:
+        """Return the numbers of the values that can be seen near the instant; all others are `WAITING`."""
         trace, written = self.trace, self.trace.sites.written
         first, last = max(0, self.at - BACK), min(self.length, self.at + AHEAD)
         made = (written[trace.site[: self.length]] >= 0) | np.isin(trace.role[: self.length], (KERNEL, RETURN))
-        self.values = np.where(made, WAITING, NOTHING)
+        self.seen = np.where(made, WAITING, NOTHING)
         self.registers = _Registers(trace, first)
         if first == 0:
             self._first()
-        self.values[first:last] = self._between(first, last)
+        self.seen[first:last] = self._between(first, last)
         self._before(trace.current(first)[0], first)
+        return self.seen
 
     def _before(self, running: int, first: int) -> None:
         """Tell what older instructions left in the registers of the frame that runs; other frames wait."""
@@ -225,7 +241,7 @@ class _Window(_Sweep):
         if results and register != results[0]:
             self.more.setdefault(event, []).extend((register, number))
         else:
-            self.values[event] = number
+            self.seen[event] = number
 
 
-__all__ = ["TIME_STEPS", "VARIES", "log_data", "packed"]
+__all__ = ["SLICE", "TIME_STEPS", "VARIES", "Sweep", "Window", "log_data", "packed"]

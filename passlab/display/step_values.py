@@ -5,6 +5,7 @@ Pictures are made as long as there is room; later tensors have their text, and a
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -69,9 +70,11 @@ class StepValues:
             return self._unwritten[kind]
         if value.ndim == 0:
             key = value.dtype, value.tobytes()
-            if key not in self._scalars:
-                self._scalars[key] = self._text(f"{value.item()!r} {value.dtype.name}", odd_numbers(value))
-            return self._scalars[key]
+            known = self._scalars.get(key)
+            if known is None:
+                text = f"{value.item()!r} {_name(value.dtype)}"
+                known = self._scalars[key] = self._text(text, odd_numbers(value))
+            return known
         number = len(self.texts)
         self.texts.append(visible(short_text(value)))
         self.odd.append(odd_numbers(value))
@@ -96,6 +99,12 @@ class StepValues:
         """Return all of it as JSON-able data."""
         odd = {number: kind for number, kind in enumerate(self.odd) if kind}
         return {"texts": self.texts, "odd": odd, "pictures": self.pictures, "late": sorted(self.tensors)}
+
+
+@cache
+def _name(dtype: np.dtype[Any]) -> str:
+    """The name of a dtype, which NumPy makes anew each time."""
+    return dtype.name
 
 
 def _line(value: Any) -> str:

@@ -6,7 +6,7 @@ registers of any instant as `lab.Trace` does, by the last write before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from passlab import limits
 from passlab.display.html import Markup, tag
 from passlab.display.listing import LineTable, listing
 from passlab.display.palette import BOX, CODE, MUTED, PROSE
-from passlab.display.step_log import log_data
+from passlab.display.step_log import Sweep, Window, log_data
 from passlab.display.step_shell import shell_of
 from passlab.display.step_values import StepValues
 from passlab.display.view import View, capped
@@ -90,16 +90,27 @@ class StepperView(View):
 
     def data(self, only_start: bool = False) -> dict[str, Any]:
         """Return what the widget needs; with `only_start` the values near the debugger's instant only."""
-        trace, length = self.trace, self._length
-        here = min(self.debugger.at, length)
-        self.values = StepValues()
-        table = LineTable()
+        values, length = StepValues(), self._length
+        if only_start:
+            return self._data(Window(self.trace, values, length, min(self.debugger.at, length)), partial=True)
+        return self._data(Sweep(self.trace, values, length))
+
+    def slices(self) -> Iterator[dict[str, Any] | None]:
+        """Do the work of `data()` in slices: None after each, and the data at the end."""
+        sweep = Sweep(self.trace, StepValues(), self._length)
+        while sweep.advance():
+            yield None
+        yield self._data(sweep)
+
+    def _data(self, sweep: Sweep, partial: bool = False) -> dict[str, Any]:
+        trace, length, table = self.trace, sweep.length, LineTable()
+        self.values = sweep.numbers
         return {
             "kind": self.kind, "title": visible(self.title), "executor": trace.kind, "length": length,
-            "left_out": len(trace) - length, "at": here,
+            "left_out": len(trace) - length, "at": min(self.debugger.at, length),
             "end": self._end(length), "functions": self._functions(), "sites": self._sites(table),
-            **log_data(trace, self.values, length, here if only_start else None), "values": self.values.data(),
-            "storage": _NO_STORAGE if only_start else self._storage(length), "partial": only_start,
+            **log_data(sweep), "values": self.values.data(),
+            "storage": _NO_STORAGE if partial else self._storage(length), "partial": partial,
             "breaks": [
                 {"text": visible(b.text), "sites": list(getattr(b, "sites", ()))} for b in self.debugger.breakpoints
             ],

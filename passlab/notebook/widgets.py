@@ -6,6 +6,8 @@ gone. What is selected in it comes back as a Python object: `widget.selection`.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import anywidget
@@ -125,6 +127,7 @@ class StepperWidget(ViewWidget):
 
     def __init__(self, view: StepperView) -> None:
         self.fork: Fork | None = None
+        self._underway = False  # the values that were not sent at first
         super().__init__(view)
         self.at = self.data["at"]
         self.observe(self._moved, "at")
@@ -156,16 +159,27 @@ class StepperWidget(ViewWidget):
             self._draw(content["draw"])
         elif content.get("export") is True:
             self.page = ""
-            self.page = document(self.view)
+            self.page = document(stepper_view(self.view.debugger))  # which numbers values for itself
         elif isinstance(content.get("fork"), dict):
             self._branch_off(content["fork"])
 
     def _complete(self) -> None:
         """Send the values that were not sent at first."""
-        if self.data.get("partial"):
-            self.data = self.view.data()
-        if self.fork is not None and self.branch.get("data", {}).get("partial"):
-            self.branch = {**self.branch, "data": stepper_view(self.fork.trace).data()}
+        fork = self.fork
+        if self.data.get("partial") and not self._underway:
+            self._underway = True
+            in_slices(self.view.slices(), self._completed)
+        if fork is not None and self.branch.get("data", {}).get("partial"):
+
+            def completed(data: dict[str, Any]) -> None:
+                if self.fork is fork and self.branch:
+                    self.branch = {**self.branch, "data": data}
+
+            in_slices(stepper_view(fork.trace).slices(), completed)
+
+    def _completed(self, data: dict[str, Any]) -> None:
+        self._underway = False
+        self.data = data
 
     def _draw(self, number: int) -> None:
         tensor = self.view.values.tensors.get(number)
@@ -187,6 +201,29 @@ class StepperWidget(ViewWidget):
             self.branch = {"error": "this is no fork"}
             return
         self.branch = branch_data(self.fork, stepper_view(self.fork.trace))
+
+
+def in_slices(slices: Iterator[dict[str, Any] | None], done: Callable[[dict[str, Any]], None]) -> None:
+    """Do work in slices, between which the kernel answers others; `done` hears what comes of it.
+
+    Where no event loop runs, as in a plain script, all of it is done at once.
+    """
+
+    def go_on(loop: asyncio.AbstractEventLoop) -> None:
+        found = next(slices)
+        if found is None:
+            loop.call_soon(go_on, loop)
+        else:
+            done(found)
+
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        for found in slices:
+            if found is not None:
+                done(found)
+    else:
+        go_on(loop)
 
 
 def branch_data(fork: Fork, view: StepperView) -> dict[str, Any]:

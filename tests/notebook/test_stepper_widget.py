@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import passlab
 from passlab import limits, vm
-from passlab.display.step_log import VARIES
+from passlab.display.step_log import SLICE, VARIES
 from passlab.display.step_values import NOTHING
 from passlab.display.stepper import stepper_view
 from passlab.notebook.widgets import StepperWidget
@@ -139,6 +140,29 @@ def test_long_runs_send_what_is_near_at_once_and_the_rest_when_asked(program, ar
     near = slice(max(0, dbg.at - 100), dbg.at + 1000)
     assert first[near] == known[near]
     assert all(a in (b, "...") for a, b in zip(first, known, strict=True))
+
+
+def test_the_kernel_answers_others_while_it_gathers_the_rest():
+    widget = StepperWidget(stepper_view(vm.Debugger(passlab.parse(LOOP), np.int32(1500))))
+    assert len(widget.view.trace) > 3 * SLICE
+    answered = []
+
+    async def kernel():
+        heard(widget, rest=True)
+        heard(widget, rest=True)  # of another view of it: the work is under way
+        while widget.data["partial"]:
+            answered.append(widget.data["partial"])
+            await asyncio.sleep(0)
+
+    asyncio.run(kernel())
+    assert len(answered) >= 3
+    assert "..." not in texts_by_instruction(widget.data)[0]
+
+
+def test_an_export_leaves_the_numbers_of_values_alone(widget):
+    values = widget.view.values
+    heard(widget, export=True)
+    assert widget.view.values is values
 
 
 def test_short_runs_are_sent_whole(widget):
