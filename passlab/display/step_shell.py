@@ -66,7 +66,7 @@ def _code(now: Instant) -> Markup:
     rows = [_instruction(now, base, pc) for pc in range(first, min(count, here + AROUND))]
     name, params = visible(str(function.name)), ", ".join(visible(p) for p in function.params)
     title = _div("pl-pane-title", tag("b", _short_name(name)), _span("pl-dim", f"({params})"))
-    return _div("pl-step-pane pl-code-pane", title, _list(rows, first, here if now.site >= 0 else 0, count))
+    return _div("pl-step-pane pl-code-pane", title, _list(rows, first, here, count))
 
 
 def _short_name(name: str) -> str:

@@ -35,6 +35,18 @@ _PRESS = """async keys => {
   }
   return took.sort((a, b) => a - b)[took.length >> 1];
 }"""
+# What has the focus: its name, and whether its looks differ from when it has not.
+_FOCUSED = """() => {
+  const it = document.activeElement, look = () => {
+    const { borderColor, outlineStyle, outlineColor } = getComputedStyle(it);
+    return [borderColor, outlineStyle, outlineColor].join();
+  };
+  const name = it.getAttribute("aria-label") || it.textContent.slice(0, 30), shown = look();
+  it.blur();
+  const plain = look();
+  it.focus({ focusVisible: true });
+  return [name, it === document.body || shown !== plain];
+}"""
 
 
 def resnet_18() -> vm.Debugger:
@@ -288,10 +300,28 @@ def test_a_tensor_is_drawn(opened):
 def test_help_lists_the_keys_and_what_needs_a_kernel_says_so(opened):
     opened.press("?")
     expect(opened.page.get_by_role("dialog", name="Keys")).to_contain_text("where its value came from")
-    opened.press("?", "s", "e")
+    opened.press("?", "?", "Escape")
+    expect(opened.page.get_by_role("dialog", name="Keys")).to_be_hidden()
+    opened.press("s", "e", "Escape")
+    expect(opened.page.locator(".pl-branch")).to_be_hidden()
+    opened.press("e")
     opened.page.keyboard.type("3")
     opened.page.keyboard.press("Enter")
     expect(opened.page.locator(".pl-stepper-said")).to_contain_text("a fork needs the running kernel")
+
+
+@on("nan")
+def test_the_tab_key_reaches_everything_and_shows_where_it_is(opened):
+    seen = {}
+    for _ in range(20):
+        opened.press("Tab")
+        name, ring = opened.page.evaluate(_FOCUSED)
+        seen[name] = ring
+    assert {"continue (c)", "Source", "instant", "save as a page (x)"} <= set(seen)
+    assert [name for name, ring in seen.items() if not ring] == []
+    opened.page.locator(".pl-track").focus()
+    opened.press("ArrowRight", "ArrowRight", "ArrowLeft")
+    assert opened.at == 1
 
 
 @on("loop")
@@ -347,6 +377,13 @@ def test_the_end_says_that_no_frame_runs(opened):
     expect(opened.page.locator(".pl-value-head")).to_contain_text("result")
     opened.press("S")
     expect(opened.page.get_by_text("No frame runs any more")).to_be_hidden()
+
+
+@on("resnet")
+def test_the_end_shows_what_was_executed_last(opened):
+    opened.press("G")
+    expect(opened.page.locator(".pl-was")).to_contain_text("ret ")
+    assert ["ret " in text for text, *_ in opened.page.evaluate(_PLACED, ".pl-inst")].count(True) == 1
 
 
 # ---------------------------------------------------------------- pictures

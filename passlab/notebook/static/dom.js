@@ -73,12 +73,18 @@ export function keys(root, table) {
  */
 export function help(root, rows) {
   const list = el("dl", "pl-keys", ...rows.flatMap(([key, does]) => [
-    el("dt", "", ...key.split(" ").map((k) => el("kbd", "", k))), el("dd", "", does)]));
-  const card = el("div", "pl-help", el("div", "pl-help-card", el("div", "pl-help-title", "Keys"), list));
+    el("dt", "", ...key.split(" ").map((k) => (k === "…" ? " … " : el("kbd", "", k)))), el("dd", "", does)]));
+  const title = el("div", "pl-help-title", "Keys", el("span", "pl-dim", "? or Escape goes back"));
+  const card = el("div", "pl-help", el("div", "pl-help-card", title, list));
   card.setAttribute("role", "dialog");
   card.setAttribute("aria-label", "Keys");
   card.hidden = true;
   card.addEventListener("click", () => { card.hidden = true; });
+  root.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || card.hidden) return;
+    card.hidden = true;
+    event.stopPropagation();
+  }, true);
   root.append(card);
   return () => {
     card.hidden = !card.hidden;

@@ -56,7 +56,7 @@ export class BytecodePane {
       this.rows.set((next ? next.base : run.sites.texts.length) - base);
     } else if (changed) this.rows.update(true);
     else this.rows.repaint([old.site, old.before, site, before].map((s) => s - base));
-    if (site >= 0) this.rows.reveal(site - base);
+    if (site >= 0 || before >= 0) this.rows.reveal((site < 0 ? before : site) - base);
   }
 
   /** @param {number} i */

@@ -330,7 +330,7 @@ class Stepper {
       this.root.focus();
       this.branch.hidden = true;
     };
-    const { field, parts } = valueField(this.register, this.at, done, () => this.root.focus());
+    const { field, parts } = valueField(this.register, this.at, done, () => { this.branch.hidden = true; this.root.focus(); });
     this.branch.replaceChildren(...parts);
     this.branch.hidden = false;
     field.focus();

@@ -62,7 +62,7 @@ function heatMap(picture) {
   if (paint) for (let i = 0; i < raw.length; i++) cell(paint, raw.charCodeAt(i), (i % columns) * big, Math.floor(i / columns) * big, big, picture);
   if (paint && grid[1] > 1) lines(paint, grid, big, canvas);
   const slices = grid[0] > 1 ? `the first ${grid[0]} slices, ` : "";
-  const legend = el("div", "pl-legend", ...(scale ? [el("i", "pl-minus"), `−${short(scale)}`, el("i", "pl-plus"), `+${short(scale)}`] : []),
+  const legend = el("div", "pl-legend", scale || picture.nan || picture.inf || picture.ninf ? null : "all zero", ...(scale ? [el("i", "pl-minus"), `−${short(scale)}`, el("i", "pl-plus"), `+${short(scale)}`] : []),
     ...(picture.nan ? [el("i", "pl-nan", "×"), "NaN"] : []), ...(picture.inf || picture.ninf ? [el("i", "pl-inf", "∞"), "inf"] : []));
   return el("div", "pl-plot pl-heat-plot", canvas, legend, el("div", "pl-dim", `${slices}${grid[2]} × ${grid[3]} cells${grid[0] > 1 ? " each" : ""}`));
 }

@@ -25,6 +25,8 @@ export class Timeline {
     this.track = el("div", "pl-track", /** @type {any} */ (this.drawing), /** @type {any} */ (this.memory), this.cursor, this.tip);
     this.track.setAttribute("role", "slider");
     this.track.setAttribute("aria-label", "instant");
+    this.track.setAttribute("aria-valuemin", "0");
+    this.track.tabIndex = 0; // the arrows of the stepper step
     this.element = el("div", "pl-timeline", this.track, this.facts);
     this.listen();
     this.watch = new ResizeObserver(() => {
