@@ -359,6 +359,20 @@ def test_nothing_of_the_source_is_cut_off_and_values_stand_in_a_column(opened, w
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@on("tree", "lstm")
+def test_lists_that_were_scrolled_show_another_function_from_its_start(opened):
+    opened.page.set_viewport_size({"width": 1000, "height": 560})
+    trace = opened.dbg.trace
+    function, pc = trace.sites.function[trace.site], trace.sites.pc[trace.site]
+    last = int((function == function.max()).argmax())  # of the functions there are
+    deep = int((pc * (function != function.max())).argmax())
+    for keys in (f"{deep}g", f"{last}g", "tt", f"{deep}g", "t", f"{last}g"):
+        opened.page.keyboard.type(keys)
+    rows = opened.page.locator(".pl-inst")
+    expect(rows.first).to_have_attribute("data-site", str(trace.sites.bases[function.max()]))
+    assert opened.page.locator(".pl-bytecode").evaluate("box => box.scrollTop") == 0
+
+
 @on("resnet")
 def test_panes_stay_in_place_from_step_to_step(opened):
     places = set()

@@ -41,11 +41,12 @@ export class Rows {
     this.watch.observe(this.box);
   }
 
-  /** Show `count` rows anew. @param {number} count */
-  set(count) {
+  /** Show `count` rows anew, from a height on. @param {number} count @param {number} [from] */
+  set(count, from = this.top) {
     this.count = count;
     this.space.style.height = `${count * ROW}px`;
-    this.top = Math.min(this.top, this.lowest());
+    const to = Math.min(from, this.lowest());
+    if (to !== this.top) this.box.scrollTop = this.top = to;
     this.update(true);
   }
 

@@ -50,10 +50,9 @@ export class BytecodePane {
     const { name, params, base } = run.data.functions[func], next = run.data.functions[func + 1];
     if (other) {
       this.base = base;
-      this.rows.scroll(0);
       this.title.title = `@${name}(${params.join(", ")})`;
       this.title.replaceChildren(el("b", "", shortName(name)), el("span", "pl-dim", `(${params.join(", ")})`));
-      this.rows.set((next ? next.base : run.sites.texts.length) - base);
+      this.rows.set((next ? next.base : run.sites.texts.length) - base, 0);
     } else if (changed) this.rows.update(true);
     else this.rows.repaint([old.site, old.before, site, before].map((s) => s - base));
     if (site >= 0 || before >= 0) this.rows.reveal((site < 0 ? before : site) - base);
@@ -256,8 +255,7 @@ export class SourcePane {
     this.note.textContent = note;
     if (lines !== this.lines) {
       this.lines = lines;
-      this.rows.scroll(0);
-      this.arrange();
+      this.arrange(0);
     } else this.rows.repaint([...old, ...this.marked].flatMap((line) => this.rowsOf(line)));
     if (!this.lives.hidden) this.lives.replaceChildren(...biographies[lives[site]].map((/** @type {string} */ text) => el("pre", "pl-code pl-life", text)));
     this.reveal();
@@ -269,8 +267,8 @@ export class SourcePane {
     if (Number.isFinite(first)) this.rows.reveal(this.starts[first]);
   }
 
-  /** Break the lines to the width there is. */
-  arrange() {
+  /** Break the lines to the width there is. @param {number} [from] the height to show them from */
+  arrange(from) {
     this.seen = [];
     this.starts = [];
     this.lines.forEach((number, at) => {
@@ -278,7 +276,7 @@ export class SourcePane {
       this.starts.push(this.seen.length / 3);
       starts.forEach((start, part) => this.seen.push(at, start, part + 1 < starts.length ? starts[part + 1] : text.length));
     });
-    this.rows.set(this.seen.length / 3);
+    this.rows.set(this.seen.length / 3, from);
   }
 
   /** @param {number} line */
