@@ -288,7 +288,7 @@ class Stepper {
       const jump = el("button", "pl-link", `written at ${grouped(by)}`);
       jump.title = "go to the instruction that wrote it (o)";
       jump.addEventListener("click", () => this.origin());
-      const took = run.sites.roles[run.site[by]] === 3 ? `, ${micros(run.micros[by])}` : "";
+      const took = run.sites.roles[run.site[by]] === 3 ? `, ${micros(run.columns.micros[by])}` : "";
       made.push(el("div", "pl-dim pl-written", jump, ` by ${run.sites.names[run.site[by]]}${took}`));
     } else made.push(el("div", "pl-dim pl-written", "an argument of the program"));
     const old = this.before(), was = old > WAITING && this.original ? this.original.run : null;

@@ -69,29 +69,29 @@ export class Run {
     const to = ints(data.switchedTo);
     this.last = to.length ? to[to.length - 1] : -1;
     this.frameOf = spread(ints(data.switches), to, this.length, 0);
-    this.columns();
-    this.index();
+    this.made = /** @type {{value: Int32Array, micros: Float32Array} | null} */ (null);
+    this.indexed = /** @type {{toFrame: Int32Array, toRegister: Int32Array, events: Int32Array, starts: Int32Array} | null} */ (null);
   }
 
-  /** What each instruction wrote, and how long kernels took. */
-  columns() {
+  /** What each instruction wrote, and how long kernels took. The first picture, at the start of a run, needs neither. */
+  get columns() {
+    if (this.made) return this.made;
     const { length, site, data } = this, { roles } = this.sites, { always } = data, other = ints(data.value), took = times(ints(data.micros));
-    this.value = new Int32Array(length);
-    this.micros = new Float32Array(length);
+    const value = new Int32Array(length), micros = new Float32Array(length);
     for (let e = 0, v = 0, k = 0; e < length; e++) {
       const s = site[e], number = always[s];
-      this.value[e] = number === VARIES ? other[v++] : number;
-      if (roles[s] === KERNEL) this.micros[e] = took[k++];
+      value[e] = number === VARIES ? other[v++] : number;
+      if (roles[s] === KERNEL) micros[e] = took[k++];
     }
+    return (this.made = { value, micros });
   }
 
   /** Sort the writes by the frame they go to, so that the registers of one are found without looking at the others. */
-  index() {
+  get index() {
+    if (this.indexed) return this.indexed;
     const { length, site, frameOf, parent, result } = this, { roles, written, results } = this.sites;
-    this.toFrame = new Int32Array(length);
-    this.toRegister = new Int32Array(length);
-    const starts = new Int32Array(parent.length + 1);
-    const { toFrame, toRegister } = this, own = Int32Array.from(roles, (role, s) => (results[s].length ? results[s][0] : role === CALL ? -1 : written[s]));
+    const toFrame = new Int32Array(length), toRegister = new Int32Array(length), starts = new Int32Array(parent.length + 1);
+    const own = Int32Array.from(roles, (role, s) => (results[s].length ? results[s][0] : role === CALL ? -1 : written[s]));
     for (let e = 0; e < length; e++) {
       const s = site[e], frame = frameOf[e], back = roles[s] === RETURN, to = back ? parent[frame] : frame;
       const register = to < 0 ? -1 : back ? result[frame] : own[s];
@@ -102,8 +102,7 @@ export class Run {
     for (let f = 0; f < parent.length; f++) starts[f + 1] += starts[f];
     const fill = starts.slice(), events = new Int32Array(starts[parent.length]);
     for (let e = 0; e < length; e++) if (toRegister[e] >= 0) events[fill[toFrame[e]]++] = e;
-    this.events = events;
-    this.starts = starts;
+    return (this.indexed = { toFrame, toRegister, events, starts });
   }
 
   /** The frame that runs at an instant, and where it stands; null after the end. @param {number} at @returns {Place | null} */
@@ -130,11 +129,13 @@ export class Run {
     const size = this.data.functions[this.func[frame]].size, values = new Int32Array(size), by = new Int32Array(size).fill(-1);
     const given = this.given.subarray(this.givenAt[frame], this.givenAt[frame + 1]);
     for (let i = 0; i < given.length && i < size; i++) [values[i], by[i]] = [given[i], given[i] ? this.created[frame] : -1];
-    for (let i = this.starts[frame]; i < this.starts[frame + 1]; i++) {
-      const e = this.events[i];
+    if (at <= this.created[frame] + 1) return { values, by };
+    const { events, starts, toRegister } = this.index, { value } = this.columns;
+    for (let i = starts[frame]; i < starts[frame + 1]; i++) {
+      const e = events[i];
       if (e >= at) break;
-      values[this.toRegister[e]] = this.value[e];
-      by[this.toRegister[e]] = e;
+      values[toRegister[e]] = value[e];
+      by[toRegister[e]] = e;
       const more = this.data.more[e];
       if (more) for (let m = 0; m < more.length; m += 2) [values[more[m]], by[more[m]]] = [more[m + 1], e];
     }
@@ -143,9 +144,9 @@ export class Run {
 
   /** The registers of `frame` that event `e` wrote. @param {number} e @param {number} frame @returns {number[]} */
   wrote(e, frame) {
-    if (e < 0 || this.toRegister[e] < 0 || this.toFrame[e] !== frame) return [];
+    if (e < 0 || this.index.toRegister[e] < 0 || this.index.toFrame[e] !== frame) return [];
     const more = this.data.more[e] || [];
-    return [this.toRegister[e], ...more.filter((/** @type {number} */ _, /** @type {number} */ i) => i % 2 === 0)];
+    return [this.index.toRegister[e], ...more.filter((/** @type {number} */ _, /** @type {number} */ i) => i % 2 === 0)];
   }
 
   /** The frames at an instant, innermost first, `most` of them. @param {number} at @param {number} most @returns {Place[]} */
@@ -218,7 +219,7 @@ export class Run {
 
   /** What kinds of odd numbers (1 NaN, 2 infinite) the value that an event made has; passing on makes none. @param {number} e */
   oddAt(e) {
-    const number = this.value[e], role = this.sites.roles[this.site[e]];
+    const number = this.columns.value[e], role = this.sites.roles[this.site[e]];
     const makes = role === KERNEL || (role === PLAIN && (this.sites.kinds[this.site[e]] === "load_const" || this.data.executor !== "vm"));
     return makes && number > 0 ? this.odd[number] || 0 : 0;
   }

@@ -57,7 +57,7 @@ export class Timeline {
     if (!run) return;
     const site = run.siteAt(at), part = at / Math.max(1, run.length);
     const name = site < 0 ? run.data.end.text : run.sites.names[site];
-    const took = at < run.length && run.sites.roles[run.site[at]] === 3 ? ` · ${micros(run.micros[at])}` : "";
+    const took = at < run.length && run.sites.roles[run.site[at]] === 3 ? ` · ${micros(run.columns.micros[at])}` : "";
     this.tip.textContent = `${grouped(at)}  ${name}${took}`;
     this.tip.hidden = false;
     this.tip.style.left = `${100 * part}%`;
@@ -117,7 +117,7 @@ export class Timeline {
     const buckets = Math.max(1, Math.min(width / 2, run.length)), step = width / buckets;
     const most = new Float32Array(Math.ceil(buckets)), deep = new Int32Array(Math.ceil(buckets));
     let longest = 1, deepest = 1;
-    const { roles } = run.sites, { site, micros: took, depth, frameOf } = run, part = buckets / run.length;
+    const { roles } = run.sites, { site, depth, frameOf } = run, took = run.columns.micros, part = buckets / run.length;
     for (let e = 0; e < run.length; e++) {
       const b = Math.min(most.length - 1, Math.floor(e * part)), down = depth[frameOf[e]];
       if (took[e] > most[b] && roles[site[e]] === 3) most[b] = took[e];
