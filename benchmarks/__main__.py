@@ -5,7 +5,17 @@ from __future__ import annotations
 import importlib
 import sys
 
-BENCHMARKS = ("compile_time", "chains", "linear", "recording", "kernels", "vm_time", "memory_plan", "time_travel")
+BENCHMARKS = (
+    "compile_time",
+    "chains",
+    "linear",
+    "recording",
+    "kernels",
+    "vm_time",
+    "memory_plan",
+    "time_travel",
+    "first_paint",
+)
 
 
 def main() -> int:

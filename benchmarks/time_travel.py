@@ -13,6 +13,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 
@@ -20,7 +21,7 @@ import passlab
 from benchmarks.calibrate import calibrate, median_ms
 from benchmarks.vm_time import LOOP
 from passlab import limits
-from passlab.display.stepper import stepper_view
+from passlab.display.stepper import StepperView, stepper_view
 from passlab.lab.time_travel.debugger import Debugger
 from passlab.lab.time_travel.trace import Trace
 from passlab.testing import resnet
@@ -73,7 +74,21 @@ def pages() -> dict[str, float]:
     return {
         f"{what}, at first": median_ms(lambda: stepper_view(trace).data(only_start=True), 3),
         f"{what}, all": median_ms(lambda: stepper_view(trace).data(), 3),
+        f"{what}, the longest slice of it": median_slice(stepper_view(trace)),
     }
+
+
+def median_slice(view: StepperView) -> float:
+    """Return how long a kernel that gathers all values for a stepper is away at most, the median of three times."""
+    longest = []
+    for _ in range(3):
+        slices, times, found = view.slices(), [], None
+        while found is None:
+            start = process_time()
+            found = next(slices)
+            times.append(process_time() - start)
+        longest.append(1000 * max(times))
+    return float(np.median(longest))
 
 
 def forking() -> dict[str, float]:
