@@ -2,7 +2,7 @@
 
     found = lab.bisect(mod, "InferType, FoldConstant, SimplifyExpr")           # compares what programs compute
     found = lab.bisect(mod, passes, lambda mod: compiles(mod))                 # asks a predicate
-    found.event, found.why, found.event.diff(), found.reduce()
+    found.event, found.why, found.event.diff(), found.rewrite, found.reduce()
 
 The pipeline is recorded once; after that only the programs it left are looked at. A predicate is asked about few of
 them: between one that is good and one that is bad stands a pass that made it so. What programs compute is compared
@@ -13,12 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from passlab.errors import Diagnostic, PassError, PasslabError
 from passlab.instrument.events import Event
+from passlab.instrument.limit import PassLimit
 from passlab.instrument.validation import UNDECLARED, Check, Inputs, Trial, examine, promise_of
 from passlab.ir.module import IRModule
+from passlab.lab.diffing import Diff, diff
 from passlab.lab.recording import Recording, record
 from passlab.lab.validating import examined, is_checked
 from passlab.transform.pipeline import as_pass
@@ -59,6 +62,27 @@ class _Question:
             return bool(self.good(before)) and not _answer(self.good, after)[0]
         promise = promise_of(event.pass_, self.undeclared)
         return examine(event.name, before, after, promise, self.trial()).outcome == "broken"
+
+
+@dataclass(frozen=True)
+class GuiltyRewrite:
+    """The rewrite of a pass that broke a program: the `number`-th of `count`, by a named rule.
+
+    `before` is the program with the rewrites before it made and no other, `after` the one with it.
+    """
+
+    number: int
+    count: int
+    rule: str
+    before: IRModule
+    after: IRModule
+
+    def diff(self) -> Diff:
+        """Return what the rewrite changed."""
+        return diff(self.before, self.after)
+
+    def __str__(self) -> str:
+        return f"rewrite {self.number:,} of {self.count:,}, by the rule `{self.rule}`"
 
 
 class Bisection:
@@ -114,6 +138,29 @@ class Bisection:
         """Return `table()` as a pandas data frame."""
         return self.table().frame()
 
+    @cached_property
+    def rewrite(self) -> GuiltyRewrite | None:
+        """The first rewrite by a named rule that breaks the program, when only those before it are made with it.
+
+        None for a pass that changes programs as a whole. Runs the pass log(n) times for n rewrites.
+        """
+        event = self.event
+        if event is None:
+            return None
+        limit = PassLimit()
+        if not self._is_broken(event.before, self._alone(event.before, limit)):
+            return None
+        rules = [rule for _, _, rule, _ in limit.rewrite_table().rows]
+        good, bad = 0, len(rules)
+        if not rules or self._is_broken(event.before, self._alone(event.before, PassLimit(rewrites=0))):
+            return None
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            broken = self._is_broken(event.before, self._alone(event.before, PassLimit(rewrites=middle)))
+            good, bad = (good, middle) if broken else (middle, bad)
+        before, after = (self._alone(event.before, PassLimit(rewrites=count)).last for count in (good, bad))
+        return GuiltyRewrite(bad, len(rules), rules[bad - 1], before, after)
+
     def reduce(self, **options: Any) -> Reduction:
         """Return the smallest program found that the same pass breaks in the same way; `options` as for `lab.reduce`.
 
@@ -127,12 +174,21 @@ class Bisection:
 
     def _still(self, mod: IRModule) -> bool:
         """Whether the pass does to a program what it did to this one."""
+        return self._is_broken(mod, self._alone(mod))
+
+    def _alone(self, mod: IRModule, *instruments: Any) -> Recording:
+        """Run the guilty pass on a program as it was run here."""
         event = self.event
         assert event is not None
-        again = record(
+        return record(
             mod, as_pass(event.pass_ if event.pass_ is not None else event.text), event.context.opt_level,
-            required_pass=event.context.required_pass, config=event.context.config,
+            required_pass=event.context.required_pass, config=event.context.config, instruments=instruments,
         )  # fmt: skip
+
+    def _is_broken(self, mod: IRModule, again: Recording) -> bool:
+        """Whether a run of the guilty pass on a program shows what it showed here."""
+        event = self.event
+        assert event is not None
         if event.error is not None or again.error is not None:
             return type(event.error) is type(again.error)
         return self._question.broken(event, mod, again.last)
@@ -260,4 +316,4 @@ def _raised(error: BaseException | None) -> str:
     return f"{type(error).__name__}: {told}"
 
 
-__all__ = ["Answer", "Bisection", "bisect"]
+__all__ = ["Answer", "Bisection", "GuiltyRewrite", "bisect"]

@@ -198,6 +198,43 @@ def test_a_saved_recording_is_bisected(net, tmp_path):
     assert passlab.Recording.load(tmp_path / "rec").bisect(calls("tanh")).event.id == "3"
 
 
+# ---------------------------------------------------------------- on to the rewrite
+MANY = f"""
+def @main(%x: Tensor[(3), float32]) {{
+  %0 = tanh(%x * 2f);
+  {" ".join(f"%{i} = %{i - 1} + tanh(%x * {i + 2}f);" for i in range(1, 9))}
+  %8
+}}
+"""
+
+
+@pytest.mark.parametrize("factor", range(2, 11))
+@pytest.mark.parametrize("good", [None, lambda mod: "sin(" not in mod.astext().replace("asin(", "")])
+def test_the_rewrite_that_broke_the_program_is_found(factor, good):
+    @function_pass(opt_level=0, name="Mixed")
+    def mixed(func, mod, ctx):
+        def rule(pre, post):
+            if not isinstance(post, Call) or post.op.name != "tanh":
+                return post
+            wrong = float(post.args[0].args[1].data) == factor
+            return call("sin" if wrong else "tanh", post.args[0])
+
+        return rewrite(func, rule, name="careless")
+
+    found = lab.bisect(passlab.parse(MANY), [mixed], good).rewrite
+    assert (found.number, found.count, found.rule) == (factor - 1, 9, "careless")
+    assert str(found) == f"rewrite {factor - 1} of 9, by the rule `careless`"
+    assert "sin(" in found.after.astext()
+    assert "sin(" not in found.before.astext()
+    assert "tanh" in str(found.diff())
+
+
+def test_a_pass_that_changes_programs_as_a_whole_has_no_guilty_rewrite(net):
+    assert lab.bisect(net, [SWAPS]).rewrite is None
+    assert lab.bisect(net, [refusing("Refuses", "tanh")]).rewrite is None
+    assert lab.bisect(net, "InferType").rewrite is None
+
+
 # ---------------------------------------------------------------- on to the smallest program
 @pytest.mark.parametrize(
     ("bad", "good", "operator"),
