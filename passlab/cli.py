@@ -78,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     bisect = commands.add_parser("bisect", help="name the first pass that changes what the program computes")
     _pipeline_arguments(bisect, _bisect)
     bisect.add_argument("--random", type=int, default=0, metavar="SEED", help="the seed of the inputs (default 0)")
+    bisect.add_argument("--reduce", action="store_true", help="print the smallest program that the pass breaks so")
     passes = commands.add_parser("passes", help="list the passes there are")
     passes.set_defaults(command=_passes)
     return parser
@@ -201,16 +202,13 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _bisect(options: argparse.Namespace) -> int:
-    from passlab.lab.validating import validate
-
-    recording = _recorded(options)
-    recording.output  # noqa: B018 - raises what a pass raised: there is nothing to look for then
-    found = validate(recording, seed=options.random).first
-    if found is None:
+    found = _recorded(options).bisect(seed=options.random)
+    if found.event is None:
         print("every pass kept its promise")
         return 0
-    event, check = found
-    print(f"step {event.id}, {event.text or event.name}: {check.why}")
+    print(f"step {found.event.id}, {found.event.text or found.event.name}: {found.why}")
+    if options.reduce:
+        print(found.reduce().text())
     return 1
 
 

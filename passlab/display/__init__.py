@@ -17,35 +17,39 @@ if TYPE_CHECKING:
     from passlab.display.profile import ProfileView, profile_view
     from passlab.display.recording import RecordingView, recording_view
     from passlab.display.report import write_html
+    from passlab.display.searches import BisectionView, ReductionView, bisection_view, reduction_view
     from passlab.display.stepper import StepperView, stepper_view
     from passlab.display.timing import TimingView, timing_view
     from passlab.display.view import View
 
 _NAMES = {
+    "BisectionView": "passlab.display.searches:BisectionView",
     "DiffView": "passlab.display.diffs:DiffView",
     "GraphView": "passlab.display.graph:GraphView",
     "ModuleView": "passlab.display.module:ModuleView",
     "OperatorsView": "passlab.display.operators:OperatorsView",
     "ProfileView": "passlab.display.profile:ProfileView",
+    "ReductionView": "passlab.display.searches:ReductionView",
     "RecordingView": "passlab.display.recording:RecordingView",
     "StepperView": "passlab.display.stepper:StepperView",
     "TimingView": "passlab.display.timing:TimingView",
     "View": "passlab.display.view:View",
+    "bisection_view": "passlab.display.searches:bisection_view",
     "diff_view": "passlab.display.diffs:diff_view",
     "graph_view": "passlab.display.graph:graph_view",
     "module_view": "passlab.display.module:module_view",
     "operators_view": "passlab.display.operators:operators_view",
     "profile_view": "passlab.display.profile:profile_view",
     "recording_view": "passlab.display.recording:recording_view",
+    "reduction_view": "passlab.display.searches:reduction_view",
     "stepper_view": "passlab.display.stepper:stepper_view",
     "timing_view": "passlab.display.timing:timing_view",
     "write_html": "passlab.display.report:write_html",
 }
 __all__ = [
-    "DiffView", "GraphView", "ModuleView", "OperatorsView", "ProfileView", "RecordingView", "StepperView", "TimingView",
-    "View", "diff_view",
-    "graph_view", "module_view", "operators_view", "profile_view", "recording_view", "stepper_view", "timing_view",
-    "write_html",
+    "BisectionView", "DiffView", "GraphView", "ModuleView", "OperatorsView", "ProfileView", "RecordingView",
+    "ReductionView", "StepperView", "TimingView", "View", "bisection_view", "diff_view", "graph_view", "module_view",
+    "operators_view", "profile_view", "recording_view", "reduction_view", "stepper_view", "timing_view", "write_html",
 ]  # fmt: skip
 
 __getattr__, __dir__ = face(__name__, _NAMES)

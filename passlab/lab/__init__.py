@@ -9,6 +9,8 @@ __getattr__, __dir__ = face(
         **{name: f"passlab.lab.diffing:{name}" for name in ("Diff", "diff")},
         "Provenance": "passlab.lab.provenance:Provenance",
         "validate": "passlab.lab.validating:validate",
+        **{name: f"passlab.lab.bisecting:{name}" for name in ("Bisection", "bisect")},
+        **{name: f"passlab.lab.reducing:{name}" for name in ("Reduction", "reduce")},
         "Exercise": "passlab.lab.exercise:Exercise",
         "Trace": "passlab.lab.time_travel.trace:Trace",
         "Debugger": "passlab.lab.time_travel.debugger:Debugger",

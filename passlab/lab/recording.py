@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from passlab.lab.bisecting import Bisection
+
 Predicate = Callable[[IRModule], Any]
 _REPORT = ("passlab.display.report", "write_html")  # stands above the lab, so it is loaded when asked for
 
@@ -186,6 +188,12 @@ class Recording:
         if not isinstance(node, Expr):
             raise misfit(node, "a node of one of the programs")
         return self.provenance.biography(node)
+
+    def bisect(self, good: Predicate | None = None, **options: Any) -> Bisection:
+        """Return which of the passes broke the program: see `lab.bisect`, whose options these are."""
+        from passlab.lab.bisecting import bisect
+
+        return bisect(self, None, good, **options)
 
     def diff(self, start: Any = 0, end: Any = -1) -> Any:
         """Return the difference between the modules after two steps (`lab.Diff`)."""

@@ -63,9 +63,17 @@ def validate(
     trial = Trial(inputs, entry, seed)
     checks: list[tuple[Event, Check]] = []
     for event in recording.events[1:]:
-        if event.status != "ran" or isinstance(event.pass_, Sequential):
-            continue
-        noted = ((old, new, event.rewrites.rule(i)) for i, (old, new) in enumerate(event.rewrites))
-        promise = promise_of(event.pass_, undeclared)
-        checks.append((event, examine(event.name, event.before, event.after, promise, trial, noted)))
+        if is_checked(event):
+            checks.append((event, examined(event, trial, undeclared)))
     return Validation(tuple(checks))
+
+
+def is_checked(event: Event) -> bool:
+    """Whether an event is a pass that came to its end; the passes of a pipeline are checked one by one."""
+    return event.status == "ran" and not isinstance(event.pass_, Sequential)
+
+
+def examined(event: Event, trial: Trial, undeclared: Promise | None = UNDECLARED) -> Check:
+    """Hold one recorded pass to its promise. Raises `RunError` when the program did not run before it."""
+    noted = ((old, new, event.rewrites.rule(i)) for i, (old, new) in enumerate(event.rewrites))
+    return examine(event.name, event.before, event.after, promise_of(event.pass_, undeclared), trial, noted)

@@ -16,6 +16,8 @@ VIEWS = {
     ("passlab.ir.expr", "Expr"): "module_view",
     ("passlab.lab.diffing", "Diff"): "diff_view",
     ("passlab.lab.recording", "Recording"): "recording_view",
+    ("passlab.lab.bisecting", "Bisection"): "bisection_view",
+    ("passlab.lab.reducing", "Reduction"): "reduction_view",
     ("passlab.lab.time_travel.trace", "Trace"): "stepper_view",
     ("passlab.lab.time_travel.debugger", "Debugger"): "stepper_view",
     ("passlab.instrument.timing", "PassTimingInstrument"): "timing_view",

@@ -133,6 +133,25 @@ def test_bisect_names_the_pass_that_breaks_a_program(net, capsys):
     assert capsys.readouterr().out == "every pass kept its promise\n"
 
 
+def test_bisect_names_a_pass_that_raises_and_reduces_the_program(net, capsys):
+    @transform.function_pass(opt_level=0)
+    def Refuses(func, mod, ctx):
+        if any(getattr(n, "name", "") == "multiply" for n in passlab.ir.walk.post_order(func)):
+            raise RuntimeError("multiply is not supported")
+        return func
+
+    transform.register_pass(Refuses)
+    try:
+        assert main(["bisect", net, "InferType, Refuses", "--reduce"]) == 1
+    finally:
+        transform.unregister_pass("Refuses")
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == "step 2, Refuses: RuntimeError: multiply is not supported"
+    assert told[1].endswith("tries")
+    assert "multiply(" in "".join(told[2:])
+    assert "add(" not in "".join(told[2:])
+
+
 def test_passes_lists_them(capsys):
     assert main(["passes"]) == 0
     assert "FuseOps" in capsys.readouterr().out

@@ -12,17 +12,20 @@ import passlab
 from passlab import limits, relay
 from passlab.display import (
     View,
+    bisection_view,
     diff_view,
     graph_view,
     module_view,
     operators_view,
     profile_view,
     recording_view,
+    reduction_view,
     timing_view,
 )
 from passlab.display.flame import bars, flame_chart
 from passlab.errors import PassError
 from passlab.instrument import PassTimingInstrument
+from passlab.lab import reduce
 from passlab.transform import PassContext, module_pass
 from tests.display.programs import NETWORK, Reader, network
 
@@ -43,6 +46,8 @@ def views():
         "graph": graph_view(network()),
         "operators": operators_view(network()),
         "profile": profile_view(profiled()),
+        "bisection": bisection_view(rec.bisect(lambda mod: "Primitive=1" not in mod.astext())),
+        "reduction": reduction_view(reduce(network(), lambda mod: "nn.dense" in mod.astext())),
     }
 
 
@@ -54,7 +59,7 @@ def profiled():
     )
 
 
-VIEWS = ["module", "diff", "pipeline", "timing", "graph", "operators", "profile"]
+VIEWS = ["module", "diff", "pipeline", "timing", "graph", "operators", "profile", "bisection", "reduction"]
 
 
 @pytest.mark.parametrize("kind", VIEWS)

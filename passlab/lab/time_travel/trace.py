@@ -207,19 +207,21 @@ class Trace:
     def segment(self, instant: int) -> tuple[Segment, Log]:
         """Return the segment of an instant, its objects there, and the log it belongs to."""
         self._ensure_values()
-        number = bisect_right(self._starts, min(instant, max(len(self) - 1, 0))) - 1
-        found = self.log.segments[number]
-        if found.values is not None:
-            return found, self.log
-        if found.start not in self._replayed:
+        number, found = self._segment_at(instant)
+        while found.values is None and found.start not in self._replayed:
             end = self._starts[number + 1] if number + 1 < len(self._starts) else len(self)
             if found.quick and end - found.start > 2 * FINE:
                 self._refine(number, refined(self, found, end))
-                return self.segment(instant)
+                number, found = self._segment_at(instant)
+                continue
             if len(self._replayed) >= REPLAYED:
                 del self._replayed[next(iter(self._replayed))]
             self._replayed[found.start] = replayed(self, found, end)
-        return self._replayed[found.start]
+        return (found, self.log) if found.values is not None else self._replayed[found.start]
+
+    def _segment_at(self, instant: int) -> tuple[int, Segment]:
+        number = bisect_right(self._starts, min(instant, max(len(self) - 1, 0))) - 1
+        return number, self.log.segments[number]
 
     def _refine(self, number: int, parts: list[Segment]) -> None:
         """Put shorter segments in the place of one; when it cannot be cut, it is run again as it is."""

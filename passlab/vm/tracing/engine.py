@@ -62,7 +62,7 @@ class TracingMachine(Machine):
         self.stopped = ""
         self.bases = site_bases(exe.functions)
         self._traced: dict[int, list[tuple[int, Any, Any]]] = {}
-        self._maker = StretchMaker(exe) if like is None else like._maker
+        self._maker: StretchMaker = StretchMaker(exe) if like is None else like._maker
         self.log.plans = self._maker.made
         self._blank = [[None] * (f.register_file_size - len(f.params)) for f in exe.functions]
         self._stretches: list[dict[int, Stretch | None]] = [{} for _ in exe.functions]

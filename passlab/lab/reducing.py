@@ -1,0 +1,178 @@
+"""`reduce`: the smallest program for which something still holds.
+
+    small = lab.reduce(mod, lambda mod: crashes(mod))
+    small.module, small.text()
+
+Delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002) over functions and
+nodes: large parts are cut off first, then ever smaller ones, then nodes one by one. Every program that the predicate is
+asked about has types, has no free variables, and is smaller than the one before. What may be cut is in
+`reduction_stages`; this module keeps the best so far and counts the tries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from passlab.errors import Diagnostic, PassError, PasslabError
+from passlab.infer import infer_module
+from passlab.instrument.statistics import count_module
+from passlab.ir.expr import Constant, Function
+from passlab.ir.module import IRModule
+from passlab.ir.variables import free_vars
+from passlab.ir.walk import LEAVES, post_order
+from passlab.lab.reduction_stages import STAGES
+from passlab.transform.table import Table
+
+Predicate = Callable[[IRModule], Any]
+Size = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Shrinking:
+    """One part that could be cut: what was done, and how many functions and nodes were left."""
+
+    what: str
+    functions: int
+    nodes: int
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """The smallest program that was found. `stopped` says why no smaller one was looked for, "" when there was none."""
+
+    original: IRModule
+    module: IRModule
+    steps: tuple[Shrinking, ...]
+    tries: int
+    stopped: str = ""
+
+    def summary(self) -> str:
+        """Return how much smaller it is, in a sentence."""
+        tries = f"{self.tries:,} {'try' if self.tries == 1 else 'tries'}"
+        end = f"; stopped: {self.stopped}" if self.stopped else ""
+        return f"from {_told(self.original)} to {_told(self.module)} in {tries}{end}"
+
+    def table(self) -> Table:
+        """Return one row for each part that was cut."""
+        rows = [(number, s.what, s.functions, s.nodes) for number, s in enumerate(self.steps, 1)]
+        return Table(("step", "what was cut", "functions", "nodes"), rows)
+
+    def frame(self) -> Any:
+        """Return `table()` as a pandas data frame."""
+        return self.table().frame()
+
+    def text(self) -> str:
+        """Return the summary and the program as Relay text."""
+        return f"{self.summary()}\n{self.module.astext()}"
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def reduce(mod: IRModule, predicate: Predicate, *, tries: int = 2000, seconds: float | None = None) -> Reduction:
+    """Return the smallest program found for which a predicate over modules holds, as it does for `mod`.
+
+    No single cut makes the result smaller. A predicate that raises does not hold. After `tries` questions, or
+    `seconds`, and after an interrupt from the keyboard, the smallest program so far is returned. Raises `PassError`
+    when the predicate does not hold for `mod`, and `DiagnosticError` when that has no types. Each try costs, besides
+    the predicate, time linear in the functions it changes.
+    """
+    search = Search(infer_module(mod.snapshot()), predicate, tries, seconds)
+    search.check_start()
+    stopped = ""
+    try:
+        size = None
+        while size != search.size:
+            size = search.size
+            for stage in STAGES:
+                stage(search)
+    except _EnoughError as enough:
+        stopped = str(enough)
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    return Reduction(mod, search.best, tuple(search.steps), search.tries, stopped)
+
+
+class _EnoughError(Exception):
+    """No more tries are left."""
+
+
+class Search:
+    """The smallest program so far, and the questions that are left."""
+
+    def __init__(self, mod: IRModule, predicate: Predicate, tries: int, seconds: float | None) -> None:
+        self.best = mod
+        self.size = size_of(mod)
+        self.steps: list[Shrinking] = []
+        self.tries = 0
+        self._predicate = predicate
+        self._most = tries
+        self._end = None if seconds is None else monotonic() + seconds
+        self._seconds = seconds
+
+    def check_start(self) -> None:
+        """Raise `PassError` unless the predicate holds before anything is cut."""
+        try:
+            holds = bool(self._predicate(self.best))
+        except Exception as error:
+            what = f"the predicate raised {type(error).__name__} for the whole program: {error}"
+            raise PassError(Diagnostic(what)) from error
+        if not holds:
+            what = "the predicate does not hold for the whole program"
+            raise PassError(Diagnostic(what, hint="it is true of programs that show what is looked for"))
+
+    def attempt(self, changes: dict[str, Function | None], what: str) -> bool:
+        """Replace some functions, or take them away (None); keep that if the predicate still holds.
+
+        What is not smaller, has no types or has free variables is not asked about. Raises when no tries are left.
+        """
+        if any(function is not None and free_vars(function) for function in changes.values()):
+            return False
+        candidate = self.best.with_functions(changes)
+        if not len(candidate) or size_of(candidate) >= self.size:
+            return False
+        try:
+            typed = infer_module(candidate)
+        except PasslabError:
+            return False
+        size = size_of(typed)
+        if size >= self.size or not self._holds(typed):
+            return False
+        self.best, self.size = typed, size
+        self.steps.append(Shrinking(what, len(typed), count_module(typed)[0]))
+        return True
+
+    def _holds(self, mod: IRModule) -> bool:
+        if self.tries >= self._most:
+            raise _EnoughError(f"after {self.tries:,} tries")
+        if self._end is not None and monotonic() > self._end:
+            raise _EnoughError(f"after {self._seconds:g} seconds")
+        self.tries += 1
+        try:
+            return bool(self._predicate(mod))
+        except Exception:  # noqa: BLE001 - a predicate that cannot be asked does not hold
+            return False
+
+
+def size_of(mod: IRModule) -> Size:
+    """Return what a smaller program has less of: nodes that are made of others, then leaves, then elements."""
+    inner = leaves = elements = 0
+    for function in mod.functions.values():
+        for node in post_order(function):
+            if isinstance(node, LEAVES):
+                leaves += 1
+                elements += node.data.size if isinstance(node, Constant) else 0
+            else:
+                inner += 1
+    return inner, leaves, elements
+
+
+def _told(mod: IRModule) -> str:
+    nodes, functions = count_module(mod)[0], len(mod)
+    return f"{nodes:,} nodes in {functions:,} function{'' if functions == 1 else 's'}"
+
+
+__all__ = ["Reduction", "Search", "reduce", "size_of"]

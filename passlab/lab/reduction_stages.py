@@ -1,0 +1,281 @@
+"""What `reduce` may cut from a program, the largest parts first.
+
+Each stage goes over the smallest program so far and proposes functions that are smaller; the search says which of them
+it keeps. A part whose value is still needed is replaced by a new parameter where nobody calls the function, else by
+zeros or ones. Stages go through nodes by number, from lists made anew after each cut, and recurse over nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from passlab.ir.expr import (
+    Call,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)  # fmt: skip
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.variables import free_vars
+from passlab.ir.walk import LEAVES, children, let_chain, make_lets, post_order, rewrite
+from passlab.op.declare import call
+from passlab.transform.let_removal import Fate, remove_lets
+
+if TYPE_CHECKING:
+    from passlab.lab.reducing import Search
+
+ARGUMENTS = 6  # operands of a call that are tried in its place
+
+
+# ---------------------------------------------------------------- functions
+def drop_functions(search: Search) -> None:
+    """Take functions away, half of them at once at first."""
+    count = len(search.best)
+    while count:
+        names = [name for name, _ in search.best.items()]
+        kept = True
+        for start in range(0, len(names), count):
+            part = {name: None for name in names[start : start + count] if name in search.best}
+            if part and search.attempt(dict(part), f"the functions {', '.join(f'@{name}' for name in part)}"):
+                kept = False
+        count = count // 2 if kept else min(count, len(search.best))
+
+
+def remove_all_lets(search: Search) -> None:
+    """Put values where the variables of lets stand, so that parts can be cut anywhere."""
+    for name, function in _functions(search):
+        plain = remove_lets(function, lambda let, value: Fate.INLINE)
+        if isinstance(plain, Function) and plain is not function:
+            search.attempt({name: plain}, f"the lets of @{name}")
+
+
+# ---------------------------------------------------------------- large parts
+def cut_ends(search: Search) -> None:
+    """End a function at an earlier node: what came after it is gone."""
+    for name, _ in _functions(search):
+        step = None
+        while step != 0:
+            function = search.best[name]
+            bodies = _bodies(function)
+            step = len(bodies) // 2 if step is None else min(step, len(bodies) // 2)
+            place = len(bodies) - 1 - step
+            if not step or not search.attempt({name: _with_body(function, bodies[place]())}, f"the end of @{name}"):
+                step //= 2
+
+
+def cut_starts(search: Search) -> None:
+    """Let a function begin at a later node: what came before it is given from outside."""
+    for name, _ in _functions(search):
+        step = None
+        while step != 0:
+            function, called = search.best[name], _is_called(search, name)
+            lets, body = let_chain(function.body)
+            order = _dataflow(body)
+            count = len(lets) or len(order)
+            step = count // 2 if step is None else min(step, count // 2)
+            made = None
+            if step:
+                made = _without_lets(function, step, called) if lets else _without_nodes(function, order, step, called)
+            if made is None or not search.attempt({name: made}, f"the start of @{name}"):
+                step //= 2
+
+
+def _bodies(function: Function) -> list[Callable[[], Expr]]:
+    """What a function may end with, the smallest first, its body last."""
+    lets, body = let_chain(function.body)
+    if lets:
+        bound = [(let.var, let.value) for let in lets]
+        return [*(lambda k=k: make_lets(bound[:k], bound[k][1]) for k in range(len(bound))), lambda: function.body]
+    return [lambda node=node: node for node in _dataflow(body) if not isinstance(node, LEAVES)]  # type: ignore[misc]
+
+
+def _dataflow(body: Expr) -> list[Expr]:
+    """The nodes of a body that stand in no branch and no function inside it, and the body."""
+    closed = (Function, If, Match, Let)
+    return [n for n in post_order(body, enter=lambda n: not isinstance(n, closed)) if not isinstance(n, Function)]
+
+
+def _without_lets(function: Function, count: int, called: bool) -> Function | None:
+    """A function without its first lets."""
+    lets, body = let_chain(function.body)
+    rest = make_lets([(let.var, let.value) for let in lets[count:]], body)
+    gone = {let.var: let.value for let in lets[:count]}
+    return _given(function, rest, {var: gone[var] for var in free_vars(rest) if var in gone}, called)
+
+
+def _without_nodes(function: Function, order: list[Expr], count: int, called: bool) -> Function | None:
+    """A function whose first nodes are given from outside, as far as others use them."""
+    first = {node for node in order[:count] if not isinstance(node, LEAVES)}
+    border: dict[Expr, Expr] = {}
+    for node in order[count:]:
+        border.update((child, child) for child in children(node) if child in first)
+    return _given(function, function.body, border, called) if border else None
+
+
+def _given(function: Function, body: Expr, parts: dict[Expr, Expr], called: bool) -> Function | None:
+    """Return a function in which stand-ins take the place of parts, by the nodes whose types they have."""
+    stands, params = dict[Expr, Expr](), list[Var]()
+    for number, (part, typed) in enumerate(parts.items()):
+        stand = (
+            _filler(typed.checked_type_)
+            if called
+            else _parameter(typed.checked_type_, f"p{len(function.params) + number}")
+        )
+        if stand is None:
+            return None
+        stands[part] = stand
+        params += [stand] if isinstance(stand, Var) else []
+    made = function.with_fields(params=(*function.params, *params), body=rewrite(body, replace=stands))
+    return made if isinstance(made, Function) else None
+
+
+# ---------------------------------------------------------------- nodes
+def simplify_nodes(search: Search) -> None:
+    """Go through the nodes from the result to the inputs and put something smaller in the place of each."""
+    for name, _ in _functions(search):
+        order = post_order(search.best[name].body)
+        place = len(order) - 1
+        while place >= 0:
+            function = search.best[name]
+            if any(search.attempt({name: made}, what) for made, what in _smaller(search, name, function, order[place])):
+                order = post_order(search.best[name].body)
+                place = min(place, len(order) - 1)
+            else:
+                place -= 1
+
+
+def _smaller(search: Search, name: str, function: Function, node: Expr) -> Iterator[tuple[Function, str]]:
+    """Functions in which something smaller takes the place of a node."""
+    if isinstance(node, (*LEAVES, Function)):
+        return
+    what = f"a {type(node).__name__.lower()} in @{name}"
+    if isinstance(node, Call) and isinstance(node.op, Op):
+        what = f"`{node.op.name}` in @{name}"
+    for part in _parts(node):
+        yield _replaced(function, node, part), what
+    called = _is_called(search, name)
+    if not called:
+        made = _given(function, function.body, {node: node}, called=False)
+        if made is not None:
+            yield made, what
+    filler = _filler(node.checked_type_)
+    if filler is not None and not _is_filler(node):
+        yield _replaced(function, node, filler), what
+
+
+def _parts(node: Expr) -> Iterator[Expr]:
+    """What may stand for a node: one of its parts, those of its type first."""
+    if isinstance(node, If):
+        yield from (node.true_branch, node.false_branch, node.cond)
+    elif isinstance(node, Let):
+        yield rewrite(node.body, replace={node.var: node.value})
+        yield node.value
+    elif isinstance(node, Match):
+        yield from (clause.rhs for clause in node.clauses)
+        yield node.data
+    elif isinstance(node, Tuple):
+        yield from node.fields[:ARGUMENTS]
+    elif isinstance(node, TupleGetItem):
+        if isinstance(node.tuple_value, Tuple):
+            yield node.tuple_value.fields[node.index]
+        yield node.tuple_value
+    elif isinstance(node, (RefCreate, RefRead, RefWrite)):
+        yield from children(node)
+    elif isinstance(node, Call):
+        if isinstance(node.op, Function) and len(node.op.params) == len(node.args):
+            yield rewrite(node.op.body, replace=dict(zip(node.op.params, node.args, strict=True)))
+        args = node.args[:ARGUMENTS]
+        yield from sorted(args, key=lambda arg: arg.checked_type_ is not node.checked_type_)
+
+
+# ---------------------------------------------------------------- parameters
+def drop_parameters(search: Search) -> None:
+    """Take parameters away that are not used, where nobody calls the function."""
+    for name, function in _functions(search):
+        used = set(free_vars(function.body))
+        params = tuple(param for param in function.params if param in used)
+        if len(params) < len(function.params) and not _is_called(search, name):
+            search.attempt({name: function.with_fields(params=params)}, f"parameters of @{name}")
+
+
+# ---------------------------------------------------------------- pieces
+def _functions(search: Search) -> Iterator[tuple[str, Function]]:
+    """The functions there are, as they are when their turn comes."""
+    for name in [name for name, _ in search.best.items()]:
+        if name in search.best:
+            yield name, search.best[name]
+
+
+def _is_called(search: Search, name: str) -> bool:
+    return any(
+        isinstance(node, GlobalVar) and node.name_hint == name
+        for function in search.best.functions.values()
+        for node in post_order(function)
+    )
+
+
+def _with_body(function: Function, body: Expr) -> Function:
+    """Return a function with another body, whose type becomes that of its result."""
+    made: Function = function.with_fields(body=body, ret_type=None)
+    return made
+
+
+def _replaced(function: Function, node: Expr, part: Expr) -> Function:
+    """Return a function with a part in the place of a node. What had the type that it has keeps that of the result."""
+    body = rewrite(function.body, replace={node: part})
+    ret_type = function.ret_type if part.checked_type_ is node.checked_type_ else None
+    made: Function = function.with_fields(body=body, ret_type=ret_type)
+    return made
+
+
+def _parameter(ty: Type | None, name: str) -> Var | None:
+    return Var(name, ty) if _is_data(ty) else None
+
+
+def _is_data(ty: Type | None) -> bool:
+    stack = [ty]
+    while stack:
+        at = stack.pop()
+        if isinstance(at, TupleType):
+            stack.extend(at.fields)
+        elif not isinstance(at, TensorType):
+            return False
+    return True
+
+
+def _filler(ty: Type | None) -> Expr | None:
+    """Zeros or ones of a type with a known shape: ones where zeros might lead to NaN."""
+    if isinstance(ty, TupleType):
+        fields = [field for part in ty.fields if (field := _filled(part)) is not None]
+        return Tuple(fields) if len(fields) == len(ty.fields) else None
+    return _filled(ty)
+
+
+def _filled(ty: Type | None) -> Expr | None:
+    if not isinstance(ty, TensorType) or not all(isinstance(dim, int) for dim in ty.shape):
+        return None
+    return call("ones" if "float" in ty.dtype else "zeros", shape=tuple(ty.shape), dtype=ty.dtype)
+
+
+def _is_filler(node: Expr) -> bool:
+    return isinstance(node, (Call, Tuple)) and all(
+        isinstance(part, Call) and getattr(part.op, "name", "") in ("ones", "zeros") and not part.args
+        for part in (node.fields if isinstance(node, Tuple) else (node,))
+    )
+
+
+STAGES: tuple[Callable[[Search], None], ...] = (
+    drop_functions, cut_ends, cut_starts, remove_all_lets, cut_ends, cut_starts, drop_functions, simplify_nodes,
+    drop_parameters,
+)  # fmt: skip

@@ -1,0 +1,248 @@
+"""`lab.bisect`: the pass that is named is the one that was broken, whatever the pipeline around it and however one asks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import passlab
+from passlab import lab, transform
+from passlab.errors import PassError, RunError
+from passlab.ir.expr import Call
+from passlab.ir.walk import rewrite
+from passlab.op.declare import call
+from passlab.transform import function_pass
+
+NET = """
+def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) {
+  let %h = nn.relu(nn.dense(%x, %w));
+  let %d = %h - 0.5f;
+  nn.softmax(tanh(%d) + %h)
+}
+"""
+
+
+def replacing(name, operator, rule):
+    """A pass that puts something else in the place of each call of an operator."""
+
+    def put(pre, post):
+        return rule(post) if isinstance(post, Call) and getattr(post.op, "name", "") == operator else post
+
+    @function_pass(opt_level=0, name=name)
+    def made(func, mod, ctx):
+        return rewrite(func, put)
+
+    return made
+
+
+def idle(name):
+    return replacing(name, "nothing", None)
+
+
+def refusing(name, operator):
+    def refuse(node):
+        raise RuntimeError(f"{operator} is not supported")
+
+    return replacing(name, operator, refuse)
+
+
+SWAPS = replacing("Swaps", "subtract", lambda node: call("subtract", node.args[1], node.args[0]))
+TO_SIN = replacing("ToSin", "tanh", lambda node: call("sin", node.args[0]))
+BACK = replacing("Back", "sin", lambda node: call("tanh", node.args[0]))
+
+
+@pytest.fixture
+def net():
+    return passlab.parse(NET)
+
+
+def calls(operator):
+    return lambda mod: f"{operator}(" in mod.astext()
+
+
+def idles(count, start=0):
+    return [replacing(f"Adds{i}", "nn.softmax", lambda n: call("nn.softmax", call("negative", call("negative", n.args[0]))))
+            for i in range(start, start + count)]  # fmt: skip
+
+
+# ---------------------------------------------------------------- a pass that computes something else
+@pytest.mark.parametrize("place", [0, 1, 3, 5])
+def test_the_pass_that_changes_what_is_computed_is_named_with_the_node(net, place):
+    passes = [transform.InferType(), transform.ToGraphNormalForm(), *idles(3)]
+    passes.insert(place, SWAPS)
+    found = lab.bisect(net, passes)
+    assert found.found
+    assert found.event is found.recording["Swaps"]
+    assert found.event.id == str(place + 1)
+    assert "the first node that went wrong is `subtract`" in found.why
+    assert found.check.outcome == "broken"
+    assert found.summary().startswith(f"step {place + 1}, Swaps, broke the program: ")
+    assert passlab.structural_equal(found.before, found.recording[place].after)
+
+
+def test_a_pipeline_that_keeps_its_promises_has_no_guilty_pass(net):
+    found = lab.bisect(net, "InferType, ToGraphNormalForm, SimplifyExpr, FuseOps")
+    assert (found.found, found.event, found.error, found.why) == (False, None, None, "")
+    assert found.summary() == "no pass broke the program"
+    assert set(found.frame()["program"]) == {"good"}
+    with pytest.raises(PassError, match="nothing to reduce"):
+        found.reduce()
+
+
+def test_inputs_decide_what_is_seen(net):
+    clipped = replacing("Clips", "nn.relu", lambda node: call("clip", node.args[0], a_min=0.0, a_max=100.0))
+    w = np.ones((4, 3), "float32")
+    assert not lab.bisect(net, [clipped], inputs=[np.ones((2, 3), "float32"), w]).found
+    far = np.array([[50], [51], [52], [53]], "float32") * w
+    assert lab.bisect(net, [clipped], inputs={"x": np.ones((2, 3), "float32"), "w": far}).event.name == "Clips"
+    with pytest.raises(RunError, match="no parameter"):
+        lab.bisect(net, [SWAPS], inputs={"z": w})
+
+
+# ---------------------------------------------------------------- a pass that raises
+@pytest.mark.parametrize("good", [None, calls("nn.dense")])
+def test_a_pass_that_raises_is_named(net, good):
+    found = lab.bisect(net, [*idles(2), refusing("Refuses", "tanh"), SWAPS], good)
+    assert found.event is found.recording.failed
+    assert (found.event.name, found.event.id) == ("Refuses", "3")
+    assert isinstance(found.error, RuntimeError)
+    assert found.why == "RuntimeError: tanh is not supported"
+    assert found.summary() == "step 3, Refuses, failed: RuntimeError: tanh is not supported"
+
+
+@pytest.mark.parametrize("good", [None, calls("tanh")])
+def test_what_broke_the_program_before_another_pass_raised_is_named(net, good):
+    found = lab.bisect(net, [*idles(1), TO_SIN, refusing("Refuses", "sin")], good)
+    assert found.event.name == "ToSin"
+    assert found.recording.failed.name == "Refuses"
+
+
+# ---------------------------------------------------------------- a predicate
+@pytest.mark.parametrize("place", range(12))
+def test_a_predicate_is_asked_about_few_programs(net, place):
+    asked = []
+
+    def good(mod):
+        asked.append(mod)
+        return "tanh" in mod.astext()
+
+    passes = idles(11)
+    passes.insert(place, TO_SIN)
+    found = lab.bisect(net, passes, good)
+    assert found.event.name == "ToSin"
+    assert len(asked) == len({id(mod) for mod in asked}) <= 6
+    assert [row[0] for row in found.table().rows] == sorted((a.event.id for a in found.answers), key=int)
+
+
+def test_passes_that_change_nothing_are_not_asked_about(net):
+    found = lab.bisect(net, [idle(f"Idle{i}") for i in range(20)], calls("tanh"))
+    assert not found.found
+    assert [answer.event.id for answer in found.answers] == ["0"]
+
+
+def test_every_finds_what_a_later_pass_mends(net):
+    passes = [*idles(2), TO_SIN, *idles(2, 2), BACK]
+    assert not lab.bisect(net, passes, calls("tanh")).found
+    assert lab.bisect(net, passes, calls("tanh"), every=True).event.name == "ToSin"
+
+
+def test_the_pass_inside_a_pass_is_found(net):
+    @transform.module_pass(opt_level=0, name="Outer")
+    def outer(mod, ctx):
+        return transform.Sequential([idles(1)[0], TO_SIN, *idles(1, 1)])(mod)
+
+    found = lab.bisect(net, [transform.InferType(), outer], calls("tanh"))
+    assert found.event.name == "ToSin"
+    assert found.event.id.startswith("2.")
+
+
+def test_a_predicate_that_raises_says_that_the_program_is_bad(net):
+    def runs(mod):
+        if "sin(" in mod.astext():
+            raise ValueError("no sine here")
+        return True
+
+    found = lab.bisect(net, [*idles(1), TO_SIN], runs)
+    assert (found.event.name, found.why) == ("ToSin", "ValueError: no sine here")
+
+
+def test_a_program_that_is_bad_from_the_start_is_told(net):
+    with pytest.raises(PassError, match="bad before any pass"):
+        lab.bisect(net, [TO_SIN], calls("conv2d"))
+    with pytest.raises(PassError, match="NameError") as told:
+        lab.bisect(net, [TO_SIN], lambda mod: nothing(mod))  # noqa: F821
+    assert isinstance(told.value.__cause__, NameError)
+
+
+def test_an_interrupt_goes_through(net):
+    def interrupt(mod):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lab.bisect(net, [TO_SIN], interrupt)
+
+
+# ---------------------------------------------------------------- recordings
+def test_a_recording_is_bisected_without_running_it_again(net):
+    rec = passlab.record(net, [*idles(2), TO_SIN, SWAPS])
+    assert rec.bisect(calls("tanh")).event is rec["ToSin"]
+    assert rec.bisect().recording is rec
+    assert rec.bisect().event is rec["ToSin"]
+    with pytest.raises(PassError, match="has its pipeline"):
+        lab.bisect(rec, "FuseOps")
+
+
+def test_a_saved_recording_is_bisected(net, tmp_path):
+    rec = passlab.record(net, [*idles(2), TO_SIN])
+    rec.save(tmp_path / "rec")
+    assert passlab.Recording.load(tmp_path / "rec").bisect(calls("tanh")).event.id == "3"
+
+
+# ---------------------------------------------------------------- on to the rewrite
+MANY = f"""
+def @main(%x: Tensor[(3), float32]) {{
+  %0 = tanh(%x * 2f);
+  {" ".join(f"%{i} = %{i - 1} + tanh(%x * {i + 2}f);" for i in range(1, 9))}
+  %8
+}}
+"""
+
+
+@pytest.mark.parametrize("factor", range(2, 11))
+@pytest.mark.parametrize("good", [None, lambda mod: "sin(" not in mod.astext().replace("asin(", "")])
+def test_the_rewrite_that_broke_the_program_is_found(factor, good):
+    @function_pass(opt_level=0, name="Mixed")
+    def mixed(func, mod, ctx):
+        def rule(pre, post):
+            if not isinstance(post, Call) or post.op.name != "tanh":
+                return post
+            wrong = float(post.args[0].args[1].data) == factor
+            return call("sin" if wrong else "tanh", post.args[0])
+
+        return rewrite(func, rule, name="careless")
+
+    found = lab.bisect(passlab.parse(MANY), [mixed], good).rewrite
+    assert (found.number, found.count, found.rule) == (factor - 1, 9, "careless")
+    assert str(found) == f"rewrite {factor - 1} of 9, by the rule `careless`"
+    assert "sin(" in found.after.astext()
+    assert "sin(" not in found.before.astext()
+    assert "tanh" in str(found.diff())
+
+
+def test_a_pass_that_changes_programs_as_a_whole_has_no_guilty_rewrite(net):
+    assert lab.bisect(net, [SWAPS]).rewrite is None
+    assert lab.bisect(net, [refusing("Refuses", "tanh")]).rewrite is None
+    assert lab.bisect(net, "InferType").rewrite is None
+
+
+# ---------------------------------------------------------------- on to the smallest program
+@pytest.mark.parametrize(
+    ("bad", "good", "operator"),
+    [(SWAPS, None, "subtract"), (TO_SIN, calls("tanh"), "tanh"), (refusing("Refuses", "nn.relu"), None, "nn.relu")],
+)
+def test_what_was_found_is_reduced_to_the_one_operator(net, bad, good, operator):
+    small = lab.bisect(net, [transform.InferType(), bad], good).reduce()
+    nodes = [n for n in passlab.ir.walk.post_order(small.module["main"].body) if isinstance(n, Call)]
+    assert [node.op.name for node in nodes] == [operator]
+    again = lab.bisect(small.module, [bad], good)
+    assert again.event.name == bad.info.name

@@ -1,0 +1,201 @@
+"""`lab.reduce`: what is left is small, has types at every step, and still shows what was looked for."""
+
+from __future__ import annotations
+
+import pytest
+
+import passlab
+from passlab import lab, transform
+from passlab.errors import DiagnosticError, PassError
+from passlab.instrument.statistics import count_module
+from passlab.ir.expr import Call, Constant, If, Let, Match, Var
+from passlab.ir.walk import post_order
+from passlab.testing import lstm, resnet
+from tests.lab.test_bisect import NET
+from tests.vm.traced import TREE
+
+PARTS = """
+type Shape { Round(float32), Square(float32, float32), Nothing }
+def @area(%s: Shape[]) -> float32 { match (%s) { Round(%r) => %r * 3f, Square(%a, %b) => %a * %b, Nothing => 0f } }
+def @twice(%f: fn(float32) -> float32, %x: float32) -> float32 { %f(%f(%x)) }
+def @main(%x: float32, %t: Tensor[(5, 4), float32]) {
+  let %c = ref(%x);
+  let %_ = ref_write(%c, sqrt(ref_read(%c)));
+  let %y = if (%x > 1f) { @area(Square(%x, 2f)) } else { @twice(fn (%v: float32) -> float32 { exp(%v) }, %x) };
+  let %s = split(%t, indices_or_sections=2, axis=1);
+  (ref_read(%c) + %y, nn.softmax(%s.0), log(%s.1), @area(Round(floor(%x))))
+}
+"""
+
+
+def calls(*operators):
+    return lambda mod: all(count_module(mod)[1][name] for name in operators)
+
+
+def nodes(mod, kind):
+    return [n for function in mod.functions.values() for n in post_order(function) if isinstance(n, kind)]
+
+
+def assert_typed(mod):
+    passlab.parse(mod.astext())
+    transform.InferType()(mod)
+    for function in mod.functions.values():
+        assert all(node.checked_type_ is not None for node in post_order(function) if isinstance(node, (Call, Var)))
+
+
+# ---------------------------------------------------------------- one operator
+@pytest.mark.parametrize(
+    "operator", ["sqrt", "greater", "multiply", "exp", "split", "nn.softmax", "log", "floor", "add"]
+)
+def test_one_operator_is_all_that_is_left(operator):
+    small = lab.reduce(passlab.parse(PARTS), calls(operator))
+    assert [node.op.name for node in nodes(small.module, Call)] == [operator]
+    assert len(small.module) == 1
+    assert_typed(small.module)
+
+
+@pytest.mark.parametrize(
+    "network", [lambda: resnet.get_workload(num_layers=18)[0], lambda: lstm.get_workload(iterations=3, num_hidden=4)[0]]
+)
+@pytest.mark.parametrize("anf", [False, True])
+def test_one_operator_of_a_network_is_found_in_few_tries(network, anf):
+    mod = network()
+    if anf:
+        mod = transform.Sequential([transform.InferType(), transform.ToANormalForm()])(mod)
+    operator = "nn.max_pool2d" if count_module(mod)[1]["nn.max_pool2d"] else "tanh"
+    small = lab.reduce(mod, calls(operator))
+    assert [node.op.name for node in nodes(small.module, Call)] == [operator]
+    assert not nodes(small.module, Let)
+    assert small.tries < 120
+    assert_typed(small.module)
+
+
+def test_two_operators_keep_what_is_between_them():
+    def chain(mod):
+        tops = [node for node in nodes(mod, Call) if node.op.name == "nn.softmax"]
+        return any(node.op.name == "log" for top in tops for node in post_order(top) if isinstance(node, Call))
+
+    small = lab.reduce(passlab.parse("""
+        def @main(%x: Tensor[(2, 3), float32]) {
+          %0 = reshape(log(tanh(%x)), newshape=[3, 2]);
+          exp(nn.softmax(abs(%0 + %0)))
+        }
+    """), chain)  # fmt: skip
+    assert [node.op.name for node in nodes(small.module, Call)] == ["log", "nn.softmax"]
+
+
+@pytest.mark.parametrize("kind", [Match, If, Let])
+def test_other_constructs_are_left_with_the_least_around_them(kind):
+    small = lab.reduce(passlab.parse(PARTS), lambda mod: nodes(mod, kind))
+    assert len(nodes(small.module, kind)) == 1
+    assert sum(count_module(small.module)[1].values()) == 0
+    assert_typed(small.module)
+
+
+def test_recursive_functions_stay_when_they_matter():
+    small = lab.reduce(passlab.parse(TREE), lambda mod: "build" in mod and "@build(" in mod["build"].body.__str__())
+    assert [name for name, _ in small.module.items()] == ["build"]
+    assert_typed(small.module)
+
+
+# ---------------------------------------------------------------- laws
+@pytest.mark.parametrize("text", [PARTS, NET, TREE])
+def test_every_program_that_is_asked_about_is_typed_smaller_and_closed(text):
+    seen = []
+
+    def watch(mod):
+        assert_typed(mod)
+        seen.append(lab.reducing.size_of(mod))
+        return len(seen) % 3 != 2
+
+    small = lab.reduce(passlab.parse(text), watch)
+    assert len(seen) == small.tries + 1
+    assert lab.reducing.size_of(small.module) == min(seen)
+    sizes = [step.nodes for step in small.steps]
+    assert small.steps
+    assert sizes[-1] == count_module(small.module)[0]
+
+
+def test_no_single_cut_makes_the_result_smaller():
+    small = lab.reduce(passlab.parse(PARTS), calls("split", "log"))
+    again = lab.reduce(small.module, calls("split", "log"))
+    assert passlab.structural_equal(again.module, small.module)
+    assert not again.steps
+
+
+def test_the_original_stays_as_it_is():
+    mod = passlab.parse(PARTS)
+    before = mod.astext()
+    small = lab.reduce(mod, calls("log"))
+    assert mod.astext() == before
+    assert small.original is mod
+
+
+def test_large_constants_and_calls_of_functions_are_cut():
+    mod = passlab.parse("""
+        def @f(%a: Tensor[(3), float32]) -> Tensor[(3), float32] { tanh(exp(%a)) }
+        def @main(%x: Tensor[(3), float32]) { @f(@f(%x)) + ones(shape=[3], dtype="float32") }
+    """)
+    small = lab.reduce(mod, lambda m: "f" in m and "main" in m and any(
+        isinstance(n, Call) and getattr(n.op, "name_hint", "") == "f" for n in post_order(m["main"].body)))  # fmt: skip
+    assert sum(count_module(small.module)[1].values()) == 0
+    assert not nodes(small.module, Constant)
+
+
+# ---------------------------------------------------------------- bounds
+def test_tries_are_bounded_and_the_best_so_far_is_returned():
+    small = lab.reduce(passlab.parse(PARTS), calls("log"), tries=5)
+    assert (small.tries, small.stopped) == (5, "after 5 tries")
+    assert calls("log")(small.module)
+    assert lab.reduce(passlab.parse(PARTS), calls("log"), seconds=0).stopped == "after 0 seconds"
+
+
+def test_an_interrupt_returns_the_best_so_far():
+    asked = []
+
+    def predicate(mod):
+        asked.append(mod)
+        if len(asked) == 8:
+            raise KeyboardInterrupt
+        return calls("log")(mod)
+
+    small = lab.reduce(passlab.parse(PARTS), predicate)
+    assert small.stopped == "interrupted"
+    assert small.steps
+    assert calls("log")(small.module)
+    assert "stopped: interrupted" in str(small)
+
+
+def test_a_predicate_that_raises_does_not_hold():
+    def touchy(mod):
+        if not calls("nn.softmax")(mod):
+            raise RuntimeError("where is it?")
+        return True
+
+    small = lab.reduce(passlab.parse(PARTS), touchy)
+    assert [node.op.name for node in nodes(small.module, Call)] == ["nn.softmax"]
+
+
+def test_what_does_not_hold_at_the_start_is_told():
+    with pytest.raises(PassError, match="does not hold for the whole program"):
+        lab.reduce(passlab.parse(PARTS), calls("nn.conv2d"))
+    with pytest.raises(PassError, match="raised ZeroDivisionError"):
+        lab.reduce(passlab.parse(PARTS), lambda mod: 1 / 0)
+    with pytest.raises(DiagnosticError):
+        lab.reduce(
+            passlab.parse("def @main(%x: Tensor[(2), float32], %y: Tensor[(3), float32]) { %x + %y }"), calls("add")
+        )
+
+
+@pytest.mark.parametrize("form", ["lets", "calls"])
+def test_long_programs_are_reduced_without_recursion(form):
+    count = 3_000
+    if form == "lets":
+        lines = "".join(f"let %v{i} = negative(%v{i - 1});\n" for i in range(1, count))
+        text = f"def @main(%v0: float32) {{ {lines} tanh(%v{count - 1}) }}"
+    else:
+        lines = "".join(f"%{i} = negative({f'%{i - 1}' if i else '%x'});\n" for i in range(count))
+        text = f"def @main(%x: float32) {{ {lines} tanh(%{count - 1}) }}"
+    small = lab.reduce(passlab.parse(text), calls("tanh"))
+    assert [node.op.name for node in nodes(small.module, Call)] == ["tanh"]
+    assert small.tries < 60
