@@ -11,7 +11,7 @@ import numpy as np
 
 from passlab import limits
 from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError
-from passlab.evaluate.arguments import NO_NUMBERS, check_argument
+from passlab.evaluate.arguments import check_argument, is_no_number
 from passlab.executor.arena import placed
 from passlab.executor.graph import COPY, NOP, Entry, Graph
 from passlab.executor.graph_profile import profile
@@ -207,7 +207,7 @@ def _leaves(value: Any) -> list[Any]:
 def _converted(value: Any, ty: TensorType) -> Any:
     """Return an array in the dtype of an input: floats are rounded to floats, all else must stay what it is."""
     wanted = numpy_dtype(ty.dtype)
-    if not isinstance(value, np.ndarray) or value.dtype == wanted or value.dtype.kind in NO_NUMBERS:
+    if not isinstance(value, np.ndarray) or value.dtype == wanted or is_no_number(value.dtype):
         return value
     with np.errstate(all="ignore"):
         made = value.astype(wanted)

@@ -60,7 +60,7 @@ class VirtualMachine:
         values = [named[n] if n in named else next(rest) for n in names] if named else [*args]
         function = self.exe.entry_types.get(func_name)
         if function is not None:
-            values = [check_argument(p, v) for p, v in zip(function.params, values, strict=True)]
+            values = [check_argument(p, v, (VMClosure,)) for p, v in zip(function.params, values, strict=True)]
         self._inputs[func_name] = values
 
     def set_one_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
@@ -77,7 +77,7 @@ class VirtualMachine:
             raise RunError(Diagnostic(f"{func_name} has no input {tag!r}", hint=hint))
         number = tag if isinstance(tag, int) else names.index(tag)
         function = self.exe.entry_types.get(func_name)
-        checked = value if function is None else check_argument(function.params[number], value)
+        checked = value if function is None else check_argument(function.params[number], value, (VMClosure,))
         self._inputs.setdefault(func_name, [_UNSET] * len(names))[number] = checked
 
     def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:

@@ -102,13 +102,18 @@ class CompiledFunction:
         return result
 
     def _tree(self, root: Any, inward: bool, cells: dict[int, tuple[Any, RefValue]]) -> Any:
-        """Convert a value but for what its cells hold; depth costs no stack of Python."""
+        """Convert a value but for what its cells hold; depth costs no stack of Python, what is shared stays shared."""
         made: list[Any] = []
+        known: dict[int, Any] = {}  # by identity; `root` keeps them all alive
         stack: list[tuple[Any, int]] = [(root, -1)]  # values, and marks that their parts are done
         while stack:
             value, count = stack.pop()
             if count >= 0:
-                made[len(made) - count :] = [self._rebuilt(value, made[len(made) - count :])]
+                known[id(value)] = whole = self._rebuilt(value, made[len(made) - count :])
+                made[len(made) - count :] = [whole]
+                continue
+            if id(value) in known:
+                made.append(known[id(value)])
                 continue
             parts = self._parts(value, inward)
             if parts is None:
@@ -122,7 +127,8 @@ class CompiledFunction:
         if isinstance(value, tuple):
             return value
         if inward:
-            return value.fields if isinstance(value, ADTValue) else None
+            # The program has no class for a constructor that it never names: such a value only passes through.
+            return value.fields if isinstance(value, ADTValue) and value.tag in self.classes else None
         if type(value) in self.constructors:
             return [getattr(value, name) for name in type(value).__match_args__]
         return None
@@ -131,8 +137,6 @@ class CompiledFunction:
         if isinstance(value, tuple):
             return tuple(parts)
         if isinstance(value, ADTValue):
-            if value.tag not in self.classes:
-                raise RunError(f"the compiled program knows no {value.constructor.name_hint}")
             return self.classes[value.tag](*parts)
         constructor: Constructor = self.constructors[type(value)]
         return ADTValue(constructor, parts)
