@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
-from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError
+from passlab.errors import Diagnostic, PasslabError, RunError, RunTypeError, VerifyError
 from passlab.evaluate.arguments import check_argument, is_no_number
 from passlab.executor.arena import placed
 from passlab.executor.graph import COPY, NOP, Entry, Graph
@@ -85,6 +85,8 @@ class GraphModule(RunsByInputs):
 
         Raises `RunError` when the other has not set one of them.
         """
+        if not isinstance(other, GraphModule):
+            raise RunTypeError(f"parameters are shared with another graph executor, not with a {type(other).__name__}")
         names = params if isinstance(params, Mapping) else load_param_dict(params)
         for name in names:
             value = other.get_input(name)

@@ -26,7 +26,8 @@ from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType, TupleType, Type, fold_tuple
 from passlab.transform import PassContext, Sequential, parse_pipeline
 from passlab.transform.parameters import bind_params
-from passlab.vm.compiling.compiler import OPTIMISE, reachable
+from passlab.vm.compiling.compiler import OPTIMISE, as_module, reachable
+from passlab.vm.files.disk import as_path
 from passlab.vm.kernels.names import Names
 
 LOWER = """
@@ -48,7 +49,7 @@ class PythonSource:
 
     def save(self, path: str | Path) -> Path:
         """Write the module to `path` (`.py`), and its constants beside it (`.npz`) if it has any."""
-        target = Path(path)
+        target = as_path(path)
         if target.suffix != ".py" or not target.stem.isidentifier():
             raise RunError(Diagnostic(f"{target.name} is no name of a Python module", hint="such as net.py"))
         try:
@@ -73,6 +74,7 @@ def python_source(mod: IRModule, params: Mapping[str, Any] | None = None, entry:
 
 def lowered(mod: IRModule, params: Mapping[str, Any] | None = None, entry: str = "main") -> IRModule:
     """Run the passes: what `source_of` writes. Raises `VerifyError` when there is no such function."""
+    mod = as_module(mod)
     if entry not in mod:
         raise VerifyError(Diagnostic(f"a Python module is made of the function `{entry}`", hint="there is none"))
     context = PassContext.current()
