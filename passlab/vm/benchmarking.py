@@ -68,7 +68,10 @@ def benchmark(
     times that are negative or without end; `RunTypeError` for what is no number.
     """
     counts = {"repeat": repeat, "number": number, "repeats_to_cooldown": repeats_to_cooldown}
-    times = {"min_repeat_ms": min_repeat_ms or 0, "cooldown_interval_ms": cooldown_interval_ms}
+    times = {
+        "min_repeat_ms": 0 if min_repeat_ms is None else min_repeat_ms,
+        "cooldown_interval_ms": cooldown_interval_ms,
+    }
     _check_numbers({**counts, "limit_zero_time_iterations": limit_zero_time_iterations}, (int, Integral))
     _check_numbers(times, (int, float, Real))
     if min(counts.values()) < 1:
