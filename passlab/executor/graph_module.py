@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
-from passlab.errors import Diagnostic, PasslabError, RunError, RunTypeError, VerifyError
+from passlab.errors import Diagnostic, InterruptedRunError, PasslabError, RunError, RunTypeError, VerifyError
 from passlab.evaluate.arguments import check_argument, is_no_number
 from passlab.executor.arena import placed
 from passlab.executor.graph import COPY, NOP, Entry, Graph
@@ -146,6 +146,9 @@ class GraphModule(RunsByInputs):
             (self._steps[number] or self._step(number))()
         except PasslabError:
             raise
+        except KeyboardInterrupt as error:
+            finding = Diagnostic(f"the graph was interrupted in the kernel {self.graph.nodes[number].name}")
+            raise InterruptedRunError(finding) from error
         except Exception as error:
             name = self.graph.nodes[number].name
             raise RunError(Diagnostic(f"the kernel {name} failed: {type(error).__name__}: {error}")) from error
