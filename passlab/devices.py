@@ -42,12 +42,14 @@ class Device:
     __repr__ = __str__
 
 
-def device(kind: str | int | Device, device_id: int = 0) -> Device:
+def device(kind: Any, device_id: int = 0) -> Device:
     """Return the device of a kind ("cpu", "cuda:1", Relay's number 1). Raises `DiagnosticError` for an unknown kind."""
     if isinstance(kind, Device):
         return kind
     if isinstance(kind, int):
         name = next((n for n, number in DEVICE_KINDS.items() if number == kind), str(kind))
+    elif not isinstance(kind, str):
+        raise DiagnosticError(Diagnostic(f"a device is named by a string or a number, not by a {type(kind).__name__}"))
     else:
         words = kind.split()
         name, _, number = (words[0] if words else "").partition(":")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,22 +13,27 @@ from passlab.ir.adt import Constructor
 from passlab.ir.dtypes import dtype_name
 from passlab.ir.expr import Constant, Var
 from passlab.ir.op import Op
-from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.types import FuncType, GlobalTypeVar, RefType, TensorType, TupleType, Type, TypeCall, TypeVar
+from passlab.op.dtypes import array_dtype
 
+Array = np.ndarray[Any, Any]
 NO_NUMBERS = "OSUMmc"  # the kinds of NumPy's dtypes for objects, texts, times and complex numbers
 
 
-def check_argument(param: Var, argument: Any) -> Value:
+def check_argument(param: Var, argument: Any, callables: tuple[type, ...] = ()) -> Value:
     """Return an argument as a value. Raises `RunError`, naming the parameter, when it does not fit the annotation.
 
-    Arrays are used without copying. A Python number becomes a scalar of the parameter's dtype; an array must have it.
+    Arrays are used without copying, but for those in another byte order. A Python number becomes a scalar of the
+    parameter's dtype; an array must have it. Data values are looked at in depth: O(n) in what they hold. Functions must
+    be of `callables`, the classes of those that the executor can call.
     """
     ty = param.type_annotation
     if type(argument) is np.ndarray and type(ty) is TensorType and argument.shape == ty.shape:
-        if argument.dtype.kind not in NO_NUMBERS and dtype_name(argument.dtype) == ty.dtype:
+        dtype = argument.dtype
+        if dtype.isnative and dtype.kind in "fiub" and dtype_name(dtype) == ty.dtype:
             return argument  # most of the time there is nothing to decide
     try:
-        return _fitted(argument, ty)
+        return _fitted(argument, ty, callables)
     except _MisfitError as misfit:
         finding = Diagnostic(
             f"the argument for %{param.name_hint} does not fit: {misfit.what}",
@@ -39,47 +45,179 @@ def check_argument(param: Var, argument: Any) -> Value:
     raise RunError(finding)
 
 
+def is_no_number(dtype: np.dtype[Any]) -> bool:
+    """Whether NumPy's arrays of a dtype hold something else than numbers that programs compute with."""
+    return dtype.kind in NO_NUMBERS or issubclass(dtype.type, np.void)
+
+
 class _MisfitError(Exception):
     def __init__(self, what: str, expected: str, found: str, hint: str | None = None) -> None:
         super().__init__(what)
         self.what, self.expected, self.found, self.hint = what, expected, found, hint
 
 
-# recurses: tuples of arguments, as deep as the caller typed them
-def _fitted(argument: Any, ty: Type | None) -> Value:
-    """Arguments nest as deep as the person wrote them, a few levels, so this may recurse on tuples."""
-    if isinstance(argument, (ADTValue, Closure, RefValue, Constructor, Op)):
-        return argument
-    if isinstance(argument, (tuple, list)) and (ty is None or isinstance(ty, TupleType)):
-        if isinstance(ty, TupleType) and len(ty.fields) != len(argument):
-            raise _MisfitError("it has the wrong number of fields", str(ty), f"a tuple of {len(argument)}")
-        inner = ty.fields if isinstance(ty, TupleType) else (None,) * len(argument)
-        return tuple(_fitted(a, t) for a, t in zip(argument, inner, strict=True))
+class _Whole:
+    """A tuple, a data value or a cell whose parts are being fitted: the parts, their types, and those that are done."""
+
+    __slots__ = ("value", "parts", "types", "done")
+
+    def __init__(self, value: Any, parts: Sequence[Any], types: Sequence[Type | None]) -> None:
+        self.value = value
+        self.parts = parts
+        self.types = types
+        self.done: list[Value] = []
+
+    def rebuilt(self) -> Value:
+        """Return the value of the fitted parts: the same object where they are the same."""
+        if isinstance(self.value, RefValue):
+            (self.value.value,) = self.done
+        elif not isinstance(self.value, ADTValue):
+            return tuple(self.done)
+        elif any(new is not old for new, old in zip(self.done, self.parts, strict=True)):
+            return ADTValue(self.value.constructor, self.done)
+        return self.value
+
+
+def _fitted(root: Any, root_type: Type | None, callables: tuple[type, ...]) -> Value:
+    """Return a value with everything in it fitted to its type. Data values may be deep, and may share their parts."""
+    known: dict[int, Value] = {}  # data values and cells by identity; a cell stands for itself before it is done
+    stack: list[_Whole] = []
+    value, ty = root, root_type
+    while True:
+        if id(value) in known and isinstance(value, (ADTValue, RefValue)):
+            made = known[id(value)]
+        else:
+            whole = _whole(value, ty)
+            if isinstance(value, RefValue):
+                known[id(value)] = value
+            if whole is not None and whole.parts:
+                stack.append(whole)
+                value, ty = whole.parts[0], whole.types[0]
+                continue
+            made = _leaf(value, ty, callables) if whole is None else whole.rebuilt()
+        while stack:
+            top = stack[-1]
+            top.done.append(made)
+            count = len(top.done)
+            if count < len(top.parts):
+                value, ty = top.parts[count], top.types[count]
+                break
+            made = top.rebuilt()
+            known[id(top.value)] = made
+            stack.pop()
+        else:
+            return made
+
+
+def _whole(value: Any, ty: Type | None) -> _Whole | None:
+    """Return a value that has parts with the types that these must have; None for arrays and functions."""
+    if isinstance(value, ADTValue):
+        return _Whole(value, value.fields, _field_types(value, ty))
+    if isinstance(value, RefValue):
+        if not isinstance(ty, RefType | TypeVar | None):
+            raise _MisfitError("it is a cell", str(ty), "a reference")
+        return _Whole(value, (value.value,), (ty.value if isinstance(ty, RefType) else None,))
+    if isinstance(value, (tuple, list)) and isinstance(ty, TupleType | TypeVar | None):
+        if isinstance(ty, TupleType) and len(ty.fields) != len(value):
+            raise _MisfitError("it has the wrong number of fields", str(ty), f"a tuple of {len(value)}")
+        return _Whole(value, tuple(value), ty.fields if isinstance(ty, TupleType) else (None,) * len(value))
     if isinstance(ty, TupleType):
-        raise _MisfitError("it is not a tuple", str(ty), type(argument).__name__)
+        raise _MisfitError("it is not a tuple", str(ty), type(value).__name__)
+    return None
+
+
+def _field_types(value: ADTValue, ty: Type | None) -> Sequence[Type | None]:
+    """Return the types of the fields of a data value, None where they depend on the type's parameters."""
+    made_by = value.constructor
+    data = ty.func if isinstance(ty, TypeCall) else ty
+    if not isinstance(data, GlobalTypeVar | TypeVar | None) or (
+        isinstance(data, GlobalTypeVar) and data.name_hint != made_by.belong_to.name_hint
+    ):
+        raise _MisfitError("it is a value of another type", str(ty), f"{made_by} of {made_by.belong_to.name_hint}")
+    if len(value.fields) != len(made_by.inputs):
+        wanted, found = (f"{made_by} of {n} fields" for n in (len(made_by.inputs), len(value.fields)))
+        raise _MisfitError("it has the wrong number of fields", wanted, found)
+    if isinstance(ty, TypeCall) and ty.args:
+        return (None,) * len(made_by.inputs)
+    return made_by.inputs
+
+
+def _leaf(argument: Any, ty: Type | None, callables: tuple[type, ...]) -> Value:
+    """Return an array or a function, if it is one of the type."""
+    if isinstance(argument, callables) and isinstance(ty, FuncType | TypeVar | None):
+        _check_count(argument, ty)
+        return argument
+    if isinstance(argument, (Closure, Constructor, Op)):
+        raise _MisfitError("it is a function that cannot be called here", str(ty), str(argument), _cure(callables))
+    if isinstance(ty, FuncType):
+        raise _MisfitError("it is no function of a program", str(ty), type(argument).__name__, _cure(callables))
     if isinstance(argument, Constant):
         argument = argument.data
     array = _array(argument, ty)
     if isinstance(ty, TensorType):
         _check_tensor(array, ty)
-    elif ty is not None and not array.dtype.hasobject:
+    elif isinstance(ty, TypeCall | GlobalTypeVar | RefType):
         raise _MisfitError("it is an array", str(ty), str(array.dtype))
     return array
 
 
-def _array(argument: Any, ty: Type | None) -> np.ndarray[Any, Any]:
-    if isinstance(argument, np.ndarray) and argument.dtype.kind not in NO_NUMBERS:
-        return argument
-    if hasattr(argument, "numpy"):  # tensors of other libraries
-        return np.asarray(argument.numpy())
-    wanted = ty.dtype if isinstance(ty, TensorType) and isinstance(argument, (bool, int, float, list)) else None
-    try:
-        array = np.asarray(argument, dtype=wanted)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise _MisfitError(str(error), str(ty), type(argument).__name__) from None
-    if array.dtype.kind in NO_NUMBERS:
+def _cure(callables: tuple[type, ...]) -> str:
+    if Closure in callables:
+        return "functions that it returned, constructors and operators are functions"
+    return "the `debug` executor takes functions" + (", this one those that it returned" if callables else "")
+
+
+def _check_count(function: Any, ty: Type | None) -> None:
+    """Check how many arguments a function takes, where that is known."""
+    if not isinstance(ty, FuncType) or not isinstance(function, (Closure, Constructor)):
+        return
+    count = len(function.inputs if isinstance(function, Constructor) else function.function.params)
+    if count != len(ty.arg_types):
+        raise _MisfitError("it takes another number of arguments", str(ty), f"a function of {count}")
+
+
+def _array(argument: Any, ty: Type | None) -> Array:
+    """Return an argument as an array of NumPy's own class, in this machine's byte order, made of numbers."""
+    if isinstance(argument, np.ndarray) and not argument.dtype.hasobject:
+        array = _plain(argument, ty)
+    elif callable(getattr(argument, "numpy", None)):  # tensors of other libraries
+        array = _plain(_converted(argument.numpy, argument, ty), ty)
+    else:
+        array = _converted(lambda: argument, argument, ty)
+        if isinstance(ty, TensorType) and isinstance(argument, (bool, int, float, list)) and array.dtype.kind in "biuf":
+            array = _numbers(argument, array, ty)
+    if is_no_number(array.dtype):
         raise _MisfitError("it is not made of numbers", str(ty), type(argument).__name__)
     return array
+
+
+def _converted(give: Callable[[], Any], argument: Any, ty: Type | None) -> Array:
+    """Return what an object gives as an array; the object's own code runs there and may raise anything."""
+    try:
+        return np.asarray(give())
+    except Exception as error:
+        raise _MisfitError(str(error) or type(error).__name__, str(ty), type(argument).__name__) from error
+
+
+def _numbers(argument: Any, found: Array, ty: TensorType) -> Array:
+    """Return Python's numbers in the dtype of a parameter: floats are rounded to floats, all else stays what it is."""
+    wanted = array_dtype(ty.dtype)
+    with np.errstate(all="ignore"):
+        made = found.astype(wanted)
+        if wanted.kind in "biu" and not (made == found).all():
+            what = f"{ty.dtype} cannot hold {'it' if found.ndim == 0 else 'one of its numbers'}"
+            raise _MisfitError(what, str(ty), repr(argument)[:60])
+    return made
+
+
+def _plain(array: Array, ty: Type | None) -> Array:
+    """Return an array without what its subclass adds, which kernels would stumble over."""
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        raise _MisfitError(
+            "some of its elements are masked", str(ty), "a masked array", "give them values: `.filled(0)`"
+        )
+    plain = np.asarray(array)
+    return plain if plain.dtype.isnative else plain.astype(plain.dtype.newbyteorder("="))
 
 
 def _check_tensor(array: np.ndarray[Any, Any], ty: TensorType) -> None:

@@ -40,6 +40,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import Scope, Scopes
 
+CALLABLES = (Closure, Constructor, Op)  # the functions among values
 Owners = dict[Expr, Function] | None  # the function each node belongs to; None when all belong to the outermost
 
 
@@ -98,7 +99,7 @@ class Evaluator:
             wanted = tuple((f"%{p.name_hint}: {p.type_annotation}", None) for p in function.params[:8])
             what = f"the function takes {len(function.params)} arguments and was given {len(args)}"
             raise RunError(Diagnostic(what, function.span, notes=wanted))
-        values = [check_argument(p, a) for p, a in zip(function.params, args, strict=True)]
+        values = [check_argument(p, a, CALLABLES) for p, a in zip(function.params, args, strict=True)]
         return Closure(function, None, self._owners_of(function)), values
 
     def apply(self, callee: Value, args: Sequence[Value]) -> Value:
@@ -115,7 +116,7 @@ class Evaluator:
         params = callee.function.params
         if len(args) != len(params):
             raise RunError(f"the function takes {len(params)} arguments and was given {len(args)}")
-        return self.apply(callee, [check_argument(p, a) for p, a in zip(params, args, strict=True)])
+        return self.apply(callee, [check_argument(p, a, CALLABLES) for p, a in zip(params, args, strict=True)])
 
     def evaluate(self, expr: Expr) -> Value:
         """Return the value of an expression without free variables; a function gives a `Closure`."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from passlab.errors import Diagnostic, RunError, VerifyError, did_you_mean
+from passlab.errors import Diagnostic, RunError, RunTypeError, VerifyError, did_you_mean
 from passlab.executor.aot.module_source import lowered
 from passlab.executor.factories import AOTExecutorFactory, GraphExecutorFactory
 from passlab.executor.graph_codegen import GraphCode
@@ -57,7 +57,7 @@ def build(
     workspace_memory_pools: Any = None,
     constant_memory_pools: Any = None,
     params: Mapping[str, Any] | None = None,
-    mod_name: str = "default",
+    mod_name: Any = "default",
 ) -> GraphExecutorFactory | AOTExecutorFactory:
     """Compile `main` for the graph executor, or for "aot", with `params` bound by name. Passes run under the context.
 
@@ -67,8 +67,10 @@ def build(
     control flow, data types, function values or tensors of unknown shape.
     """
     mod = as_module(ir_mod)
+    if not isinstance(mod_name, str | None):
+        raise RunTypeError(f"the name of a module is a string, not a {type(mod_name).__name__}")
     name = mod_name or "default"
-    kind = str(getattr(executor, "name", executor) or "graph")
+    kind = "graph" if executor is None else str(getattr(executor, "name", executor))
     if kind == "aot":
         return AOTExecutorFactory(lowered(infer_module(mod), params), name)
     if kind != "graph":

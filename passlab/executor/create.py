@@ -15,6 +15,7 @@ from typing import Any
 
 from passlab.errors import Diagnostic, RunError, RunTypeError, did_you_mean
 from passlab.evaluate import Closure, Evaluator
+from passlab.evaluate.arguments import check_argument
 from passlab.executor.aot import CompiledFunction, python_source
 from passlab.executor.building import build_graph
 from passlab.executor.graph_module import GraphModule
@@ -22,7 +23,7 @@ from passlab.executor.specializing import specialized
 from passlab.infer import infer_expr, infer_module
 from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, TupleWrapper, Var, unwrapped
 from passlab.ir.module import IRModule
-from passlab.ir.types import Type, fold_tuple
+from passlab.ir.types import TupleType, Type, fold_tuple
 from passlab.ir.variables import free_vars
 from passlab.transform.parameters import bind_params
 from passlab.vm.compiling.compiler import as_module
@@ -95,17 +96,21 @@ class DebugExecutor(Executor):
         self.evaluator = Evaluator(self.mod)
 
     def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
-        return self._out(self.evaluator.run(_typed(entry, self.mod), args))
+        return self._out(self.evaluator.run(_typed(entry, self.mod), self._in(args)))
 
     def value(self, expr: Expr) -> Any:
         return self._out(self.evaluator.evaluate(infer_expr(expr, self.mod)))
 
+    def _in(self, args: list[Any]) -> list[Any]:
+        """A function that came from a program goes into one as what it was."""
+        return [a.value if isinstance(a, FunctionValue) and a.executor.kind == self.kind else a for a in args]
+
     def _out(self, value: Any) -> Any:
         """A function leaves as a Python function."""
-        return FunctionValue(self, value) if isinstance(value, Closure) else value
+        return callable_parts(value, lambda v: FunctionValue(self, v) if isinstance(v, Closure) else v)
 
     def call_value(self, value: Any, args: list[Any]) -> Any:
-        return self._out(self.evaluator.call_value(value, args))
+        return self._out(self.evaluator.call_value(value, self._in(args)))
 
 
 class VMExecutor(Executor):
@@ -132,7 +137,7 @@ class VMExecutor(Executor):
 
     def _out(self, machine: VirtualMachine, value: Any) -> Any:
         """A function leaves as a Python function."""
-        return FunctionValue(self, (machine, value)) if isinstance(value, VMClosure) else value
+        return callable_parts(value, lambda v: FunctionValue(self, (machine, v)) if isinstance(v, VMClosure) else v)
 
     def call_value(self, value: Any, args: list[Any]) -> Any:
         machine, closure = value
@@ -153,6 +158,9 @@ class GraphExecutor(Executor):
 
     def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
         function: Function = entry if isinstance(entry, Function) else self.mod[entry]
+        for param, value in zip(function.params, args, strict=True):
+            if isinstance(value, tuple) and not isinstance(param.type_annotation, TupleType):
+                check_argument(param, value)  # a graph knows no tuples: to it, one of one array is that array
         made, types = specialized(function, args)
         if (function, types) not in self._graphs:
             mod = infer_module(self.mod.with_functions({"main": made}))
@@ -184,11 +192,29 @@ class AOTExecutor(Executor):
 
     def _out(self, compiled: CompiledFunction, value: Any) -> Any:
         """A function leaves as a Python function."""
-        return FunctionValue(self, (compiled, value)) if callable(value) else value
+        return callable_parts(value, lambda v: FunctionValue(self, (compiled, v)) if callable(v) else v)
 
     def call_value(self, value: Any, args: list[Any]) -> Any:
         compiled, function = value
         return self._out(compiled, compiled.call_value(function, args))
+
+
+def callable_parts(root: Any, wrapped: Callable[[Any], Any]) -> Any:
+    """Return a result, a tuple at any depth, with its functions wrapped; the same object where there are none."""
+    made: list[Any] = []
+    stack: list[tuple[Any, int]] = [(root, -1)]  # values, and tuples with the number of their fields that are made
+    while stack:
+        value, count = stack.pop()
+        if count >= 0:
+            fields = tuple(made[len(made) - count :])
+            same = all(new is old for new, old in zip(fields, value, strict=True))
+            made[len(made) - count :] = [value if same else fields]
+        elif isinstance(value, tuple):
+            stack.append((value, len(value)))
+            stack.extend((field, -1) for field in reversed(value))
+        else:
+            made.append(wrapped(value))
+    return made[0]
 
 
 class FunctionValue:

@@ -36,8 +36,8 @@ class Factory(CallableByName):
         """The names of the functions that the factory has."""
         return self.libmod_name, *self.functions
 
-    def __getitem__(self, name: str) -> Callable[..., Any]:
-        if name == self.libmod_name:
+    def __getitem__(self, name: Any) -> Callable[..., Any]:
+        if isinstance(name, str) and name == self.libmod_name:
             return lambda *devices: self.module()
         return super().__getitem__(name)
 

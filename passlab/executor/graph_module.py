@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
-from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError
-from passlab.evaluate.arguments import NO_NUMBERS, check_argument
+from passlab.errors import Diagnostic, InterruptedRunError, PasslabError, RunError, RunTypeError, VerifyError
+from passlab.evaluate.arguments import check_argument, is_no_number
 from passlab.executor.arena import placed
 from passlab.executor.graph import COPY, NOP, Entry, Graph
 from passlab.executor.graph_profile import profile
@@ -85,6 +85,8 @@ class GraphModule(RunsByInputs):
 
         Raises `RunError` when the other has not set one of them.
         """
+        if not isinstance(other, GraphModule):
+            raise RunTypeError(f"parameters are shared with another graph executor, not with a {type(other).__name__}")
         names = params if isinstance(params, Mapping) else load_param_dict(params)
         for name in names:
             value = other.get_input(name)
@@ -144,6 +146,9 @@ class GraphModule(RunsByInputs):
             (self._steps[number] or self._step(number))()
         except PasslabError:
             raise
+        except KeyboardInterrupt as error:
+            finding = Diagnostic(f"the graph was interrupted in the kernel {self.graph.nodes[number].name}")
+            raise InterruptedRunError(finding) from error
         except Exception as error:
             name = self.graph.nodes[number].name
             raise RunError(Diagnostic(f"the kernel {name} failed: {type(error).__name__}: {error}")) from error
@@ -207,7 +212,7 @@ def _leaves(value: Any) -> list[Any]:
 def _converted(value: Any, ty: TensorType) -> Any:
     """Return an array in the dtype of an input: floats are rounded to floats, all else must stay what it is."""
     wanted = numpy_dtype(ty.dtype)
-    if not isinstance(value, np.ndarray) or value.dtype == wanted or value.dtype.kind in NO_NUMBERS:
+    if not isinstance(value, np.ndarray) or value.dtype == wanted or is_no_number(value.dtype):
         return value
     with np.errstate(all="ignore"):
         made = value.astype(wanted)

@@ -72,8 +72,8 @@ class CallableByName:
 
     offered: tuple[str, ...] = ()
 
-    def __getitem__(self, name: str) -> Callable[..., Any]:
-        if name not in self.offered:
+    def __getitem__(self, name: Any) -> Callable[..., Any]:
+        if not isinstance(name, str) or name not in self.offered:
             cure = did_you_mean(str(name), self.offered) or f"it has {', '.join(self.offered)}"
             raise RunError(Diagnostic(f"the module has no function `{name}`", hint=cure))
         found: Callable[..., Any] = getattr(self, name)
@@ -113,9 +113,9 @@ class RunsByInputs(CallableByName):
         """How many inputs there are, parameters among them."""
         return len(self.names)
 
-    def get_input_index(self, name: str) -> int:
+    def get_input_index(self, name: Any) -> int:
         """The number of an input, -1 when there is none of that name."""
-        return self._numbers.get(name, -1)
+        return self._numbers.get(name, -1) if isinstance(name, str) else -1
 
     def load_params(self, params: bytes | bytearray | Mapping[str, Any]) -> None:
         """Set the inputs of the bytes that `relay.save_param_dict` gave. Raises `VerifyError` for malformed ones."""
@@ -124,7 +124,7 @@ class RunsByInputs(CallableByName):
             self.set_input(name, value)
 
     def benchmark(
-        self, device: Any = None, func_name: str = "run", repeat: int = 5, number: int = 5,
+        self, device: Any = None, func_name: Any = "run", repeat: int = 5, number: int = 5,
         min_repeat_ms: float | None = None, limit_zero_time_iterations: int = 100, end_to_end: bool = False,
         cooldown_interval_ms: float = 0, repeats_to_cooldown: int = 1, **inputs: Any,
     ) -> BenchmarkResult:  # fmt: skip
@@ -133,7 +133,7 @@ class RunsByInputs(CallableByName):
         With `end_to_end` the inputs are set and checked each time. `device` is accepted and means this CPU. Raises
         `RunError` when inputs are missing, or `func_name` is another function than `run`.
         """
-        if func_name != "run":
+        if not isinstance(func_name, str) or func_name != "run":
             raise RunError(Diagnostic(f"the module has no function `{func_name}` to be timed", hint="there is `run`"))
         self.set_input(**inputs)
 

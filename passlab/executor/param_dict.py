@@ -25,6 +25,9 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
     """Return arrays, numbers or constants by name as bytes. Raises `RunTypeError` for anything but a mapping."""
     if not isinstance(params, Mapping):
         raise RunTypeError(f"parameters are given by name, not as a {type(params).__name__}")
+    for name in params:
+        if not isinstance(name, str):
+            raise RunTypeError(f"the name of a parameter is a string, not a {type(name).__name__}")
     arrays = [np.asarray(v.data if isinstance(v, Constant) else v) for v in params.values()]
     return b"".join([number(MAGIC), number(0), texts(params), number(len(arrays)), *map(tensor_record, arrays)])
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Integral, Real
 from statistics import fmean, median, pstdev
+from typing import Any
 
-from passlab.errors import RunError
+from passlab.errors import RunError, RunTypeError
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,20 @@ def benchmark(
     """Measure `run` `repeat` times, `number` runs each, after one that is not measured.
 
     With `min_repeat_ms`, `number` grows until a measurement takes so long, or the clock shows no time
-    `limit_zero_time_iterations` times. Between measurements it pauses. Raises `RunError` for numbers below 1.
+    `limit_zero_time_iterations` times. Between measurements it pauses. Raises `RunError` for numbers below 1, and for
+    times that are negative or without end; `RunTypeError` for what is no number.
     """
-    if repeat < 1 or number < 1 or repeats_to_cooldown < 1:
+    counts = {"repeat": repeat, "number": number, "repeats_to_cooldown": repeats_to_cooldown}
+    times = {
+        "min_repeat_ms": 0 if min_repeat_ms is None else min_repeat_ms,
+        "cooldown_interval_ms": cooldown_interval_ms,
+    }
+    _check_numbers({**counts, "limit_zero_time_iterations": limit_zero_time_iterations}, (int, Integral))
+    _check_numbers(times, (int, float, Real))
+    if min(counts.values()) < 1:
         raise RunError("repeat, number and repeats_to_cooldown are at least 1")
+    if not all(0 <= t < float("inf") for t in times.values()):
+        raise RunError("min_repeat_ms and cooldown_interval_ms are numbers of milliseconds, and not negative")
     run()
     results = []
     for i in range(repeat):
@@ -79,6 +91,12 @@ def benchmark(
         if cooldown_interval_ms and (i + 1) % repeats_to_cooldown == 0:
             time.sleep(cooldown_interval_ms / 1e3)
     return BenchmarkResult(tuple(results))
+
+
+def _check_numbers(given: Mapping[str, Any], kinds: tuple[type, ...]) -> None:
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            raise RunTypeError(f"`{name}` is a number, not a {type(value).__name__}")
 
 
 def _timed(run: Callable[[], object], number: int) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab.devices import VirtualDevice
-from passlab.errors import Diagnostic, RunError, did_you_mean
+from passlab.errors import Diagnostic, RunError, RunTypeError, did_you_mean
 from passlab.ir.adt import Constructor, TypeData
 from passlab.ir.expr import Constant, Function
 from passlab.vm.isa import Instruction, Opcode, encode
@@ -159,9 +159,9 @@ class Executable:
         """What engines have made of the functions and constants, for as long as these stay what they are."""
         return {}
 
-    def function(self, name: str) -> VMFunction:
+    def function(self, name: Any) -> VMFunction:
         """Return a function by name. Raises `RunError` with the nearest names."""
-        if name not in self.global_map:
+        if not isinstance(name, str) or name not in self.global_map:
             cure = did_you_mean(str(name), self.globals) or f"it has {', '.join(self.globals)}"
             raise RunError(Diagnostic(f"the executable has no function `{name}`", hint=cure))
         return self.functions[self.global_map[name]]
@@ -239,6 +239,8 @@ class Executable:
 
     def get_late_bound_consts(self, byte_limit: int) -> dict[str, np.ndarray[Any, Any]]:
         """Take out the constants of at least so many bytes; return them by name. `save` then leaves them out too."""
+        if isinstance(byte_limit, bool) or not isinstance(byte_limit, (int, np.integer)):
+            raise RunTypeError(f"the limit is a number of bytes, not a {type(byte_limit).__name__}")
         taken: dict[str, np.ndarray[Any, Any]] = {}
         constants = list(self.constants)
         for i, constant in enumerate(constants):
@@ -269,6 +271,8 @@ class Executable:
 
     def load_late_bound_consts_from_map(self, constants: Mapping[str, Any]) -> None:
         """Bring back constants by name. Raises `RunError`, changing nothing, for a wrong set of names."""
+        if not isinstance(constants, Mapping):
+            raise RunTypeError(f"constants are given by name, not as a {type(constants).__name__}")
         wanted = {name: i for i, name in self.late_bound.items()}
         missing = [n for n in wanted if n not in constants]
         unused = [n for n in constants if n not in wanted]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
-from passlab.errors import Diagnostic, InterruptedRunError, LimitError, PasslabError, RunError
+from passlab.errors import Diagnostic, InterruptedRunError, LimitError, PasslabError, RunError, RunTypeError
 from passlab.vm.control import Action, CallWork, Frame, called, check_count, control_of, no_arm, too_deep
 from passlab.vm.executable import Executable
 from passlab.vm.isa import Instruction, Opcode
@@ -38,6 +38,8 @@ class Machine:
     """
 
     def __init__(self, exe: Executable, allocator: Allocator | None = None) -> None:
+        if not isinstance(exe, Executable):
+            raise RunTypeError(f"a Machine runs an Executable, not {type(exe).__name__}; see relay.vm.compile")
         exe.check_complete()
         self.exe = exe
         self.allocator = allocator

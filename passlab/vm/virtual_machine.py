@@ -60,7 +60,7 @@ class VirtualMachine:
         values = [named[n] if n in named else next(rest) for n in names] if named else [*args]
         function = self.exe.entry_types.get(func_name)
         if function is not None:
-            values = [check_argument(p, v) for p, v in zip(function.params, values, strict=True)]
+            values = [check_argument(p, v, (VMClosure,)) for p, v in zip(function.params, values, strict=True)]
         self._inputs[func_name] = values
 
     def set_one_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
@@ -72,17 +72,22 @@ class VirtualMachine:
         if len(args) + 2 * len(kwargs) != 2 or len(args) == 1:
             raise RunError("one input is set by its name or number and its value, or by one keyword")
         tag, value = args or next(iter(kwargs.items()))
-        if tag not in names and not (isinstance(tag, int) and 0 <= tag < len(names)):
+        if tag not in names if isinstance(tag, str) else not (isinstance(tag, int) and 0 <= tag < len(names)):
             hint = did_you_mean(str(tag), names) or f"its inputs are {', '.join(names) or 'none'}"
             raise RunError(Diagnostic(f"{func_name} has no input {tag!r}", hint=hint))
         number = tag if isinstance(tag, int) else names.index(tag)
         function = self.exe.entry_types.get(func_name)
-        checked = value if function is None else check_argument(function.params[number], value)
+        checked = value if function is None else check_argument(function.params[number], value, (VMClosure,))
         self._inputs.setdefault(func_name, [_UNSET] * len(names))[number] = checked
 
-    def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
+    def invoke(self, func_name: Any, *args: Any, **kwargs: Any) -> Any:
         """Run a function on inputs given here, or set before, and return its result."""
-        if args or kwargs or (func_name not in self._inputs and not self.exe.get_function_params(func_name)):
+        if (
+            args
+            or kwargs
+            or not isinstance(func_name, str)
+            or (func_name not in self._inputs and not self.exe.get_function_params(func_name))
+        ):
             self.set_input(func_name, *args, **kwargs)
         else:
             self._check_set(func_name)
@@ -142,8 +147,15 @@ class VirtualMachine:
             given = type(output_args).__name__
             raise RunTypeError(Diagnostic(f"outputs are a list of arrays, not a {given}", hint="write [array]"))
         if isinstance(input_args, Mapping):
+            if not all(isinstance(name, str) for name in input_args):
+                raise RunTypeError("inputs are given by name: each key is a string")
             self.set_input(func_name, **input_args)
         elif input_args is not None:
+            if not isinstance(input_args, (list, tuple)):
+                given = type(input_args).__name__
+                raise RunTypeError(
+                    Diagnostic(f"inputs are a list or a dict of values, not a {given}", hint="write [value]")
+                )
             self.set_input(func_name, *input_args)
         results = flat_values([self.invoke(func_name)])
         if len(results) != len(output_args):
@@ -178,10 +190,10 @@ class VirtualMachine:
             run, repeat, number, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown
         )
 
-    def get_input_index(self, input_name: str, func_name: str = "main") -> int:
+    def get_input_index(self, input_name: Any, func_name: str = "main") -> int:
         """The position of a parameter, -1 when there is none of that name."""
         names = self.exe.get_function_params(func_name)
-        return names.index(input_name) if input_name in names else -1
+        return names.index(input_name) if isinstance(input_name, str) and input_name in names else -1
 
     def call_value(self, closure: VMClosure, args: list[Any]) -> Any:
         """Call a function that a program returned."""
@@ -195,7 +207,7 @@ def _allocator(config: Any) -> Allocator | None:
     """Return the allocator of a memory configuration."""
     if isinstance(config, dict):
         kinds = list(config.values())
-        if any(kind != kinds[0] for kind in kinds):
+        if any(type(kind) is not type(kinds[0]) or (isinstance(kind, str) and kind != kinds[0]) for kind in kinds):
             raise RunError("one machine has one kind of memory: all devices are this CPU")
         config = kinds[0] if kinds else None
     if config is None:

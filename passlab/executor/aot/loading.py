@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,9 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, PasslabError, RunError
+from passlab import limits
+from passlab.errors import Diagnostic, InterruptedRunError, PasslabError, RunError
 from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.values import ADTValue, RefValue
+from passlab.executor.aot.metering import ENDLESS, SPEND, Meter, driven, meter, spend
 from passlab.executor.aot.module_source import PythonSource
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Function
@@ -45,46 +49,85 @@ def imported(source: PythonSource) -> ModuleType:
 _numbers = count()
 
 
+class _Imported:
+    """A compiled module in this process, and what passlab uses of it. Its kernels ask passlab for limits of sizes."""
+
+    def __init__(self, source: PythonSource) -> None:
+        self.module = imported(source)
+        (name,) = source.entries.values()
+        self.entry: Callable[..., Any] = getattr(self.module, name).__wrapped__
+        support = {own: getattr(self.module, name) for own, name in source.support.items()}
+        self.call: type | None = support.get("Call")
+        self.error: type | None = support.get("RunError")
+        self.cell: type | None = support.get("Ref")
+        if "limits" in support:
+            support["limits"].check = staticmethod(limits.check)
+
+
 class CompiledFunction:
     """The entry function of a compiled module: call it with arrays, tuples and data values in order."""
 
     def __init__(self, source: PythonSource, function: Function, mod: IRModule) -> None:
         self.source = source
         self.function = function
-        self.module = imported(source)
+        self.program = _Imported(source)
+        self.module = self.program.module
         constructors = [c for data in mod.type_definitions.values() for c in data.constructors]
         classes: list[Any] = [v for v in vars(self.module).values() if isinstance(v, type) and hasattr(v, "tag")]
         by_tag = {c.tag: c for c in constructors}
         self.constructors = {k: by_tag[k.tag] for k in classes if k.tag in by_tag}
         self.classes: dict[int, type] = {c.tag: k for k, c in self.constructors.items()}
-        (self._entry,) = [getattr(self.module, name) for name in source.entries.values()]
+
+    @cached_property
+    def metered(self) -> _Imported:
+        """The program once more, with loops that count their turns; its data values are those of `module`."""
+        made = _Imported(self.source.with_loops(f"{SPEND}()"))
+        setattr(made.module, SPEND, spend)
+        for kind in vars(self.module).values():
+            if isinstance(kind, type):
+                setattr(made.module, kind.__name__, kind)
+        return made
 
     def __call__(self, *args: Any) -> Any:
         given = [check_argument(p, a) for p, a in zip(self.function.params, args, strict=True)]
-        return self._guarded(self._entry, given)
+        return self._guarded(None, given)
 
     def call_value(self, value: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Call a function that the program returned."""
-        return self._guarded(lambda *given: self.module.run(value(*given)), args)
+        return self._guarded(value, args)
 
-    def _guarded(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    def _guarded(self, function: Callable[..., Any] | None, args: Sequence[Any]) -> Any:
+        """Run the entry, or another function of the program, within the limits."""
+        most = limits.current().instructions
+        counted = Meter(most) if most < ENDLESS else None
+        program = self.program if counted is None else self.metered
+        outer = meter.set(counted) if counted is not None else None
         try:
             with np.errstate(all="ignore"):
-                return self._converted(function(*[self._converted(a, inward=True) for a in args]))
-        except PasslabError:
-            raise
+                given = [self._converted(a, inward=True) for a in args]
+                return self._converted(driven((function or program.entry)(*given), self.program.call, counted))
+        except PasslabError as error:
+            first, *rest = error.diagnostics
+            raise type(error)(replace(first, notes=(*first.notes, *self._places(error))), *rest) from error
+        except KeyboardInterrupt as error:
+            finding = Diagnostic("the program was interrupted", self.function.span, notes=self._places(error))
+            raise InterruptedRunError(finding) from error
         except Exception as error:
-            own = type(error) is getattr(self.module, "RunError", None)
+            own = type(error) is self.program.error
             message = str(error) if own else f"the compiled program failed: {type(error).__name__}: {error}"
             raise RunError(Diagnostic(message, self.function.span, notes=self._places(error))) from error
+        finally:
+            if outer is not None:
+                meter.reset(outer)
 
     def _places(self, error: BaseException) -> tuple[tuple[str, None], ...]:
         """The lines of the compiled module where an error happened, innermost first."""
         lines = self.source.text.splitlines()
         notes: list[tuple[str, None]] = []
         trace = error.__traceback__
+        modules = [vars(self.module), *([vars(self.metered.module)] if "metered" in vars(self) else [])]
         while trace is not None:
-            if trace.tb_frame.f_globals is vars(self.module):
+            if any(trace.tb_frame.f_globals is known for known in modules):
                 name = trace.tb_frame.f_code.co_name
                 notes.append((f"in {name}, line {trace.tb_lineno}: {lines[trace.tb_lineno - 1].strip()}", None))
             trace = trace.tb_next
@@ -102,13 +145,18 @@ class CompiledFunction:
         return result
 
     def _tree(self, root: Any, inward: bool, cells: dict[int, tuple[Any, RefValue]]) -> Any:
-        """Convert a value but for what its cells hold; depth costs no stack of Python."""
+        """Convert a value but for what its cells hold; depth costs no stack of Python, what is shared stays shared."""
         made: list[Any] = []
+        known: dict[int, Any] = {}  # by identity; `root` keeps them all alive
         stack: list[tuple[Any, int]] = [(root, -1)]  # values, and marks that their parts are done
         while stack:
             value, count = stack.pop()
             if count >= 0:
-                made[len(made) - count :] = [self._rebuilt(value, made[len(made) - count :])]
+                known[id(value)] = whole = self._rebuilt(value, made[len(made) - count :])
+                made[len(made) - count :] = [whole]
+                continue
+            if id(value) in known:
+                made.append(known[id(value)])
                 continue
             parts = self._parts(value, inward)
             if parts is None:
@@ -122,7 +170,8 @@ class CompiledFunction:
         if isinstance(value, tuple):
             return value
         if inward:
-            return value.fields if isinstance(value, ADTValue) else None
+            # The program has no class for a constructor that it never names: such a value only passes through.
+            return value.fields if isinstance(value, ADTValue) and value.tag in self.classes else None
         if type(value) in self.constructors:
             return [getattr(value, name) for name in type(value).__match_args__]
         return None
@@ -131,8 +180,6 @@ class CompiledFunction:
         if isinstance(value, tuple):
             return tuple(parts)
         if isinstance(value, ADTValue):
-            if value.tag not in self.classes:
-                raise RunError(f"the compiled program knows no {value.constructor.name_hint}")
             return self.classes[value.tag](*parts)
         constructor: Constructor = self.constructors[type(value)]
         return ADTValue(constructor, parts)
@@ -140,6 +187,6 @@ class CompiledFunction:
     def _leaf(self, value: Any, cells: dict[int, tuple[Any, RefValue]]) -> Any:
         if isinstance(value, np.generic):
             return np.asarray(value)
-        if type(value).__name__ == "Ref" and type(value) is getattr(self.module, "Ref", None):
+        if type(value) is self.program.cell:
             return cells.setdefault(id(value), (value, RefValue(None)))[1]
         return value

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType, TupleType, Type, fold_tuple
 from passlab.transform import PassContext, Sequential, parse_pipeline
 from passlab.transform.parameters import bind_params
-from passlab.vm.compiling.compiler import OPTIMISE, reachable
+from passlab.vm.compiling.compiler import OPTIMISE, as_module, reachable
+from passlab.vm.files.disk import as_path
 from passlab.vm.kernels.names import Names
 
 LOWER = """
@@ -37,18 +38,32 @@ LOWER = """
     InferType
 """
 
+PROGRAM = "the program"  # the title of the section with the functions of the program
+SUPPORT = ("Call", "Ref", "RunError", "limits", "run")
+
 
 @dataclass(frozen=True)
 class PythonSource:
-    """A program as Python: its text, the arrays of its constants file, and the entry functions by Relay's names."""
+    """A program as Python: its text, the arrays of its constants file, and the entry functions by Relay's names.
+
+    `support` has the names that the definitions of the prelude go by in the text, by their own names.
+    """
 
     text: str
     constants: Mapping[str, np.ndarray[Any, Any]]
     entries: Mapping[str, str]
+    support: Mapping[str, str] = field(default_factory=dict)
+
+    def with_loops(self, condition: str) -> PythonSource:
+        """Return the source with loops that go on while a condition holds, as long as the program has not returned."""
+        head, mark, rest = self.text.partition(_section_line(PROGRAM))
+        program, line, tail = rest.partition(f"\n{_section_line('')[:9]}")
+        looping = re.sub(r"^( +)while True:$", rf"\1while {condition}:", program, flags=re.MULTILINE)
+        return replace(self, text=head + mark + looping + line + tail)
 
     def save(self, path: str | Path) -> Path:
         """Write the module to `path` (`.py`), and its constants beside it (`.npz`) if it has any."""
-        target = Path(path)
+        target = as_path(path)
         if target.suffix != ".py" or not target.stem.isidentifier():
             raise RunError(Diagnostic(f"{target.name} is no name of a Python module", hint="such as net.py"))
         try:
@@ -73,6 +88,7 @@ def python_source(mod: IRModule, params: Mapping[str, Any] | None = None, entry:
 
 def lowered(mod: IRModule, params: Mapping[str, Any] | None = None, entry: str = "main") -> IRModule:
     """Run the passes: what `source_of` writes. Raises `VerifyError` when there is no such function."""
+    mod = as_module(mod)
     if entry not in mod:
         raise VerifyError(Diagnostic(f"a Python module is made of the function `{entry}`", hint="there is none"))
     context = PassContext.current()
@@ -114,14 +130,16 @@ class _Module:
             self._head(),
             _section("constants", "\n".join(self._load() + constants.lines)),
             _section("data types", "\n\n\n".join(data)),
-            _section("the program", "\n\n".join(program.blocks)),
+            _section(PROGRAM, "\n\n".join(program.blocks)),
             _section("kernels: operators that were fused", "\n\n".join(program.kernels.blocks)),
             _section("attributes of operators", "\n".join(records)),
             _section("operators and the driver, as they stand in passlab", "\n\n".join(self.library.blocks)),
             _section("entry", entry),
         ]
         text = re.sub(r"\n{4,}", "\n\n\n", "\n\n".join(p for p in parts if p)).rstrip() + "\n"
-        return PythonSource(text, constants.arrays, {self.entry: self.public})
+        known = {name: self.library.known.get(id(getattr(prelude, name))) for name in SUPPORT}
+        support = {name: made for name, made in known.items() if made}
+        return PythonSource(text, constants.arrays, {self.entry: self.public}, support)
 
     def _head(self) -> str:
         imports = dict(self.library.imports)
@@ -190,7 +208,11 @@ class _Module:
 
 
 def _section(title: str, text: str) -> str:
-    return f"# {'-' * 30} {title}\n{text.strip()}\n\n" if text.strip() else ""
+    return f"{_section_line(title)}\n{text.strip()}\n\n" if text.strip() else ""
+
+
+def _section_line(title: str) -> str:
+    return f"# {'-' * 30} {title}"
 
 
 def _import_order(line: str) -> tuple[bool, str]:

@@ -7,6 +7,7 @@ and nothing of passlab. A module takes along only what it needs.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from types import GeneratorType
 from typing import Any
 
@@ -162,6 +163,7 @@ def arrays(value: Any) -> Any:
 def entry(function: Callable[..., Any], **kinds: Any) -> Callable[..., Any]:
     """Make a function of the program callable from outside: it checks its arguments and is driven to its result."""
 
+    @wraps(function)
     def checked(*args: Any) -> Any:
         if len(args) != len(kinds):
             raise RunError(f"{function.__name__} takes {len(kinds)} arguments ({', '.join(kinds)}), not {len(args)}")
@@ -169,5 +171,4 @@ def entry(function: Callable[..., Any], **kinds: Any) -> Callable[..., Any]:
         with np.errstate(all="ignore"):  # NaN and infinity are values here, not accidents
             return arrays(run(function(*given)))
 
-    checked.__doc__ = function.__doc__
     return checked

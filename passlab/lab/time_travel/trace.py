@@ -30,6 +30,7 @@ from passlab.transform import PassContext
 from passlab.vm.compiling.compiler import compile as compile_vm
 from passlab.vm.control import Frame, frame_at
 from passlab.vm.executable import Executable
+from passlab.vm.objects import VMClosure
 from passlab.vm.tracing.buffers import Redirection, content_at, owner, tensor_at
 from passlab.vm.tracing.engine import FINE, TracingMachine
 from passlab.vm.tracing.log import Log, SavedFrame, Segment
@@ -449,7 +450,7 @@ def checked(exe: Executable, entry: str, args: Sequence[Any]) -> list[Any]:
     function = exe.entry_types.get(entry)
     if function is None:
         return list(args)
-    return [check_argument(p, v) for p, v in zip(function.params, args, strict=True)]
+    return [check_argument(p, v, (VMClosure,)) for p, v in zip(function.params, args, strict=True)]
 
 
 __all__ = ["Trace", "checked", "compiled"]

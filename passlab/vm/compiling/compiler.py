@@ -80,7 +80,7 @@ def reachable(mod: IRModule, entry: str = "main") -> IRModule:
 
 def optimize(mod: IRModule, params: Mapping[str, Any] | None = None, target: Any = None) -> IRModule:
     """Run the compiler's passes under the current context, with `params` bound in `main`."""
-    return pipeline(target)(reachable(bind_params(mod, params)))
+    return pipeline(target)(reachable(bind_params(as_module(mod), params)))
 
 
 def as_module(program: Any) -> IRModule:
@@ -141,6 +141,8 @@ class VMCompiler:
 
     def set_params(self, params: Mapping[str, Any]) -> None:
         """Give values to parameters of `main` by name."""
+        if not isinstance(params, Mapping):
+            raise RunTypeError(f"parameters are given by name, not as a {type(params).__name__}")
         self.params.update(params)
 
     def get_params(self) -> dict[str, Constant]:

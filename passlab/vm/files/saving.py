@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from passlab.errors import Diagnostic, RunError, VerifyError
+from passlab.errors import Diagnostic, RunError, RunTypeError, VerifyError
 from passlab.ir.adt import TypeData
 from passlab.ir.expr import Function, Tuple
 from passlab.ir.module import IRModule
@@ -42,6 +42,10 @@ class KernelLibrary:
     """The kernels of an executable, the data types it uses and how its functions are called, as Relay text."""
 
     text: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise RunTypeError(f"a library is Relay text, not a {type(self.text).__name__}")
 
     def export_library(self, file_name: FileName, *_: Any, **__: Any) -> None:
         """Write the text to a file. Further arguments, about compilers, are accepted and change nothing."""

@@ -66,8 +66,8 @@ def provider_for(place: Device, choice: Choice) -> Provider:
 
     Raises `RunError` for a name that is not known, `MissingPackageError` when its package is not installed.
     """
-    name = choice if isinstance(choice, str) else _chosen(place, choice or {})
-    if name not in PROVIDERS:
+    name: Any = choice if isinstance(choice, str) else _chosen(place, {} if choice is None else choice)
+    if not isinstance(name, str) or name not in PROVIDERS:
         hint = did_you_mean(name, PROVIDERS) or f"there are {', '.join(PROVIDERS)}"
         raise RunError(Diagnostic(f"there is no provider of kernels `{name}`", hint=hint))
     path, package, cure = PROVIDERS[name]
@@ -88,7 +88,7 @@ def _chosen(place: Device, choice: Mapping[Any, str]) -> str:
     kinds = {key: name for key, name in choice.items() if isinstance(key, str) and ":" not in key}
     exact = {device(key): name for key, name in choice.items() if key not in kinds}
     by_kind = {device(key).kind: name for key, name in kinds.items()}
-    return exact.get(place) or by_kind.get(place.kind) or "numpy"
+    return exact.get(place, by_kind.get(place.kind, "numpy"))
 
 
 # ---------------------------------------------------------------- values with arrays inside
