@@ -21,11 +21,13 @@ class CallGraph:
     def __init__(self, module: IRModule) -> None:
         self.module = module
         self._references: dict[str, Counter[str]] = {}
+        self._mentions: Counter[str] = Counter()
         for name, function in module.items():
             order = post_order(function)
             mentions = (child for node in order for child in CHILDREN[type(node)](node))
             found = Counter(child.name_hint for child in mentions if isinstance(child, GlobalVar))
             self._references[name] = found
+            self._mentions.update(found)
         self.names: dict[str, list[str]] = {
             name: [callee for callee in found if callee in module] for name, found in self._references.items()
         }
@@ -55,7 +57,7 @@ class CallGraph:
 
     def ref_count(self, function: str | GlobalVar) -> int:
         """How many references to a function there are."""
-        return sum(self.callers(function).values())
+        return self._mentions[self._known(function)]
 
     def is_recursive(self, function: str | GlobalVar) -> bool:
         """Whether a function can come back to itself, directly or through others."""

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from passlab.ir.adt import TypeData
 from passlab.ir.expr import Expr, Function, GlobalVar, set_checked_type
 from passlab.ir.module import IRModule
-from passlab.ir.types import FuncType, IncompleteType, TensorType, Type, type_nodes
+from passlab.ir.types import FuncType, IncompleteType, Type, holds
 
 
 class Reliance:
@@ -31,9 +31,7 @@ RELIANCES: WeakKeyDictionary[Expr, Reliance] = WeakKeyDictionary()
 
 def complete(ty: Type | None) -> bool:
     """Whether an annotation is there and leaves nothing open."""
-    if ty is None:
-        return False
-    return type(ty) is TensorType or not any(type(part) is IncompleteType for part in type_nodes(ty))
+    return ty is not None and not holds(ty, IncompleteType)
 
 
 def signature_of(fn: Function) -> FuncType | None:
