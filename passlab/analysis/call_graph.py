@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from weakref import WeakKeyDictionary
 
 from passlab.infer.order import groups
-from passlab.ir.expr import GlobalVar
+from passlab.ir.expr import Function, GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.walk import CHILDREN, post_order
+
+_NAMED: WeakKeyDictionary[IRModule, tuple[object, set[Function]]] = WeakKeyDictionary()
+
+
+def named_functions(mod: IRModule) -> set[Function]:
+    """Return the global functions of a module that it names somewhere: those that are called, passed on or stored.
+
+    The answer is kept while the module stays as it is, since function passes ask once for each function.
+    """
+    known = _NAMED.get(mod)
+    if known is None or known[0] is not mod._functions:  # a module that is edited gets another table
+        names = {n.name_hint for _, f in mod.items() for n in post_order(f) if type(n) is GlobalVar}
+        known = _NAMED[mod] = mod._functions, {f for name, f in mod.items() if name in names}
+    return known[1]
 
 
 class CallGraph:

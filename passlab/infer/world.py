@@ -8,6 +8,7 @@ have no entry, and their types stand everywhere.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
 from passlab.ir.adt import TypeData
@@ -49,7 +50,8 @@ class World:
 
     def __init__(self, mod: IRModule | None) -> None:
         self.mod = mod
-        self.functions: dict[str, Function] = dict(mod.items()) if mod is not None else {}
+        self.functions: Mapping[str, Function] = mod._functions if mod is not None else {}
+        self._solved: dict[str, Function] | None = None
         self.failed: set[str] = set()  # functions whose own errors are reported already
         self.fresh_vars: dict[str, GlobalVar] = {}  # new global variables, for signatures that changed
         self._signatures: dict[str, FuncType | None] = {}
@@ -64,7 +66,9 @@ class World:
 
     def solved(self, name: str, fn: Function) -> None:
         """Take note of a function that is typed now."""
-        self.functions[name] = fn
+        if self._solved is None:  # most expressions are typed without: the table of the module need not be copied
+            self.functions = self._solved = dict(self.functions)
+        self._solved[name] = fn
         self._signatures[name] = fn._checked_type  # type: ignore[assignment]
 
     def solved_type(self, name: str, ty: Type) -> None:
