@@ -19,6 +19,7 @@ from passlab.executor.graph_codegen import GraphCode
 from passlab.executor.graph_module import GraphModule, GraphModuleDebug
 from passlab.executor.outputs import CallableByName, RunsByInputs
 from passlab.infer import infer_module
+from passlab.ir.collector import building
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.ir.types import is_dynamic
@@ -182,11 +183,13 @@ def build(
     name = mod_name or "default"
     kind = str(getattr(executor, "name", executor) or "graph")
     if kind == "aot":
-        return AOTExecutorFactory(mod, params, name)
+        with building:
+            return AOTExecutorFactory(mod, params, name)
     if kind != "graph":
         hint = did_you_mean(kind, ("graph", "aot")) or 'there are "graph" and "aot"'
         raise RunError(Diagnostic(f"nothing is built for the executor `{kind}`", hint=hint))
-    return build_graph(mod, params, name, target)
+    with building:
+        return build_graph(mod, params, name, target)
 
 
 def build_graph(

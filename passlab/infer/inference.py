@@ -18,6 +18,7 @@ from passlab.infer.order import groups
 from passlab.infer.solver import WeakenedError
 from passlab.infer.world import RELIANCES, World
 from passlab.ir.adt import TypeData
+from passlab.ir.collector import building
 from passlab.ir.expr import Expr, Function, GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order
@@ -37,6 +38,12 @@ def infer_module(mod: IRModule) -> IRModule:
     todo = [name for name, fn in mod.items() if not _typed(fn, world)]
     if not todo:
         return mod
+    with building:
+        return _typed_module(mod, world, todo)
+
+
+def _typed_module(mod: IRModule, world: World, todo: list[str]) -> IRModule:
+    """Return `mod` with the functions `todo` typed."""
     changes: dict[str, Function] = {}
     errors = _definition_errors(mod)
     for group in [*_unsigned(world, todo), *([n] for n in todo if world.signature(n) is not None)]:
