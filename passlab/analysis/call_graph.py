@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from weakref import WeakKeyDictionary
 
 from passlab.infer.order import groups
-from passlab.ir.expr import GlobalVar
+from passlab.ir.expr import Function, GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.walk import CHILDREN, post_order
+
+_NAMED: WeakKeyDictionary[IRModule, tuple[object, set[Function]]] = WeakKeyDictionary()
+
+
+def named_functions(mod: IRModule) -> set[Function]:
+    """Return the global functions of a module that it names somewhere: those that are called, passed on or stored.
+
+    The answer is kept while the module stays as it is, since function passes ask once for each function.
+    """
+    known = _NAMED.get(mod)
+    if known is None or known[0] is not mod._functions:  # a module that is edited gets another table
+        names = {n.name_hint for _, f in mod.items() for n in post_order(f) if type(n) is GlobalVar}
+        known = _NAMED[mod] = mod._functions, {f for name, f in mod.items() if name in names}
+    return known[1]
 
 
 class CallGraph:
@@ -21,11 +36,13 @@ class CallGraph:
     def __init__(self, module: IRModule) -> None:
         self.module = module
         self._references: dict[str, Counter[str]] = {}
+        self._mentions: Counter[str] = Counter()
         for name, function in module.items():
             order = post_order(function)
             mentions = (child for node in order for child in CHILDREN[type(node)](node))
             found = Counter(child.name_hint for child in mentions if isinstance(child, GlobalVar))
             self._references[name] = found
+            self._mentions.update(found)
         self.names: dict[str, list[str]] = {
             name: [callee for callee in found if callee in module] for name, found in self._references.items()
         }
@@ -55,7 +72,7 @@ class CallGraph:
 
     def ref_count(self, function: str | GlobalVar) -> int:
         """How many references to a function there are."""
-        return sum(self.callers(function).values())
+        return self._mentions[self._known(function)]
 
     def is_recursive(self, function: str | GlobalVar) -> bool:
         """Whether a function can come back to itself, directly or through others."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from passlab.errors import Diagnostic, DiagnosticError
 from passlab.infer import infer_module
 from passlab.ir.equal import structural_hash
 from passlab.ir.expr import Call, Expr, Function, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
+from passlab.ir.outline import outline
 from passlab.ir.walk import post_order
 from passlab.text.printer import render
 
@@ -16,8 +19,12 @@ def extract_fused_functions(mod: IRModule) -> dict[int, Function]:
     """Return the primitive functions of a fused module by structural hash, each kernel once, in evaluation order."""
     kernels = (n for _, f in mod.items() for n in post_order(f) if isinstance(n, Function) and n.is_primitive)
     found: dict[int, Function] = {}
+    known: set[Hashable] = set()
     for kernel in kernels:
-        found.setdefault(structural_hash(kernel), kernel)
+        key = outline(kernel)
+        if key is None or key not in known:
+            known.add(key)
+            found.setdefault(structural_hash(kernel), kernel)
     return found
 
 

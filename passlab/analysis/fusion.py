@@ -27,7 +27,7 @@ from passlab.ir.expr import (
     TupleGetItem,
 )
 from passlab.ir.op import Op, OpPattern
-from passlab.ir.types import TensorType, TupleType, is_dynamic
+from passlab.ir.types import TensorType, TupleType, Type, is_dynamic
 from passlab.ir.walk import CHILDREN, post_order
 
 ELEMWISE, BROADCAST, INJECTIVE, COMM_REDUCE, ANCHOR, TUPLE, OPAQUE = (int(p) for p in OpPattern)
@@ -49,6 +49,7 @@ class FusionGraph:
         self.outputs: list[list[tuple[int, int]]] = [[] for _ in range(size)]
         self.outside = [False] * size
         self.outside[-1] = True
+        self._tensors: dict[Type, bool] = {}  # whether a type is a tuple of tensors: asked by each of its projections
         for number, node in enumerate(self.nodes):
             rule = _RULES.get(type(node))
             if rule is not None:
@@ -92,7 +93,9 @@ class FusionGraph:
 
     def _projection(self, number: int, node: TupleGetItem) -> None:
         ty = node.tuple_value.checked_type
-        if type(ty) is TupleType and all(type(f) is TensorType for f in ty.fields):
+        if ty not in self._tensors:
+            self._tensors[ty] = type(ty) is TupleType and all(type(f) is TensorType for f in ty.fields)
+        if self._tensors[ty]:
             self.pattern[number] = INJECTIVE
             self._use(node.tuple_value, number, INJECTIVE)
         else:  # kernels take tensors and tuples of tensors only

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from passlab.infer.order import groups
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import (
     Call,
@@ -70,12 +71,14 @@ def module_purity(mod: IRModule) -> ModulePurity:
     nodes: dict[Expr, Purity] = {}
     orders: dict[str, list[Expr]] = {}
     callers: dict[str, list[str]] = {}
+    callees: dict[str, list[str]] = {}
     for name, function in mod.items():
         functions[name] = PURE if not function.attrs.get("Extern") else IMPURE_TO_CALL
         orders[name] = post_order(function)
-        for callee in dict.fromkeys(n.name_hint for n in orders[name] if type(n) is GlobalVar):
+        callees[name] = list(dict.fromkeys(n.name_hint for n in orders[name] if type(n) is GlobalVar))
+        for callee in callees[name]:
             callers.setdefault(callee, []).append(name)
-    waiting = deque(functions)
+    waiting = deque(name for group in groups(callees) for name in group)  # callees first: only cycles are met again
     queued = set(functions)
     while waiting:
         name = waiting.popleft()
@@ -101,7 +104,7 @@ def _visit(order: list[Expr], functions: dict[str, Purity], nodes: dict[Expr, Pu
     binders: dict[Expr, list[Var]] = {}
     for var, value in values.items():
         binders.setdefault(var if type(value) is Var else value, []).append(var)
-    recursive = _recursive(order, values)
+    recursive = _recursive(order, values) if values else set()
     assumed: set[Var] = set()  # recursive local functions that are impure to call
     for rounds in range(3):
         for node in order:

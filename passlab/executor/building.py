@@ -16,6 +16,7 @@ from passlab.executor.aot.module_source import lowered
 from passlab.executor.factories import AOTExecutorFactory, GraphExecutorFactory
 from passlab.executor.graph_codegen import GraphCode
 from passlab.infer import infer_module
+from passlab.ir.collector import building
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.ir.types import is_dynamic
@@ -72,11 +73,13 @@ def build(
     name = mod_name or "default"
     kind = "graph" if executor is None else str(getattr(executor, "name", executor))
     if kind == "aot":
-        return AOTExecutorFactory(lowered(infer_module(mod), params), name)
+        with building:
+            return AOTExecutorFactory(lowered(infer_module(mod), params), name)
     if kind != "graph":
         hint = did_you_mean(kind, ("graph", "aot")) or 'there are "graph" and "aot"'
         raise RunError(Diagnostic(f"nothing is built for the executor `{kind}`", hint=hint))
-    return build_graph(mod, params, name, target)
+    with building:
+        return build_graph(mod, params, name, target)
 
 
 def build_graph(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
+from itertools import accumulate
 from math import prod
 from typing import Any
 
@@ -61,6 +62,7 @@ class GraphCode:
         self.params: dict[str, Array] = {}
         self.entries: dict[Expr, list[Entry]] = {}
         self.names: Counter[str] = Counter()
+        self.starts: dict[TupleType, list[int]] = {}  # of each field among the tensors of a tuple, and its end
         function: Function = mod[name]
         for param in function.params:
             self._input(param, param.name_hint, place_of(param.virtual_device))
@@ -148,9 +150,10 @@ class GraphCode:
     def _projection(self, node: TupleGetItem) -> None:
         ty = node.tuple_value.checked_type
         assert isinstance(ty, TupleType)
-        start = sum(len(tensor_types(f)) for f in ty.fields[: node.index])
-        count = len(tensor_types(ty.fields[node.index]))
-        self.entries[node] = self.entries[node.tuple_value][start : start + count]
+        starts = self.starts.get(ty)
+        if starts is None:
+            starts = self.starts[ty] = [0, *accumulate(len(tensor_types(f)) for f in ty.fields)]
+        self.entries[node] = self.entries[node.tuple_value][starts[node.index] : starts[node.index + 1]]
 
     def _call(self, call: Call, kernel: str) -> None:
         primitive: Function = self.mod[kernel]

@@ -50,7 +50,8 @@ class Draft:
         if isinstance(node, Constructor):
             data = self.world.data(node.belong_to.name_hint)
             self.data.add(node.belong_to.name_hint)
-            return data is not None and any(c is node for c in data.constructors)
+            mod = self.world.mod
+            return data is not None and mod is not None and mod.find_constructor(node.name_hint) is node
         reliance = RELIANCES.get(node) if self._any_reliance else None
         if reliance is not None:
             if not self.world.holds(reliance):

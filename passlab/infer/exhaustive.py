@@ -64,33 +64,53 @@ def _split(rows: list[_Row], columns: int, path: _Path, mod: IRModule | None) ->
         return [([row[1] for row in rows if row], columns - 1, (None, path))]
     if isinstance(shape, PatternTuple):
         size = len(shape.patterns)
-        return [(_specialise(rows, None, size), columns - 1 + size, (size, path))]
+        return [(_of_tuples(rows, size), columns - 1 + size, (size, path))]
+    constructors = _constructors(shape, mod)
+    parts = _of_constructors(rows, constructors)
     return [
-        (_specialise(rows, c, len(c.inputs)), columns - 1 + len(c.inputs), (c, path))
-        for c in _constructors(shape, mod)
+        (kept, columns - 1 + len(c.inputs), (c, path))
+        for c, kept in zip(constructors, parts, strict=True)
     ]  # fmt: skip
 
 
-def _specialise(rows: list[_Row], constructor: Constructor | None, size: int) -> list[_Row]:
-    """Return the rows that fit a constructor (or a tuple) in their first column, its fields in its place."""
+# An ill-typed pattern fits nothing here; inference says elsewhere what is wrong with it.
+def _of_tuples(rows: list[_Row], size: int) -> list[_Row]:
+    """Return the rows that fit a tuple in their first column, its fields in its place."""
     out: list[_Row] = []
+    for row in rows:
+        if row and isinstance(row[0], PatternTuple) and len(row[0].patterns) == size:
+            out.append(_before(row[0].patterns, row[1]))
+        elif row and not isinstance(row[0], (PatternConstructor, PatternTuple)):
+            out.append(_before((_ANYTHING,) * size, row[1]))
+    return out
+
+
+def _of_constructors(rows: list[_Row], constructors: tuple[Constructor, ...]) -> list[list[_Row]]:
+    """Return for each constructor the rows that fit it in their first column, its fields in its place.
+
+    Takes time in the rows that are returned, so a clause for each of many constructors costs no more than one of them.
+    """
+    parts: dict[str, list[_Row]] = {c.name_hint: [] for c in constructors}
+    sizes = {c.name_hint: len(c.inputs) for c in constructors}
     for row in rows:
         if row is None:
             continue
         first, rest = row
-        fields: tuple[Pattern, ...] = (_ANYTHING,) * size
         if isinstance(first, PatternConstructor):
-            if constructor is None or first.constructor.name_hint != constructor.name_hint:
-                continue
-            fields = first.patterns
-        elif isinstance(first, PatternTuple):
-            fields = first.patterns
-        if len(fields) != size:
-            continue  # an ill-typed pattern fits nothing; inference says so elsewhere
-        for field in reversed(fields):
-            rest = (field, rest)
-        out.append(rest)
-    return out
+            name = first.constructor.name_hint
+            if sizes.get(name) == len(first.patterns):
+                parts[name].append(_before(first.patterns, rest))
+        elif not isinstance(first, PatternTuple):
+            for name, kept in parts.items():
+                kept.append(_before((_ANYTHING,) * sizes[name], rest))
+    return list(parts.values())
+
+
+def _before(fields: tuple[Pattern, ...], rest: _Row) -> _Row:
+    """Return a row with some columns in front."""
+    for field in reversed(fields):
+        rest = (field, rest)
+    return rest
 
 
 def _constructors(shape: PatternConstructor, mod: IRModule | None) -> tuple[Constructor, ...]:

@@ -13,11 +13,10 @@ from passlab.errors import Diagnostic
 from passlab.infer import diagnose
 from passlab.infer.draft import Draft
 from passlab.infer.schedule import BindLet, EnterClause, EnterFunction, Step
-from passlab.infer.solver import mentions
 from passlab.infer.world import RELIANCES, Reliance
 from passlab.ir.adt import Constructor, PatternConstructor, pattern_nodes, pattern_vars
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Match, Var, set_checked_type
-from passlab.ir.types import GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, map_type
+from passlab.ir.types import GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, holds, map_type
 from passlab.ir.walk import CHILDREN, LEAVES, note_rewrite, rebuild
 
 _UNIT = TupleType(())
@@ -32,7 +31,6 @@ class Finisher:
         self.changed: dict[Expr, Expr] = {}
         self._resolved: dict[Type, Type] = {}
         self._reliance: Reliance | None = None
-        self._with_data: dict[Type, bool] = {}  # whether a type mentions a data type
 
     def problems(self) -> list[Diagnostic]:
         """Return a finding for each expression whose type nothing determines, the causes only."""
@@ -139,7 +137,7 @@ class Finisher:
             return True
         if kind is Var:
             annotation = node.type_annotation  # type: ignore[attr-defined]
-            return type(annotation) is not TensorType and mentions(annotation, GlobalTypeVar, self._with_data)
+            return annotation is not None and holds(annotation, GlobalTypeVar)
         if any(kid in RELIANCES for kid in CHILDREN[kind](node)):
             return True
         return isinstance(node, Match) and any(

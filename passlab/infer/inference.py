@@ -18,6 +18,7 @@ from passlab.infer.order import groups
 from passlab.infer.solver import WeakenedError
 from passlab.infer.world import RELIANCES, World
 from passlab.ir.adt import TypeData
+from passlab.ir.collector import building
 from passlab.ir.expr import Expr, Function, GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order
@@ -37,6 +38,12 @@ def infer_module(mod: IRModule) -> IRModule:
     todo = [name for name, fn in mod.items() if not _typed(fn, world)]
     if not todo:
         return mod
+    with building:
+        return _typed_module(mod, world, todo)
+
+
+def _typed_module(mod: IRModule, world: World, todo: list[str]) -> IRModule:
+    """Return `mod` with the functions `todo` typed."""
     changes: dict[str, Function] = {}
     errors = _definition_errors(mod)
     for group in [*_unsigned(world, todo), *([n] for n in todo if world.signature(n) is not None)]:
@@ -57,14 +64,29 @@ def infer_expr(expr: Expr, mod: IRModule | None = None) -> Expr:
     if expr._checked_type is not None and not isinstance(expr, GlobalVar) and _typed(expr, world):
         return expr
     errors: list[Diagnostic] = []
-    untyped = [n for n, fn in world.functions.items() if fn._checked_type is None]
-    for group in _unsigned(world, untyped):
+    for group in _unsigned(world, _mentioned(world, expr)):
         errors += _group(world, group, {})
     if not errors:
         roots, errors = _infer(world, [expr], [])
         if not errors:
             return roots[0]
     raise TypeInferenceError(*_shown(errors))
+
+
+def _mentioned(world: World, expr: Expr) -> list[str]:
+    """Return the functions without a known signature that an expression mentions, directly or through each other.
+
+    Passes type expressions by the thousand, so this looks at what is not typed yet and at nothing else of the module.
+    """
+    found: dict[str, None] = {}
+    todo, seen = [expr], set[Expr]()
+    while todo:
+        for node in post_order(todo.pop(), enter=lambda n: not _typed(n, world), seen=seen):
+            if type(node) is GlobalVar and node.name_hint in world.functions and node.name_hint not in found:
+                if world.signature(node.name_hint) is None:
+                    found[node.name_hint] = None
+                    todo.append(world.functions[node.name_hint])
+    return list(found)
 
 
 def _typed(expr: Expr, world: World) -> bool:

@@ -45,8 +45,8 @@ def groups(references: Mapping[str, Iterable[str]]) -> list[list[str]]:
 
 def _close(name: str, open_names: list[str], is_open: set[str]) -> list[str]:
     """Take one component off the stack of open names, in the order its members were met."""
-    at = open_names.index(name)
-    group = open_names[at:]
-    del open_names[at:]
+    group = [open_names.pop()]
+    while group[-1] != name:
+        group.append(open_names.pop())
     is_open.difference_update(group)
-    return group
+    return group[::-1]

@@ -43,9 +43,9 @@ class Patterns:
                     )
                 )
             return None
-        for own in data.constructors:
-            if own is constructor or own.name_hint == constructor.name_hint:
-                return own, data.type_vars
+        own = mod.find_constructor(constructor.name_hint) if mod is not None else None
+        if own is not None and own.belong_to is head:
+            return own, data.type_vars
         known = ", ".join(f"`{c.name_hint}`" for c in data.constructors) or "none"
         self.draft.error(
             Diagnostic(

@@ -17,12 +17,12 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from passlab.errors import Place
+from passlab.ir.type_text import brief_type_text
 from passlab.ir.types import (
     IncompleteType,
     SizeVar,
-    TensorType,
     Type,
-    brief_type_text,
+    holds,
     rebuild_type,
     type_children,
 )  # fmt: skip
@@ -58,24 +58,6 @@ class Pending(Protocol):
         """Try to conclude something; answer whether nothing more can come of it in the quick mode."""
 
 
-def mentions(ty: Type, kind: type[Type], memo: dict[Type, bool]) -> bool:
-    """Whether a type of class `kind` occurs in `ty`. `memo` keeps the answers, so that no part is looked at twice."""
-    stack = [ty]
-    while stack:
-        at = stack[-1]
-        if at in memo:
-            stack.pop()
-            continue
-        kids = type_children(at)
-        todo = [kid for kid in kids if kid not in memo]
-        if todo:
-            stack += todo
-            continue
-        memo[at] = type(at) is kind or any(memo[kid] for kid in kids)
-        stack.pop()
-    return memo[ty]
-
-
 class Solver:
     """The unknowns and relations of one group of functions that are inferred together."""
 
@@ -84,7 +66,6 @@ class Solver:
         self.links: dict[Type, Type] = {}
         self.sizes: dict[SizeVar, int] = {}  # what symbolic dimensions were found to be
         self.used = False  # whether any unknown was made: if not, every type is as it stands
-        self._open: dict[Type, bool] = {}
         self._watchers: dict[Type, dict[Pending, None]] = {}
         self._queue: deque[Pending] = deque()
         self._unfinished: dict[Pending, None] = {}
@@ -102,14 +83,11 @@ class Solver:
         return made
 
     def is_open(self, ty: Type) -> bool:
-        """Whether `ty` contains an unknown, bound or free. Costs what was not asked before."""
-        if type(ty) is TensorType:
+        """Whether `ty` contains an unknown, bound or free."""
+        if not holds(ty, IncompleteType):
             return False
-        known = self._open.get(ty)
-        if known is None:
-            known = mentions(ty, IncompleteType, self._open)
-            self.used = self.used or known
-        return known
+        self.used = True
+        return True
 
     def root(self, unknown: Type) -> Type:
         """Return the unknown that stands for all those linked with `unknown`."""

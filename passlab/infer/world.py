@@ -8,12 +8,13 @@ have no entry, and their types stand everywhere.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
 from passlab.ir.adt import TypeData
 from passlab.ir.expr import Expr, Function, GlobalVar, set_checked_type
 from passlab.ir.module import IRModule
-from passlab.ir.types import FuncType, IncompleteType, TensorType, Type, type_nodes
+from passlab.ir.types import FuncType, IncompleteType, Type, holds
 
 
 class Reliance:
@@ -31,9 +32,7 @@ RELIANCES: WeakKeyDictionary[Expr, Reliance] = WeakKeyDictionary()
 
 def complete(ty: Type | None) -> bool:
     """Whether an annotation is there and leaves nothing open."""
-    if ty is None:
-        return False
-    return type(ty) is TensorType or not any(type(part) is IncompleteType for part in type_nodes(ty))
+    return ty is not None and not holds(ty, IncompleteType)
 
 
 def signature_of(fn: Function) -> FuncType | None:
@@ -51,7 +50,8 @@ class World:
 
     def __init__(self, mod: IRModule | None) -> None:
         self.mod = mod
-        self.functions: dict[str, Function] = dict(mod.items()) if mod is not None else {}
+        self.functions: Mapping[str, Function] = mod._functions if mod is not None else {}
+        self._solved: dict[str, Function] | None = None
         self.failed: set[str] = set()  # functions whose own errors are reported already
         self.fresh_vars: dict[str, GlobalVar] = {}  # new global variables, for signatures that changed
         self._signatures: dict[str, FuncType | None] = {}
@@ -66,7 +66,9 @@ class World:
 
     def solved(self, name: str, fn: Function) -> None:
         """Take note of a function that is typed now."""
-        self.functions[name] = fn
+        if self._solved is None:  # most expressions are typed without: the table of the module need not be copied
+            self.functions = self._solved = dict(self.functions)
+        self._solved[name] = fn
         self._signatures[name] = fn._checked_type  # type: ignore[assignment]
 
     def solved_type(self, name: str, ty: Type) -> None:

@@ -69,6 +69,7 @@ class TypeData(Type):
         _set(self, "type_vars", tuple(type_vars))
         _set(self, "constructors", tuple(constructors))
         _set(self, "extern", extern)
+        _set(self, "_inside", 0)  # a definition is no part of a type
         for index, constructor in enumerate(self.constructors):
             if constructor.tag == -1:
                 _set(constructor, "tag", constructor_tag(header.name_hint, index))

@@ -6,11 +6,11 @@ parameters are different objects; `structural_equal` compares those. Nothing her
 
 from __future__ import annotations
 
-import re
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import Any as PyAny
+from typing import ClassVar
 from typing import TypeVar as PyTypeVar
 
 from passlab.errors import Diagnostic, DiagnosticError
@@ -115,6 +115,7 @@ def _listed(shape: PyAny) -> tuple[PyAny, ...]:
 
 # ---------------------------------------------------------------- the table of types
 T = PyTypeVar("T", bound="Type")
+_DYNAMIC = 1 << 9  # in `Type._inside`: a tensor with a dimension that is not an integer
 _table: dict[tuple[PyAny, ...], weakref.ref[Type]] = {}
 
 
@@ -133,14 +134,19 @@ def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
 class Type(Immutable):
     """Base of all types. A type has no span: one object stands for all its occurrences.
 
-    `_token` and `_form` are caches of `forms`.
+    `_token` and `_form` are caches of `forms`. `_inside` is the union of the `_bit`s of the classes of types in it, so
+    that `holds` answers at once: a wide tuple is the type of every `let` before it, and is not to be searched for each.
     """
 
-    __slots__ = ("_token", "_form", "__weakref__")
+    __slots__ = ("_token", "_form", "_inside", "__weakref__")
+    _bit: ClassVar[int] = 0
+    _inside: int
     _token: int
     _form: PyAny
 
     def __repr__(self) -> str:
+        from passlab.ir.type_text import brief_type_text  # the text of types stands on them
+
         return brief_type_text(self, 2_000)
 
 
@@ -151,6 +157,7 @@ class TensorType(Type):
     """
 
     __slots__ = ("shape", "dtype", "dynamic")
+    _bit = 1 << 0
     shape: Shape
     dtype: str
     dynamic: bool
@@ -177,6 +184,7 @@ class TensorType(Type):
             _set(self, "shape", dims)
             _set(self, "dtype", name)
             _set(self, "dynamic", any(type(dim) is not int for dim in dims))
+            _set(self, "_inside", cls._bit | _DYNAMIC if self.dynamic else cls._bit)
             return self
 
         return _intern(key, make)
@@ -204,6 +212,10 @@ def _structure(cls: type[T], key: tuple[PyAny, ...], **fields: PyAny) -> T:
         self: T = object.__new__(cls)
         for name, value in fields.items():
             _set(self, name, value)
+        inside = cls._bit
+        for kid in type_children(self):
+            inside |= kid._inside
+        _set(self, "_inside", inside)
         return self
 
     return _intern(key, make)
@@ -213,6 +225,7 @@ class TupleType(Type):
     """A tuple of `fields`."""
 
     __slots__ = ("fields",)
+    _bit = 1 << 1
     fields: tuple[Type, ...]
 
     def __new__(cls, fields: Sequence[Type] = ()) -> TupleType:
@@ -224,6 +237,7 @@ class FuncType(Type):
     """A function from `arg_types` to `ret_type`, generic in `type_params`, under `type_constraints`."""
 
     __slots__ = ("arg_types", "ret_type", "type_params", "type_constraints")
+    _bit = 1 << 2
     arg_types: tuple[Type, ...]
     ret_type: Type
     type_params: tuple[TypeVar, ...]
@@ -245,6 +259,7 @@ class RefType(Type):
     """A mutable cell holding a `value`."""
 
     __slots__ = ("value",)
+    _bit = 1 << 3
     value: Type
 
     def __new__(cls, value: Type) -> RefType:
@@ -255,11 +270,13 @@ class TypeVar(Type):
     """A type parameter, compared by identity; `name_hint` is a hint."""
 
     __slots__ = ("name_hint", "kind")
+    _bit = 1 << 4
     name_hint: str
     kind: Kind
 
     def __init__(self, name_hint: str, kind: Kind = Kind.Type) -> None:
         _set(self, "name_hint", name_hint)
+        _set(self, "_inside", TypeVar._bit)
         _set(self, "kind", Kind(kind))
 
     name = property(lambda self: self.name_hint)
@@ -269,6 +286,7 @@ class GlobalTypeVar(Type):
     """The name of an algebraic data type; one object per name."""
 
     __slots__ = ("name_hint", "kind")
+    _bit = 1 << 5
     name_hint: str
     kind: Kind
 
@@ -286,6 +304,7 @@ class TypeCall(Type):
     """A type function applied: `List[A]` is `TypeCall(List, (A,))`."""
 
     __slots__ = ("func", "args")
+    _bit = 1 << 6
     func: Type
     args: tuple[Type, ...]
 
@@ -298,9 +317,11 @@ class IncompleteType(Type):
     """An unknown to be solved by inference, compared by identity."""
 
     __slots__ = ("kind",)
+    _bit = 1 << 7
     kind: Kind
 
     def __init__(self, kind: Kind = Kind.Type) -> None:
+        _set(self, "_inside", IncompleteType._bit)
         _set(self, "kind", Kind(kind))
 
 
@@ -308,6 +329,7 @@ class TypeRelation(Type):
     """A constraint: the relation called `name` holds between `args`, of which `num_inputs` are inputs."""
 
     __slots__ = ("name", "args", "num_inputs", "attrs")
+    _bit = 1 << 8
     name: str
     args: tuple[Type, ...]
     num_inputs: int
@@ -334,6 +356,11 @@ def type_children(ty: Type) -> tuple[Type, ...]:
     if kind is TypeRelation:
         return ty.args  # type: ignore[attr-defined,no-any-return]
     return ()
+
+
+def holds(ty: Type, kind: type[Type]) -> bool:
+    """Tell whether a type of the class `kind` occurs in `ty`, itself included. Takes the same time for every type."""
+    return bool(ty._inside & kind._bit)
 
 
 def type_nodes(root: Type) -> list[Type]:
@@ -423,77 +450,4 @@ def fold_tuple(root: Type, leaf: Callable[[Type], PyAny], make: Callable[[list[P
 
 def is_dynamic(ty: Type) -> bool:
     """Tell whether any tensor inside `ty` has a dimension that is not an integer."""
-    if type(ty) is TensorType:
-        return ty.dynamic
-    return any(type(t) is TensorType and t.dynamic for t in type_nodes(ty))
-
-
-def type_text(root: Type, name: Callable[[Type], str | None] = lambda ty: None) -> str:
-    """Return a type as Relay text. `name` may give the text of leaves that have no text of their own."""
-    out: list[str] = []
-    stack: list[Type | str] = [root]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            out.append(item)
-            continue
-        own = name(item)
-        if own is not None:
-            out.append(own)
-            continue
-        kind = type(item)
-        if kind is TensorType:
-            out.append(_tensor_text(item, name))  # type: ignore[arg-type]
-        elif kind in (TypeVar, GlobalTypeVar):
-            out.append(item.name_hint)  # type: ignore[attr-defined]
-        elif kind is IncompleteType:
-            out.append("_")
-        else:
-            stack.extend(reversed(_type_parts(item)))
-    return "".join(out)
-
-
-_CUTS = re.compile(r"\.\.\.(?:, \.\.\.)+")
-
-
-def brief_type_text(root: Type, parts: int) -> str:
-    """Return a type as text, `...` for what comes after so many parts: a type is a graph, its text may be endless."""
-    left = parts
-
-    def name(part: object) -> str | None:
-        nonlocal left
-        left -= isinstance(part, Type)
-        return None if left >= 0 or not isinstance(part, Type) else "..."
-
-    return _CUTS.sub("...", type_text(root, name))
-
-
-def _tensor_text(ty: TensorType, name: Callable[[PyAny], str | None]) -> str:
-    if not ty.shape:
-        return ty.dtype
-    return f"Tensor[({', '.join(str(d) if type(d) is int else name(d) or repr(d) for d in ty.shape)}), {ty.dtype}]"
-
-
-def _type_parts(ty: Type) -> list[Type | str]:
-    """Spread one structured type into text and child types."""
-    if isinstance(ty, TupleType):
-        return ["(", *_commas(ty.fields), ",)" if len(ty.fields) == 1 else ")"]
-    if isinstance(ty, FuncType):
-        generic = ["[", *_commas(ty.type_params), "]"] if ty.type_params else []
-        return ["fn ", *generic, "(", *_commas(ty.arg_types), ") -> ", ty.ret_type]
-    if isinstance(ty, RefType):
-        return ["ref(", ty.value, ")"]
-    if isinstance(ty, TypeCall):
-        return [ty.func, "[", *_commas(ty.args), "]"]
-    if isinstance(ty, TypeRelation):
-        return [f"{ty.name}(", *_commas(ty.args), ")"]
-    return [f"<{type(ty).__name__}>"]
-
-
-def _commas(types: Sequence[Type]) -> list[Type | str]:
-    out: list[Type | str] = []
-    for ty in types:
-        if out:
-            out.append(", ")
-        out.append(ty)
-    return out
+    return bool(ty._inside & _DYNAMIC)

@@ -1,5 +1,6 @@
 """The types of Relay, under the name its examples import them from."""
 
+from passlab.ir.type_text import type_text
 from passlab.ir.types import (
     ANY,
     Any,
@@ -17,7 +18,6 @@ from passlab.ir.types import (
     TypeVar,
     is_dynamic,
     scalar_type,
-    type_text,
 )
 
 TypeKind = Kind

@@ -13,6 +13,7 @@ from typing import Any
 
 from passlab.errors import Diagnostic, DiagnosticError, ParseError
 from passlab.ir.adt import Constructor, TypeData
+from passlab.ir.collector import building
 from passlab.ir.dtypes import DTYPES
 from passlab.ir.expr import Expr, Function, GlobalVar
 from passlab.ir.module import IRModule
@@ -38,8 +39,9 @@ def parse(
     `init_meta_table` gives objects for `meta[key][i]`, counted behind those of the text's own metadata section.
     Raises `ParseError` (with the place) for malformed text and `LimitError` for a text over a cap.
     """
-    parser = ModuleParser(source, source_name, init_module, init_meta_table)
-    return parser.module()
+    with building:
+        parser = ModuleParser(source, source_name, init_module, init_meta_table)
+        return parser.module()
 
 
 def parse_expr(

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from passlab.analysis.type_variables import free_type_vars
 from passlab.errors import Diagnostic, DiagnosticError, PassError, PassTypeError
+from passlab.ir.collector import building
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.ir.variables import free_vars
@@ -88,7 +89,8 @@ class Pass:
         run = PassRun(self, PassContext.current(), mod, _current_run.get())
         try:
             # What is set in a copy of the context variables goes with it: an interrupt cannot leave a run current.
-            return copy_context().run(self._started, run)
+            with building:
+                return copy_context().run(self._started, run)
         finally:
             run.over = True
 

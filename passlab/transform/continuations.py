@@ -18,7 +18,7 @@ from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, If, Let, Match, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.types import FuncType, TupleType, Type, TypeVar, map_type, rebuild_type, type_nodes
+from passlab.ir.types import FuncType, TupleType, Type, TypeVar, holds, map_type, rebuild_type, type_nodes
 from passlab.ir.walk import children, let_chain, note_rewrite, post_order, rebuild
 from passlab.transform.base import is_optimizable
 from passlab.transform.fresh_copy import fresh_copy
@@ -128,7 +128,7 @@ def _obstacles(function: Function) -> Iterator[Diagnostic]:
                 yield Diagnostic(what, node.span, hint="run EtaExpand(expand_constructor=True) first")
             elif part in kernels:
                 yield Diagnostic("a fused kernel is used as a value", node.span, hint="run DefuseOps first")
-        if type(callee) is Constructor and any(type(t) is FuncType for i in callee.inputs for t in type_nodes(i)):
+        if type(callee) is Constructor and any(holds(i, FuncType) for i in callee.inputs):
             yield Diagnostic(f"the constructor `{callee}` holds functions that are not of a type parameter", node.span)
 
 

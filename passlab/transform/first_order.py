@@ -11,6 +11,7 @@ nothing of passes.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +21,7 @@ from passlab.ir.adt import Clause, Constructor, PatternConstructor, PatternVar, 
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Match, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.types import FuncType, GlobalTypeVar, Type, TypeCall, map_type, type_nodes
+from passlab.ir.types import FuncType, GlobalTypeVar, Type, TypeCall, holds, map_type, type_nodes
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import children, make_lets, note_rewrite, post_order, rebuild, substitute, use_counts
 from passlab.transform.at_types import at_types
@@ -50,7 +51,7 @@ def _is_kernel(node: Expr) -> bool:
 
 
 def _holds_functions(ty: Type) -> bool:
-    return any(type(t) is FuncType for t in type_nodes(ty))
+    return holds(ty, FuncType)
 
 
 class _Kind:
@@ -84,7 +85,8 @@ class _FirstOrder:
         self.made: dict[GlobalVar, Function] = {}
         self.taken = {name for name, _ in mod.items()} | {t.name_hint for t in mod.get_global_type_vars()}
         self.changing = _changing(self.typed)
-        self._counts: dict[str, int] = {}
+        self._counts: dict[str, int] = {}  # of the instances of each generic function
+        self._numbers: Counter[str] = Counter()  # the last one given to each stem of a name
 
     def entry(self, function: Function) -> Function:
         """Return a function of tensors and data as one that is first-order all through."""
@@ -124,10 +126,10 @@ class _FirstOrder:
     # ------------------------------------------------------------ names and types
     def name(self, stem: str) -> str:
         """Return a name that nothing has yet."""
-        made, count = stem, 0
+        made = stem
         while made in self.taken:
-            count += 1
-            made = f"{stem}_{count}"
+            self._numbers[stem] += 1
+            made = f"{stem}_{self._numbers[stem]}"
         self.taken.add(made)
         return made
 

@@ -43,7 +43,7 @@ def remove_lets(
     pending = {let.var for several in lets.values() for let in several}
     removed: dict[Let, Fate] = {}
     recursive: set[Expr] = set()
-    get = changed.get
+    get, replaced = changed.get, changed.keys()
 
     def new(node: Expr) -> Expr:
         return get(node, node)
@@ -55,11 +55,11 @@ def remove_lets(
         if kind is Let:
             kids = kids[1:]
         if kind is not Var and kids and (enter is None or enter(pre)):
-            if pending:
+            if pending and not pending.isdisjoint(kids):
                 recursive.update(kid for kid in kids if kid in pending)
             if kind is Let and pre in removed:
                 post = new(pre.body)
-            elif any(kid in changed for kid in kids):
+            elif not replaced.isdisjoint(kids):
                 post = _rebuild_let(pre, new) if kind is Let else REBUILD[kind](pre, new)  # type: ignore[arg-type]
         by = ""
         if rule is not None and kind is not Let:

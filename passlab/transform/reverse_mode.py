@@ -31,7 +31,7 @@ from passlab.ir.expr import (
 )
 from passlab.ir.op import Op
 from passlab.ir.span import Span
-from passlab.ir.types import FuncType, RefType, TensorType, TupleType, Type, rebuild_type, type_nodes
+from passlab.ir.types import FuncType, RefType, TensorType, TupleType, Type, holds, rebuild_type, type_nodes
 from passlab.ir.walk import children, let_chain, make_lets, post_order, rebuild
 from passlab.op import make
 from passlab.op.no_gradient import NO_GRADIENT
@@ -79,8 +79,7 @@ def _constructor_obstacles(constructor: Constructor, node: Expr, called: bool) -
     if constructor.inputs and not called:
         what = f"the constructor `{constructor}` is used as a value"
         return [Diagnostic(what, node.span, hint="run EtaExpand(expand_constructor=True) first")]
-    held = {type(t) for i in constructor.inputs for t in type_nodes(i)}
-    if TensorType in held or FuncType in held:
+    if any(holds(i, TensorType) or holds(i, FuncType) for i in constructor.inputs):
         what = f"the constructor `{constructor}` holds tensors or functions that are not of a type parameter"
         return [Diagnostic(what, node.span)]
     return []

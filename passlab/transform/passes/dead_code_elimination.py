@@ -21,7 +21,7 @@ from collections.abc import Callable
 from passlab.analysis.purity import module_purity
 from passlab.ir.expr import Expr, Function, Let, Var
 from passlab.ir.module import IRModule
-from passlab.ir.walk import CHILDREN
+from passlab.ir.walk import CHILDREN, post_order
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -41,25 +41,26 @@ class DeadCodeElimination(ModulePass):
     ignore_impurity: bool = False
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        if self.ignore_impurity:
-            return self._cleaned(mod, lambda expr: True)
-        return self._cleaned(mod, module_purity(mod).pure)
+        lets = {name: [n for n in post_order(f) if type(n) is Let] for name, f in mod.items()}
+        if not any(lets.values()):  # as in most networks, and then nothing need be known of them
+            return mod
+        pure = (lambda expr: True) if self.ignore_impurity else module_purity(mod).pure
+        made = {name: self._function(mod[name], found, pure) for name, found in lets.items() if found}
+        return mod.with_functions(made)
 
-    def _cleaned(self, mod: IRModule, pure: Callable[[Expr], bool]) -> IRModule:
-        return mod.with_functions({name: self._function(f, pure) for name, f in mod.items()})
-
-    def _function(self, function: Function, pure: Callable[[Expr], bool]) -> Function:
+    def _function(self, function: Function, lets: list[Let], pure: Callable[[Expr], bool]) -> Function:
         uses = needed_uses(function, pure)
 
-        def fate(let: Let, value: Expr) -> Fate:
+        def fate(let: Let) -> Fate:
             used = uses.get(let.var, 0)
-            if used > 1 or not pure(let.value):
+            if used > 1 or (used == 1 and not self.inline_once) or not pure(let.value):
                 return Fate.KEEP
-            if used == 0:
-                return Fate.DROP
-            return Fate.INLINE if self.inline_once else Fate.KEEP
+            return Fate.INLINE if used else Fate.DROP
 
-        return remove_lets(function, fate)  # type: ignore[return-value]
+        fates = {let: found for let in lets if (found := fate(let)) is not Fate.KEEP}
+        if not fates:
+            return function
+        return remove_lets(function, lambda let, value: fates.get(let, Fate.KEEP))  # type: ignore[return-value]
 
 
 def needed_uses(function: Function, pure: Callable[[Expr], bool]) -> dict[Var, int]:

@@ -26,11 +26,13 @@ keep:
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Hashable
 
 from passlab.ir.equal import structural_equal, structural_hash
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
+from passlab.ir.outline import outline
 from passlab.ir.walk import post_order, rewrite
 from passlab.transform.base import ModulePass
 from passlab.transform.beta_reduction import beta_reduced
@@ -64,6 +66,7 @@ class _Library:
         self.taken = {name for name, _ in mod.items()}
         self.counts: Counter[str] = Counter()  # the last number given to each stem
         self.made: dict[GlobalVar, Function] = {}
+        self.by_outline: dict[Hashable, GlobalVar] = {}
         self.by_hash: defaultdict[int, list[tuple[Function, GlobalVar]]] = defaultdict(list)
 
     def lowered(self, function: Function) -> Function:
@@ -92,6 +95,16 @@ class _Library:
 
     def name(self, primitive: Function) -> GlobalVar:
         """Return the global name of a primitive function, the same for equal functions."""
+        key = outline(primitive)  # of thousands of kernels few differ: most are found by this
+        found = self.by_outline.get(key) if key is not None else None
+        if found is None:
+            found = self._equal(primitive)
+            if key is not None:
+                self.by_outline[key] = found
+        return found
+
+    def _equal(self, primitive: Function) -> GlobalVar:
+        """Return the global name of the functions equal to this one, which may be the first."""
         same = self.by_hash[structural_hash(primitive)]
         for known, var in same:
             if structural_equal(known, primitive):

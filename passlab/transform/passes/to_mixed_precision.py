@@ -17,11 +17,11 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from passlab.analysis.call_graph import named_functions
 from passlab.errors import Diagnostic, PassError, PassValueError
 from passlab.infer import infer_expr
-from passlab.ir.expr import Function, GlobalVar
+from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
-from passlab.ir.walk import post_order
 from passlab.op.dtypes import is_float_name
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
@@ -67,7 +67,7 @@ class ToMixedPrecision(FunctionPass):
         if func.is_primitive:
             return func
         typed: Any = func if func.checked_type_ is not None else infer_expr(func, mod)
-        keep = bool(ctx.get_config("relay.ToMixedPrecision.keep_orig_output_dtype")) or _is_called(func, mod)
+        keep = bool(ctx.get_config("relay.ToMixedPrecision.keep_orig_output_dtype")) or func in named_functions(mod)
         work = MixedPrecision(self.mixed_precision_type)
         made = work.converted(typed, keep)
         if work.missing and self.missing_op_mode < 2:
@@ -83,11 +83,3 @@ class ToMixedPrecision(FunctionPass):
                 "nothing is known about the precision of these operators, which follow their arguments: %s", listed
             )
         return func if made is typed else made
-
-
-def _is_called(func: Function, mod: IRModule) -> bool:
-    """Whether a function of the module, or the function itself, names this one."""
-    if len(mod) == 1 and "main" in mod and mod["main"] is func:
-        return any(type(n) is GlobalVar for n in post_order(func))
-    named = {n.name_hint for _, f in mod.items() for n in post_order(f) if type(n) is GlobalVar}
-    return any(name in named for name, f in mod.items() if f is func)

@@ -15,11 +15,9 @@ keep:
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
-from passlab.ir.expr import Function, GlobalVar
+from passlab.analysis.call_graph import named_functions
+from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
-from passlab.ir.walk import post_order
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.continuations import is_cps, un_cps
@@ -35,16 +33,4 @@ class UnCPS(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return un_cps(func) if is_cps(func) and not _is_named(func, mod) else func
-
-
-def _is_named(func: Function, mod: IRModule) -> bool:
-    """Whether a function of the module names this one."""
-    if mod not in _named:
-        nodes = (n for _, f in mod.items() for n in post_order(f))
-        names = {n.name_hint for n in nodes if type(n) is GlobalVar}
-        _named[mod] = {f for name, f in mod.items() if name in names}
-    return func in _named[mod]
-
-
-_named: WeakKeyDictionary[IRModule, set[Function]] = WeakKeyDictionary()  # the functions that others name, by module
+        return un_cps(func) if is_cps(func) and func not in named_functions(mod) else func

@@ -10,6 +10,7 @@ from typing import Any
 
 from passlab.devices import DEVICE_KINDS, KIND_ALIASES, Device, Target, VirtualDevice, device
 from passlab.errors import Diagnostic, RunError, RunTypeError
+from passlab.ir.collector import building
 from passlab.ir.expr import Constant, Expr, GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order
@@ -104,10 +105,11 @@ def compile(
     """
     mod = as_module(mod)
     context = PassContext.current()
-    if context.opt_level >= 1:
-        return generate(optimize(mod, params, target), mod)
-    with PassContext(1, context.required_pass, context.disabled_pass, context.instruments, context.config):
-        return generate(optimize(mod, params, target), mod)
+    with building:
+        if context.opt_level >= 1:
+            return generate(optimize(mod, params, target), mod)
+        with PassContext(1, context.required_pass, context.disabled_pass, context.instruments, context.config):
+            return generate(optimize(mod, params, target), mod)
 
 
 def generate(mod: IRModule, original: IRModule | None = None) -> Executable:

@@ -1,0 +1,151 @@
+"""Does anything grow faster than the program? Every pass, compiler and tool, on programs of many shapes and sizes.
+
+    python -m benchmarks.growth [--sizes 500,2000,8000] [--shapes calls,lets] [--steps FuseOps,parse] [--json FILE]
+
+Figures are microseconds of processor time for each unit that a shape is made of (`benchmarks.shapes`). The growth is
+that of the figure from the last size but one to the last: 1 is linear, 4 (for sizes four times apart) is quadratic.
+Steps that grow beyond `GROWTH` are marked; those that were given up after `PATIENCE` seconds are listed as such.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+from benchmarks.calibrate import calibrate
+from benchmarks.shapes import SHAPES, Shape
+from passlab import limits, relay, transform
+from passlab.errors import PasslabError
+from passlab.infer import infer_module
+from passlab.ir.equal import structural_equal, structural_hash
+from passlab.ir.module import IRModule
+from passlab.lab.diffing import diff
+from passlab.lab.recording import record
+from passlab.text.parser import parse
+from passlab.transform.passes import PASSES
+
+GROWTH = 1.7  # caches of the processor and the garbage collector account for as much
+PATIENCE = 30  # seconds
+OPTIONS: dict[str, dict[str, Any]] = {
+    "AnnotateTarget": {"targets": ["toy"]},
+    "ConvertLayout": {"desired_layouts": {"nn.conv2d": ["NHWC", "default"]}},
+    "EtaExpand": {"expand_constructor": True, "expand_global_var": True},
+    "DeadCodeElimination": {"inline_once": True},
+    "ToMixedPrecision": {"missing_op_mode": 2},
+    "SplitArgs": {"max_function_args": 30},
+}
+Job = Callable[[IRModule, str], Any]
+
+
+class GivenUpError(Exception):
+    """A step took longer than anyone waits."""
+
+
+@contextmanager
+def patience(seconds: int) -> Iterator[None]:
+    """Raise `GivenUpError` in the block when it takes longer, in time of this process."""
+
+    def ring(*_: object) -> None:
+        raise GivenUpError
+
+    before = signal.signal(signal.SIGVTALRM, ring)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def run_pass(name: str) -> Job:
+    """Return the job of running a pass with what it requires."""
+
+    def job(mod: IRModule, text: str) -> IRModule:
+        with transform.PassContext(opt_level=4):
+            return transform.Sequential([transform.get_pass(name, **OPTIONS.get(name, {}))])(mod)
+
+    return job
+
+
+STEPS: dict[str, Job] = {
+    "parse": lambda mod, text: parse(text),
+    "infer": lambda mod, text: infer_module(parse(text)),
+    "print": lambda mod, text: mod.astext(),
+    "structural_equal": lambda mod, text: structural_equal(mod, infer_module(parse(text))),
+    "structural_hash": lambda mod, text: structural_hash(infer_module(parse(text))),
+    "diff": lambda mod, text: diff(mod, infer_module(parse(text.replace("add", "subtract", 1)))),
+    "record": lambda mod, text: record(mod, "InferType, FoldConstant, ToANormalForm", opt_level=4),
+    "vm": lambda mod, text: relay.vm.compile(mod),
+    "graph": lambda mod, text: relay.build(mod),
+    "aot": lambda mod, text: relay.build(mod, executor="aot"),
+    "debug": lambda mod, text: relay.create_executor("debug", mod).evaluate(),
+    **{name: run_pass(name) for name in sorted(PASSES) if name != "PrintIR"},  # as costly as `print`, and as long
+}
+
+
+def measure(make: Shape, step: Job, sizes: list[int]) -> list[float] | str:
+    """Return microseconds a unit at each size, or why there are none."""
+    out: list[float] = []
+    try:
+        for n in sizes:
+            text = make(n)
+            mod = infer_module(parse(text))
+            gc.collect()
+            with patience(PATIENCE):
+                start = process_time()
+                step(mod, text)
+                out.append((process_time() - start) * 1e6 / n)
+            if len(out) > 1 and out[-1] > 3000:
+                break
+    except GivenUpError:
+        return f"given up at {n}; before {[round(figure, 1) for figure in out]}"
+    except PasslabError as error:
+        return "refused: " + str(error).splitlines()[0][:100]
+    return out
+
+
+def growth(figures: list[float]) -> float:
+    """Return how much the figure of the last size is above the one before; below a microsecond all is constant."""
+    return figures[-1] / max(figures[-2], 1.0) if len(figures) > 1 and figures[-1] > 1 else 1.0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure, print the table, write the record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", default="500,2000,8000")
+    parser.add_argument("--shapes", default=",".join(SHAPES))
+    parser.add_argument("--steps", default=",".join(STEPS))
+    parser.add_argument("--json", type=Path, default=Path("benchmarks/out/growth.json"))
+    options = parser.parse_args(argv)
+    sizes = [int(size) for size in options.sizes.split(",")]
+    if len(sizes) < 2:
+        parser.error("growth is seen between two sizes: name more than one")
+    machine = calibrate()
+    results: dict[str, dict[str, list[float] | str]] = {}
+    with limits.override(text_bytes=1 << 30):
+        for shape in options.shapes.split(","):
+            print(f"\n{shape:28}" + "".join(f"{n:>12}" for n in sizes) + "      growth", flush=True)
+            found = results[shape] = {}
+            for step in options.steps.split(","):
+                figures = found[step] = measure(SHAPES[shape], STEPS[step], sizes)
+                if isinstance(figures, str):
+                    print(f"  {step:26} {figures}", flush=True)
+                    continue
+                mark = "   GROWS" if growth(figures) > GROWTH else ""
+                shown = "".join(f"{figure:12.1f}" for figure in figures)
+                print(f"  {step:26}{shown}{growth(figures):12.2f}{mark}", flush=True)
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps({"machine": machine.record(), "results": results}, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""Types as Relay text. Knows nothing of modules: what leaves are called there, the caller says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any as PyAny
+
+from passlab.ir.types import (
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeRelation,
+    TypeVar,
+)
+
+
+def type_text(root: Type, name: Callable[[Type], str | None] = lambda ty: None) -> str:
+    """Return a type as Relay text. `name` may give the text of leaves that have no text of their own."""
+    out: list[str] = []
+    stack: list[Type | str] = [root]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            out.append(item)
+            continue
+        own = name(item)
+        if own is not None:
+            out.append(own)
+            continue
+        kind = type(item)
+        if kind is TensorType:
+            out.append(_tensor_text(item, name))  # type: ignore[arg-type]
+        elif kind in (TypeVar, GlobalTypeVar):
+            out.append(item.name_hint)  # type: ignore[attr-defined]
+        elif kind is IncompleteType:
+            out.append("_")
+        else:
+            stack.extend(reversed(_type_parts(item)))
+    return "".join(out)
+
+
+_CUTS = re.compile(r"\.\.\.(?:, \.\.\.)+")
+
+
+def brief_type_text(root: Type, parts: int) -> str:
+    """Return a type as text, `...` for what comes after so many parts: a type is a graph, its text may be endless."""
+    left = parts
+
+    def name(part: object) -> str | None:
+        nonlocal left
+        left -= isinstance(part, Type)
+        return None if left >= 0 or not isinstance(part, Type) else "..."
+
+    return _CUTS.sub("...", type_text(root, name))
+
+
+def _tensor_text(ty: TensorType, name: Callable[[PyAny], str | None]) -> str:
+    if not ty.shape:
+        return ty.dtype
+    return f"Tensor[({', '.join(str(d) if type(d) is int else name(d) or repr(d) for d in ty.shape)}), {ty.dtype}]"
+
+
+def _type_parts(ty: Type) -> list[Type | str]:
+    """Spread one structured type into text and child types."""
+    if isinstance(ty, TupleType):
+        return ["(", *_commas(ty.fields), ",)" if len(ty.fields) == 1 else ")"]
+    if isinstance(ty, FuncType):
+        generic = ["[", *_commas(ty.type_params), "]"] if ty.type_params else []
+        return ["fn ", *generic, "(", *_commas(ty.arg_types), ") -> ", ty.ret_type]
+    if isinstance(ty, RefType):
+        return ["ref(", ty.value, ")"]
+    if isinstance(ty, TypeCall):
+        return [ty.func, "[", *_commas(ty.args), "]"]
+    if isinstance(ty, TypeRelation):
+        return [f"{ty.name}(", *_commas(ty.args), ")"]
+    return [f"<{type(ty).__name__}>"]
+
+
+def _commas(types: Sequence[Type]) -> list[Type | str]:
+    out: list[Type | str] = []
+    for ty in types:
+        if out:
+            out.append(", ")
+        out.append(ty)
+    return out
