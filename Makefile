@@ -60,7 +60,7 @@ bless: $(VENV)/.dev ## rewrite the expected outputs of tests and notebooks from 
 	$(BIN)/python -m pytest tests --bless $(ARGS)
 	$(if $(NOTEBOOKS),$(BIN)/jupyter nbconvert --to notebook --execute --inplace \
 	  --ExecutePreprocessor.store_widget_state=False --ExecutePreprocessor.record_timing=False \
-	  --ExecutePreprocessor.coalesce_streams=True $(NOTEBOOKS),@echo "no notebooks in notebooks/: none to run")
+	  --CoalesceStreamsPreprocessor.enabled=True $(NOTEBOOKS),@echo "no notebooks in notebooks/: none to run")
 
 extension: ## rebuild the JupyterLab extension from its sources (needs Node 20); commit extension/dist with them
 	cd extension && npm ci --ignore-scripts --no-audit --no-fund && npm run build

@@ -284,7 +284,7 @@ def short(value: Any, width: int = 60) -> str:
 def summarise(found: Diff) -> str:
     """Return a diff in one sentence, the largest things first."""
     if not found:
-        return "nothing changed"
+        return "only types were inferred" if _newly_typed(found.before, found.after) else "nothing changed"
     made = [n.after for n in found.nodes(Change.ADDED) if isinstance(n.after, Function) and n.after.is_primitive]
     gone = [n.before for n in found.nodes(Change.REMOVED) if isinstance(n.before, Function) and n.before.is_primitive]
     inside = {node for group in made for node in post_order(group.body)}
@@ -292,6 +292,14 @@ def summarise(found: Diff) -> str:
     if not grouped and not others:
         return "bindings and names were rearranged; every value is the same"
     return "; ".join([*grouped, *(others or ["nothing else changed"])])
+
+
+def _newly_typed(before: Any, after: Any) -> bool:
+    """Whether some function or expression without a type has one afterwards."""
+    if isinstance(before, IRModule):
+        new = dict(after.items())
+        return any(_newly_typed(old, new[name]) for name, old in before.items() if name in new)
+    return before.checked_type_ is None and after.checked_type_ is not None
 
 
 def _whole_functions(found: Diff) -> Iterator[str]:
