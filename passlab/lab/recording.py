@@ -21,6 +21,7 @@ from passlab.ir.expr import Expr
 from passlab.ir.late import late
 from passlab.ir.misfits import misfit
 from passlab.ir.module import IRModule
+from passlab.lab.diffing import Diff, diff
 from passlab.lab.provenance import Biography, Provenance
 from passlab.transform.base import Pass
 from passlab.transform.context import PassContext
@@ -187,10 +188,8 @@ class Recording:
             raise misfit(node, "a node of one of the programs")
         return self.provenance.biography(node)
 
-    def diff(self, start: Any = 0, end: Any = -1) -> Any:
-        """Return the difference between the modules after two steps (`lab.Diff`)."""
-        from passlab.lab.diffing import diff
-
+    def diff(self, start: int | str = 0, end: int | str = -1) -> Diff:
+        """Return the difference between the modules after two steps, each by number, id or name."""
         return diff(self[start].after, self[end].after)
 
     # ------------------------------------------------------------ showing
@@ -263,6 +262,8 @@ def record(
 
     `passes` is a pass, a list of passes, or a text of the pipeline language, in which `scope` may add names. A pass
     that raises ends the recording: `rec.error` is what it raised, `rec.last` how far it came, and `rec.output` raises.
+    With `memory` each event tells the bytes its pass allocated at most, at the price of time; `name` is for titles.
+    Raises `PassError` for passes that do not exist and `PassTypeError` for what is no module, pass or instrument.
     """
     if not isinstance(instruments, Iterable):
         found, hint = type(instruments).__name__, "write `instruments=[...]`"
