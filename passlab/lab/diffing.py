@@ -296,10 +296,8 @@ def summarise(found: Diff) -> str:
 
 def _newly_typed(before: Any, after: Any) -> bool:
     """Whether some function or expression without a type has one afterwards."""
-    if isinstance(before, IRModule):
-        new = dict(after.items())
-        return any(_newly_typed(old, new[name]) for name, old in before.items() if name in new)
-    return before.checked_type_ is None and after.checked_type_ is not None
+    old, new = (dict(part.items()) if isinstance(part, IRModule) else {"": part} for part in (before, after))
+    return any(was.checked_type_ is None and new[name].checked_type_ is not None for name, was in old.items())
 
 
 def _whole_functions(found: Diff) -> Iterator[str]:
