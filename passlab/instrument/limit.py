@@ -28,8 +28,9 @@ class PassLimit(PassInstrument):
         self, limit: int | None = None, always: Iterable[str] = ("InferType",), *, rewrites: int | None = None
     ) -> None:
         super().__init__()
-        for name, cap in (("limit", limit), ("rewrites", rewrites)):
-            if cap is not None and (not isinstance(cap, int) or cap < 0):
+        caps: tuple[tuple[str, Any], ...] = ("limit", limit), ("rewrites", rewrites)
+        for name, cap in caps:
+            if cap is not None and not (isinstance(cap, int) and cap >= 0):
                 raise PassTypeError(Diagnostic(f"{name} is a number of passes or rewrites, from 0 on", found=repr(cap)))
         self.limit = limit
         self.rewrites = rewrites

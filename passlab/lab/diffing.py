@@ -147,13 +147,12 @@ class Diff:
 
 def diff(before: Any, after: Any) -> Diff:
     """Compare two modules, or two expressions. Raises `PassTypeError` for anything else."""
-    kind = IRModule if isinstance(before, IRModule) else Expr
-    if not isinstance(before, kind) or not isinstance(after, kind):
+    if isinstance(before, Expr) and isinstance(after, Expr):
+        return Diff(before, after, (FunctionDiff("main", before, after),))
+    if not isinstance(before, IRModule) or not isinstance(after, IRModule):
         kinds = f"{type(before).__name__} and {type(after).__name__}"
         hint = 'a function of a module is `mod["main"]`' if IRModule in (type(before), type(after)) else None
         raise PassTypeError(Diagnostic("two modules are compared, or two expressions", found=kinds, hint=hint))
-    if not isinstance(before, IRModule):
-        return Diff(before, after, (FunctionDiff("main", before, after),))
     old, new = dict(before.items()), dict(after.items())
     names = [*old, *(n for n in new if n not in old)]
     return Diff(before, after, tuple(FunctionDiff(n, old.get(n), new.get(n)) for n in names))

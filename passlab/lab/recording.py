@@ -266,8 +266,7 @@ def record(
     Raises `PassError` for passes that do not exist and `PassTypeError` for what is no module, pass or instrument.
     """
     if not isinstance(instruments, Iterable):
-        found, hint = type(instruments).__name__, "write `instruments=[...]`"
-        raise PassTypeError(Diagnostic("instruments must be a list", found=found, hint=hint))
+        raise PassTypeError(Diagnostic("instruments must be a list", hint="write `instruments=[...]`"))
     pipeline = as_pass(passes, scope)
     recorder = Recorder(memory=memory)
     context = PassContext(opt_level, required_pass, disabled_pass, [*instruments, recorder], config)
@@ -349,8 +348,9 @@ def _calls(mod: IRModule, op: str) -> int:
 def _remembered(predicate: Predicate) -> Callable[[IRModule], bool]:
     """Ask a predicate once per module: unchanged steps share theirs."""
     if not callable(predicate):
-        found, expected = type(predicate).__name__, "a function of a module, as in `lambda mod: ...`"
-        raise PassTypeError(Diagnostic("a predicate is needed", expected=expected, found=found))
+        raise PassTypeError(
+            Diagnostic("a predicate is a function of a module", hint="as in `lambda mod: len(mod) > 1`")
+        )
     known: dict[int, bool] = {}
 
     def ask(mod: IRModule) -> bool:

@@ -67,7 +67,7 @@ MISUSES: dict[str, tuple[Callable[[], Any], str]] = {
         "write `instruments=[...]`",
     ),
     "inputs that are none": (lambda: instrument.Validate(3), "by name of the parameter"),
-    "text for a predicate": (lambda: passlab.record(NET, "InferType").first("x"), "`lambda mod: ...`"),
+    "text for a predicate": (lambda: passlab.record(NET, "InferType").first("x"), "as in `lambda mod: len(mod) > 1`"),
     "number for a node": (lambda: passlab.record(NET, "InferType").biography(3), "a node of one of the programs"),
     "module against function": (lambda: passlab.diff(NET, NET["main"]), '`mod["main"]`'),
     "number as a graph": (lambda: graph_view(3), "a module, a function or an expression is needed"),
