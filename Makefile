@@ -30,7 +30,7 @@ endif
 .PHONY: help lab test quick check bench docs bless extension lock clean
 
 help: ## list these targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-17s %s\n", $$1, $$2 }'
 
 lab: $(VENV)/.lab ## install passlab and open JupyterLab on the tour (ARGS="--no-browser" for a server only)
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) $(wildcard $(TOUR)) $(ARGS)
