@@ -51,7 +51,7 @@ class WrongNode:
 
 @dataclass(frozen=True)
 class Check:
-    """What became of the promise of one pass. `finding` is how results differ, `error` why the program no longer runs."""
+    """What became of the promise of one pass. `finding` is how results differ, `error` why it no longer runs."""
 
     name: str
     promise: Promise | None
