@@ -30,7 +30,7 @@ endif
 .PHONY: help lab test quick check bench docs bless extension lock clean
 
 help: ## list these targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-17s %s\n", $$1, $$2 }'
 
 lab: $(VENV)/.lab ## install passlab and open JupyterLab on the tour (ARGS="--no-browser" for a server only)
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) $(wildcard $(TOUR)) $(ARGS)
@@ -60,7 +60,7 @@ bless: $(VENV)/.dev ## rewrite the expected outputs of tests and notebooks from 
 	$(BIN)/python -m pytest tests --bless $(ARGS)
 	$(if $(NOTEBOOKS),$(BIN)/jupyter nbconvert --to notebook --execute --inplace \
 	  --ExecutePreprocessor.store_widget_state=False --ExecutePreprocessor.record_timing=False \
-	  --ExecutePreprocessor.coalesce_streams=True $(NOTEBOOKS),@echo "no notebooks in notebooks/: none to run")
+	  --CoalesceStreamsPreprocessor.enabled=True $(NOTEBOOKS),@echo "no notebooks in notebooks/: none to run")
 
 extension: ## rebuild the JupyterLab extension from its sources (needs Node 20); commit extension/dist with them
 	cd extension && npm ci --ignore-scripts --no-audit --no-fund && npm run build

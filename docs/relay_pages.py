@@ -11,45 +11,13 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pygments.lexer import RegexLexer
-from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
-
 from passlab import transform
+from passlab.display.lexer import RelayLexer
 from passlab.ir.attrs import REQUIRED
 from passlab.ir.op import Op, OpSpec
 from passlab.op import load
 from passlab.op.no_gradient import NO_GRADIENT
 from passlab.transform import find_factory
-
-
-class RelayLexer(RegexLexer):
-    """Relay programs, for ```` ```relay ```` blocks."""
-
-    name = "Relay"
-    aliases = ("relay",)
-    tokens = {
-        "root": [
-            (r"\s+", Whitespace),
-            (r"/\*", Comment.Multiline, "comment"),
-            (r"//[^\n]*|#\[[^\]]*\]", Comment.Single),
-            (r'"(?:[^"\\\n]|\\.)*"', String),
-            (r"\b(?:def|else|extern|fn|free_var|if|let|match|ref|ref_read|ref_write|type)\b", Keyword),
-            (r"\b(?:Tensor|bool|u?int\d+|b?float\d+)\b", Keyword.Type),
-            (r"%[\w/]+", Name.Variable),
-            (r"@[\w/]+", Name.Function),
-            (r"-?\d[\w.]*", Number),
-            (r"[A-Za-z_][\w.]*(?=\()", Name.Builtin),
-            (r"[A-Za-z_][\w.]*", Name),
-            (r"=>|->|[-+*/<>=!?]", Operator),
-            (r"[][(){},;:.]", Punctuation),
-            (r".", Text),
-        ],
-        "comment": [
-            (r"/\*", Comment.Multiline, "#push"),
-            (r"\*/", Comment.Multiline, "#pop"),
-            (r"[^*/]+|[*/]", Comment.Multiline),
-        ],
-    }
 
 
 def operators() -> Iterator[str]:

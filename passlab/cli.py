@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlab import instrument
+from passlab import __version__, instrument
 from passlab.errors import Diagnostic, PassError, PasslabError, RunError
 from passlab.infer import infer_module
 from passlab.lab.recording import Recording, record
@@ -38,9 +39,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     try:
         status: int = options.command(options)
+        sys.stdout.flush()
         return status
     except PasslabError as error:
         print(error, file=sys.stderr)
+    except BrokenPipeError:  # whoever read the output has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except OSError as error:
         print(f"error: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
     except UnicodeDecodeError as error:
@@ -54,6 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 # ---------------------------------------------------------------- arguments
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="passlab", description="Read, transform, run and explain Relay programs.")
+    parser.add_argument("--version", action="version", version=f"passlab {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     opt = commands.add_parser("opt", help="run a pipeline and print the program it leaves")
     _pipeline_arguments(opt, _opt)
@@ -186,7 +192,8 @@ def _arrays(path: Path) -> dict[str, Any]:
         with np.load(path, allow_pickle=False) as held:
             return dict(held.items())
     except (ValueError, EOFError, AttributeError, TypeError) as error:
-        raise RunError(Diagnostic(f"{path} is not an .npz file of arrays: {error}")) from None
+        hint = "`numpy.savez(path, x=..., w=...)` writes one, by name of the parameter"
+        raise RunError(Diagnostic(f"{path} is not an .npz file of arrays", hint=hint)) from error
 
 
 def _report(options: argparse.Namespace) -> int:

@@ -48,7 +48,7 @@ def _escape(char: str) -> str:
 
 def did_you_mean(name: str, candidates: Iterable[str], count: int = 3) -> str | None:
     """Return "did you mean `a` or `b`?" for the candidates nearest to `name`, or None when none is near."""
-    close = difflib.get_close_matches(str(name), list(map(str, candidates)), n=count, cutoff=0.6)
+    close = difflib.get_close_matches(str(name), dict.fromkeys(map(str, candidates)), n=count, cutoff=0.6)
     return f"did you mean {' or '.join(f'`{c}`' for c in close)}?" if close else None
 
 

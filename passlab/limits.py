@@ -54,7 +54,8 @@ def current() -> Limits:
 def override(**changes: float) -> Iterator[Limits]:
     """Change some caps inside a `with` block. Raises `LimitError` for a cap that does not exist, or is no number."""
     known = [f.name for f in fields(Limits)]
-    for name, cap in changes.items():
+    given: dict[str, object] = dict(changes)
+    for name, cap in given.items():
         if name not in known:
             raise LimitError(f"there is no limit named `{name}`: {did_you_mean(name, known) or ', '.join(known)}")
         if not isinstance(cap, (int, float)) or not cap >= 0:

@@ -10,6 +10,7 @@ Unlike Relay's, an executor never changes the module it was given.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -49,8 +50,13 @@ class Executor:
         if expr is None:
             return self._callable(self.mod.get_global_var("main"))
         if not isinstance(expr, (Expr, TupleWrapper)):
-            hint = "`passlab.parse_expr` reads one; without an argument `main` is evaluated"
-            raise RunTypeError(Diagnostic("an expression is evaluated", found=type(expr).__name__, hint=hint))
+            raise RunTypeError(
+                Diagnostic(
+                    "an expression is evaluated",
+                    found=type(expr).__name__,
+                    hint="`passlab.parse_expr` reads one; without an argument `main` is evaluated",
+                )
+            )
         expr = unwrapped(expr)
         given: Any = {} if binds is None else binds
         if not isinstance(given, Mapping) or not all(isinstance(var, Var) for var in given):
@@ -286,8 +292,8 @@ def create_executor(
     for the others, and for `device`, all means this CPU. Raises `RunError` for an unknown kind, and for providers of
     another executor than the virtual machine.
     """
-    if not isinstance(kind, str) or kind not in EXECUTORS:
-        name = kind if isinstance(kind, str) else type(kind).__name__
+    if kind not in EXECUTORS:
+        name = reprlib.repr(kind).strip("'")
         hint = did_you_mean(name, EXECUTORS) or f"there are {', '.join(EXECUTORS)}"
         raise RunError(Diagnostic(f"unknown execution strategy: {name}", hint=hint))
     bound = bind_params(as_module(mod) if mod is not None else IRModule(), params)

@@ -11,10 +11,10 @@ from dataclasses import replace
 from passlab.errors import Diagnostic, PasslabError, Place
 from passlab.infer.solver import MismatchError, brief
 from passlab.ir.adt import Constructor
-from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Var
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Var
 from passlab.ir.op import Op, OpSpec
 from passlab.ir.span import Span
-from passlab.ir.types import Type
+from passlab.ir.types import IncompleteType, Type
 
 Note = tuple[str, Place | None]
 
@@ -141,9 +141,13 @@ def unresolved(expr: Expr, ty: Type) -> Diagnostic:
             f"{UNRESOLVED}: nothing determines the type of `%{expr.name_hint}`",
             f"annotate it: `%{expr.name_hint}: Tensor[(...), float32]`",
         )
+    elif isinstance(expr, Call) and isinstance(expr.op, GlobalVar):
+        what = UNRESOLVED
+        hint = f"annotate the result of `@{expr.op.name_hint}`: `-> Tensor[(...), float32]`"
     else:
         what, hint = UNRESOLVED, "annotate the variables it is made of"
-    return Diagnostic(what, expr.span, found=brief(ty), hint=hint)
+    found = None if isinstance(ty, IncompleteType) else brief(ty)
+    return Diagnostic(what, expr.span, found=found, hint=hint)
 
 
 def stuck(place: Place | None) -> Diagnostic:

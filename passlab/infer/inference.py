@@ -20,6 +20,7 @@ from passlab.infer.world import RELIANCES, World
 from passlab.ir.adt import TypeData
 from passlab.ir.collector import building
 from passlab.ir.expr import Expr, Function, GlobalVar
+from passlab.ir.misfits import misfit
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order
 
@@ -34,6 +35,8 @@ def infer_module(mod: IRModule) -> IRModule:
     new nodes; all others stay the same objects. Raises `TypeInferenceError` with every independent finding; the module
     is left as it was.
     """
+    if not isinstance(mod, IRModule):
+        raise misfit(mod, "a module")
     world = World(mod)
     todo = [name for name, fn in mod.items() if not _typed(fn, world)]
     if not todo:
@@ -60,6 +63,8 @@ def infer_expr(expr: Expr, mod: IRModule | None = None) -> Expr:
 
     Free variables must be annotated, or be determined by their uses. Raises `TypeInferenceError`.
     """
+    if not isinstance(expr, Expr):
+        raise misfit(expr)
     world = World(mod)
     if expr._checked_type is not None and not isinstance(expr, GlobalVar) and _typed(expr, world):
         return expr

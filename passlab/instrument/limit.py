@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from passlab.errors import Diagnostic, PassTypeError
 from passlab.instrument.base import PassInstrument
 from passlab.ir.module import IRModule
 from passlab.transform.base import PassRun, current_run
@@ -27,6 +28,10 @@ class PassLimit(PassInstrument):
         self, limit: int | None = None, always: Iterable[str] = ("InferType",), *, rewrites: int | None = None
     ) -> None:
         super().__init__()
+        caps: tuple[tuple[str, Any], ...] = ("limit", limit), ("rewrites", rewrites)
+        for name, cap in caps:
+            if cap is not None and not (isinstance(cap, int) and cap >= 0):
+                raise PassTypeError(Diagnostic(f"{name} is a number of passes or rewrites, from 0 on", found=repr(cap)))
         self.limit = limit
         self.rewrites = rewrites
         self.always = frozenset(as_names(tuple(always), "always"))

@@ -51,7 +51,7 @@ class WrongNode:
 
 @dataclass(frozen=True)
 class Check:
-    """What became of the promise of one pass. `finding` is how results differ, `error` why the program runs no more."""
+    """What became of the promise of one pass. `finding` is how results differ, `error` why it no longer runs."""
 
     name: str
     promise: Promise | None
@@ -65,7 +65,7 @@ class Check:
         if self.outcome != "broken":
             return ()
         if self.error is not None:
-            return Diagnostic(f"after the pass `{self.name}` the program runs no more"), *self.error.diagnostics
+            return Diagnostic(f"after the pass `{self.name}` the program no longer runs"), *self.error.diagnostics
         notes = () if self.node is None else ((str(self.node), self.node.old.span),)
         what = f"the pass `{self.name}` changed the result beyond its promise"
         return (Diagnostic(what, expected=str(self.promise), found=str(self.finding), notes=notes),)
@@ -74,7 +74,7 @@ class Check:
     def why(self) -> str:
         """What is wrong, on one line; "" when nothing is."""
         if self.error is not None:
-            return f"the program runs no more: {self.error.diagnostics[0].message}"
+            return f"the program no longer runs: {self.error.diagnostics[0].message}"
         return "" if self.finding is None else str(self.node or self.finding)
 
 

@@ -327,7 +327,7 @@ class Call(Expr):
         type_args: Sequence[Type] | None = None,
         span: Span | None = None,
     ) -> None:
-        _set(self, "op", op if isinstance(op, Expr) else unwrapped(op))
+        _set(self, "op", unwrapped(op))
         _set(self, "args", _all_whole(args))
         _set(self, "attrs", attrs)
         _set(self, "type_args", tuple(type_args) if type_args else ())

@@ -13,10 +13,11 @@ import numpy as np
 from passlab.errors import Diagnostic, NodeTypeError
 
 
-def misfit(value: Any, wanted: str = "an expression") -> NodeTypeError:
-    """Return the error for `value` standing where `wanted` is needed, with what would be one."""
+def misfit(value: Any, wanted: str = "an expression", hint: str | None = None) -> NodeTypeError:
+    """Return the error for `value` standing where `wanted` is needed, with what would be one (`hint`, if given)."""
     kind = type(value).__name__
-    return NodeTypeError(Diagnostic(f"{wanted} is needed, not {kind}", found=_shown(value), hint=_cure(value, kind)))
+    message = f"{wanted} is needed, not {kind}"
+    return NodeTypeError(Diagnostic(message, found=_shown(value), hint=hint or _cure(value, kind)))
 
 
 def _shown(value: Any) -> str | None:

@@ -16,6 +16,7 @@ from passlab.ir.adt import Constructor, TypeData
 from passlab.ir.attrs import DictAttrs
 from passlab.ir.expr import NO_ATTRS, Expr, Function, GlobalVar, unwrapped
 from passlab.ir.late import LIBRARY, PRINTER, late
+from passlab.ir.misfits import misfit
 from passlab.ir.span import Source
 from passlab.ir.types import GlobalTypeVar
 from passlab.ir.variables import free_vars
@@ -46,9 +47,7 @@ class IRModule:
         for data in (type_definitions or {}).values():
             self.add_type(data)
         if functions is not None and not isinstance(functions, Mapping):
-            wrap = "write `IRModule.from_expr(...)`" if isinstance(functions, Expr) else None
-            found = type(functions).__name__
-            raise NodeTypeError(Diagnostic("the functions of a module are given by name", found=found, hint=wrap))
+            raise misfit(functions, "a table of functions by name", "of one function: `IRModule.from_expr(...)`")
         for name, function in (functions or {}).items():
             self[name] = function
 
@@ -167,8 +166,7 @@ class IRModule:
             value = Function(target.params, target.body, target.ret_type, target.type_params, target.attrs, target.span)
         if not isinstance(value, Function):
             if not isinstance(value, Expr):
-                found = type(value).__name__
-                raise NodeTypeError(Diagnostic(f"@{name} must be a relay.Function, not {found}"))
+                raise NodeTypeError(f"@{name} must be a relay.Function, not {type(value).__name__}")
             value = Function((), value, span=value.span)
         loose = free_vars(value)
         if loose:

@@ -123,7 +123,7 @@ class Op(Expr):
         """Return the operator called `name`. Raises `OpNotFoundError` with the nearest names."""
         op = find_op(name)
         if op is None:
-            raise OpNotFoundError(Diagnostic(f"there is no operator `{name}`", hint=did_you_mean(name, _registry)))
+            raise OpNotFoundError(Diagnostic(f"there is no operator `{name}`", hint=did_you_mean(str(name), _registry)))
         return op
 
     @staticmethod

@@ -59,22 +59,27 @@ class Span:
 
     @property
     def source_name(self) -> str:
+        """The name of the text."""
         return self.source.name
 
     @property
     def line(self) -> int:
+        """The line of the first character, from 1."""
         return self.source.position(self.start)[0]
 
     @property
     def column(self) -> int:
+        """The column of the first character, from 1."""
         return self.source.position(self.start)[1]
 
     @property
     def end_line(self) -> int:
+        """The line of the character behind the last, from 1."""
         return self.source.position(self.end)[0]
 
     @property
     def end_column(self) -> int:
+        """The column of the character behind the last, from 1."""
         return self.source.position(self.end)[1]
 
     @property
@@ -83,6 +88,7 @@ class Span:
         return None if self.source.text is None else self.source.text[self.start : self.end]
 
     def source_line(self, line: int) -> str | None:
+        """The text of one line, or None without a text."""
         return self.source.line(line)
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from passlab.errors import Diagnostic, DiagnosticError
 from passlab.ir.adt import Pattern, pattern_vars
 from passlab.ir.expr import Expr, Function, Let, Match, Var, unwrapped
+from passlab.ir.misfits import misfit
 from passlab.ir.walk import CHILDREN, substitute
 
 
@@ -18,7 +19,7 @@ def _collect(root: Expr) -> tuple[dict[Var, None], dict[Var, None]]:
     met: dict[Var, None] = {}
     bound: dict[Var, None] = {}
     seen: set[Expr] = set()
-    stack = [root]
+    stack = [unwrapped(root)]
     while stack:
         node = stack.pop()
         if node in seen:
@@ -41,7 +42,7 @@ def _collect(root: Expr) -> tuple[dict[Var, None], dict[Var, None]]:
 
 def free_vars(expr: Expr) -> list[Var]:
     """Return the variables that `expr` uses and does not bind, in order of first encounter."""
-    met, bound = _collect(unwrapped(expr))
+    met, bound = _collect(expr)
     return [v for v in met if v not in bound]
 
 
@@ -67,6 +68,8 @@ def bind(expr: Expr, binds: Mapping[Var, Expr]) -> Expr:
     own = expr.params if isinstance(expr, Function) else ()
     inner = set(bound_vars(expr)) - set(own)
     for var in binds:
+        if not isinstance(var, Var):
+            raise misfit(var, "a variable as key")
         if var in inner:
             raise DiagnosticError(
                 Diagnostic(

@@ -30,6 +30,7 @@ from passlab.ir.expr import (
     Var,
     set_span,
 )  # fmt: skip
+from passlab.ir.misfits import misfit
 from passlab.ir.op import Op
 
 
@@ -74,8 +75,11 @@ def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: 
     """Return every node reachable from `roots` once, children before parents, leaves (operators too) included.
 
     `enter(node)` may answer False to list a node without its children. Nodes in `seen` are left out, and those found
-    are added to it.
+    are added to it. Raises `NodeTypeError` for a root that is no expression.
     """
+    for root in roots:
+        if not isinstance(root, Expr):
+            raise misfit(root)
     order: list[Expr] = []
     emit = order.append
     seen = set() if seen is None else seen

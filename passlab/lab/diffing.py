@@ -147,13 +147,12 @@ class Diff:
 
 def diff(before: Any, after: Any) -> Diff:
     """Compare two modules, or two expressions. Raises `PassTypeError` for anything else."""
-    kind = IRModule if isinstance(before, IRModule) else Expr
-    if not isinstance(before, kind) or not isinstance(after, kind):
+    if isinstance(before, Expr) and isinstance(after, Expr):
+        return Diff(before, after, (FunctionDiff("main", before, after),))
+    if not isinstance(before, IRModule) or not isinstance(after, IRModule):
         kinds = f"{type(before).__name__} and {type(after).__name__}"
         hint = 'a function of a module is `mod["main"]`' if IRModule in (type(before), type(after)) else None
         raise PassTypeError(Diagnostic("two modules are compared, or two expressions", found=kinds, hint=hint))
-    if not isinstance(before, IRModule):
-        return Diff(before, after, (FunctionDiff("main", before, after),))
     old, new = dict(before.items()), dict(after.items())
     names = [*old, *(n for n in new if n not in old)]
     return Diff(before, after, tuple(FunctionDiff(n, old.get(n), new.get(n)) for n in names))
@@ -284,7 +283,7 @@ def short(value: Any, width: int = 60) -> str:
 def summarise(found: Diff) -> str:
     """Return a diff in one sentence, the largest things first."""
     if not found:
-        return "nothing changed"
+        return "only types were inferred" if _newly_typed(found.before, found.after) else "nothing changed"
     made = [n.after for n in found.nodes(Change.ADDED) if isinstance(n.after, Function) and n.after.is_primitive]
     gone = [n.before for n in found.nodes(Change.REMOVED) if isinstance(n.before, Function) and n.before.is_primitive]
     inside = {node for group in made for node in post_order(group.body)}
@@ -292,6 +291,12 @@ def summarise(found: Diff) -> str:
     if not grouped and not others:
         return "bindings and names were rearranged; every value is the same"
     return "; ".join([*grouped, *(others or ["nothing else changed"])])
+
+
+def _newly_typed(before: Any, after: Any) -> bool:
+    """Whether some function or expression without a type has one afterwards."""
+    old, new = (dict(part.items()) if isinstance(part, IRModule) else {"": part} for part in (before, after))
+    return any(was.checked_type_ is None and new[name].checked_type_ is not None for name, was in old.items())
 
 
 def _whole_functions(found: Diff) -> Iterator[str]:

@@ -21,6 +21,7 @@ from passlab.ir.expr import Expr
 from passlab.ir.late import late
 from passlab.ir.misfits import misfit
 from passlab.ir.module import IRModule
+from passlab.lab.diffing import Diff, diff
 from passlab.lab.provenance import Biography, Provenance
 from passlab.transform.base import Pass
 from passlab.transform.context import PassContext
@@ -195,10 +196,8 @@ class Recording:
 
         return bisect(self, None, good, **options)
 
-    def diff(self, start: Any = 0, end: Any = -1) -> Any:
-        """Return the difference between the modules after two steps (`lab.Diff`)."""
-        from passlab.lab.diffing import diff
-
+    def diff(self, start: int | str = 0, end: int | str = -1) -> Diff:
+        """Return the difference between the modules after two steps, each by number, id or name."""
         return diff(self[start].after, self[end].after)
 
     # ------------------------------------------------------------ showing
@@ -271,10 +270,11 @@ def record(
 
     `passes` is a pass, a list of passes, or a text of the pipeline language, in which `scope` may add names. A pass
     that raises ends the recording: `rec.error` is what it raised, `rec.last` how far it came, and `rec.output` raises.
+    With `memory` each event tells the bytes its pass allocated at most, at the price of time; `name` is for titles.
+    Raises `PassError` for passes that do not exist and `PassTypeError` for what is no module, pass or instrument.
     """
     if not isinstance(instruments, Iterable):
-        found, hint = type(instruments).__name__, "write `instruments=[...]`"
-        raise PassTypeError(Diagnostic("instruments must be a list", found=found, hint=hint))
+        raise PassTypeError(Diagnostic("instruments must be a list", hint="write `instruments=[...]`"))
     pipeline = as_pass(passes, scope)
     recorder = Recorder(memory=memory)
     context = PassContext(opt_level, required_pass, disabled_pass, [*instruments, recorder], config)
@@ -356,8 +356,9 @@ def _calls(mod: IRModule, op: str) -> int:
 def _remembered(predicate: Predicate) -> Callable[[IRModule], bool]:
     """Ask a predicate once per module: unchanged steps share theirs."""
     if not callable(predicate):
-        found, expected = type(predicate).__name__, "a function of a module, as in `lambda mod: ...`"
-        raise PassTypeError(Diagnostic("a predicate is needed", expected=expected, found=found))
+        raise PassTypeError(
+            Diagnostic("a predicate is a function of a module", hint="as in `lambda mod: len(mod) > 1`")
+        )
     known: dict[int, bool] = {}
 
     def ask(mod: IRModule) -> bool:

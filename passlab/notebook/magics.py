@@ -11,8 +11,9 @@ from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_cell_magic, line_magic, magics_class, no_var_expand
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
+from IPython.utils.process import arg_split  # type: ignore[attr-defined, unused-ignore]
 
 from passlab.errors import did_you_mean
 from passlab.ir.expr import Expr
@@ -274,7 +275,8 @@ class RelayMagics(Magics):
             return space[name]  # type: ignore[no-any-return]
         known = [n for n, v in space.items() if isinstance(v, IRModule) and not n.startswith("_")]
         if name in space:
-            raise UsageError(f"`{name}` is a {type(space[name]).__name__}, not a program")
+            cure = f": `passlab.IRModule.from_expr({name})` makes one" if isinstance(space[name], Expr) else ""
+            raise UsageError(f"`{name}` is a {type(space[name]).__name__}, not a program{cure}")
         cure = did_you_mean(name, known) or (f"programs here: {', '.join(known)}" if known else "make one with %%relay")
         raise UsageError(f"there is no program `{name}` in this notebook: {cure}")
 
@@ -310,7 +312,7 @@ class RelayMagics(Magics):
 def _options(magic: Any, line: str) -> Any:
     """The options of a line. Raises `UsageError` for what the magic does not take, with the nearest that it does."""
     try:
-        return parse_argstring(magic, line)
+        return magic.parser.parse_intermixed_args(arg_split(line))  # options may stand before the pipeline
     except UsageError as error:
         unknown = _UNKNOWN_OPTION.match(str(error))
         if unknown is None:

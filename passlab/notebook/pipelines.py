@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 from passlab import instrument
@@ -50,7 +51,7 @@ def run(
 
     Returns the recording, and what the instruments have to show for it.
     """
-    own = {name: value for name, value in namespace.items() if isinstance(value, Pass) or _is_pass_class(value)}
+    own = {name: value for name, value in namespace.items() if isinstance(value, Pass) or _is_meant_as_pass(value)}
     made = [INSTRUMENTS[name]() for name in instruments]
     passes = as_pass(pipeline, own)
     recording = record(
@@ -68,5 +69,7 @@ def _report(made: Any) -> Any:
     return table() if table is not None else None
 
 
-def _is_pass_class(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, Pass) and value.__module__ == "__main__"
+def _is_meant_as_pass(value: Any) -> bool:
+    """Whether a value is a class of passes of the notebook, or a function of it: one is told how it becomes a pass."""
+    own = getattr(value, "__module__", None) == "__main__"
+    return own and (isinstance(value, FunctionType) or (isinstance(value, type) and issubclass(value, Pass)))

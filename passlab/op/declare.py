@@ -74,8 +74,11 @@ def operator(
 
 
 def documentation(spec: OpSpec, what: str) -> str:
-    """Return what `help` shows of an operator: what it does, its shapes, where it comes from, and an example."""
-    return f"{what}\n\nShapes: {spec.shapes}.\nSource: {spec.source}.\nIn Relay text: {spec.example}"
+    """Return what `help` shows of an operator: what it does, its attributes and shapes, its source, and an example."""
+    schema = spec.attrs.schema if spec.attrs is not None else ()
+    listed = "\n".join(f"  {field.name}: {field.doc} ({field.kind})" for field in schema if field.doc)
+    attributes = f"Attributes:\n{listed}\n" if listed else ""
+    return f"{what}\n\n{attributes}Shapes: {spec.shapes}.\nSource: {spec.source}.\nIn Relay text: {spec.example}"
 
 
 def quiet(kernel: Callable[..., Any]) -> Callable[..., Any]:

@@ -110,7 +110,7 @@ def _decorate(
             raise PassTypeError(
                 Diagnostic(f"pass_func must be a callable for {kind.capitalize()} pass", found=type(target).__name__)
             )
-        info = PassInfo(opt_level, name or getattr(target, "__name__", type(target).__name__), needed)
+        info = PassInfo(opt_level, name or target.__name__, needed)
         if isinstance(target, type):
             return _class_of_passes(base, method, target, info, promise)
         _check_parameters(kind, target)

@@ -9,6 +9,7 @@ from typing import Any
 from passlab.errors import Diagnostic, RunError, RunTypeError, did_you_mean
 from passlab.evaluate.arguments import check_argument
 from passlab.ir.expr import Constant, Expr, Function, Var
+from passlab.ir.misfits import misfit
 from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType
 from passlab.ir.walk import substitute
@@ -46,11 +47,10 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     """Return the function with constants for those of its parameters that `params` names, without inferring types.
 
     Further names are ignored, as in Relay; the function itself is returned when none is its own.
-    Raises `RunError` for a name that two parameters share, `RunTypeError` for what is not a function.
+    Raises `RunError` for a name that two parameters share, `NodeTypeError` for what is not a function.
     """
     if not isinstance(func, Function):
-        found, hint = type(func).__name__, 'a function of a module is `mod["main"]`'
-        raise RunTypeError(Diagnostic("parameters are those of a function", found=found, hint=hint))
+        raise misfit(func, "a function")
     named = [p for p in func.params if p.name_hint in params]
     if not named:
         return func

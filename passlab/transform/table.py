@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from passlab.errors import visible
+from passlab.errors import Diagnostic, PassValueError, did_you_mean, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,10 @@ class Table:
         return pd.DataFrame(self.rows, columns=self.columns)
 
     def column(self, name: str) -> list[Any]:
-        """Return the values of one column."""
+        """Return the values of one column. Raises `PassValueError` for one that is not there."""
+        if name not in self.columns:
+            hint = did_you_mean(name, self.columns) or f"there are {', '.join(self.columns)}"
+            raise PassValueError(Diagnostic(f"the table has no column `{name}`", hint=hint))
         at = self.columns.index(name)
         return [row[at] for row in self.rows]
 

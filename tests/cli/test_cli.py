@@ -34,6 +34,22 @@ def test_opt_prints_the_program_a_pipeline_leaves(net, capsys):
     passlab.assert_structural_equal(passlab.parse(out), transform.FoldConstant()(passlab.parse(NET)))
 
 
+def test_a_misspelt_pass_is_not_disabled_in_silence(net, capsys):
+    assert main(["opt", str(net), "FuseOps", "--disable", "FuseOp"]) == 1
+    assert "did you mean `FuseOps` or `DefuseOps`?" in capsys.readouterr().err
+
+
+def test_arguments_that_are_no_arrays_are_told_how_to_write_some(net, capsys):
+    assert main(["run", str(net), "--args", str(net)]) == 1
+    assert "numpy.savez" in capsys.readouterr().err
+
+
+def test_a_reader_who_has_seen_enough_is_no_error():
+    script = f"{sys.executable} -m passlab passes | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert (done.stdout.splitlines()[-1], done.stderr) == ("0", "")
+
+
 def test_opt_takes_a_pipeline_from_a_file_and_writes_to_one(net, tmp_path, capsys):
     (tmp_path / "p.passes").write_text("InferType  # types first\nFoldConstant(fold_qnn=True)\n")
     assert main(["opt", net, f"@{tmp_path / 'p.passes'}", "-o", str(tmp_path / "out.relay")]) == 0

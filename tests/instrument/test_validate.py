@@ -121,7 +121,7 @@ def test_a_program_that_runs_no_more_breaks_every_promise(net):
         main = mod["main"]
         return mod.with_functions({"main": relay.Function(main.params[:1], main.params[0])})
 
-    with pytest.raises(ValidationError, match="after the pass `Drops` the program runs no more"):
+    with pytest.raises(ValidationError, match="after the pass `Drops` the program no longer runs"):
         under(Validate(), net, drops)
 
 

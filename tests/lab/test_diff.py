@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import passlab
-from passlab import transform
+from passlab import relay, transform
 from passlab.ir.expr import Call, Function
 from passlab.ir.walk import post_order
 from passlab.lab.diffing import Change, count_operators, diff
@@ -123,3 +123,9 @@ def test_long_programs_are_compared_in_linear_steps():
     found = diff(passlab.parse(chain(-1)), passlab.parse(chain(2_500)))
     assert sorted(str(n.change.value) for n in found.nodes() if n.change is not Change.SAME)[:1]
     assert sum(n.change is not Change.SAME for n in found.nodes()) <= 4
+
+
+def test_types_that_were_inferred_are_said() -> None:
+    x = relay.var("x", shape=(2,))
+    untyped = passlab.IRModule.from_expr(relay.Function([x], relay.exp(x)))
+    assert str(diff(untyped, transform.InferType()(untyped))) == "only types were inferred"

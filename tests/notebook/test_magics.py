@@ -98,6 +98,13 @@ def test_passes_keeps_quotes_of_options(shell):
     assert "clean up" in shell.user_ns["rec"].runs[0].name
 
 
+def test_options_may_stand_anywhere(shell):
+    rec = shell.run_line_magic("passes", "-O 2 net InferType, FuseOps --disable FuseOps -r rec")
+    assert [(step.name, step.status) for step in rec.steps[1:]] == [("InferType", "ran"), ("FuseOps", "skipped")]
+    shell.run_line_magic("passes", "net -q -O 2 InferType, FuseOps -o out")
+    assert "Primitive=1" in str(shell.user_ns["out"])
+
+
 def test_passes_can_disable_a_pass(shell):
     rec = shell.run_line_magic("passes", "net InferType, FuseOps --disable FuseOps")
     assert rec["FuseOps"].status == "skipped"
@@ -122,6 +129,18 @@ def test_a_pass_written_in_the_notebook_can_be_named(shell):
     )
     rec = shell.run_line_magic("passes", "net InferType, my_pass")
     assert [step.name for step in rec.steps][-1] == "my_pass"
+
+
+def test_a_function_that_is_no_pass_is_told_how_it_becomes_one(shell):
+    shell.run_cell("def plain(func, mod, ctx):\n    return func\n")
+    with pytest.raises(PasslabError, match="decorate it with"):
+        shell.run_line_magic("passes", "net plain")
+
+
+def test_a_function_is_told_how_it_becomes_a_program(shell):
+    shell.user_ns["main"] = shell.user_ns["net"]["main"]
+    with pytest.raises(UsageError, match=r"IRModule\.from_expr"):
+        shell.run_line_magic("passes", "main InferType")
 
 
 def test_a_failing_pass_is_shown_and_raised_and_nothing_is_bound(shell):

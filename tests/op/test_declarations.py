@@ -93,7 +93,10 @@ def test_every_operator_is_documented(name: str) -> None:
     assert spec.shapes, "from which shapes to which"
     assert spec.source, "by which algorithm"
     assert spec.face is not None
-    assert spec.shapes in (spec.face.__doc__ or "")
+    help_text = spec.face.__doc__ or ""
+    assert spec.shapes in help_text
+    for field in spec.attrs.schema if spec.attrs is not None else ():
+        assert not field.doc or f"  {field.name}: {field.doc}" in help_text
     assert spec.example.startswith(name + "(")
     assert 1 <= spec.level <= 11
     assert isinstance(spec.pattern, OpPattern)
