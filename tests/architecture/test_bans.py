@@ -9,9 +9,11 @@ import pytest
 
 from tests.architecture.sources import ROOT, Source, parse, python_sources, scripts
 
-# Files that may call `exec`, with the reason. Everything they run is made from verified bytecode, never from user text.
+# Files that may call `exec`, with the reason. Everything they run is made from verified bytecode and typed kernels, never
+# from user text.
 MAY_EXEC: dict[str, str] = {
     "passlab/vm/running/engine.py": "functions of verified bytecode, spelled by passlab/vm/running/function_source.py",
+    "passlab/vm/kernels/compiled_kernel.py": "kernels, spelled by passlab/vm/kernels/kernel_text.py",
     "passlab/vm/tracing/stretches.py": "stretches of arithmetic run in one call while a run is recorded",
 }
 

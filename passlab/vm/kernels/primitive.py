@@ -22,9 +22,8 @@ from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem,
 from passlab.ir.op import Op
 from passlab.ir.types import TupleType, fold_tuple, tensor_types
 from passlab.ir.walk import post_order
+from passlab.vm.kernels.compiled_kernel import compiled_kernel, numpy_function
 from passlab.vm.kernels.elementwise_tail import SMALLEST, Tail, find_tail
-from passlab.vm.kernels.kernel_text import KernelText
-from passlab.vm.kernels.names import Names
 from passlab.vm.kernels.scalars import scalar_function
 from passlab.vm.kernels.shape_functions import NOTHING, numpy_dtype, shape_kernel
 
@@ -162,7 +161,7 @@ class _Line:
         if self.tail is not None:
             return self._making_tail(self.tail)
         if len(self.nodes) <= LONGEST:
-            return _Bound().compiled(self.function)
+            return compiled_kernel(self.function)
         steps = [self._step(node, slot, None) for node, slot in self.nodes]
         last, preset = self.slots[self.function.body], self.preset[len(self.function.params) :]
 
@@ -225,53 +224,8 @@ class _Line:
         return _making_step(node, parts, slot) if output is None else _writing_step(node, parts, slot, output)
 
 
-class _Bound:
-    """Binds the names of a kernel's text to the objects themselves (a `Binder`)."""
-
-    def __init__(self) -> None:
-        self.names = Names()
-        self.objects: dict[str, Any] = {"np": np}
-
-    def compiled(self, function: Function) -> Callable[..., Any]:
-        """Return a primitive function as a Python function of its parameters."""
-        name = self.names.make("kernel")
-        text = KernelText(function, self.names, self).text(name)
-        exec(compile(text, "<kernel>", "exec"), self.objects)  # noqa: S102 - made of spellings and fresh identifiers
-        made: Callable[..., Any] = self.objects[name]
-        return made
-
-    def scalar(self, dtype: str, value: Any) -> str:
-        """Return the name of a number of a standard dtype."""
-        return self._bind(np.dtype(dtype).type(value), dtype)
-
-    def array(self, value: Any) -> str:
-        """Return the name of a constant array."""
-        return self._bind(value, "constant")
-
-    def kernel(self, call: Call, args: Sequence[str]) -> str:
-        """Return the call of an operator's NumPy function."""
-        assert isinstance(call.op, Op)
-        hint = call.op.name.replace(".", "_")
-        return f"{self._bind(_function(call), hint)}({', '.join([self._bind(call.attrs, 'attrs'), *args])})"
-
-    def _bind(self, value: Any, hint: str) -> str:
-        name = self.names.make(hint)
-        self.objects[name] = value
-        return name
-
-
-def _function(node: Call) -> Callable[..., Any]:
-    """The operator's NumPy function, without its own guard against warnings."""
-    op = node.op
-    assert isinstance(op, Op)
-    kernel = op.spec.raw or op.spec.kernel
-    if kernel is None:
-        raise RunError(Diagnostic(f"`{op.name}` cannot be run: it only has a meaning to the compiler", node.span))
-    return kernel
-
-
 def _making_step(node: Call, parts: list[int], slot: int) -> Step:
-    kernel, attrs = _function(node), node.attrs
+    kernel, attrs = numpy_function(node), node.attrs
     if len(parts) == 1:
         (one,) = parts
 
@@ -294,7 +248,7 @@ def _making_step(node: Call, parts: list[int], slot: int) -> Step:
 
 
 def _writing_step(node: Call, parts: list[int], slot: int, output: int) -> Step:
-    kernel, attrs = _function(node), node.attrs
+    kernel, attrs = numpy_function(node), node.attrs
 
     def compute(values: list[Any]) -> None:
         values[slot] = kernel(attrs, *[values[p] for p in parts], out=values[-1][output])

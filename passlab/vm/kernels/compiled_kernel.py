@@ -1,0 +1,64 @@
+"""A primitive function compiled by Python: the text of `kernel_text` with its names bound to objects.
+
+The text is made of spellings, numbers, dtypes and identifiers made for it alone; no name and no constant of a program
+stands in it as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RunError
+from passlab.ir.expr import Call, Function
+from passlab.ir.op import Op
+from passlab.vm.kernels.kernel_text import KernelText
+from passlab.vm.kernels.names import Names
+
+
+def compiled_kernel(function: Function) -> Callable[..., Any]:
+    """Return a primitive function as a Python function of its parameters: one value each, tuples as tuples."""
+    bound = _Objects()
+    name = bound.names.make("kernel")
+    exec(compile(KernelText(function, bound.names, bound).text(name), "<kernel>", "exec"), bound.objects)  # noqa: S102
+    made: Callable[..., Any] = bound.objects[name]
+    return made
+
+
+def numpy_function(node: Call) -> Callable[..., Any]:
+    """Return an operator's NumPy function, without its own guard against warnings. Raises `RunError` without one."""
+    op = node.op
+    assert isinstance(op, Op)
+    kernel = op.spec.raw or op.spec.kernel
+    if kernel is None:
+        raise RunError(Diagnostic(f"`{op.name}` cannot be run: it only has a meaning to the compiler", node.span))
+    return kernel
+
+
+class _Objects:
+    """Binds the names of a kernel's text to the objects themselves: the machine's `Binder`."""
+
+    def __init__(self) -> None:
+        self.names = Names()
+        self.objects: dict[str, Any] = {"np": np}
+
+    def scalar(self, dtype: str, value: Any) -> str:
+        """Return the name of a number of a standard dtype."""
+        return self._bind(np.dtype(dtype).type(value), dtype)
+
+    def array(self, value: Any) -> str:
+        """Return the name of a constant array."""
+        return self._bind(value, "constant")
+
+    def kernel(self, call: Call, args: Sequence[str]) -> str:
+        """Return the call of an operator's NumPy function."""
+        assert isinstance(call.op, Op)
+        hint = call.op.name.replace(".", "_")
+        return f"{self._bind(numpy_function(call), hint)}({', '.join([self._bind(call.attrs, 'attrs'), *args])})"
+
+    def _bind(self, value: Any, hint: str) -> str:
+        name = self.names.make(hint)
+        self.objects[name] = value
+        return name
