@@ -71,6 +71,7 @@ MISUSES: dict[str, tuple[Callable[[], Any], str]] = {
     "number for a node": (lambda: passlab.record(NET, "InferType").biography(3), "a node of one of the programs"),
     "module against function": (lambda: passlab.diff(NET, NET["main"]), '`mod["main"]`'),
     "number as a graph": (lambda: graph_view(3), "a module, a function or an expression is needed"),
+    "arguments without a list": (lambda: passlab.Trace.record(NET, X, W), "`record(net, [x, w])`"),
     "limit that is no number": (lambda: limits.override(frames="3").__enter__(), "a number from 0 on"),
 }
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab import limits
-from passlab.errors import Diagnostic, PasslabError, RunError
+from passlab.errors import Diagnostic, PasslabError, RunError, RunTypeError
 from passlab.evaluate.arguments import check_argument
 from passlab.instrument.recorder import Recorder
 from passlab.ir.expr import Expr
@@ -441,6 +441,10 @@ def compiled(program: IRModule | Expr) -> tuple[Executable, Recording]:
 
 def checked(exe: Executable, entry: str, args: Sequence[Any]) -> list[Any]:
     """Return arguments fitted to the parameters of a function. Raises `RunError` for what does not fit."""
+    if not isinstance(entry, str):
+        raise RunTypeError(
+            Diagnostic("the function to run is named", hint="arguments are one list: `record(net, [x, w])`")
+        )
     names = exe.function(entry).params
     if len(args) != len(names):
         wanted = ", ".join(names) or "none"
