@@ -4,15 +4,16 @@
     small.module, small.text()
 
 Delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002) over functions and
-nodes: large parts are cut off first, then ever smaller ones, then nodes one by one. Every program that the predicate is
-asked about has types, has no free variables, and is smaller than the one before. What may be cut is in
-`reduction_stages`; this module keeps the best so far and counts the tries.
+nodes: large parts are cut off first, then ever smaller ones, then nodes one by one; shapes shrink last. Every program
+that the predicate is asked about has types, has no free variables, and is smaller than the one before. What may be cut
+is in `reduction_stages`; this module keeps the best so far and counts the tries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from time import monotonic
 from typing import Any
 
@@ -21,6 +22,7 @@ from passlab.infer import infer_module
 from passlab.instrument.statistics import count_module
 from passlab.ir.expr import Constant, Function
 from passlab.ir.module import IRModule
+from passlab.ir.types import TensorType
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import LEAVES, post_order
 from passlab.lab.reduction_stages import STAGES
@@ -158,9 +160,11 @@ class Search:
 
 
 def size_of(mod: IRModule) -> Size:
-    """Return what a smaller program has less of: nodes that are made of others, then leaves, then elements."""
+    """Return what a smaller program has less of: nodes made of others, then leaves, then elements of its tensors."""
     inner = leaves = elements = 0
     for function in mod.functions.values():
+        types = [param.type_annotation for param in function.params]
+        elements += sum(prod(d for d in ty.shape if isinstance(d, int)) for ty in types if isinstance(ty, TensorType))
         for node in post_order(function):
             if isinstance(node, LEAVES):
                 leaves += 1

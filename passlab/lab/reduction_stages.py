@@ -209,6 +209,39 @@ def drop_parameters(search: Search) -> None:
             search.attempt({name: function.with_fields(params=params)}, f"parameters of @{name}")
 
 
+def shrink_shapes(search: Search) -> None:
+    """Make dimensions of parameters smaller, the same one everywhere at once, where nobody calls the function."""
+    for name, _ in _functions(search):
+        if _is_called(search, name):
+            continue
+        for dim in sorted({dim for param in search.best[name].params for dim in _dims(param)}, reverse=True):
+            for small in dict.fromkeys((1, 2, dim // 2)):
+                if small < dim and search.attempt(
+                    {name: _resized(search.best[name], dim, small)}, f"{dim} to {small} in @{name}"
+                ):
+                    break
+
+
+def _dims(param: Var) -> list[int]:
+    ty = param.type_annotation
+    return [dim for dim in ty.shape if isinstance(dim, int) and dim > 1] if isinstance(ty, TensorType) else []
+
+
+def _resized(function: Function, dim: int, small: int) -> Function:
+    """Return a function whose parameters have a smaller dimension in the place of one."""
+    params: dict[Expr, Expr] = {}
+    for param in function.params:
+        ty = param.type_annotation
+        if isinstance(ty, TensorType) and dim in ty.shape:
+            shape = [small if at == dim else at for at in ty.shape]
+            params[param] = Var(param.name_hint, TensorType(shape, ty.dtype))
+    made: Function = function.with_fields(
+        params=tuple([params.get(param, param) for param in function.params]),
+        body=rewrite(function.body, replace=dict(params)), ret_type=None,
+    )  # fmt: skip
+    return made
+
+
 # ---------------------------------------------------------------- pieces
 def _functions(search: Search) -> Iterator[tuple[str, Function]]:
     """The functions there are, as they are when their turn comes."""
@@ -277,5 +310,5 @@ def _is_filler(node: Expr) -> bool:
 
 STAGES: tuple[Callable[[Search], None], ...] = (
     drop_functions, cut_ends, cut_starts, remove_all_lets, cut_ends, cut_starts, drop_functions, simplify_nodes,
-    drop_parameters,
+    drop_parameters, shrink_shapes,
 )  # fmt: skip

@@ -199,3 +199,18 @@ def test_long_programs_are_reduced_without_recursion(form):
     small = lab.reduce(passlab.parse(text), calls("tanh"))
     assert [node.op.name for node in nodes(small.module, Call)] == ["tanh"]
     assert small.tries < 60
+
+
+def test_shapes_shrink_together_as_far_as_it_still_holds():
+    mod = passlab.parse("""
+        def @main(%x: Tensor[(64, 37), float32], %w: Tensor[(16, 37), float32]) { nn.softmax(nn.dense(%x, %w)) }
+    """)
+    small = lab.reduce(mod, calls("nn.dense"))
+    assert [param.checked_type.concrete_shape for param in small.module["main"].params] == [(1, 1), (1, 1)]
+
+    def wide(mod):
+        return calls("nn.dense")(mod) and mod["main"].params[0].checked_type.concrete_shape[1] > 5
+
+    small = lab.reduce(mod, wide)
+    assert [param.checked_type.concrete_shape for param in small.module["main"].params] == [(1, 9), (1, 9)]
+    assert_typed(small.module)

@@ -196,6 +196,7 @@ def run_on(trace: Trace, instant: int, changes: Mapping[int, Any]) -> Trace:
     caps = limits.current()
     machine, frames, numbers, unwritten = forked(trace, instant, changes, caps.trace_bytes, caps.trace_instants)
     branch = type(trace)(trace.sites, machine.log, trace.args, trace.entry)
+    branch.machine = machine
     branch.parent, branch.changes = (trace, instant), {r: own(frames[-1].registers[r]) for r in changes}
     try:
         branch.result = machine.resume(frames, numbers, unwritten, caps.trace_instants)

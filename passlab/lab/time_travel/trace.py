@@ -71,7 +71,7 @@ class Trace:
         self.stopped = ""
         self.parent: tuple[Trace, int] | None = None  # of a fork: the trace it left, and where
         self.changes: dict[int, Any] = {}  # of a fork: what registers became there
-        self.machine: TracingMachine | None = None  # the last that ran segments again, for the next
+        self.machine: TracingMachine | None = None  # the last that ran some of it: the next one is like it
         self._replayed: dict[int, tuple[Segment, Log]] = {}
         self._calls: dict[
             int, int
@@ -98,6 +98,7 @@ class Trace:
         values = checked(exe, entry, args)
         machine = TracingMachine(exe, memory or caps.trace_bytes, most or caps.trace_instants)
         trace = cls(Sites(exe, recording), machine.log, values, entry)
+        trace.machine = machine
         try:
             trace.result = machine.trace(exe.global_map[entry], values)
         except PasslabError as error:

@@ -11,6 +11,8 @@ import numpy as np
 
 from passlab.vm.tracing.stretches import LEAVE, NEXT, Stretch, settled
 
+Column = np.ndarray[Any, Any]
+
 
 @dataclass(eq=False, slots=True)
 class SavedFrame:
@@ -131,32 +133,60 @@ class Log:
         events = len(self.sites)
         clock = np.array(path.clock)
         before = np.concatenate([[self.clock[-1] if self.clock else self.started], clock[:-1]])
-        self._write_frames(path, numbers, (ends + (events - 1)).tolist())
+        self._write_frames(path, numbers, ends + (events - 1))
         self.sites.frombytes((np.repeat(first, counts) + within).astype(np.int32).tobytes())
         shares = np.repeat((clock - before) / counts, counts) * (within + 1)
         self.clock.frombytes((np.repeat(before, counts) + shares).tobytes())
 
-    def _write_frames(self, path: Path, numbers: np.ndarray[Any, Any], last: list[int]) -> None:
-        """Enter the frames of a path and who ran when; `last` are the events its stretches end with."""
+    def _write_frames(self, path: Path, numbers: Column, last: Column) -> None:
+        """Enter the frames of a path and who ran when; `last` are the events its stretches end with.
+
+        Whoever runs after a return is the frame that was last made at that depth. So moves are sorted by depth, and
+        each finds the ones before it there; the frames that there were already stand at the head of their depths.
+        """
         kinds = np.array([p.kind for p in self.plans])[numbers]
-        callees = iter(path.callees)
-        frame = self.switched_to[-1]
-        switch_at, switch_to = self.switched_at.append, self.switched_to.append
-        stretches = path.stretches
-        for place in np.flatnonzero(kinds != NEXT).tolist():
-            plan, event = self.plans[stretches[place]], last[place]
-            if plan.kind == LEAVE:
-                frame = self.parent[frame]
-                if frame < 0:
-                    return
-            else:
-                function = next(callees) if plan.callee < 0 else plan.callee
-                if plan.tail:
-                    frame = self.add_frame(self.parent[frame], function, event, self.result_register[frame])
-                else:
-                    frame = self.add_frame(frame, function, event, plan.result_register)
-            switch_at(event + 1)
-            switch_to(frame)
+        moves = np.flatnonzero(kinds != NEXT)
+        if not moves.size:
+            return
+        plans, leaves = numbers[moves], kinds[moves] == LEAVE
+        tails = np.array([p.tail for p in self.plans])[plans] & ~leaves
+        running = self.switched_to[-1]
+        depth = self.depth[running] + np.cumsum(np.where(leaves, -1, np.where(tails, 0, 1)))
+        count = len(moves) - (depth[-1] < 0)  # the return of the entry leads nowhere
+        plans, leaves, tails, depth, events = plans[:count], leaves[:count], tails[:count], depth[:count], last[moves]
+        there = self._stack(running, int(depth.min(initial=self.depth[running])))
+        head = len(there)
+
+        made = ~leaves
+        frames = np.concatenate([there, len(self.parent) - 1 + np.cumsum(made)])
+        results = np.array([p.result_register for p in self.plans])[plans]
+        results = np.concatenate([[self.result_register[f] for f in there], results])
+        depths = np.concatenate([[self.depth[f] for f in there], depth]).astype(np.int64)
+        order = np.argsort(depths, kind="stable")
+        tops = frames[_latest(order, np.concatenate([np.ones(head, bool), made]))]
+        parents = np.concatenate([[self.parent[f] for f in there], tops[head - 1 : -1]]).astype(np.int64)
+        called = _latest(order, np.concatenate([np.ones(head, bool), made & ~tails]))  # a tail call replaces that frame
+        columns = {
+            "parent": parents[called], "function": self._callees(path, plans, made, head), "depth": depths,
+            "created": np.concatenate([np.zeros(head, np.int64), events[:count]]), "result_register": results[called],
+        }  # fmt: skip
+        for name, column in columns.items():
+            _extend(getattr(self, name), column[head:][made])
+        _extend(self.switched_at, events[:count] + 1)
+        _extend(self.switched_to, tops[head:])
+
+    def _stack(self, frame: int, low: int) -> list[int]:
+        """The frames that are on the stack now down to a depth, the one that runs last."""
+        found = [frame]
+        while self.depth[found[-1]] > low:
+            found.append(self.parent[found[-1]])
+        return found[::-1]
+
+    def _callees(self, path: Path, plans: Column, made: Column, head: int) -> Column:
+        """For each move the function it leads to; closures' are in the path."""
+        found = np.array([p.callee for p in self.plans])[plans]
+        found[made & (found < 0)] = np.array(path.callees)
+        return np.concatenate([np.zeros(head, np.int64), found])
 
     def add_frame(self, parent: int, function: int, created: int, result_register: int) -> int:
         """Enter a frame and return its number."""
@@ -175,6 +205,21 @@ class Log:
     def kept_bytes(self) -> int:
         """What the objects that are still there take, as far as it is counted."""
         return self.saved_bytes + self.kept
+
+
+def _latest(order: Column, chosen: Column) -> Column:
+    """For each place the last chosen one before it of the same group, or itself; `order` goes group by group.
+
+    Every group begins with a chosen one.
+    """
+    within = np.arange(len(order))
+    found = np.empty_like(order)
+    found[order] = order[np.maximum.accumulate(np.where(chosen[order], within, 0))]
+    return found
+
+
+def _extend(column: array[Any], numbers: Column) -> None:
+    column.frombytes(numbers.astype(column.typecode).tobytes())
 
 
 def site_bases(functions: Sequence[Any]) -> list[int]:
