@@ -38,7 +38,7 @@ def check_argument(param: Var, argument: Any, callables: tuple[type, ...] = ()) 
         finding = Diagnostic(
             f"the argument for %{param.name_hint} does not fit: {misfit.what}",
             param.span,
-            misfit.expected,
+            misfit.expected if ty is not None else None,
             misfit.found,
             hint=misfit.hint,
         )

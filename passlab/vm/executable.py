@@ -12,8 +12,9 @@ import numpy as np
 
 from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, RunError, RunTypeError, did_you_mean
+from passlab.evaluate.arguments import check_argument
 from passlab.ir.adt import Constructor, TypeData
-from passlab.ir.expr import Constant, Function
+from passlab.ir.expr import Function, Var
 from passlab.vm.isa import Instruction, Opcode, encode
 from passlab.vm.kernels.primitive import Kernel, make_kernel
 from passlab.vm.kernels.providers import Provider
@@ -281,7 +282,9 @@ class Executable:
             raise RunError(f"the map of late-bound constants {what}")
         filled = list(self.constants)
         for name, i in wanted.items():
-            filled[i] = constants[name].data if isinstance(constants[name], Constant) else np.asarray(constants[name])
+            filled[i] = check_argument(Var(name), constants[name])
+            if not isinstance(filled[i], np.ndarray):
+                raise RunTypeError(f"the constant `{name}` is an array, not a {type(filled[i]).__name__}")
         self.constants = tuple(filled)
         self.__dict__.pop("running", None)
         self.late_bound = {}

@@ -44,6 +44,21 @@ def program(text):
     return source.split("the program\n")[1].split("\n# -----")[0].strip()
 
 
+@pytest.mark.parametrize("size", [4, 40])
+def test_a_caller_cannot_change_constants_of_a_module(size, tmp_path):
+    table = relay.const(np.arange(size, dtype="float32"))
+    mod = passlab.IRModule.from_expr(relay.Function([], relay.Tuple([table, relay.split(table, 2)[0]])))
+    run = relay.create_executor("aot", mod).evaluate()
+    for result in run():
+        assert not result.flags.writeable
+    module = relay.build(mod, executor="aot").module()
+    for _ in range(2):
+        module.run()
+        first = module.get_output(0)
+        np.testing.assert_array_equal(first, np.arange(size, dtype="float32"))
+        first[:] = 9  # an output is a copy, as a graph's is
+
+
 def test_a_network_is_written_as_numpy():
     text = "def @main(%x: Tensor[(2, 8), float32], %w: Tensor[(4, 8), float32]) { nn.dense(%x, %w) }"
     assert program(text) == "def main(x, w):\n    return x @ w.T"

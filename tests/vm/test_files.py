@@ -177,3 +177,15 @@ def test_damaged_constants_are_refused(tmp_path, rng):
             exe.load_late_bound_consts(str(tmp_path / "bad"))
     with pytest.raises(RunError, match="could not be read"):
         exe.load_late_bound_consts(str(tmp_path / "none"))
+
+
+def test_late_constants_are_arrays(rng):
+    exe = compile(passlab.parse(NET), params={"w": rng.random((4, 8), "float32")})
+    x = rng.random((2, 8), "float32")
+    wanted = VirtualMachine(exe).run(x)
+    late = exe.get_late_bound_consts(1)
+    for bad in (None, "x", [object()], (1, 2), lambda: 1):
+        with pytest.raises(RunError, match="const_"):
+            exe.load_late_bound_consts_from_map({**late, "const_0": bad})
+    exe.load_late_bound_consts_from_map({n: a.astype(a.dtype.newbyteorder(">")) for n, a in late.items()})
+    np.testing.assert_array_equal(VirtualMachine(exe).run(x), wanted)

@@ -43,10 +43,12 @@ class AotModule(RunsByInputs):
         return len(self._outputs())
 
     def get_output(self, index: int, out: np.ndarray[Any, Any] | None = None) -> Any:
-        """Return an output of the last run, written into `out` if given."""
+        """Return an output of the last run, an array as a copy, written into `out` if given."""
         outputs = self._outputs()
         value = outputs[output_number(index, len(outputs))]
-        return value if out is None else written(value, out)
+        if out is not None:
+            return written(value, out)
+        return value.copy() if isinstance(value, np.ndarray) else value
 
     def _outputs(self) -> tuple[Any, ...]:
         if self.result is None:

@@ -52,6 +52,7 @@ class Constants:
             text = _NUMBER.sub(lambda m: _number(m[0]), repr(value.reshape(-1).tolist()))
             shape = "" if value.ndim == 1 else f".reshape({', '.join(map(str, value.shape))})"
             self.lines.append(f"{name} = np.array({text}, {kind}){shape}")
+            self.lines.append(f"{name}.flags.writeable = False")
         else:
             name = self.names.make(f"p{len(self.arrays)}")
             self.arrays[name] = value if standard else value.view(f"u{value.dtype.itemsize}")

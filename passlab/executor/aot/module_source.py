@@ -162,7 +162,8 @@ class _Module:
         if not self.program.constants.arrays:
             return []
         return ['with np.load(Path(__file__).with_suffix(".npz")) as file:',
-                "    constants = {name: file[name] for name in file.files}"]  # fmt: skip
+                "    constants = {name: file[name] for name in file.files}",
+                "for array in constants.values():", "    array.flags.writeable = False"]  # fmt: skip
 
     def _taken(self, definition: type) -> str:
         """Return the text of a definition of the prelude, to stand at another place than the others."""
