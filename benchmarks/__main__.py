@@ -9,6 +9,7 @@ BENCHMARKS = (
     "compile_time",
     "chains",
     "linear",
+    "growth",
     "recording",
     "kernels",
     "vm_time",

@@ -1,9 +1,10 @@
-"""Does anything grow faster than the program? Every pass, compiler and tool, on programs of many shapes and sizes.
+"""Does anything grow faster than the program? Every pass, compiler and tool, on programs of many shapes and two sizes.
 
-    python -m benchmarks.growth [--sizes 500,2000,8000] [--shapes calls,lets] [--steps FuseOps,parse] [--json FILE]
+    python -m benchmarks.growth [--sizes 250,1500] [--shapes calls,lets] [--steps FuseOps,parse] [--json FILE]
 
 Figures are microseconds of processor time for each unit that a shape is made of (`benchmarks.shapes`). The growth is
-that of the figure from the last size but one to the last: 1 is linear, 4 (for sizes four times apart) is quadratic.
+that of the figure from the last size but one to the last: 1 is linear, 6 (for sizes six times apart) is quadratic.
+Figures of small programs are noisy: look again, at that step alone and at larger sizes, before you believe one.
 Steps that grow beyond `GROWTH` are marked; those that were given up after `PATIENCE` seconds are listed as such.
 """
 
@@ -120,7 +121,7 @@ def growth(figures: list[float]) -> float:
 def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, write the record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", default="500,2000,8000")
+    parser.add_argument("--sizes", default="250,1500")
     parser.add_argument("--shapes", default=",".join(SHAPES))
     parser.add_argument("--steps", default=",".join(STEPS))
     parser.add_argument("--json", type=Path, default=Path("benchmarks/out/growth.json"))

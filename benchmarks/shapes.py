@@ -204,12 +204,36 @@ def quantized(n: int) -> str:
     return _main(lines, f"%{3 * n - 1}", "%x: Tensor[(2, 2), int8]")
 
 
+def regions(n: int) -> str:
+    """Regions for another compiler, one operator in each."""
+    lines = []
+    for i in range(n):
+        at = 4 * i
+        lines.append(
+            f'  %{at} = annotation.compiler_begin(%{at - 1 if i else "x"}, compiler="toy");\n'
+            f'  %{at + 1} = annotation.compiler_begin(%x, compiler="toy");\n'
+            f"  %{at + 2} = add(%{at}, %{at + 1});\n"
+            f'  %{at + 3} = annotation.compiler_end(%{at + 2}, compiler="toy");\n'
+        )
+    return _main(lines, f"%{4 * n - 1}")
+
+
+def bound_regions(n: int) -> str:
+    """Regions for another compiler, one operator in each, in lets: they stay apart."""
+    lines = (
+        f'  let %v{i} = annotation.compiler_end(add(annotation.compiler_begin({at}, compiler="toy"), '
+        f'annotation.compiler_begin(%x, compiler="toy")), compiler="toy");\n'
+        for i, at in _after(n)
+    )
+    return _main(lines, f"%v{n - 1}")
+
+
 Shape = Callable[[int], str]
 SHAPES: dict[str, Shape] = {
     make.__name__.rstrip("_"): make
     for make in (
         calls, lets, apart, ifs, choices, functions, closures, globals_, unsigned, concatenate, concatenates,
         split, fan, parameters, clauses, numerals, pattern, matches, references, convolutions, dense, dynamic, casts,
-        quantized,
+        quantized, regions, bound_regions,
     )
 }  # fmt: skip

@@ -100,20 +100,22 @@ class Finisher:
     def _filled(self, node: Expr, ty: Type) -> Expr:
         """Return a node with its parts replaced and what was left out filled in."""
         kind = type(node)
+        if kind is Call:
+            return self._call(node)  # type: ignore[arg-type]
         if kind is Var:
             known = node.type_annotation  # type: ignore[attr-defined]
             return node if known is ty else Var(node.name_hint, ty, node.span, node.virtual_device)  # type: ignore[attr-defined]
         if kind is GlobalVar:
             return self.draft.world.global_var(node, ty)  # type: ignore[arg-type]
-        if kind in LEAVES:
+        if kind in _LEAVES:
             return node
-        changed = self.changed
-        if kind is Call:
-            return self._call(node)  # type: ignore[arg-type]
-        post = rebuild(node, lambda part: changed.get(part, part)) if changed else node
+        post = rebuild(node, self._now) if self.changed else node
         if kind is Function and post.ret_type is not ty.ret_type:  # type: ignore[attr-defined]
             post = post.with_fields(ret_type=ty.ret_type)  # type: ignore[attr-defined]
         return post
+
+    def _now(self, part: Expr) -> Expr:
+        return self.changed.get(part, part)
 
     def _call(self, node: Call) -> Call:
         """Return a call with its parts replaced, and attributes and type arguments filled in."""
@@ -145,6 +147,7 @@ class Finisher:
         )
 
 
+_LEAVES = frozenset(LEAVES)
 # Kinds of nodes that need no more than their type while nothing around them changed.
 _PLAIN = frozenset(kind for kind in CHILDREN if kind not in (Var, GlobalVar, Function))
 

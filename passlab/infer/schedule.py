@@ -92,7 +92,7 @@ _STEPS: dict[type, Callable[[Any], tuple[Any, ...] | list[Any]]] = {
     RefRead: lambda n: (n.ref,),
     RefWrite: lambda n: (n.ref, n.value),
 }
-_MARKS = (BindLet, EnterFunction, EnterClause)
+_MARKS = frozenset((BindLet, EnterFunction, EnterClause))
 
 
 def schedule(root: Expr, known: Callable[[Expr], bool], seen: set[Expr]) -> list[Step]:
@@ -119,6 +119,15 @@ def schedule(root: Expr, known: Callable[[Expr], bool], seen: set[Expr]) -> list
             continue
         seen.add(node)
         if node._checked_type is not None and known(node):
+            continue
+        if kind is Call:  # most nodes are calls, and most of what they are made of was met before
+            push(node)
+            push(None)
+            for arg in node.args[::-1]:
+                if arg not in seen:
+                    push(arg)
+            if node.op not in seen:
+                push(node.op)
             continue
         kids = table[kind](node)
         if kids:

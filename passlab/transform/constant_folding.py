@@ -11,6 +11,7 @@ from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Tupl
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType
+from passlab.ir.walk import post_order
 from passlab.transform.constant_values import folded_call, without_place
 from passlab.transform.let_removal import Fate, remove_lets
 
@@ -25,10 +26,10 @@ def folded(expr: Expr, fold_qnn: bool = False, mod: IRModule | None = None) -> E
     is one wherever `on_device` says it lies; it takes that note along. What has effects is not dropped; `mod` tells
     whether there are any.
     """
+    order = post_order(expr, enter=_enter)
+    if not any(map(_starts_folding, order)):
+        return expr
     movable = Movable(mod)
-
-    def enter(node: Expr) -> bool:
-        return type(node) is not Function or not node.is_primitive
 
     def fate(let: Let, value: Expr) -> Fate:
         return Fate.INLINE if type(without_place(value)) is Constant else Fate.KEEP
@@ -42,7 +43,21 @@ def folded(expr: Expr, fold_qnn: bool = False, mod: IRModule | None = None) -> E
             return post.true_branch if cond.data else post.false_branch
         return post
 
-    return remove_lets(expr, fate, rule, enter, name="folded")
+    return remove_lets(expr, fate, rule, _enter, name="folded", order=order)
+
+
+def _enter(node: Expr) -> bool:
+    return type(node) is not Function or not node.is_primitive
+
+
+def _starts_folding(node: Expr) -> bool:
+    """Whether a node may be the first of what is folded: known itself, or made known without a constant."""
+    kind = type(node)
+    if kind is Op:
+        return node.name in SHAPES  # type: ignore[attr-defined]
+    if kind is TupleGetItem:
+        return type(node.tuple_value) is Tuple  # type: ignore[attr-defined]
+    return kind is Constant or (kind is Tuple and not node.fields)  # type: ignore[attr-defined]
 
 
 def _field(post: TupleGetItem, whole: Tuple, movable: Movable) -> Expr:

@@ -27,15 +27,17 @@ def remove_lets(
     rule: Callable[[Expr, Expr], Expr] | None = None,
     enter: Callable[[Expr], bool] | None = None,
     name: str = "",
+    order: list[Expr] | None = None,
 ) -> Expr:
     """Return `root` with lets removed as `fate(let, new value)` says; the same object when nothing changes.
 
     `fate` is asked when the value has been rewritten and before the uses are. `rule(pre, post)` may replace any other
     node meanwhile, under `name`, as in `walk.rewrite`. A value that uses its own variable, as recursive functions do,
     is put in as `let f = value; f`. Values of lets that are dropped are rewritten all the same, to no effect.
+    `order` is the post-order of `root` under `enter`, for those who have it already.
     """
     changed: dict[Expr, Expr] = {}
-    order = post_order(root, enter=enter)
+    order = post_order(root, enter=enter) if order is None else order
     lets: dict[Expr, list[Let]] = {}
     for node in order:
         if type(node) is Let:  # a variable as value was met where it was bound: what it became is known at the let

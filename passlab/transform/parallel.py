@@ -107,9 +107,9 @@ def combine_parallel(func: Function, mod: IRModule, combiner: Combiner, min_bran
     candidates = [c for c in calls if combiner.supports(c) and all(map(movable, c.args[1:]))]
     if len(candidates) < max(min_branches, 2):
         return func
-    groups = _groups(func, order, candidates, combiner, movable)
-    large = [g for g in groups if len(g) >= max(min_branches, 2)]
-    steps = [_combined(g, combiner) for g in large if _independent(g, 1)]
+    program = _Program(func, order, movable)
+    large = [g for g in program.groups(candidates, combiner) if len(g) >= max(min_branches, 2)]
+    steps = [_combined(g, combiner, program) for g in large if _independent(g, 1)]
     if not steps:
         return func
     everything: dict[Expr, Expr] = {}
@@ -123,40 +123,43 @@ def _calls(node: Expr, name: str) -> bool:
     return type(node) is Call and type(node.op) is Op and node.op.name == name
 
 
-def _groups(
-    func: Function, order: list[Expr], candidates: list[Call], combiner: Combiner, movable: Movable
-) -> list[list[Branch]]:
-    """Return the groups of branches. All of a group stand in one scope, so they see the same variables."""
-    users: dict[Expr, list[Expr]] = {}
-    for node in order:
-        for kid in CHILDREN[type(node)](node):
-            users.setdefault(kid, []).append(node)
-    scopes = Scopes(func).of
-    by_input: dict[tuple[Expr, Any], list[list[Branch]]] = {}
-    for call in candidates:
-        groups = by_input.setdefault((call.args[0], scopes[call]), [])
-        branch = _branch(call, users, scopes, movable)
-        home = next((g for g in groups if combiner.compatible(call, g[0][0])), None)
-        if home is None:
-            groups.append([branch])
-        else:
-            home.append(branch)
-    return [g for groups in by_input.values() for g in groups]
+class _Program:
+    """Who uses each node of a function, and where it stands."""
 
+    def __init__(self, func: Function, order: list[Expr], movable: Movable) -> None:
+        self.users: dict[Expr, list[Expr]] = {}
+        for node in order:
+            for kid in CHILDREN[type(node)](node):
+                self.users.setdefault(kid, []).append(node)
+        self.scopes = Scopes(func).of
+        self.movable = movable
 
-def _branch(call: Call, users: dict[Expr, list[Expr]], scopes: dict[Expr, Any], movable: Movable) -> Branch:
-    """Return a call and the elementwise or broadcasting calls that follow, each the only user of the one before."""
-    branch = [call]
-    while len(users.get(branch[-1], ())) == 1:
-        user = users[branch[-1]][0]
+    def groups(self, candidates: list[Call], combiner: Combiner) -> list[list[Branch]]:
+        """Return groups of branches, their first steps. All of a group stand in one scope, so they see the same."""
+        by_input: dict[tuple[Expr, Any], list[list[Branch]]] = {}
+        for call in candidates:
+            groups = by_input.setdefault((call.args[0], self.scopes[call]), [])
+            home = next((g for g in groups if combiner.compatible(call, g[0][0])), None)
+            if home is None:
+                groups.append([[call]])
+            else:
+                home.append([call])
+        return [g for groups in by_input.values() for g in groups]
+
+    def after(self, branch: Branch) -> Call | None:
+        """Return the elementwise or broadcasting call that follows a branch, its only user; None where none does.
+
+        It is asked for as far as all branches of a group go on alike: many may end in one long tail.
+        """
+        call = branch[-1]
+        if len(self.users.get(call, ())) != 1:
+            return None
+        user = self.users[call][0]
         if type(user) is not Call or type(user.op) is not Op or user.op.spec.pattern > OpPattern.BROADCAST:
-            break
-        if not is_static(user) or scopes[user] is not scopes[call]:
-            break
-        if not all(arg is branch[-1] or movable(arg) for arg in user.args):
-            break
-        branch.append(user)
-    return branch
+            return None
+        if not is_static(user) or self.scopes[user] is not self.scopes[branch[0]]:
+            return None
+        return user if all(arg is call or self.movable(arg) for arg in user.args) else None
 
 
 def _independent(group: list[Branch], steps: int) -> bool:
@@ -177,13 +180,16 @@ def _independent(group: list[Branch], steps: int) -> bool:
     return True
 
 
-def _combined(group: list[Branch], combiner: Combiner) -> dict[Expr, Expr]:
+def _combined(group: list[Branch], combiner: Combiner, program: _Program) -> dict[Expr, Expr]:
     """Return what stands for the last call of each branch that could be combined."""
     whole = combiner.combined([branch[0] for branch in group])
     last = 0
-    for level in range(1, min(map(len, group))):
+    while all(following := [program.after(branch) for branch in group]):
+        level = last + 1
+        for branch, call in zip(group, following, strict=True):
+            branch.append(call)  # type: ignore[arg-type]
         calls = [branch[level] for branch in group]
-        parent = calls[0].args.index(group[0][level - 1])
+        parent = calls[0].args.index(group[0][last])
         if not (_same_step(group, level, parent, combiner) and _independent(group, level + 1)):
             break
         args = [whole if i == parent else combiner.joined(calls, parent, i) for i in range(len(calls[0].args))]

@@ -78,6 +78,7 @@ class _Allocation:
         self.primitives = primitives
         self.mod = mod
         self.shape_functions: dict[GlobalVar, Function] = {}
+        self.shape_names: dict[str, GlobalVar] = {}  # of the shape function of each primitive
         self.count: Counter[str] = Counter()
 
     def manifest(self, function: Function) -> Function:
@@ -202,11 +203,10 @@ class _Allocation:
         return out
 
     def _shape_function(self, var: GlobalVar, primitive: Function, by_data: bool) -> GlobalVar:
-        name = f"shape_func_{var.name_hint}"
-        for known in self.shape_functions:
-            if known.name_hint == name:
-                return known
-        made = GlobalVar(name)
+        known = self.shape_names.get(var.name_hint)
+        if known is not None:
+            return known
+        made = self.shape_names[var.name_hint] = GlobalVar(f"shape_func_{var.name_hint}")
         copy = fresh_copy(primitive)  # functions that share nodes cannot be told apart in a text
         assert isinstance(copy, Function)
         on_host: Function = copy if copy.virtual_device is None else copy.with_fields(virtual_device=None)
