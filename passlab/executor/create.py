@@ -292,7 +292,7 @@ def create_executor(
     for the others, and for `device`, all means this CPU. Raises `RunError` for an unknown kind, and for providers of
     another executor than the virtual machine.
     """
-    if kind not in EXECUTORS:
+    if str(kind) not in EXECUTORS:
         name = reprlib.repr(kind).strip("'")
         hint = did_you_mean(name, EXECUTORS) or f"there are {', '.join(EXECUTORS)}"
         raise RunError(Diagnostic(f"unknown execution strategy: {name}", hint=hint))
