@@ -292,13 +292,14 @@ def create_executor(
     for the others, and for `device`, all means this CPU. Raises `RunError` for an unknown kind, and for providers of
     another executor than the virtual machine.
     """
-    if str(kind) not in EXECUTORS:
+    chosen = str(kind)  # anything has a text; not anything can be looked up
+    if chosen not in EXECUTORS:
         name = reprlib.repr(kind).strip("'")
         hint = did_you_mean(name, EXECUTORS) or f"there are {', '.join(EXECUTORS)}"
         raise RunError(Diagnostic(f"unknown execution strategy: {name}", hint=hint))
     bound = bind_params(as_module(mod) if mod is not None else IRModule(), params)
-    if kind == "vm":
+    if chosen == "vm":
         return VMExecutor(bound, target, providers)
     if providers is not None:
         raise RunError(Diagnostic(f"the `{kind}` executor computes with NumPy", hint="the `vm` executor has providers"))
-    return EXECUTORS[kind](bound)
+    return EXECUTORS[chosen](bound)
