@@ -73,12 +73,12 @@ def build(
     name = mod_name or "default"
     kind = "graph" if executor is None else str(getattr(executor, "name", executor))
     if kind == "aot":
-        with building:
+        with building():
             return AOTExecutorFactory(lowered(infer_module(mod), params), name)
     if kind != "graph":
         hint = did_you_mean(kind, ("graph", "aot")) or 'there are "graph" and "aot"'
         raise RunError(Diagnostic(f"nothing is built for the executor `{kind}`", hint=hint))
-    with building:
+    with building():
         return build_graph(mod, params, name, target)
 
 

@@ -41,7 +41,7 @@ def infer_module(mod: IRModule) -> IRModule:
     todo = [name for name, fn in mod.items() if not _typed(fn, world)]
     if not todo:
         return mod
-    with building:
+    with building():
         return _typed_module(mod, world, todo)
 
 

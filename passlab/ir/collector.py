@@ -11,38 +11,28 @@ and what they can add to the memory in use is bounded by that number.
 from __future__ import annotations
 
 import gc
-import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 YOUNG = 50_000  # containers, some five megabytes; beyond that number nothing is gained
 
 
-class _Building:
+@contextmanager
+def building() -> Iterator[None]:
     """The context in which programs are built: of the whole process, as the collector is; nested and in threads alike.
 
-    The last one to leave restores the threshold that the first one found, unless it was changed meanwhile. A threshold
-    that is as high already, or zero (no collection at all), is left as it is. An interrupt between the lines can at
-    worst leave the higher threshold in force, which is no more than a collector with more patience.
+    Whoever raised the threshold restores it, unless it was changed meanwhile; a thread that still builds then goes on
+    with less patience. A threshold that is as high already, or zero (no collection at all), is left as it is. Nothing
+    is counted, so an interrupt between the lines can at worst leave a collector with more patience.
     """
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()  # an interrupt may come while it is held, and what handles it may build too
-        self._depth = 0
-        self._found = 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._depth += 1
-            if self._depth == 1:
-                self._found, *rest = gc.get_threshold()
-                if 0 < self._found < YOUNG:
-                    gc.set_threshold(YOUNG, *rest)
-
-    def __exit__(self, *exc_info: object) -> None:
-        with self._lock:
-            self._depth -= 1
-            now, *rest = gc.get_threshold()
-            if self._depth == 0 and 0 < self._found < YOUNG == now:
-                gc.set_threshold(self._found, *rest)
-
-
-building = _Building()
+    found, *rest = gc.get_threshold()
+    if not 0 < found < YOUNG:
+        yield
+        return
+    gc.set_threshold(YOUNG, *rest)
+    try:
+        yield
+    finally:
+        now, *rest = gc.get_threshold()
+        if now == YOUNG:
+            gc.set_threshold(found, *rest)

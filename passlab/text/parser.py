@@ -39,7 +39,7 @@ def parse(
     `init_meta_table` gives objects for `meta[key][i]`, counted behind those of the text's own metadata section.
     Raises `ParseError` (with the place) for malformed text and `LimitError` for a text over a cap.
     """
-    with building:
+    with building():
         parser = ModuleParser(source, source_name, init_module, init_meta_table)
         return parser.module()
 

@@ -89,7 +89,7 @@ class Pass:
         run = PassRun(self, PassContext.current(), mod, _current_run.get())
         try:
             # What is set in a copy of the context variables goes with it: an interrupt cannot leave a run current.
-            with building:
+            with building():
                 return copy_context().run(self._started, run)
         finally:
             run.over = True

@@ -63,21 +63,29 @@ def test_a_threshold_set_meanwhile_stays():
     assert gc.get_threshold() == (900, 9, 9)
 
 
-def test_the_last_of_several_threads_restores_it():
+def test_threads_that_build_at_once_leave_it_as_it_was():
     inside, leave = threading.Barrier(2), threading.Event()
 
     def build():
-        with building:
+        with building():
             inside.wait()
             leave.wait()
 
     thread = threading.Thread(target=build)
     thread.start()
-    with building:
+    with building():
         inside.wait()
-    assert gc.get_threshold()[0] == YOUNG
+        assert gc.get_threshold()[0] == YOUNG
     leave.set()
     thread.join()
+    assert gc.get_threshold() == (700, 10, 10)
+
+
+def test_an_interrupt_on_the_way_out_costs_nobody_the_patience_of_later_builds():
+    context = building()
+    context.__enter__()  # and never left
+    gc.set_threshold(700, 10, 10)
+    assert seen_in_a_pass(lambda: None) == [(YOUNG, 10, 10)]
     assert gc.get_threshold() == (700, 10, 10)
 
 

@@ -105,7 +105,7 @@ def compile(
     """
     mod = as_module(mod)
     context = PassContext.current()
-    with building:
+    with building():
         if context.opt_level >= 1:
             return generate(optimize(mod, params, target), mod)
         with PassContext(1, context.required_pass, context.disabled_pass, context.instruments, context.config):
