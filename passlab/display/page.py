@@ -30,6 +30,8 @@ const model = {
 };
 await render({ model, el: host });
 if (shell) shell.remove();
+const here = document.activeElement === document.body && host.querySelector("[tabindex='0']");
+if (here) here.focus({ preventScroll: true, focusVisible: false }); // the page is the view: keys are meant for it
 }"""
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">

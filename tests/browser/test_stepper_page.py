@@ -123,6 +123,19 @@ def on(*names: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("opened", names, indirect=True)
 
 
+@on("tree")
+def test_a_page_that_was_just_opened_listens_to_keys(opened: Opened) -> None:
+    page = opened.page.context.browser.new_page()
+    page.goto(opened.path.as_uri())
+    position = page.locator(".pl-position")
+    expect(page.locator(".pl-stepper")).to_be_focused()
+    page.keyboard.press("s")
+    page.keyboard.press("s")
+    expect(position).to_have_value("2")
+    assert page.locator(".pl-stepper").evaluate("e => !e.matches(':focus-visible')")  # nobody has moved the focus yet
+    page.close()
+
+
 # ---------------------------------------------------------------- the first picture
 _PLACED = """selector => [...document.querySelectorAll(selector)].filter(row => {
     const box = row.getBoundingClientRect(), pane = row.closest(".pl-scroll").getBoundingClientRect();
