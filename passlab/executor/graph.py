@@ -102,6 +102,10 @@ class Graph:
                 last[root[rows[i] + index]] = last[root[rows[i] + index]][0], len(self.nodes)
         return last
 
+    def result_bytes(self, result: int) -> int:
+        """The bytes of a result."""
+        return prod(self.shapes[result]) * numpy_dtype(self.dtypes[result]).itemsize
+
     def to_json(self) -> str:
         """Return Relay's JSON of the graph."""
         attrs = {

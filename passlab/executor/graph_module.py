@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ class GraphModule(RunsByInputs):
         kinds = [numpy_dtype(d) for d in graph.dtypes]
         lives = graph.lives()
         made = list(lives)
-        sizes = [prod(graph.shapes[result]) * kinds[result].itemsize for result in made]
+        sizes = [graph.result_bytes(result) for result in made]
         if self.shares_memory:
             offsets, self.storage_bytes = placed([lives[result] for result in made], sizes)
             limits.check("live_bytes", self.storage_bytes, "the memory of the graph")
@@ -252,9 +252,8 @@ class GraphModuleDebug(GraphModule):
         number = self._node_number(node)
         self._check_inputs()
         with np.errstate(all="ignore"):
-            for i in range(number + 1):
-                if self.graph.nodes[i].func_name:
-                    self.run_node(i)
+            for i in self.ran[: bisect_right(self.ran, number)]:
+                self.run_node(i)
         found = self.values[self.rows[number] : self.rows[number + 1]]
         return tuple([value.copy() for value in found if value is not None])
 

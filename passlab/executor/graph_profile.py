@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from passlab.executor.graph import COPY, NOP, Graph
-from passlab.vm.kernels.shape_functions import numpy_dtype
-from passlab.vm.report import Report, Row, described
+from passlab.vm.report import Report, Row, described, marks
 
 if TYPE_CHECKING:
     from passlab.executor.graph_module import GraphModuleDebug
@@ -56,18 +55,16 @@ def _event(module: GraphModuleDebug, number: int, microseconds: float) -> Row:
         "Device": DEVICES.get(kind, f"device {kind}"), "Argument Shapes": ", ".join(map(described, arrays)),
         "Bytes": sum(a.nbytes for a in arrays if a is not None), "Node": node.name,
     }  # fmt: skip
-    event.update({"Hash" if k == "hash" else k: v for k, v in node.attrs if k == "hash" or "layout" in k})
+    event.update(marks(node.attrs))
     return event
 
 
 def _memory(graph: Graph, ran: list[int]) -> tuple[tuple[tuple[int, int], ...], int]:
     """Return the bytes alive after each event, where they change, and those of all results together."""
-    sizes = {
-        result: int(np.prod(graph.shapes[result], dtype=object)) * numpy_dtype(graph.dtypes[result]).itemsize
-        for result in graph.lives()
-    }
+    lives = graph.lives()
+    sizes = {result: graph.result_bytes(result) for result in lives}
     change = [0] * (len(graph.nodes) + 2)
-    for result, (birth, death) in graph.lives().items():
+    for result, (birth, death) in lives.items():
         change[birth] += sizes[result]
         change[death + 1] -= sizes[result]
     live, over_time, told = 0, [], 0

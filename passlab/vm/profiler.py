@@ -12,7 +12,7 @@ import numpy as np
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.kernels.primitive import flat_values
 from passlab.vm.objects import Storage
-from passlab.vm.report import Report, described
+from passlab.vm.report import Report, described, marks
 from passlab.vm.virtual_machine import VirtualMachine
 
 WARM_UPS = 3
@@ -63,9 +63,7 @@ class VirtualMachineProfiler(VirtualMachine):
             shapes = ", ".join(map(described, arrays))
             event["Bytes"] = sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
             attrs = self.exe.kernel_functions[instruction.packed].attrs
-            event.update(
-                {k.capitalize() if k == "hash" else k: v for k, v in attrs.items() if k == "hash" or "layout" in k}
-            )
+            event.update(marks(attrs.items()))
         elif instruction.writes() and instruction.opcode in _MAKING:
             made = registers[instruction.writes()[0]]
             if isinstance(made, Storage):

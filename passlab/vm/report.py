@@ -122,6 +122,11 @@ def described(value: Any) -> str:
     return f"{value.dtype.name}[{', '.join(map(str, value.shape))}]" if isinstance(value, np.ndarray) else "object"
 
 
+def marks(attrs: Iterable[tuple[str, Any]]) -> Row:
+    """Return the columns that a report has for what a kernel is marked with: its hash, and layouts."""
+    return {"Hash" if k == "hash" else k: v for k, v in attrs if k == "hash" or "layout" in k}
+
+
 def _pandas() -> Any:
     try:
         import pandas as pd

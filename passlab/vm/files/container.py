@@ -30,11 +30,7 @@ def is_packed(data: bytes) -> bool:
 def unpacked(data: bytes) -> tuple[str, list[bytes]]:
     """Return the kind and the parts of a file's bytes. Raises `VerifyError` where they are malformed."""
     file = Reader(data, "header")
-    if file.number() != MAGIC:
-        raise file.bad("the magic number is wrong")
-    version = file.text()
-    if version != VERSION:
-        raise file.bad(f"the version is {version[:40]!r}, not {VERSION!r}")
+    file.head(MAGIC, VERSION)
     kind = file.text()
     parts: list[bytes] = []
     while file.left:

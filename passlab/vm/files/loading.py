@@ -84,6 +84,14 @@ class Reader:
         count = self.count(8)
         return list(struct.unpack(f"<{count}q", self.take(8 * count)))
 
+    def head(self, magic: int, version: str) -> None:
+        """Read what a file begins with: its magic number and its version."""
+        if self.number() != magic:
+            raise self.bad("the magic number is wrong")
+        found = self.text()
+        if found != version:
+            raise self.bad(f"the version is {found[:40]!r}, not {version!r}")
+
     def section(self, name: str) -> Reader:
         """Return the reader of the next section, as `saving.framed` wrote it, if its checksum is right."""
         self.name = name
@@ -107,11 +115,7 @@ def load(bytecode: bytes | bytearray | str, lib: KernelLibrary | str | None) -> 
     if not isinstance(lib, (KernelLibrary, str, type(None))):
         raise RunTypeError(f"a library is a KernelLibrary or its text, not {type(lib).__name__}")
     file = Reader(bytes(bytecode), "header")
-    if file.number() != MAGIC:
-        raise file.bad("the magic number is wrong")
-    version = file.text()
-    if version != VERSION:
-        raise file.bad(f"the version is {version[:40]!r}, not {VERSION!r}")
+    file.head(MAGIC, VERSION)
     sections = {name: file.section(name) for name in SECTIONS}
     file.finish()
     library = lib if isinstance(lib, KernelLibrary) else KernelLibrary(lib or "")

@@ -15,7 +15,7 @@ import numpy as np
 
 from passlab.ir.expr import Call
 from passlab.ir.op import Op
-from passlab.ir.types import TensorType, TupleType
+from passlab.ir.types import TensorType, tensor_types
 
 NATIVE = frozenset(("bool", *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)))) | {
     "float16", "float32", "float64"
@@ -41,13 +41,18 @@ class Spelled:
 
 @dataclass(frozen=True)
 class Site:
-    """A call to be spelled: its arguments as text, their types and that of the result, and a maker of constants."""
+    """A call to be spelled: its arguments as text, their types and those of the results, and a maker of constants."""
 
     call: Call
     args: tuple[str, ...]
     types: tuple[TensorType, ...]
-    result: TensorType
+    results: tuple[TensorType, ...]
     scalar: Callable[[str, Any], str]
+
+    @property
+    def result(self) -> TensorType:
+        """The type of the only result."""
+        return self.results[0]
 
     @property
     def dtype(self) -> str:
@@ -168,20 +173,17 @@ def _where(site: Site) -> Spelled | None:
     return Spelled(f"np.where({', '.join(site.args)})") if site.dtype == "bool" else None
 
 
-def _split(call: Call, args: tuple[str, ...]) -> Spelled | None:
+def _split(site: Site) -> Spelled | None:
     """The parts as slices, where they are few and of known places."""
-    data = call.args[0].checked_type_
-    parts = call.checked_type_
-    if not isinstance(data, TensorType) or data.dynamic or not isinstance(parts, TupleType):
+    data = site.types[0]
+    if data.dynamic or len(site.results) >= MANY:
         return None
-    attrs: Any = call.attrs
-    axis, start, cuts = attrs.axis % len(data.shape), 0, []
-    for part in parts.fields[:MANY]:
-        assert isinstance(part, TensorType)
+    axis, start, cuts = site.attrs.axis % len(data.shape), 0, []
+    for part in site.results:
         size: Any = part.shape[axis]
-        cuts.append(f"{wrapped(args[0])}[{':, ' * axis}{start}:{start + size}]")
+        cuts.append(f"{wrapped(site.args[0])}[{':, ' * axis}{start}:{start + size}]")
         start += size
-    return Spelled(f"({', '.join(cuts)},)", fresh=False) if len(cuts) < MANY else None
+    return Spelled(f"({', '.join(cuts)},)", fresh=False)
 
 
 _CALCULUS = {
@@ -201,6 +203,7 @@ SPELLERS: dict[str, Speller] = {
     "logical_not": _function("logical_not", frozenset({"bool"})), "negative": _negative, "rsqrt": _rsqrt,
     "sigmoid": _sigmoid, "nn.relu": _relu, "nn.dense": _dense, "nn.bias_add": _bias_add, "reshape": _reshape,
     "nn.batch_flatten": _reshape, "squeeze": _reshape, "expand_dims": _reshape, "transpose": _transpose,
+    "split": _split,
     **{name: _function(ufunc, FLOATS) for name, ufunc in _CALCULUS.items()},
 }  # fmt: skip
 
@@ -210,13 +213,11 @@ def spell(call: Call, args: tuple[str, ...], scalar: Callable[[str, Any], str]) 
 
     `scalar(dtype, value)` returns the name of a constant.
     """
-    op, result = call.op, call.checked_type_
-    if isinstance(op, Op) and op.name == "split":
-        return _split(call, args)
+    op, results = call.op, tuple(tensor_types(call.checked_type_))
     types = tuple(a.checked_type_ for a in call.args)
-    if not isinstance(op, Op) or op.name not in SPELLERS or not isinstance(result, TensorType):
+    if not isinstance(op, Op) or op.name not in SPELLERS or not results:
         return None
     tensors = tuple(t for t in types if isinstance(t, TensorType))
     if len(tensors) < len(types):
         return None
-    return SPELLERS[op.name](Site(call, args, tensors, result, scalar))
+    return SPELLERS[op.name](Site(call, args, tensors, results, scalar))
