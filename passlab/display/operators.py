@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from passlab.display.html import Markup, tag
-from passlab.display.palette import BOX, MUTED, PROSE, RULE, TABLE
+from passlab.display.palette import BOX, CELL, HEAD, TABLE
 from passlab.display.view import View, capped
 from passlab.lab.diffing import count_operators
 from passlab.transform.table import text_table
@@ -36,14 +36,14 @@ class OperatorsView(View):
         rows = [
             tag(
                 "tr",
-                tag("td", name, style=_CELL),
-                tag("td", _bar(count, most), style=f"{_CELL};width:160px"),
+                tag("td", name, style=CELL),
+                tag("td", _bar(count, most), style=f"{CELL};width:160px"),
                 style="background:transparent",
             )
             for name, count in self.counts
         ]
-        calls = tag("th", "calls", style=f"{_HEAD};text-align:right")
-        head = tag("thead", tag("tr", tag("th", "operator", style=_HEAD), calls))
+        calls = tag("th", "calls", style=f"{HEAD};text-align:right")
+        head = tag("thead", tag("tr", tag("th", "operator", style=HEAD), calls))
         return tag("div", tag("table", head, tag("tbody", *rows), style=TABLE), style=f"{BOX};width:fit-content")
 
     def data(self) -> dict[str, Any]:
@@ -66,8 +66,5 @@ def _bar(count: int, most: int) -> Markup:
     veil = f"linear-gradient(90deg,rgba(56,139,253,.22) {part:.1f}%,transparent {part:.1f}%)"
     return tag("div", f"{count:,}", style=f"background:{veil};padding:0 6px;border-radius:3px;text-align:right")
 
-
-_HEAD = f"text-align:left;font-weight:600;padding:4px 10px;color:{MUTED};border:0;border-bottom:{RULE};{PROSE}"
-_CELL = f"text-align:left;vertical-align:top;padding:3px 10px;border:0;{PROSE}"
 
 __all__ = ["OperatorsView", "operators_view"]

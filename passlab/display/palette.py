@@ -35,6 +35,9 @@ PROSE = "font-family:system-ui,-apple-system,'Segoe UI',sans-serif;font-size:13p
 RULE = "1px solid rgba(128,128,128,.28)"
 BOX = f"border:{RULE};border-radius:6px;margin:6px 0;overflow:auto;max-height:520px"
 TABLE = "border-collapse:collapse;table-layout:auto;border:0;margin:0"
+HEAD = f"text-align:left;font-weight:600;padding:4px 10px;color:{MUTED};border:0;border-bottom:{RULE};{PROSE}"
+CELL = f"text-align:left;vertical-align:top;padding:3px 10px;border:0;{PROSE}"
+NUMBER = "text-align:right;font-variant-numeric:tabular-nums"
 
 # For each kind of row of a diff: the sign in the gutter, its colour, the veil of the line, the veil of its words.
 ROWS = {

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from passlab.display.html import Markup, picture, tag
-from passlab.display.palette import BLUE, BOX, MUTED, PROSE, RULE, TABLE
+from passlab.display.palette import BLUE, BOX, CELL, HEAD, MUTED, NUMBER, PROSE, TABLE
 from passlab.display.timing import bar
 from passlab.display.view import View, capped
 from passlab.transform.table import text_table
@@ -52,7 +52,7 @@ class ProfileView(View):
 
     def html(self) -> Markup:
         longest = max((float(row["Duration (us)"]) for row in self.rows), default=0.0)
-        looks = [_HEAD, *[f"{_HEAD};{_NUMBER}"] * 3, _HEAD, f"{_HEAD};{_NUMBER}"]
+        looks = [HEAD, *[f"{HEAD};{NUMBER}"] * 3, HEAD, f"{HEAD};{NUMBER}"]
         head = tag("thead", tag("tr", *[tag("th", name, style=look) for name, look in zip(NAMES, looks, strict=True)]))
         body = tag("tbody", *[_html_row(row, longest) for row in self.rows])
         said = f"{len(self.report.calls):,} events, {self.whole / 1000:.2f} ms"
@@ -84,12 +84,12 @@ def _html_row(row: Row, longest: float) -> Markup:
     size = row.get("Bytes", "")
     return tag(
         "tr",
-        tag("td", row["Name"], style=_CELL),
-        tag("td", bar(row["Duration (us)"] / 1e6, longest / 1e6), style=f"{_CELL};width:160px"),
-        tag("td", f"{row['Percent']:.1f}%", style=f"{_CELL};{_NUMBER}"),
-        tag("td", f"{row['Count']:,}", style=f"{_CELL};{_NUMBER}"),
-        tag("td", row["Argument Shapes"], style=_CELL),
-        tag("td", f"{size:,}" if isinstance(size, int) else str(size), style=f"{_CELL};{_NUMBER}"),
+        tag("td", row["Name"], style=CELL),
+        tag("td", bar(row["Duration (us)"] / 1e6, longest / 1e6), style=f"{CELL};width:160px"),
+        tag("td", f"{row['Percent']:.1f}%", style=f"{CELL};{NUMBER}"),
+        tag("td", f"{row['Count']:,}", style=f"{CELL};{NUMBER}"),
+        tag("td", row["Argument Shapes"], style=CELL),
+        tag("td", f"{size:,}" if isinstance(size, int) else str(size), style=f"{CELL};{NUMBER}"),
         style="background:transparent",
     )
 
@@ -110,9 +110,5 @@ def _memory_drawing(memory: Sequence[tuple[int, int]], events: int) -> Markup:
     box = f"0 0 {WIDTH} {HEIGHT}"
     return tag("svg", shape, xmlns="http://www.w3.org/2000/svg", viewBox=box, width=WIDTH, height=HEIGHT)
 
-
-_NUMBER = "text-align:right;font-variant-numeric:tabular-nums"
-_HEAD = f"font-weight:600;text-align:left;padding:4px 10px;color:{MUTED};border:0;border-bottom:{RULE};{PROSE}"
-_CELL = f"text-align:left;vertical-align:top;padding:3px 10px;border:0;{PROSE}"
 
 __all__ = ["ProfileView", "profile_view"]

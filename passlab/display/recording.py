@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from passlab.display.diffs import DiffView, sentence
 from passlab.display.html import Markup, tag
 from passlab.display.listing import Line, LineTable, listing
-from passlab.display.palette import BOX, CODE, MUTED, OUTCOMES, PROSE, RULE, TABLE
+from passlab.display.palette import BOX, CELL, CODE, HEAD, MUTED, OUTCOMES, PROSE, TABLE
 from passlab.display.timing import bar, milliseconds
 from passlab.display.view import View, capped
 from passlab.instrument.events import Event
@@ -92,7 +92,7 @@ class RecordingView(View):
     def html(self) -> Markup:
         longest = max((e.seconds for e in self.recording.steps), default=0.0)
         rows = [self._html_row(event, longest) for event in self.recording.steps]
-        head = tag("thead", tag("tr", *[tag("th", name, style=_HEAD) for name in ("", "pass", "ms", "what it did")]))
+        head = tag("thead", tag("tr", *[tag("th", name, style=HEAD) for name in ("", "pass", "ms", "what it did")]))
         table = tag("table", head, tag("tbody", *rows), style=f"{TABLE};width:100%")
         return tag("div", tag("div", self.title, style=f"{PROSE};color:{MUTED}"), tag("div", table, style=BOX),
                    *[self._html_diff(event) for event in self._shown_diffs()])  # fmt: skip
@@ -110,10 +110,10 @@ class RecordingView(View):
         time = Markup("") if event.status in ("input", "skipped") else bar(event.seconds, longest)
         return tag(
             "tr",
-            tag("td", sign, title=name, style=f"{_CELL};color:{colour};text-align:center;width:16px"),
-            tag("td", f"{event.id} {event.text or event.name}", style=f"{_CELL};white-space:nowrap"),
-            tag("td", time, style=f"{_CELL};width:110px"),
-            tag("td", self.said(event), style=f"{_CELL};color:{MUTED}"),
+            tag("td", sign, title=name, style=f"{CELL};color:{colour};text-align:center;width:16px"),
+            tag("td", f"{event.id} {event.text or event.name}", style=f"{CELL};white-space:nowrap"),
+            tag("td", time, style=f"{CELL};width:110px"),
+            tag("td", self.said(event), style=f"{CELL};color:{MUTED}"),
             style="background:transparent",
         )
 
@@ -204,8 +204,5 @@ def outcome(event: Event) -> str:
         return "changed" if event.changed else "unchanged"
     return event.status
 
-
-_HEAD = f"text-align:left;font-weight:600;padding:4px 10px;color:{MUTED};border:0;border-bottom:{RULE};{PROSE}"
-_CELL = f"text-align:left;vertical-align:top;padding:3px 10px;border:0;{PROSE}"
 
 __all__ = ["CODE", "RecordingView", "outcome", "recording_view"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from passlab.display.diffs import diff_view
 from passlab.display.html import Markup, tag
 from passlab.display.module import module_view
-from passlab.display.palette import BOX, GREEN, MUTED, PROSE, RED, RULE, TABLE
+from passlab.display.palette import BOX, CELL, GREEN, HEAD, MUTED, PROSE, RED, TABLE
 from passlab.display.view import View, capped
 from passlab.lab.bisecting import Bisection
 from passlab.lab.reducing import Reduction
@@ -97,7 +97,7 @@ def _sentence(text: str, colour: str) -> Markup:
 
 def _table(table: Table, marked: int = -1) -> Markup:
     """A table as HTML; in the column `marked` good and bad have a sign and a colour."""
-    head = tag("thead", tag("tr", *[tag("th", name, style=_HEAD) for name in table.columns]))
+    head = tag("thead", tag("tr", *[tag("th", name, style=HEAD) for name in table.columns]))
     body = [
         tag("tr", *[_cell(value, place == marked) for place, value in enumerate(row)], style="background:transparent")
         for row in table.rows
@@ -108,10 +108,7 @@ def _table(table: Table, marked: int = -1) -> Markup:
 def _cell(value: Any, marked: bool) -> Markup:
     sign, colour = _MARKS[value] if marked else ("", "")
     shown: Sequence[str] = [tag("span", f"{sign} ", style=f"color:{colour}"), str(value)] if marked else [str(value)]
-    return tag("td", *shown, style=_CELL)
+    return tag("td", *shown, style=CELL)
 
-
-_HEAD = f"text-align:left;font-weight:600;padding:4px 10px;color:{MUTED};border:0;border-bottom:{RULE};{PROSE}"
-_CELL = f"text-align:left;vertical-align:top;padding:3px 10px;border:0;{PROSE}"
 
 __all__ = ["BisectionView", "ReductionView", "bisection_view", "reduction_view"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from passlab.display.flame import flame_chart
 from passlab.display.html import Markup, tag
-from passlab.display.palette import BOX, MUTED, PROSE, RULE, TABLE
+from passlab.display.palette import BOX, CELL, HEAD, MUTED, NUMBER, PROSE, TABLE
 from passlab.display.view import View, capped
 from passlab.instrument.timing import PassTimingInstrument
 
@@ -62,7 +62,7 @@ class TimingView(View):
     def html(self) -> Markup:
         longest = max((row.total for row in self.rows), default=0.0)
         names = ("pass", "total ms", "own ms", "share")
-        looks = [_HEAD, *[f"{_HEAD};{_NUMBER}"] * 3]
+        looks = [HEAD, *[f"{HEAD};{NUMBER}"] * 3]
         head = tag("thead", tag("tr", *[tag("th", name, style=look) for name, look in zip(names, looks, strict=True)]))
         body = tag("tbody", *[self._html_row(row, longest) for row in self.rows])
         said = f"{len(self.rows)} passes, {self.whole * 1000:.1f} ms"
@@ -75,10 +75,10 @@ class TimingView(View):
         share = f"{100 * row.total / self.whole:.1f}%" if self.whole else ""
         return tag(
             "tr",
-            tag("td", row.name, note, style=f"{_CELL};padding-left:{10 + 16 * row.depth}px"),
-            tag("td", bar(row.total, longest), style=f"{_CELL};width:160px"),
-            tag("td", f"{row.own * 1000:.2f}", style=f"{_CELL};{_NUMBER}"),
-            tag("td", share, style=f"{_CELL};{_NUMBER}"),
+            tag("td", row.name, note, style=f"{CELL};padding-left:{10 + 16 * row.depth}px"),
+            tag("td", bar(row.total, longest), style=f"{CELL};width:160px"),
+            tag("td", f"{row.own * 1000:.2f}", style=f"{CELL};{NUMBER}"),
+            tag("td", share, style=f"{CELL};{NUMBER}"),
             style="background:transparent",
         )
 
@@ -108,11 +108,7 @@ def bar(seconds: float, longest: float) -> Markup:
     """Return a time in milliseconds on a bar as long as its part of the longest."""
     part = 100 * seconds / longest if longest else 0.0
     veil = f"linear-gradient(90deg,rgba(56,139,253,.22) {part:.1f}%,transparent {part:.1f}%)"
-    return tag("div", f"{seconds * 1000:.2f}", style=f"background:{veil};padding:0 6px;border-radius:3px;{_NUMBER}")
+    return tag("div", f"{seconds * 1000:.2f}", style=f"background:{veil};padding:0 6px;border-radius:3px;{NUMBER}")
 
-
-_NUMBER = "text-align:right;font-variant-numeric:tabular-nums"
-_HEAD = f"font-weight:600;text-align:left;padding:4px 10px;color:{MUTED};border:0;border-bottom:{RULE};{PROSE}"
-_CELL = f"text-align:left;vertical-align:top;padding:3px 10px;border:0;{PROSE}"
 
 __all__ = ["TimeRow", "TimingView", "bar", "milliseconds", "timing_view"]
