@@ -29,6 +29,33 @@ def test_relu_and_leaky_relu():
     np.testing.assert_array_equal(run("nn.relu", half), np.array([0, 2.5], ml_dtypes.bfloat16))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "int64", ml_dtypes.bfloat16])
+@pytest.mark.parametrize("size", [8191, 8192, 30_000])
+def test_relu_of_long_arrays(dtype, size):
+    x = (normal(size) * 50).astype(dtype)
+    for i, odd in enumerate([np.nan, np.inf, -np.inf, -0.0]):
+        if np.dtype(dtype).kind != "i":
+            x[i], x[-1 - i] = odd, odd
+    wide = x.astype("float64")
+    expected = np.where(np.isnan(wide) | (wide > 0), wide, 0)
+    np.testing.assert_array_equal(run("nn.relu", x).astype("float64"), expected)
+    grid = x[: size // 10 * 10].reshape(10, -1).T  # whose elements do not lie in order
+    turned = expected[: grid.size].reshape(10, -1).T
+    np.testing.assert_array_equal(run("nn.relu", grid).astype("float64"), turned)
+    with np.errstate(all="ignore"):
+        Op.get("nn.relu").spec.kernel(None, x, out=x)
+    np.testing.assert_array_equal(x.astype("float64"), expected)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0, 1.5, -0.5, np.inf, np.nan])
+def test_leaky_relu_multiplies_whatever_is_not_positive(alpha):
+    x = np.array([-2, 0, 3, np.inf, -np.inf, np.nan, 1e38, -1e-45], np.float32)
+    with np.errstate(all="ignore"):
+        expected = np.where(x > 0, x, x * np.float32(alpha))
+    np.testing.assert_array_equal(run("nn.leaky_relu", x, alpha=alpha), expected)
+    np.testing.assert_array_equal(run("nn.prelu", x, np.full(8, alpha, np.float32), axis=0), expected)
+
+
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_bias_add_and_prelu_run_along_their_axis(axis):
     x = normal(3, 4, 5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from passlab.op.fields import attrs, integer, number
 from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import BLAS
 from passlab.op.relations import identity, normal_axis, tensor
+
+_ROW = 8192  # elements; as many as NumPy buffers, so that it goes over such rows where they are
 
 
 @operator(
@@ -40,7 +43,22 @@ from passlab.op.relations import identity, normal_axis, tensor
 )
 def relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Replace negative elements by zero."""
-    return as_array(np.maximum(data, data.dtype.type(0), out=out))
+    made = np.empty_like(data) if out is None else out
+    if data.size < _ROW or made.dtype != data.dtype or not (data.flags.c_contiguous and made.flags.c_contiguous):
+        return as_array(np.maximum(data, data.dtype.type(0), out=made))
+    source, target, zeros = data.reshape(-1), made.reshape(-1), _zeros(data.dtype)
+    whole = source.size // _ROW * _ROW
+    np.maximum(source[:whole].reshape(-1, _ROW), zeros, out=target[:whole].reshape(-1, _ROW))
+    np.maximum(source[whole:], zeros[: source.size - whole], out=target[whole:])
+    return made
+
+
+@cache
+def _zeros(dtype: Any) -> Any:
+    """Return a row of zeros to compare with. NumPy compares two rows four times as fast as a row and a number."""
+    zeros = np.zeros(_ROW, dtype)
+    zeros.flags.writeable = False
+    return zeros
 
 
 def leaky_relu_face(data: Any, alpha: float = 0.01) -> Any:
@@ -76,7 +94,10 @@ def leaky_relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
 
 def _scaled_below_zero(data: Any, slope: Any, out: Any) -> Any:
     made = as_array(np.multiply(data, slope, out=out if out is not data else None))
-    np.copyto(made, data, where=data > 0)
+    if is_float(data.dtype) and np.all((slope > 0) & (slope <= 1)):  # then the greater one is right; choosing is slow
+        np.maximum(made, data, out=made)
+    else:
+        np.copyto(made, data, where=data > 0)
     if out is data:
         out[...] = made
         return out

@@ -7,6 +7,7 @@ that. Results without dimensions may be NumPy scalars, which behave as arrays do
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ NATIVE = frozenset(("bool", *(f"{kind}{bits}" for kind in ("int", "uint") for bi
 FLOATS = frozenset(("float16", "float32", "float64"))
 BLAS = frozenset(("float32", "float64"))
 NUMBERS = NATIVE - {"bool"}
+LARGE = 1 << 13  # elements
 MANY = 9  # parts of a tensor; so many are not written one by one
 
 
@@ -114,8 +116,9 @@ def _negative(site: Site) -> Spelled | None:
 
 
 def _relu(site: Site) -> Spelled | None:
-    if site.dtype not in NUMBERS:
-        return None
+    sizes: Any = site.result.shape
+    if site.dtype not in NUMBERS or site.result.dynamic or math.prod(sizes) > LARGE:
+        return None  # the kernel of a large array is faster
     inner = f"{site.args[0]}, {site.scalar(site.dtype, 0)}"
     return Spelled(f"np.maximum({inner})", into=lambda t: f"np.maximum({inner}, out={t})")
 
