@@ -65,7 +65,7 @@ def document(view: View, graphs: dict[str, Any] | None = None, fallback: Markup 
     assert not re.search("<(?:/?script|!--)", code, re.IGNORECASE)
     return _PAGE.format(
         title=escape(data["title"]), style=style(), state=state.replace("<", "\\u003c"), script=code, host=_HOST,
-        fallback=view.html() if fallback is None else fallback, shell=view.shell(),
+        fallback=view.html() if fallback is None else fallback, shell=view.shell(data),
     )  # fmt: skip
 
 

@@ -75,7 +75,7 @@ class StepperView(View):
         body = tag("pre", "\n".join(lines[1:]), style=f"{CODE};margin:0;padding:6px 12px;background:transparent")
         return tag("div", head, tag("div", body, style=BOX))
 
-    def shell(self) -> Markup:
+    def shell(self, data: dict[str, Any]) -> Markup:
         return shell_of(self.trace[min(self.debugger.at, self._length)], self.title)
 
     def frame(self) -> pd.DataFrame:

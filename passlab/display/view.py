@@ -28,8 +28,8 @@ class View:
         """Return it as static HTML with inline styles, for places where no widget runs."""
         raise NotImplementedError
 
-    def shell(self) -> Markup:
-        """Return what a page of it shows until its script has run; empty where the script is soon done."""
+    def shell(self, data: dict[str, Any]) -> Markup:
+        """Return what a page of it with this data shows until its script has run; empty where that is soon done."""
         return Markup("")
 
     def data(self) -> dict[str, Any]:

@@ -42,7 +42,6 @@ function render({ model, el: host }) {
   update();
   model.on("change:data", update);
   host.append(root);
-  requestAnimationFrame(() => pane.paintMap());
   return () => {
     model.off("change:data", update);
     pane.close();

@@ -26,6 +26,7 @@ export class DiffPane {
     this.starts = /** @type {number[]} */ ([]); // visual rows at which changes start
     this.picked = "";
     this.width = 120;
+    this.mapping = 0; // a frame that is asked for
     this.hovers = new WeakMap();
     this.card = new HoverCard(root);
     this.rows = new Rows((i) => this.row(i), (columns) => {
@@ -105,7 +106,7 @@ export class DiffPane {
       else this.putSides(r++);
     }
     this.rows.set(this.seen.length);
-    this.paintMap();
+    this.mapSoon();
   }
 
   /** Which rows are in sight: those near a change, and stretches that were opened. */
@@ -222,6 +223,14 @@ export class DiffPane {
     this.all = !this.all;
     this.opened = new Set();
     this.arrange();
+  }
+
+  /** Paint the map once the rows are seen: it asks for heights and colours, which would lay out the page twice. */
+  mapSoon() {
+    this.mapping ||= requestAnimationFrame(() => setTimeout(() => {
+      this.mapping = 0;
+      this.paintMap();
+    }));
   }
 
   /** Paint where the changes are, beside the scroll bar. */

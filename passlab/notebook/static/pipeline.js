@@ -216,7 +216,7 @@ class Step {
     this.unified.hidden = this.all.hidden = this.tab !== "Diff" || !diff;
     this.unified.setAttribute("aria-pressed", String(this.diff.unified));
     this.all.setAttribute("aria-pressed", String(this.diff.all));
-    if (this.tab === "Diff" && diff) this.diff.paintMap();
+    if (this.tab === "Diff" && diff) this.diff.mapSoon();
   }
 
   /** @param {any} step @returns {string} what to say in place of a graph */
@@ -298,7 +298,6 @@ function render({ model, el: host }) {
   model.on("change:graphs", graphs);
   host.append(root);
   requestAnimationFrame(() => {
-    step.diff.paintMap();
     if (model.get("data").partial) setTimeout(() => model.send({ rest: true }), 50); // the other steps, once this one is seen
   });
   return () => {

@@ -65,7 +65,8 @@ export class Rows {
 
   /** Make the rows that are in sight. @param {boolean} always even where they exist already */
   update(always) {
-    const top = Math.floor(this.top / ROW), seen = Math.ceil((this.high || 480) / ROW);
+    if (!this.high) return; // the watch hears of the first layout before anything is painted, and how wide rows may be
+    const top = Math.floor(this.top / ROW), seen = Math.ceil(this.high / ROW);
     if (!always && top >= this.first && Math.min(top + seen, this.count) <= this.last) return;
     const around = always ? FEW : AROUND; // what is in sight is waited for
     this.first = Math.max(0, top - around);
