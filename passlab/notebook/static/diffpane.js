@@ -32,6 +32,7 @@ export class DiffPane {
       this.width = columns;
       this.arrange();
     });
+    this.rows.settled = () => this.paintMap();
     this.box = this.rows.box;
     this.box.classList.add("pl-code", "pl-diff");
     this.map = /** @type {HTMLCanvasElement} */ (el("canvas", "pl-map"));
@@ -224,8 +225,11 @@ export class DiffPane {
     this.arrange();
   }
 
-  /** Paint where the changes are, beside the scroll bar. */
+  /** Paint where the changes are, beside the scroll bar; where all rows are in sight, nothing. */
   paintMap() {
+    this.map.hidden = !this.rows.lowest();
+    if (this.map.hidden) return;
+    this.map.style.right = `${this.box.offsetWidth - this.box.clientWidth + 1}px`;
     const height = this.map.clientHeight || 300, map = this.map.getContext("2d");
     if (!map) return;
     this.map.width = 8;

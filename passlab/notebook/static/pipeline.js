@@ -9,7 +9,8 @@ const OUTCOMES = ["changed", "unchanged", "skipped", "failed"];
 const TABS = ["IR", "Diff", "Graph", "Table"];
 const KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous pass"], ["g G", "first and last"], ["/", "search the passes"], ["c", "only passes that changed something"],
-  ["i", "passes inside passes"], ["1 2 3 4", "program, diff, graph, table"], ["t f", "types beside lines; fold all"], ...DIFF_KEYS.slice(0, 4),
+  ["i", "passes inside passes"], ["1 2 3 4", "program, diff, graph, table"], ["t f", "types beside lines; fold all"], ...DIFF_KEYS.slice(0, 4), ["● ○", "the pass changed something, nothing"], ["– ✕", "it was skipped, it failed"],
+  ...DIFF_KEYS.slice(5),
 ]);
 const SHAPES = /** @type {Record<string, () => SVGElement>} */ ({
   changed: () => svg("circle", { cx: 6, cy: 6, r: 4.2, fill: "currentColor" }),
