@@ -4,6 +4,7 @@ import { broken, code, hanging, nameAt, Rows } from "./rows.js";
 
 const CONTEXT = 3; // unchanged rows shown around what changed
 const GUTTER = 7; // characters of a side
+const NARROW = 88; // characters of both sides together, below which they stand one below the other
 const SIGNS = /** @type {Record<string, string>} */ ({ "-": "−", "+": "+", "*": "±", "~": "~", "<": "<", ">": ">" });
 const LOOKS = /** @type {Record<string, string>} */ ({
   "=": "same", "~": "moved", "*": "changed", "-": "removed", "+": "added", "<": "away", ">": "here", " ": "none",
@@ -15,9 +16,10 @@ const LOOKS = /** @type {Record<string, string>} */ ({
  */
 
 export class DiffPane {
-  /** @param {HTMLElement} root where cards may hover */
-  constructor(root) {
-    this.unified = false;
+  /** @param {HTMLElement} root where cards may hover @param {() => void} arranged hears that it was laid out anew */
+  constructor(root, arranged) {
+    this.arranged = arranged;
+    this.chosen = /** @type {boolean | null} */ (null); // whether one below the other, where somebody said so
     this.all = false; // whether unchanged stretches are shown too
     this.opened = new Set();
     this.table = /** @type {import("./rows.js").Table} */ ({ lines: [], texts: [] });
@@ -68,6 +70,11 @@ export class DiffPane {
     });
   }
 
+  /** Whether the programs stand one below the other: where that was chosen, and where there is no room for two. */
+  get unified() {
+    return this.chosen ?? this.width < NARROW;
+  }
+
   /** Show a diff. @param {import("./rows.js").Table} table @param {number[]} before @param {number[]} after @param {Rowing} rowing */
   show(table, before, after, rowing) {
     if (this.rowing === rowing) return;
@@ -107,6 +114,7 @@ export class DiffPane {
     }
     this.rows.set(this.seen.length);
     this.paintMap();
+    this.arranged();
   }
 
   /** Which rows are in sight: those near a change, and stretches that were opened. */
@@ -215,7 +223,7 @@ export class DiffPane {
   }
 
   toggleUnified() {
-    this.unified = !this.unified;
+    this.chosen = !this.unified;
     this.arrange();
   }
 
