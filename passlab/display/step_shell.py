@@ -32,7 +32,7 @@ def shell_of(now: Instant, title: str) -> Markup:
     operators = " + ".join(visible(name) for name in now.operators)
     head = _div("pl-bar pl-step-title", _span("pl-title", title), _span("pl-grow"), _span("pl-stepper-said", operators))
     values = _div("pl-step-column pl-values", _registers(now), _div("pl-value"))
-    sides = _div("pl-step-column", _div("pl-pane-title"))
+    sides = _div("pl-step-column pl-sides", _div("pl-pane-title"))
     time = tag("div", style=f"height:{TIMELINE if len(now.trace.storage) else NO_MEMORY}px")
     columns = _div("pl-step-columns", _code(now), values, sides)
     return _div("passlab pl-shell", head, _div("pl-bar pl-step-bar"), columns, _div("pl-timeline", time))

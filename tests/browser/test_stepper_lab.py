@@ -102,6 +102,16 @@ def test_what_is_stepped_to_is_where_the_debugger_is(page: LabPage, stepper: Loc
     assert page.page.evaluate(asked) == "3"
 
 
+def test_the_list_of_keys_has_a_key_and_what_it_does_on_a_line(page: LabPage, stepper: Locator) -> None:
+    page.page.keyboard.press("?")
+    (key, does) = (stepper.locator(f".pl-keys {name}").first.bounding_box() for name in ("dt", "dd"))
+    assert key is not None
+    assert does is not None
+    assert key["x"] + key["width"] + 8 <= does["x"]
+    assert abs(key["y"] - does["y"]) < 8
+    page.page.keyboard.press("Escape")
+
+
 def test_a_fork_runs_on_beside_the_original(page: LabPage, stepper: Locator) -> None:
     keyboard = page.page.keyboard
     keyboard.press("c")

@@ -55,3 +55,35 @@ def test_a_view_fills_the_window(name, width, scheme, pages, chrome):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert errors == []
     page.close()
+
+
+def test_where_there_is_no_room_for_two_programs_they_stand_one_below_the_other(pages, chrome):
+    page = chrome.new_page(viewport={"width": 560, "height": HEIGHT})
+    page.goto(pages["diff"].as_uri())
+    unified = page.get_by_role("button", name="unified")
+    expect(unified).to_have_attribute("aria-pressed", "true")
+    page.set_viewport_size({"width": 1400, "height": HEIGHT})
+    expect(unified).to_have_attribute("aria-pressed", "false")
+    unified.click()
+    expect(unified).to_have_attribute("aria-pressed", "true")
+    page.set_viewport_size({"width": 1300, "height": HEIGHT})
+    expect(unified).to_have_attribute("aria-pressed", "true")
+    page.close()
+
+
+def test_the_passes_stand_above_the_step_where_it_is_narrow(pages, chrome):
+    page = chrome.new_page(viewport={"width": 560, "height": HEIGHT})
+    page.goto(pages["pipeline"].as_uri())
+    passes, step = (page.locator(look).bounding_box() for look in (".pl-passes", ".pl-step"))
+    assert passes["y"] + passes["height"] <= step["y"]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.close()
+
+
+def test_the_map_of_changes_is_there_where_something_scrolls(pages, chrome):
+    page = chrome.new_page(viewport={"width": 1400, "height": HEIGHT})
+    page.goto(pages["diff"].as_uri())
+    expect(page.locator(".pl-map")).to_be_visible()
+    page.set_viewport_size({"width": 1400, "height": 100_000})
+    expect(page.locator(".pl-map")).to_be_hidden()
+    page.close()

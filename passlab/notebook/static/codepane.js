@@ -18,6 +18,8 @@ export class CodePane {
     this.types = true;
     this.typeWidth = 0;
     this.picked = "";
+    this.sought = ""; // text that is looked for, in lower case
+    this.hits = /** @type {number[]} */ ([]); // lines that hold the name that is followed, or the text
     this.width = 100;
     this.hovers = new WeakMap();
     this.card = new HoverCard(root);
@@ -58,6 +60,7 @@ export class CodePane {
     if (same) return;
     this.ends = ends(lines.map((number) => table.lines[number][0]));
     this.folded = new Set();
+    [this.picked, this.sought, this.current] = ["", "", undefined];
     this.ends.forEach((end, at) => {
       if (end - at > PARAMETERS && table.lines[lines[at]][0].endsWith("(")) this.folded.add(at);
     });
@@ -92,10 +95,10 @@ export class CodePane {
     const folds = this.ends[at] >= 0, folded = this.folded.has(at), first = from === 0, last = to === line[0].length;
     const caret = el("span", `pl-fold${folds ? "" : " pl-none"}`, first && folds ? icon(folded ? ICONS.right : ICONS.down) : null);
     const text = el("span", "pl-text", first ? null : " ".repeat(hanging(line[0], this.codeWidth || 0)),
-      code(line, from, to, this.picked, undefined, this.hovers));
+      code(line, from, to, this.picked, this.sought ? occurrences(line[0], this.sought) : undefined, this.hovers));
     if (folded && last) text.append(el("button", "pl-more", `⋯ ${many(this.ends[at] - at, line[0].endsWith("(") ? "parameter" : "line")}`));
     const type = last && this.showTypes && line[2] >= 0 ? el("span", "pl-type-beside", this.table.texts[line[2]]) : null;
-    const row = el("div", "pl-row", el("span", "pl-number", first ? at + 1 : ""), caret, text, type);
+    const row = el("div", this.sought && at === this.current ? "pl-row pl-row-found" : "pl-row", el("span", "pl-number", first ? at + 1 : ""), caret, text, type);
     return row;
   }
 
@@ -122,15 +125,15 @@ export class CodePane {
 
   /** Follow a name, "" for none. @param {string} name */
   pick(name) {
-    this.picked = name === this.picked ? "" : name;
+    [this.picked, this.sought] = [name === this.picked ? "" : name, ""];
     this.rows.update(true);
     this.tick();
   }
 
-  /** Show beside the scroll bar where the followed name occurs. */
+  /** Show beside the scroll bar where the followed name occurs, or the text that is looked for. */
   tick() {
-    const hits = this.picked ? this.lines.flatMap((number, at) => (holds(this.table.lines[number], this.picked) ? [at] : [])) : [];
-    this.hits = hits;
+    const { lines } = this.table, held = (/** @type {number} */ number) => (this.sought ? lines[number][0].toLowerCase().includes(this.sought) : holds(lines[number], this.picked));
+    const hits = this.hits = this.picked || this.sought ? this.lines.flatMap((number, at) => (held(number) ? [at] : [])) : [];
     this.ticks.replaceChildren(...hits.slice(0, 400).map((at) => {
       const tick = el("span", "pl-tick");
       tick.style.top = `${(100 * at) / this.lines.length}%`;
@@ -140,7 +143,7 @@ export class CodePane {
 
   /** Go to the next line with the followed name, or the one before. @param {number} step 1 or -1 */
   next(step) {
-    const hits = this.hits || [];
+    const { hits } = this;
     if (!hits.length) return false;
     const here = this.current ?? -1;
     const found = step > 0 ? hits.find((at) => at > here) ?? hits[0] : hits.filter((at) => at < here).pop() ?? hits[hits.length - 1];
@@ -148,28 +151,29 @@ export class CodePane {
     return true;
   }
 
-  /** Bring a line into sight, opening what hides it. @param {number} at */
-  goto(at) {
+  /** Bring a line into sight, opening what hides it. @param {number} at @param {boolean} [always] even where it is in sight */
+  goto(at, always = true) {
     this.current = at;
     let opened = false;
     for (const fold of this.folded) if (fold < at && at <= this.ends[fold]) opened = this.folded.delete(fold);
     if (opened) this.arrange();
-    for (let i = 0; i < this.seen.length; i += 3) if (this.seen[i] === at) return this.rows.reveal(i / 3, true);
+    else if (this.sought) this.rows.update(true);
+    for (let i = 0; i < this.seen.length; i += 3) if (this.seen[i] === at) return this.rows.reveal(i / 3, always);
   }
 
-  /** Find text from the line after the current one on. @param {string} text @param {number} [step] */
-  find(text, step = 1) {
-    const wanted = text.toLowerCase(), count = this.lines.length;
-    if (!wanted) return false;
-    const from = this.current ?? -1;
-    for (let k = 1; k <= count; k++) {
-      const at = (((from + step * k) % count) + count) % count;
-      if (this.table.lines[this.lines[at]][0].toLowerCase().includes(wanted)) {
-        this.goto(at);
-        return true;
-      }
-    }
-    return false;
+  /** Mark text wherever it stands, and go to the first line with it, where none is in sight; "" lets go of it. @param {string} text */
+  seek(text) {
+    const sought = text.trim().toLowerCase();
+    if (sought === this.sought) return;
+    [this.sought, this.picked, this.current] = [sought, "", undefined];
+    this.tick();
+    this.rows.update(true);
+    if (this.hits.length) this.goto(this.hits[0], false);
+  }
+
+  /** Which of the lines with the text or the name is shown, and how many there are. @returns {[number, number]} */
+  found() {
+    return [this.hits.indexOf(this.current ?? -1) + 1, this.hits.length];
   }
 
   /** The program as text. */
@@ -185,6 +189,13 @@ export class CodePane {
   close() {
     this.rows.close();
   }
+}
+
+/** Where a text stands in a line: start and end of each time. @param {string} line @param {string} sought in lower case @returns {number[]} */
+function occurrences(line, sought) {
+  const text = line.toLowerCase(), made = [];
+  for (let at = text.indexOf(sought); at >= 0; at = text.indexOf(sought, at + sought.length)) made.push(at, at + sought.length);
+  return made;
 }
 
 /**

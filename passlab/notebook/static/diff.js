@@ -19,14 +19,15 @@ export function chips(operators) {
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-diff-view");
   root.tabIndex = 0;
-  const title = el("div", "pl-said"), counts = el("div"), pane = new DiffPane(root), keyHelp = help(root, DIFF_KEYS);
-  const unified = button("unified", () => { pane.toggleUnified(); press(); });
-  const all = button("all lines", () => { pane.toggleAll(); press(); });
+  const title = el("div", "pl-said"), counts = el("div"), keyHelp = help(root, DIFF_KEYS);
+  const unified = button("unified", () => pane.toggleUnified()), all = button("all lines", () => pane.toggleAll());
+  unified.title = "one below the other, or side by side (u)";
+  all.title = "unchanged lines too (a)";
   const press = () => {
     unified.setAttribute("aria-pressed", String(pane.unified));
     all.setAttribute("aria-pressed", String(pane.all));
   };
-  press();
+  const pane = new DiffPane(root, press);
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), unified, all, button("?", () => keyHelp())), counts, pane.element);
   keys(root, {
     "?": () => keyHelp(), n: () => pane.next(1), p: () => pane.next(-1), u: () => unified.click(), a: () => all.click(),

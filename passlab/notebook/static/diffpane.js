@@ -4,6 +4,7 @@ import { broken, code, hanging, nameAt, Rows } from "./rows.js";
 
 const CONTEXT = 3; // unchanged rows shown around what changed
 const GUTTER = 7; // characters of a side
+const NARROW = 88; // characters of both sides together, below which they stand one below the other
 const SIGNS = /** @type {Record<string, string>} */ ({ "-": "−", "+": "+", "*": "±", "~": "~", "<": "<", ">": ">" });
 const LOOKS = /** @type {Record<string, string>} */ ({
   "=": "same", "~": "moved", "*": "changed", "-": "removed", "+": "added", "<": "away", ">": "here", " ": "none",
@@ -15,9 +16,10 @@ const LOOKS = /** @type {Record<string, string>} */ ({
  */
 
 export class DiffPane {
-  /** @param {HTMLElement} root where cards may hover */
-  constructor(root) {
-    this.unified = false;
+  /** @param {HTMLElement} root where cards may hover @param {() => void} arranged hears that it was laid out anew */
+  constructor(root, arranged) {
+    this.arranged = arranged;
+    this.chosen = /** @type {boolean | null} */ (null); // whether one below the other, where somebody said so
     this.all = false; // whether unchanged stretches are shown too
     this.opened = new Set();
     this.table = /** @type {import("./rows.js").Table} */ ({ lines: [], texts: [] });
@@ -33,6 +35,7 @@ export class DiffPane {
       this.width = columns;
       this.arrange();
     });
+    this.rows.settled = () => this.mapSoon();
     this.box = this.rows.box;
     this.box.classList.add("pl-code", "pl-diff");
     this.map = /** @type {HTMLCanvasElement} */ (el("canvas", "pl-map"));
@@ -66,6 +69,11 @@ export class DiffPane {
       const frame = this.map.getBoundingClientRect();
       this.box.scrollTop = ((event.clientY - frame.top) / frame.height) * this.box.scrollHeight - this.box.clientHeight / 2;
     });
+  }
+
+  /** Whether the programs stand one below the other: where that was chosen, and where there is no room for two. */
+  get unified() {
+    return this.chosen ?? this.width < NARROW;
   }
 
   /** Show a diff. @param {import("./rows.js").Table} table @param {number[]} before @param {number[]} after @param {Rowing} rowing */
@@ -107,6 +115,7 @@ export class DiffPane {
     }
     this.rows.set(this.seen.length);
     this.mapSoon();
+    this.arranged();
   }
 
   /** Which rows are in sight: those near a change, and stretches that were opened. */
@@ -215,7 +224,7 @@ export class DiffPane {
   }
 
   toggleUnified() {
-    this.unified = !this.unified;
+    this.chosen = !this.unified;
     this.arrange();
   }
 
@@ -233,8 +242,11 @@ export class DiffPane {
     }));
   }
 
-  /** Paint where the changes are, beside the scroll bar. */
+  /** Paint where the changes are, beside the scroll bar; where all rows are in sight, nothing. */
   paintMap() {
+    this.map.hidden = !this.rows.lowest();
+    if (this.map.hidden) return;
+    this.map.style.right = `${this.box.offsetWidth - this.box.clientWidth + 1}px`;
     const height = this.map.clientHeight || 300, map = this.map.getContext("2d");
     if (!map) return;
     this.map.width = 8;

@@ -227,12 +227,18 @@ export class GraphPane {
 
   /** Find the next box with some text in it. @param {string} text @param {number} [step] */
   find(text, step = 1) {
-    const wanted = text.toLowerCase(), count = this.data.boxes.length;
+    const wanted = text.trim().toLowerCase(), count = this.data.boxes.length;
     for (let k = 1; wanted && k <= count; k++) {
       const at = (((this.picked + step * k) % count) + count) % count;
       if (this.data.boxes[at][8].toLowerCase().includes(wanted)) return this.goto(at);
     }
     return false;
+  }
+
+  /** How many boxes have some text in them. @param {string} text */
+  count(text) {
+    const wanted = text.trim().toLowerCase();
+    return wanted ? this.data.boxes.filter((/** @type {Box} */ box) => box[8].toLowerCase().includes(wanted)).length : 0;
   }
 
   fit() {

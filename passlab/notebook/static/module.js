@@ -3,7 +3,7 @@ import { button, el, help, ICONS, keys } from "./dom.js";
 import { CodePane } from "./codepane.js";
 
 const KEYS = /** @type {[string, string][]} */ ([
-  ["click", "follow a name: where it is defined and used"], ["n N", "next and previous use"], ["/", "find"],
+  ["click", "follow a name: where it is defined and used"], ["n N", "next and previous use"], ["/", "find; Enter and Shift Enter go on and back"],
   ["f", "fold everything, or open it"], ["t", "types beside the lines"], ["g G", "start and end"], ["Esc", "let go of the name"],
 ]);
 
@@ -11,22 +11,44 @@ const KEYS = /** @type {[string, string][]} */ ([
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-module");
   root.tabIndex = 0;
-  const title = el("span", "pl-title"), find = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
+  const title = el("span", "pl-title"), find = /** @type {HTMLInputElement} */ (el("input", "pl-find")), found = el("span", "pl-found");
+  found.setAttribute("role", "status");
   find.placeholder = "find";
   find.setAttribute("aria-label", "find in the program");
   const pane = new CodePane(root), keyHelp = help(root, KEYS);
   const copy = button("copy the program", () => navigator.clipboard?.writeText(pane.text()), ICONS.copy);
-  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), find, copy, button("?", () => keyHelp())), pane.element);
-  find.addEventListener("keydown", (event) => event.key === "Enter" && pane.find(find.value, event.shiftKey ? -1 : 1));
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), found, find, copy, button("?", () => keyHelp())), pane.element);
+  const count = () => {
+    const [at, all] = pane.found();
+    found.textContent = !find.value.trim() ? "" : all ? `${at} of ${all}` : "not there";
+  };
+  find.addEventListener("input", () => { pane.seek(find.value); count(); });
+  find.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    pane.seek(find.value);
+    go(event.shiftKey ? -1 : 1);
+  });
+  const go = (/** @type {number} */ step) => {
+    const went = pane.next(step);
+    count();
+    return went;
+  };
+  const leave = () => {
+    find.value = "";
+    pane.seek("");
+    count();
+    root.focus();
+  };
   keys(root, {
-    "?": () => keyHelp(), n: () => pane.next(1), N: () => pane.next(-1), "/": () => find.focus(), f: () => pane.toggleAll(),
+    "?": () => keyHelp(), n: () => go(1), N: () => go(-1), "/": () => find.focus(), f: () => pane.toggleAll(),
     t: () => pane.toggleTypes(), g: () => pane.goto(0), G: () => pane.goto(pane.lines.length - 1), Enter: () => false,
-    Escape: () => (document.activeElement === find ? root.focus() : pane.pick("")),
+    Escape: () => (find.value ? leave() : document.activeElement === find ? root.focus() : pane.pick("")),
   });
   const update = () => {
     const data = model.get("data");
     title.textContent = data.title;
     pane.show(data, data.rows);
+    count();
   };
   update();
   model.on("change:data", update);

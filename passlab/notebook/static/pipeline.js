@@ -9,7 +9,8 @@ const OUTCOMES = ["changed", "unchanged", "skipped", "failed"];
 const TABS = ["IR", "Diff", "Graph", "Table"];
 const KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous pass"], ["g G", "first and last"], ["/", "search the passes"], ["c", "only passes that changed something"],
-  ["i", "passes inside passes"], ["1 2 3 4", "program, diff, graph, table"], ["t f", "types beside lines; fold all"], ...DIFF_KEYS.slice(0, 4),
+  ["i", "passes inside passes"], ["1 2 3 4", "program, diff, graph, table"], ["t f", "types beside lines; fold all"], ...DIFF_KEYS.slice(0, 4), ["● ○", "the pass changed something, nothing"], ["– ✕", "it was skipped, it failed"],
+  ...DIFF_KEYS.slice(5),
 ]);
 const SHAPES = /** @type {Record<string, () => SVGElement>} */ ({
   changed: () => svg("circle", { cx: 6, cy: 6, r: 4.2, fill: "currentColor" }),
@@ -161,7 +162,7 @@ class Step {
     this.model = model;
     this.tab = "Diff";
     this.code = new CodePane(root);
-    this.diff = new DiffPane(root);
+    this.diff = new DiffPane(root, () => this.press());
     this.graph = new GraphPane();
     this.title = el("span", "pl-step-name");
     this.facts = el("span", "pl-facts");
@@ -176,8 +177,11 @@ class Step {
       return made;
     }));
     this.tabs.setAttribute("role", "tablist");
-    this.unified = button("unified", () => { this.diff.toggleUnified(); this.show(this.step); });
-    this.all = button("all lines", () => { this.diff.toggleAll(); this.show(this.step); });
+    this.unified = button("unified", () => this.diff.toggleUnified());
+    this.unified.title = "one below the other, or side by side (u)";
+    this.all = button("all lines", () => this.diff.toggleAll());
+    this.all.title = "unchanged lines too (a)";
+    this.press();
     this.body = el("div", "pl-body", this.code.element, this.diff.element, this.graph.element, this.table, this.note);
     this.element = el("div", "pl-step", el("div", "pl-step-head", el("div", "pl-step-line", this.title, this.facts), this.said, this.chips),
       el("div", "pl-bar pl-tab-bar", this.tabs, el("span", "pl-grow"), this.unified, this.all), this.body);
@@ -214,9 +218,12 @@ class Step {
     this.note.hidden = !note && !(this.tab === "Diff" && !diff);
     this.note.replaceChildren(note || el("pre", "pl-code pl-error-text", step.error));
     this.unified.hidden = this.all.hidden = this.tab !== "Diff" || !diff;
+    if (this.tab === "Diff" && diff) this.diff.mapSoon();
+  }
+
+  press() {
     this.unified.setAttribute("aria-pressed", String(this.diff.unified));
     this.all.setAttribute("aria-pressed", String(this.diff.all));
-    if (this.tab === "Diff" && diff) this.diff.mapSoon();
   }
 
   /** @param {any} step @returns {string} what to say in place of a graph */

@@ -19,6 +19,7 @@ export class Rows {
     this.high = 0;
     this.widening = 0;
     this.wanted = /** @type {[number, boolean] | null} */ (null); // a row to show as soon as there is room
+    this.settled = () => {}; // hears that the box has another size
     this.body = el("div", "pl-rows");
     this.space = el("div", "pl-space", this.body);
     this.probe = el("span", "pl-probe", "0".repeat(100));
@@ -37,6 +38,7 @@ export class Rows {
       }
       if (this.high && this.wanted) this.reveal(...this.wanted);
       this.update(false);
+      this.settled();
     });
     this.watch.observe(this.box);
   }

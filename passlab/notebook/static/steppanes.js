@@ -106,7 +106,7 @@ export class RegisterPane {
     this.rows.box.classList.add("pl-code", "pl-registers");
     this.rows.box.setAttribute("role", "listbox");
     this.rows.box.setAttribute("aria-label", "registers");
-    this.title = el("div", "pl-pane-title", el("b", "", "Registers"), el("span", "pl-grow"), ...Object.keys(MARKS).map((kind) => el("span", "pl-key", mark(kind), { writes: "to write", reads: "read", wrote: "written" }[kind] || "")));
+    this.title = el("div", "pl-pane-title", el("b", "", "Registers"), el("span", "pl-grow"), ...Object.keys(MARKS).map((kind) => el("span", "pl-key", mark(kind), el("span", "pl-key-word", { writes: "to write", reads: "read", wrote: "written" }[kind] || ""))));
     this.note = el("div", "pl-empty pl-over", "No frame runs any more. S goes back into the run.");
     this.note.hidden = true;
     this.element = el("div", "pl-step-pane pl-register-pane", this.title, this.rows.box, this.note);
