@@ -149,7 +149,8 @@ class RecordingView(View):
             "id": event.id, "depth": event.depth, "name": event.text or event.name, "outcome": outcome(event),
             "ms": milliseconds(event.seconds), "said": self.said(event), "role": event.role, "level": event.opt_level,
             "error": "" if event.error is None else str(event.error), "log": list(event.log[:200]),
-            "touched": touched(event), "nodes": nodes, "calls": sum(calls.values()), "rewrites": len(event.rewrites), "peak": event.peak_bytes,
+            "touched": touched(event),
+            "nodes": nodes, "calls": sum(calls.values()), "rewrites": len(event.rewrites), "peak": event.peak_bytes,
         }  # fmt: skip
 
     def frame(self) -> pd.DataFrame:
