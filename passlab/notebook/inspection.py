@@ -21,7 +21,7 @@ _SHOWN = 72  # characters of a signature on one line
 
 
 def register(shell: Any) -> Callable[[], None] | None:
-    """Let the kernel of a shell answer for operators and passes; return what undoes it, None where there is no kernel."""
+    """Let the kernel of a shell answer for operators and passes; return what undoes it, None without a kernel."""
     kernel = getattr(shell, "kernel", None)
     if kernel is None:
         return None
