@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_ROWS = 500  # in HTML
+LONG, PROSE_WIDTH, WORD_WIDTH = 60, 32, 16  # characters: what is prose, and the least width of prose and of names
 INDENT = 16  # pixels for each step of depth
 
 
@@ -61,11 +62,23 @@ class TableView(View):
         depth = row[self._depth] if self._depth >= 0 else 0
         cells = []
         for place in shown:
-            look = f"{CELL};{NUMBER}" if self.numeric[place] else f"{CELL};max-width:440px"
+            look = self._looks[place]
             if depth and place == self._depth + 1:
                 look += f";padding-left:{10 + INDENT * depth}px"
             cells.append(tag("td", _shown(row[place]), style=look))
         return tag("tr", *cells, style="background:transparent")
+
+    @cached_property
+    def _looks(self) -> list[str]:
+        """The style of each column. Text gives way where all columns need more room than there is: long words break."""
+        looks = []
+        for place, right in enumerate(self.numeric):
+            texts = [_shown(row[place]) for row in self.table.rows[:MOST_ROWS]]
+            longest = max((len(word) for text in texts for word in text.split()), default=0)
+            least = PROSE_WIDTH if max(map(len, texts), default=0) > LONG else min(longest, WORD_WIDTH)
+            text = f"overflow-wrap:anywhere;min-width:{least}ch;max-width:60ch"
+            looks.append(f"{CELL};{NUMBER if right else text}")
+        return looks
 
     def data(self) -> dict[str, Any]:
         rows = [[_shown(value) for value in row] for row in self.table.rows]
