@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_ROWS = 500  # in HTML
-LONG, PROSE_WIDTH, WORD_WIDTH = 60, 32, 16  # characters: what is prose, and the least width of prose and of names
+LONG, PROSE_WIDTH, WORD_WIDTH = 60, 24, 16  # characters: what is prose, and the least width of prose and of names
 INDENT = 16  # pixels for each step of depth
 
 
