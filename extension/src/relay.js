@@ -19,6 +19,7 @@ const KINDS = {
   temporary: [tags.local(tags.variableName), DIM],
   global: [tags.function(tags.variableName), TEAL],
   constructor: [tags.className, TEAL],
+  name: [tags.name, PLAIN],
   op: [tags.standard(tags.variableName), BLUE],
   attribute: [tags.attributeName, AMBER],
   meta: [tags.constant(tags.variableName), GREEN],

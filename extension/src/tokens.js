@@ -76,7 +76,9 @@ function named(text, stream) {
   if (kind) return kind;
   if (stream.match(/\s*=(?![=>])/, false)) return "attribute";
   if (/^[A-Z]/.test(text)) return "constructor";
-  return stream.match(/\s*\(/, false) ? "op" : null;
+  if (stream.match(/\s*\(/, false)) return "op";
+  stream.eat("."); // a name that is being typed is one token, which what is offered for it starts with
+  return "name";
 }
 
 function inMagic(stream) {

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from passlab.display.report import write_html
     from passlab.display.searches import BisectionView, ReductionView, bisection_view, reduction_view
     from passlab.display.stepper import StepperView, stepper_view
+    from passlab.display.tables import TableView, table_view
     from passlab.display.timing import TimingView, timing_view
     from passlab.display.view import View
 
@@ -32,6 +33,7 @@ _NAMES = {
     "ReductionView": "passlab.display.searches:ReductionView",
     "RecordingView": "passlab.display.recording:RecordingView",
     "StepperView": "passlab.display.stepper:StepperView",
+    "TableView": "passlab.display.tables:TableView",
     "TimingView": "passlab.display.timing:TimingView",
     "View": "passlab.display.view:View",
     "bisection_view": "passlab.display.searches:bisection_view",
@@ -43,13 +45,15 @@ _NAMES = {
     "recording_view": "passlab.display.recording:recording_view",
     "reduction_view": "passlab.display.searches:reduction_view",
     "stepper_view": "passlab.display.stepper:stepper_view",
+    "table_view": "passlab.display.tables:table_view",
     "timing_view": "passlab.display.timing:timing_view",
     "write_html": "passlab.display.report:write_html",
 }
 __all__ = [
     "BisectionView", "DiffView", "GraphView", "ModuleView", "OperatorsView", "ProfileView", "RecordingView",
-    "ReductionView", "StepperView", "TimingView", "View", "bisection_view", "diff_view", "graph_view", "module_view",
-    "operators_view", "profile_view", "recording_view", "reduction_view", "stepper_view", "timing_view", "write_html",
+    "ReductionView", "StepperView", "TableView", "TimingView", "View", "bisection_view", "diff_view", "graph_view",
+    "module_view", "operators_view", "profile_view", "recording_view", "reduction_view", "stepper_view", "table_view",
+    "timing_view", "write_html",
 ]  # fmt: skip
 
 __getattr__, __dir__ = face(__name__, _NAMES)

@@ -302,7 +302,7 @@ def _atom_name(node: Expr) -> str:
     if isinstance(node, GlobalVar):
         return f"@{visible(node.name_hint)}"
     if isinstance(node, Constant):
-        return visible(pretty(node)) if not node.data.ndim else "constant"
+        return visible(pretty(node).partition(" /*")[0]) if not node.data.ndim else "constant"
     return visible(str(getattr(node, "name_hint", getattr(node, "name", "call"))))
 
 

@@ -77,7 +77,8 @@ class GraphView(View):
         """How large the graph is."""
         graph = self.graph
         folded = sum(box.count for box in graph.boxes) - len(graph.boxes)
-        notes = [f"{len(graph.boxes):,} boxes", f"{len(graph.arrows):,} arrows"]
+        notes = [f"{len(graph.boxes):,} {'box' if len(graph.boxes) == 1 else 'boxes'}"]
+        notes += [f"{len(graph.arrows):,} {'arrow' if len(graph.arrows) == 1 else 'arrows'}"]
         notes += [f"{folded:,} more folded into them"] if folded else []
         notes += [f"{graph.left_out:,} more left out"] if graph.left_out else []
         return ", ".join(notes)

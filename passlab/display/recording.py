@@ -153,6 +153,7 @@ class RecordingView(View):
             "id": event.id, "depth": event.depth, "name": event.text or event.name, "outcome": outcome(event),
             "ms": milliseconds(event.seconds), "said": self.said(event), "role": event.role, "level": event.opt_level,
             "error": "" if event.error is None else str(event.error), "log": list(event.log[:200]),
+            "touched": touched(event),
             "nodes": nodes, "calls": sum(calls.values()), "rewrites": len(event.rewrites), "peak": event.peak_bytes,
         }  # fmt: skip
 
@@ -202,6 +203,13 @@ def recording_view(recording: Recording) -> RecordingView:
     return RecordingView(recording)
 
 
+def touched(event: Event) -> list[str]:
+    """Return the operators that are called more or less often after a pass than before it."""
+    _, before = count_module(event.before)
+    _, after = count_module(event.after)
+    return sorted(name for name in {*before, *after} if before[name] != after[name]) if event.changed else []
+
+
 def outcome(event: Event) -> str:
     """Return one of the names of `palette.OUTCOMES`."""
     if event.status == "ran":
@@ -209,4 +217,4 @@ def outcome(event: Event) -> str:
     return event.status
 
 
-__all__ = ["CODE", "RecordingView", "outcome", "recording_view"]
+__all__ = ["CODE", "RecordingView", "outcome", "recording_view", "touched"]

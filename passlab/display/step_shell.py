@@ -18,7 +18,7 @@ from passlab.lab.time_travel.values import short_text
 ROW, MARGINS = 20, 12  # pixels, as in `rows.js`
 AROUND = 40  # rows before and after the one that must be seen: more than a screen shows
 NAME = 12  # characters of an instruction's name that stay, however little room there is
-TIMELINE, NO_MEMORY = 124, 46  # pixels: the height of the timeline, with and without the strip of storages
+TIMELINE, NO_MEMORY = 124, 64  # pixels: the height of the timeline, with and without the strip of storages
 _HEAD = re.compile(r"[^\s$(]*")
 # How far `Rows.reveal` scrolls: not at all where the row is in sight (100% is the height of the list), else so that it
 # is a third from the top.

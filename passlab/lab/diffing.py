@@ -22,6 +22,10 @@ from passlab.ir.op import Op
 from passlab.ir.walk import CHILDREN, children, post_order
 from passlab.lab.matching import Matching, is_carrier, resolve
 
+_KINDS = frozenset(
+    ("call", "constant", "function", "fused function", "let", "projection")
+)  # nodes that are counted by kind
+
 
 class Change(Enum):
     """What became of a node."""
@@ -333,16 +337,21 @@ def _nodes(found: Diff, fused: set[Expr]) -> Iterator[str]:
         if seen[kind]:
             yield f"{kind.value} {_counted(seen[kind])}"
     for what, count in seen[Change.CHANGED].most_common(4):
-        yield f"changed {_list(sorted(fields[what])[:4])} of {count} {what}"
+        yield f"changed {_list(sorted(fields[what])[:4])} of {count} {_plural(what, count)}"
     moved = sum(seen[Change.MOVED].values())
     if moved:
         yield f"moved {moved} {'node' if moved == 1 else 'nodes'}"
 
 
 def _counted(counts: Counter[str], most: int = 5) -> str:
-    shown = [f"{count} {name}" for name, count in counts.most_common(most)]
+    shown = [f"{count} {_plural(name, count)}" for name, count in counts.most_common(most)]
     rest = sum(counts.values()) - sum(count for _, count in counts.most_common(most))
     return _list([*shown, *([f"{rest} more"] if rest else [])])
+
+
+def _plural(what: str, count: int) -> str:
+    """What there is `count` of: kinds of nodes have a plural, operators stay as they are called."""
+    return f"{what}s" if count != 1 and what in _KINDS else what
 
 
 def _list(words: list[str], most: int = 6) -> str:

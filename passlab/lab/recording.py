@@ -222,7 +222,7 @@ class Recording:
         ran = [e for e in passes if e.status == "ran"]
         parts = [
             f"{len(ran)} of {len(passes)} passes ran",
-            f"{sum(e.changed for e in ran)} changed the program",
+            f"{sum(e.changed for e in ran) or 'none'} changed the program",
             f"{sum(e.status == 'skipped' for e in passes)} skipped",
             f"{sum(e.status == 'failed' for e in passes)} failed",
         ]

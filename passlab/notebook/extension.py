@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from passlab.notebook import completion, formatters
+from passlab.notebook import completion, formatters, inspection
 from passlab.notebook.magics import RelayMagics
 
 _loaded: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
@@ -28,6 +28,7 @@ def load(shell: Any) -> None:
         "magics": before,
         "formatters": formatters.register(shell.display_formatter),
         "completer": completion.register(shell, magics),
+        "inspection": inspection.register(shell),
     }
 
 
@@ -50,3 +51,5 @@ def unload(shell: Any) -> None:
             table[name] = old
     formatters.unregister(shell.display_formatter, state["formatters"])
     completion.unregister(shell, state["completer"])
+    if state["inspection"] is not None:
+        state["inspection"]()

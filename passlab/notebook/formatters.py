@@ -1,4 +1,4 @@
-"""How programs, diffs, recordings, timings and profiles show themselves as the value of a cell.
+"""How programs, diffs, recordings, timings, profiles and tables show themselves as the value of a cell.
 
 The objects themselves know no markup; here their classes are tied, by name and so without importing them early, to the
 views of `display` and to the widget that shows a view.
@@ -22,6 +22,7 @@ VIEWS = {
     ("passlab.lab.time_travel.debugger", "Debugger"): "stepper_view",
     ("passlab.instrument.timing", "PassTimingInstrument"): "timing_view",
     ("passlab.vm.report", "Report"): "profile_view",
+    ("passlab.transform.table", "Table"): "table_view",
 }
 
 

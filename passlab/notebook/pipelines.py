@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from passlab import instrument
+from passlab.display import table_view
 from passlab.infer import infer_expr, infer_module
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
@@ -58,15 +59,16 @@ def run(
         mod, passes, opt_level, required_pass=context_names(required, passes),
         disabled_pass=context_names(disabled, passes), instruments=made,
     )  # fmt: skip
-    return recording, [report for report in map(_report, made) if report is not None]
+    reports = [_report(name, one) for name, one in zip(instruments, made, strict=True)]
+    return recording, [report for report in reports if report is not None]
 
 
-def _report(made: Any) -> Any:
+def _report(name: str, made: Any) -> Any:
     """What an instrument has to show after a run, or None."""
     if isinstance(made, instrument.PassTimingInstrument):
         return made  # shows itself, with bars
     table = getattr(made, "table", None)
-    return table() if table is not None else None
+    return None if table is None else table_view(table(), name)
 
 
 def _is_meant_as_pass(value: Any) -> bool:

@@ -109,7 +109,8 @@ def by_pygments(text: str) -> list[tuple[str | None, str]]:
 
 
 def by_extension(page: Page, text: str) -> list[tuple[str | None, str]]:
-    return joined([("variable" if kind == "temporary" else kind, it) for kind, it in page.evaluate(READ, [text, False])["found"]])  # fmt: skip
+    plain = {"temporary": "variable", "name": None}  # what is one kind to Pygments, and what has none
+    return joined([(plain.get(kind, kind), it) for kind, it in page.evaluate(READ, [text, False])["found"]])
 
 
 @pytest.mark.browser
@@ -134,6 +135,13 @@ def test_the_line_of_the_magic_is_no_relay(page):
     assert [token for token in found if token[0]] == [
         ["magic", "%%relay"], ["option", "--const"], ["keyword", "let"], ["variable", "%x"], ["operator", "="], ["number", "1"],
     ]  # fmt: skip
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("typed", ["nn.re", "nn.", "ad"])
+def test_a_name_that_is_being_typed_is_one_token(page, typed):
+    found = page.evaluate(READ, [f"let %x = {typed}", False])["found"]
+    assert found[-1] == ["name", typed]
 
 
 @pytest.mark.browser

@@ -20,6 +20,7 @@ from passlab.display import (
     profile_view,
     recording_view,
     reduction_view,
+    table_view,
     timing_view,
 )
 from passlab.display.flame import bars, flame_chart
@@ -45,6 +46,7 @@ def views():
         "timing": timing_view(rec),
         "graph": graph_view(network()),
         "operators": operators_view(network()),
+        "table": table_view(rec.blame()),
         "profile": profile_view(profiled()),
         "bisection": bisection_view(rec.bisect(lambda mod: "Primitive=1" not in mod.astext())),
         "reduction": reduction_view(reduce(network(), lambda mod: "nn.dense" in mod.astext())),
@@ -59,7 +61,7 @@ def profiled():
     )
 
 
-VIEWS = ["module", "diff", "pipeline", "timing", "graph", "operators", "profile", "bisection", "reduction"]
+VIEWS = ["module", "diff", "pipeline", "timing", "graph", "operators", "table", "profile", "bisection", "reduction"]
 
 
 @pytest.mark.parametrize("kind", VIEWS)

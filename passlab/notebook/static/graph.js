@@ -2,6 +2,8 @@
 import { button, el, grouped, help, keys } from "./dom.js";
 import { GraphPane, GRAPH_KEYS } from "./graphpane.js";
 
+const LEAST = 160, MOST = 475, MARGINS = 56; // pixels: of the picture, and what is left free around it
+
 /** @param {number} count */
 const boxes = (count) => `${grouped(count)} box${count === 1 ? "" : "es"}`;
 
@@ -31,6 +33,7 @@ function render({ model, el: host }) {
     title.textContent = data.title;
     fold.hidden = !data.fused || typeof model.send !== "function";
     fold.textContent = data.folded ? "open fused functions" : "fold fused functions";
+    if (data.size) root.style.setProperty("--pl-graph-height", `${Math.max(LEAST, Math.min(MOST, data.size[1] + MARGINS))}px`);
     pane.fitted = false;
     pane.show(data);
   };

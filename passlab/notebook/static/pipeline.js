@@ -8,7 +8,7 @@ import { GraphPane } from "./graphpane.js";
 const OUTCOMES = ["changed", "unchanged", "skipped", "failed"];
 const TABS = ["IR", "Diff", "Graph", "Table"];
 const KEYS = /** @type {[string, string][]} */ ([
-  ["j k", "next and previous pass"], ["g G", "first and last"], ["/", "search the passes"], ["c", "only passes that changed something"],
+  ["j k", "next and previous pass"], ["g G", "first and last"], ["/", "search the passes, by name or by an operator they touched"], ["c", "only passes that changed something"],
   ["i", "passes inside passes"], ["1 2 3 4", "program, diff, graph, table"], ["t f", "types beside lines; fold all"], ...DIFF_KEYS.slice(0, 4), ["● ○", "the pass changed something, nothing"], ["– ✕", "it was skipped, it failed"],
   ...DIFF_KEYS.slice(5),
 ]);
@@ -20,6 +20,14 @@ const SHAPES = /** @type {Record<string, () => SVGElement>} */ ({
   input: () => svg("path", { d: "M3 2.2L9.6 6 3 9.8z", fill: "currentColor" }),
   running: () => svg("path", { d: "M6 2v4l3 2", fill: "none", stroke: "currentColor", "stroke-width": 1.4 }),
 });
+
+const MOST = 600, PASS = 30, LINE = 20, WIDTH = 56; // pixels, and characters of a line in one half of a diff
+
+/** How many lines the longest program or diff takes, if that is not too many. @param {any} data */
+function longest(data) {
+  const high = (/** @type {number[]} */ lines) => (lines.length > 30 ? 30 : lines.reduce((sum, line) => sum + Math.ceil(data.lines[line][0].length / WIDTH), 1));
+  return Math.max(...data.modules.map(high), ...data.diffs.map((/** @type {any} */ diff) => diff.kinds.length / 2));
+}
 
 /** The mark of an outcome: a shape as well as a colour. @param {string} outcome */
 function mark(outcome) {
@@ -40,8 +48,8 @@ class Passes {
     this.inner = false;
     this.at = -1;
     this.search = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
-    this.search.placeholder = "search passes";
-    this.search.setAttribute("aria-label", "search the passes");
+    this.search.placeholder = "a pass, or an operator it touched";
+    this.search.setAttribute("aria-label", "search the passes: by name, or by an operator that there was more or less of afterwards");
     this.search.addEventListener("input", () => this.draw());
     this.filters = el("div", "pl-filters");
     this.list = el("div", "pl-list");
@@ -67,7 +75,7 @@ class Passes {
     const wanted = this.search.value.trim().toLowerCase();
     this.shown = this.steps.flatMap((step, at) => {
       const deep = step.depth > 0 && !this.inner && step.outcome !== "failed";
-      const found = !wanted || `${step.id} ${step.name}`.toLowerCase().includes(wanted);
+      const found = !wanted || `${step.id} ${step.name} ${step.touched.join(" ")}`.toLowerCase().includes(wanted);
       return deep || !found || this.hidden.has(step.outcome) ? [] : [at];
     });
     this.list.replaceChildren(...this.shown.map((at) => this.item(this.steps[at], at)));
@@ -83,7 +91,7 @@ class Passes {
         if (!this.hidden.delete(outcome)) this.hidden.add(outcome);
         this.draw();
       });
-      one.replaceChildren(mark(outcome), String(counted(outcome)));
+      one.replaceChildren(mark(outcome), `${counted(outcome)} ${outcome}`);
       one.title = `${outcome} (show or hide)`;
       one.setAttribute("aria-label", `${counted(outcome)} ${outcome}`);
       one.setAttribute("aria-pressed", String(!this.hidden.has(outcome)));
@@ -169,6 +177,7 @@ class Step {
     this.said = el("div", "pl-step-said");
     this.chips = el("div");
     this.note = el("div", "pl-empty");
+    this.above = el("div", "pl-above");
     this.table = el("div", "pl-numbers");
     this.tabs = el("div", "pl-tabs", ...TABS.map((name, number) => {
       const made = button(name, () => this.choose(name));
@@ -182,7 +191,7 @@ class Step {
     this.all = button("all lines", () => this.diff.toggleAll());
     this.all.title = "unchanged lines too (a)";
     this.press();
-    this.body = el("div", "pl-body", this.code.element, this.diff.element, this.graph.element, this.table, this.note);
+    this.body = el("div", "pl-body", this.above, this.code.element, this.diff.element, this.graph.element, this.table, this.note);
     this.element = el("div", "pl-step", el("div", "pl-step-head", el("div", "pl-step-line", this.title, this.facts), this.said, this.chips),
       el("div", "pl-bar pl-tab-bar", this.tabs, el("span", "pl-grow"), this.unified, this.all), this.body);
   }
@@ -206,16 +215,22 @@ class Step {
     this.chips.replaceChildren(...(diff && diff.operators.length ? [chips(diff.operators)] : []));
     [...this.tabs.children].forEach((tab, at) => tab.setAttribute("aria-selected", String(TABS[at] === this.tab)));
     const shows = { IR: this.code.element, Diff: this.diff.element, Graph: this.graph.element, Table: this.table };
-    let note = "";
+    let note = "", above = "";
     const lines = data.modules[step.after];
-    if (data.partial && (this.tab === "IR" ? !lines : this.tab === "Diff" && step.diff !== undefined && !diff)) note = "Loading ...";
+    if (data.partial && (this.tab === "IR" || step.diff === undefined ? !lines && this.tab !== "Graph" && this.tab !== "Table" : this.tab === "Diff" && !diff)) note = "Loading ...";
     else if (this.tab === "IR") this.code.show(data, lines);
-    else if (this.tab === "Diff" && !diff) note = step.outcome === "input" ? "This is where the pipeline starts." : step.outcome === "failed" ? "" : "Nothing changed here.";
+    else if (this.tab === "Diff" && !diff && step.outcome !== "failed") {
+      above = step.outcome === "input" ? "The program the pipeline starts with:" : step.outcome === "skipped" ? "The pass did not run. The program is still:" : "Nothing changed. The program is still:";
+      this.code.show(data, lines);
+    } else if (this.tab === "Diff" && !diff) note = "";
     else if (this.tab === "Diff") this.diff.show(data, data.modules[step.before], data.modules[step.after], diff);
     else if (this.tab === "Graph") note = this.showGraph(step);
     else this.numbers(step, diff);
-    for (const [name, element] of Object.entries(shows)) element.hidden = name !== this.tab || note !== "" || (name === "Diff" && !diff);
-    this.note.hidden = !note && !(this.tab === "Diff" && !diff);
+    const shown = above ? "IR" : this.tab;
+    for (const [name, element] of Object.entries(shows)) element.hidden = name !== shown || note !== "" || (name === "Diff" && !diff);
+    this.above.hidden = !above;
+    this.above.textContent = above;
+    this.note.hidden = !note && (above !== "" || this.tab !== "Diff" || diff !== null);
     this.note.replaceChildren(note || el("pre", "pl-code pl-error-text", step.error));
     this.unified.hidden = this.all.hidden = this.tab !== "Diff" || !diff;
     if (this.tab === "Diff" && diff) this.diff.mapSoon();
@@ -293,6 +308,7 @@ function render({ model, el: host }) {
   const update = () => {
     const data = model.get("data"), chosen = model.get("selected");
     title.textContent = data.title;
+    if (!data.partial) root.style.setProperty("--pl-height", `${Math.min(MOST, 240 + Math.max(PASS * data.steps.filter((/** @type {any} */ s) => !s.depth).length, LINE * longest(data)))}px`);
     passes.at = -1;
     passes.show(data.steps);
     passes.choose(data.steps[chosen] ? chosen : data.start);

@@ -24,6 +24,6 @@ export function actions(view) {
     u: () => { const to = view.past.pop(); if (to !== undefined) view.go(to); }, t: () => view.source.turn(), e: () => view.edit(), x: () => view.export(),
     "[": () => view.frame(view.up + 1), "]": () => view.frame(Math.max(0, view.up - 1)),
     ArrowDown: () => view.pick(view.registers.beside(1)), ArrowUp: () => view.pick(view.registers.beside(-1)),
-    Escape: () => { view.count = ""; view.root.focus(); }, Enter: () => false,
+    Escape: () => { view.count = view.find.value = ""; view.root.focus(); }, Enter: () => false,
   };
 }

@@ -23,7 +23,7 @@ class Stepper {
     this.watches = /** @type {[number, number][]} */ ([]);
     this.past = /** @type {number[]} */ ([]);
     this.asked = new Set();
-    this.original = /** @type {{run: Run, instant: number, parted: number} | null} */ (null); // of a branch that is shown
+    this.original = /** @type {{run: Run, instant: number, parted: number, watches: [number, number][]} | null} */ (null); // of a branch that is shown
     this.restopped = false;
     this.build();
     this.told = 0;
@@ -71,23 +71,14 @@ class Stepper {
     this.root.prepend(el("div", "pl-bar pl-step-title", this.title, el("span", "pl-grow"), this.said), bar, this.branch, el("div", "pl-step-columns", this.code.element, values, sides), this.time.element);
   }
 
-  /** @param {any} data @param {number} at */
-  load(data, at) {
+  /** @param {any} data @param {number} at @param {{text: string, sites?: number[]}[]} [breaks] @param {[number, number][]} [watches] */
+  load(data, at, breaks = data.breaks, watches = []) {
     this.run = new Run(data);
     this.title.textContent = data.title;
     this.total.textContent = `of ${grouped(this.run.length)}`;
     this.words.replaceChildren(...choices(this.run.words()));
-    this.breaks = [];
-    for (const { text, sites } of data.breaks) {
-      const made = this.run.breakOf(text);
-      if (made) this.breaks.push(made);
-      else if (sites.length) {
-        const mask = new Uint8Array(data.sites.texts.length + 1);
-        for (const site of sites) mask[site] = 1;
-        this.breaks.push({ text, mask, odd: 0, on: true });
-      }
-    }
-    [this.watches, this.past, this.up, this.register, this.pinned] = [[], [], 0, -1, false];
+    this.breaks = breaks.flatMap(({ text, sites }) => this.run.breakOf(text) || (sites && sites.length ? this.run.breakAt(text, sites) : []));
+    [this.watches, this.past, this.up, this.register, this.pinned] = [watches, [], 0, -1, false];
     this.time.show(this.run, this.breaks);
     this.drawStops();
     this.go(at, false, true);
@@ -341,19 +332,26 @@ class Stepper {
     if (branch.error) return this.say(branch.error, true);
     if (!branch.data) return;
     if (this.run.data.partial && this.run.data.fork >= 0 && !branch.data.partial) return this.complete(branch.data);
-    if (this.run.data.fork < 0 || !this.original) this.original = { run: this.run, instant: branch.instant, parted: branch.parted };
+    if (this.run.data.fork < 0 || !this.original) this.original = { run: this.run, instant: branch.instant, parted: branch.parted, watches: this.watches };
     const back = button("back to the original", () => {
       this.model.set("branch", {});
       this.model.save_changes();
       this.branch.hidden = true;
+      const watches = this.original ? this.original.watches : [];
       this.original = null;
-      this.load(this.model.get("data"), branch.instant);
+      this.load(this.model.get("data"), branch.instant, this.stops(), watches);
       this.root.focus();
     });
-    this.load(branch.data, 0);
+    this.load(branch.data, 0, this.stops());
     this.branch.replaceChildren(...branchStrip(branch, back, (at) => this.go(at, true)));
     this.branch.hidden = false;
     if (branch.data.partial) setTimeout(() => this.send({ rest: true }), 50);
+  }
+
+  /** The breakpoints, by name and, where a name alone does not say it, by instruction. */
+  stops() {
+    const { sites } = this.run;
+    return this.breaks.map(({ text, mask }) => ({ text, sites: mask ? [...sites.texts.keys()].filter((site) => mask[site] === 1) : [] }));
   }
 
   /** What the original had in this place, 0 for nothing. */

@@ -232,10 +232,14 @@ export class Run {
     const wanted = text.trim(), odd = ODD[wanted.toLowerCase().replace(/^first /, "")];
     if (odd) return { text: wanted, mask: null, odd, on: true };
     const found = this.sitesOf(wanted);
-    if (!found.length) return null;
+    return found.length ? this.breakAt(wanted, found) : null;
+  }
+
+  /** A breakpoint at some instructions. @param {string} text @param {number[]} sites @returns {Break} */
+  breakAt(text, sites) {
     const mask = new Uint8Array(this.sites.texts.length + 1);
-    for (const site of found) mask[site] = 1;
-    return { text: wanted, mask, odd: 0, on: true };
+    for (const site of sites) mask[site] = 1;
+    return { text, mask, odd: 0, on: true };
   }
 
   /** @param {string} wanted @returns {number[]} */

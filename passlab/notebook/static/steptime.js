@@ -3,6 +3,7 @@ import { el, grouped, svg } from "./dom.js";
 import { bytesText } from "./steptensor.js";
 
 const HEIGHT = 44, STRIP = 62, MARKS = 400;
+const SHAPES = /** @type {Record<string, string>} */ ({ "pl-stop-marks": "M1 2h8l-4 6z", "pl-odd-marks": "M2 2l6 6m0 -6l-6 6", "pl-peak-mark": "M5 0.5l4.5 4.5l-4.5 4.5l-4.5 -4.5z", "": "M1 1h8v8h-8z" });
 
 /** @typedef {import("./steprun.js").Run} Run */
 /** @typedef {import("./steprun.js").Break} Break */
@@ -21,13 +22,14 @@ export class Timeline {
     this.cursor = el("div", "pl-cursor");
     this.tip = el("div", "pl-tip");
     this.tip.hidden = true;
-    this.facts = el("div", "pl-memory-facts");
+    this.facts = el("span", "");
+    this.legend = el("span", "pl-time-legend");
     this.track = el("div", "pl-track", /** @type {any} */ (this.drawing), /** @type {any} */ (this.memory), this.cursor, this.tip);
     this.track.setAttribute("role", "slider");
     this.track.setAttribute("aria-label", "instant");
     this.track.setAttribute("aria-valuemin", "0");
     this.track.tabIndex = 0; // the arrows of the stepper step
-    this.element = el("div", "pl-timeline", this.track, this.facts);
+    this.element = el("div", "pl-timeline", this.track, el("div", "pl-memory-facts", this.facts, this.legend));
     this.listen();
     this.watch = new ResizeObserver(() => {
       if (this.track.clientWidth !== this.width) this.soon();
@@ -102,6 +104,7 @@ export class Timeline {
   draw() {
     const run = this.run, width = this.track.clientWidth;
     if (!run || !width) return;
+    this.explain(run);
     const again = width === this.width && this.bars.length > 0;
     if (!again) this.bars = this.kernels(run, width);
     this.drawing.replaceChildren(...this.bars, ...this.marks(run, width));
@@ -110,6 +113,18 @@ export class Timeline {
     for (const drawing of [this.drawing, this.memory]) drawing.setAttribute("viewBox", `0 0 ${width} ${drawing === this.drawing ? HEIGHT : STRIP}`);
     this.memory.replaceChildren(...this.storages(run, width));
     this.memory.style.display = run.data.storage.count ? "" : "none";
+  }
+
+  /** Say what the marks mean: those that are there. @param {Run} run */
+  explain(run) {
+    const { count, blocks } = run.data.storage, has = (/** @type {number} */ role) => run.sites.roles.includes(role);
+    const there = /** @type {[string, string, unknown][]} */ ([
+      ["pl-kernel-bars", "kernels: the higher, the longer", has(3)], ["pl-call-depth", "depth of calls", run.depth.some((depth) => depth > 0)],
+      ["pl-stop-marks", "breakpoints", this.breaks.some((b) => b.on)], ["pl-odd-marks", "NaN, infinities", Object.keys(run.odd).length],
+      ["pl-live", "live memory", count], ["pl-peak-mark", "its peak", count], ["pl-block-new", "its storages", count], ["pl-block-reused", "reused", blocks.some((/** @type {any[]} */ block) => block[3])],
+    ]);
+    this.legend.replaceChildren(...there.filter(([, , is]) => is).map(([look, means]) =>
+      el("span", "pl-key", svg("svg", { viewBox: "0 0 10 10", width: 9, height: 9, "aria-hidden": "true" }, svg("path", { d: SHAPES[look] || SHAPES[""], class: look })), means)));
   }
 
   /** @param {Run} run @param {number} width @returns {Element[]} */

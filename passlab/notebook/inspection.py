@@ -1,0 +1,102 @@
+"""What Shift-Tab tells in `%%relay` cells and pipelines: the operator or the pass under the cursor.
+
+Kernels answer for Python names only, and Relay's operators and passes on the line of a magic are none. Nothing here
+knows what asks: `describe` takes a cell and a place in it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from passlab.ir.attrs import REQUIRED
+from passlab.ir.op import Op, find_op
+
+_WORD = re.compile(r"[\w.]+")
+_CALL = re.compile(r"([\w.]+)\([^()]*\Z")
+_SHOWN = 72  # characters of a signature on one line
+
+
+def register(shell: Any) -> Callable[[], None] | None:
+    """Let the kernel of a shell answer for operators and passes; return what undoes it, None without a kernel."""
+    kernel = getattr(shell, "kernel", None)
+    if kernel is None:
+        return None
+    others = kernel.do_inspect
+
+    def do_inspect(code: str, cursor_pos: int, *args: Any, **options: Any) -> Any:
+        text = describe(code, cursor_pos)
+        if text is None:
+            return others(code, cursor_pos, *args, **options)
+        return {"status": "ok", "found": True, "data": {"text/plain": text}, "metadata": {}}
+
+    kernel.do_inspect = do_inspect
+
+    def take_out() -> None:
+        if kernel.__dict__.get("do_inspect") is do_inspect:
+            kernel.do_inspect = others
+
+    return take_out
+
+
+def describe(code: str, position: int) -> str | None:
+    """Return what is known of the operator or pass at a position of a cell, or of the one whose arguments it is among.
+
+    None where there is none, and in cells that are neither Relay nor a pipeline.
+    """
+    head = code.lstrip()
+    if head.startswith("%%relay") and "\n" in code[:position].lstrip():
+        tell: Callable[[str], str | None] = _operator
+    elif re.match(r"%%?passes\b", head):
+        tell = _pass
+    else:
+        return None
+    word = next((m[0] for m in _WORD.finditer(code) if m.start() <= position <= m.end()), "")
+    call = _CALL.search(code[:position])
+    return tell(word) or (tell(call[1]) if call else None)
+
+
+def _operator(name: str) -> str | None:
+    """The operator of a name: how it is called in Relay text, and what its Python function tells."""
+    op = find_op(name)
+    return (
+        None
+        if op is None
+        else f"{_signature(op)}\n\n{(inspect.getdoc(op.spec.face) if op.spec.face else '') or op.spec.doc}"
+    )
+
+
+def _signature(op: Op) -> str:
+    inputs = [f"%{name}" for name in op.spec.inputs]
+    schema = op.spec.attrs.schema if op.spec.attrs is not None else ()
+    attrs = [f.name if f.default is REQUIRED else f"{f.name}={_value(f.default)}" for f in schema]
+    line = f"{op.name}({', '.join([*inputs, *attrs])})"
+    if len(line) <= _SHOWN:
+        return line
+    lines = ",\n    ".join([", ".join(inputs), *attrs])
+    return f"{op.name}(\n    {lines})"
+
+
+def _value(value: Any) -> str:
+    """A default as it is written in Relay, where tuples are lists and strings have double quotes."""
+    return json.dumps(value) if isinstance(value, (tuple, str)) else str(value)
+
+
+def _pass(name: str) -> str | None:
+    """The pass of a name: its row of `transform.list_passes()`, and what it tells of itself."""
+    from passlab.transform.registry import find_factory, list_passes
+
+    factory = find_factory(name) if name else None
+    row = next((row for row in list_passes() if factory is not None and row["pass"] == name), None)
+    if row is None:
+        return None
+    facts = [
+        f"{kind.replace('_', ' ')}: {row[kind]}" for kind in ("opt_level", "required", "promise") if row[kind] != ""
+    ]
+    return f"{name}({row['options']})\n{'   '.join(facts)}\n\n{inspect.getdoc(factory) or ''}".rstrip()
+
+
+__all__ = ["describe", "register"]
