@@ -102,8 +102,9 @@ class RelayMagics(Magics):
 
         %passes net InferType, FoldConstant, FuseOps(fuse_opt_level=2) -O 3 -o out
 
-        As a cell magic the pipeline is the cell: one pass a line, comments after #. When a pass fails, the recording up
-        to it is shown, then the error; nothing is bound to -o.
+        As a cell magic the pipeline is the cell: one pass a line, comments after #. When a
+        pass fails, the recording up to it is shown, then the error; nothing is bound to -o.
+        Without a pipeline, `%passes net` tells which passes would change the program.
         """
         options = _options(self.passes, _shielded(line))
         mod = self._program(options.mod)
@@ -112,7 +113,7 @@ class RelayMagics(Magics):
             [*([_unshielded(" ".join(options.pipeline))] if options.pipeline else []), *([cell] if cell else [])]
         )
         if not text.strip():
-            raise UsageError("%passes needs a pipeline: %passes net InferType, FoldConstant")
+            return pipelines.outlook(mod, options.mod)
         recording, reports = pipelines.run(
             mod,
             text,

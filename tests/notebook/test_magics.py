@@ -296,3 +296,10 @@ def test_a_debugger_shows_itself_as_a_widget_with_a_plain_twin(shell):
     assert "application/vnd.jupyter.widget-view+json" in data
     assert data["text/plain"].startswith("@main on the virtual machine: 9 instructions, 1 kernel call\n")
     assert ">     5  @main   5  fused_nn_dense_nn_relu" in data["text/plain"]
+
+
+def test_passes_without_a_pipeline_tells_which_would_change_the_program(shell):
+    shell.run_cell_magic("relay", "net --show none", "def @main(%x: Tensor[(2), float32]) { nn.relu(%x * (2f * 3f)) }")
+    shown = shell.run_line_magic("passes", "net")
+    assert "FoldConstant" in shown.table.column("pass")
+    assert "would change `net`" in shown.html()
