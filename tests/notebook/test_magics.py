@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from IPython.core.error import UsageError
-from IPython.testing.globalipapp import start_ipython
 
 from passlab.errors import ParseError, PassError, PasslabError, TypeInferenceError
 from passlab.ir.module import IRModule
@@ -14,15 +13,6 @@ NET = """def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) {
   nn.relu(nn.dense(%x, %w))
 }
 """
-
-
-@pytest.fixture(scope="module")
-def running_shell():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv(
-            "VIRTUAL_ENV", raising=False
-        )  # IPython warns where another environment is active than the one in use
-        return start_ipython()
 
 
 @pytest.fixture
