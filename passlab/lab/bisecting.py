@@ -11,18 +11,21 @@ around every pass, under the promise of that pass, as `lab.validate` does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from passlab.errors import Diagnostic, PassError, PasslabError
+from passlab.errors import Diagnostic, PassError
 from passlab.instrument.events import Event
 from passlab.instrument.limit import PassLimit
 from passlab.instrument.validation import UNDECLARED, Check, Inputs, Trial, examine, promise_of
 from passlab.ir.module import IRModule
+from passlab.lab import asking
+from passlab.lab.asking import Asker, Predicate, answer, raised
 from passlab.lab.diffing import Diff, diff
 from passlab.lab.recording import Recording, record
 from passlab.lab.validating import examined, is_checked
@@ -32,8 +35,6 @@ from passlab.transform.table import Table
 
 if TYPE_CHECKING:
     from passlab.lab.reducing import Reduction
-
-Predicate = Callable[[IRModule], Any]
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Question:
     def broken(self, event: Event, before: IRModule, after: IRModule) -> bool:
         """Whether the step from one program to the other is as wrong as that of an event."""
         if self.good is not None:
-            return bool(self.good(before)) and not _answer(self.good, after)[0]
+            return bool(self.good(before)) and not answer(self.good, after).holds
         promise = promise_of(event.pass_, self.undeclared)
         return examine(event.name, before, after, promise, self.trial()).outcome == "broken"
 
@@ -262,7 +263,8 @@ class Bisection:
 
 def bisect(
     program: IRModule | Recording, passes: Any = None, good: Predicate | None = None, *, inputs: Inputs = None,
-    entry: str = "main", seed: int = 0, undeclared: Promise | None = UNDECLARED, every: bool = False, **options: Any,
+    entry: str = "main", seed: int = 0, undeclared: Promise | None = UNDECLARED, every: bool = False,
+    executor: Executor | None = None, **options: Any,
 ) -> Bisection:  # fmt: skip
     """Return which pass of a pipeline broke a program, or raised.
 
@@ -270,8 +272,9 @@ def bisect(
     and one that raises says that the program is bad; without it programs are run on `inputs` (a list, a table by name
     of the parameter, or None: random ones, from `seed`), and each pass is held to its promise, one that declares none
     to `undeclared`. A predicate is asked log(n) times for n programs; with `every` after each pass in order, which
-    finds the first even where a later pass mends what it broke. Raises `PassError` when the program is bad before any
-    pass, and `RunError` when it does not run then.
+    finds the first even where a later pass mends what it broke. An `executor` (of `concurrent.futures`: threads,
+    processes, or a cluster with that face) asks it about all of them at once. Raises `PassError` when the program is
+    bad before any pass or cannot be asked about elsewhere, and `RunError` when it does not run then.
     """
     if isinstance(program, Recording) and (passes is not None or options):
         raise PassError(
@@ -281,7 +284,7 @@ def bisect(
     question = Question(good, inputs, entry, seed, undeclared)
     if good is None:
         return _compared(recording, question)
-    search = _Search(recording, good)
+    search = _Search(recording, good, executor)
     start = recording.steps[0]
     if not search.ask(start):
         raise PassError(
@@ -293,7 +296,7 @@ def bisect(
     event = search.first(recording.steps, every)
     failed = recording.failed
     if event is None and failed is not None:
-        return Bisection(recording, question, search.told(), failed, _raised(failed.error))
+        return Bisection(recording, question, search.told(), failed, raised(failed.error))
     if event is None:
         return Bisection(recording, question, search.told(), None)
     return Bisection(recording, question, search.told(), event, search.answers[event.id].why)
@@ -310,34 +313,40 @@ def _compared(recording: Recording, question: Question) -> Bisection:
         if check.outcome == "broken":
             return Bisection(recording, question, answers, event, check.why, check)
     failed = recording.failed
-    return Bisection(recording, question, answers, failed, "" if failed is None else _raised(failed.error))
+    return Bisection(recording, question, answers, failed, "" if failed is None else raised(failed.error))
 
 
 class _Search:
     """Asks a predicate about the programs of a recording, about each once."""
 
-    def __init__(self, recording: Recording, good: Predicate) -> None:
+    def __init__(self, recording: Recording, good: Predicate, executor: Executor | None) -> None:
         self.recording = recording
-        self.good = good
+        self.asker = Asker(good, executor)
         self.answers: dict[str, Answer] = {}  # by the number of the step
         self.error: Exception | None = None  # what the predicate raised last
-        self._known: dict[int, tuple[bool, str]] = {}  # by program: steps that change nothing share theirs
+        self._known: dict[int, asking.Answer] = {}  # by program: steps that change nothing share theirs
 
     def ask(self, event: Event) -> bool:
         """Return whether the program after a step is good."""
-        key = id(event.after)
-        if key not in self._known:
-            good, why, error = _answer(self.good, event.after)
-            self._known[key] = good, why
-            self.error = error or self.error
-        self.answers[event.id] = Answer(event, *self._known[key])
-        return self._known[key][0]
+        self._ask_all([event])
+        known = self._known[id(event.after)]
+        self.answers[event.id] = Answer(event, known.holds, known.why)
+        return known.holds
+
+    def _ask_all(self, events: Sequence[Event]) -> None:
+        """Ask about the programs after some steps that were not asked about before."""
+        new = {id(event.after): event.after for event in events if id(event.after) not in self._known}
+        for key, told in zip(new, self.asker.all(list(new.values())), strict=True):
+            self._known[key] = told
+            self.error = told.error or self.error
 
     def first(self, steps: Sequence[Event], every: bool) -> Event | None:
         """Return a pass that found a good program and left a bad one, the innermost; None when the last is good."""
         found: Event | None = None
         while True:
             changed = [e for e in steps if e.status == "ran" and e.changed]
+            if self.asker.executor is not None:
+                self._ask_all(changed)
             event = (self._in_order if every else self._halving)(changed)
             if event is None:
                 return found
@@ -358,21 +367,6 @@ class _Search:
     def told(self) -> list[Answer]:
         """Return what was asked and answered."""
         return list(self.answers.values())
-
-
-def _answer(good: Predicate, mod: IRModule) -> tuple[bool, str, Exception | None]:
-    """Ask a predicate about a program; return whether it is good, why not, and what the predicate raised."""
-    try:
-        answer = bool(good(mod))
-    except Exception as error:  # noqa: BLE001 - a program that cannot be asked about is bad, and this is why
-        return False, _raised(error), error
-    return answer, "" if answer else "the predicate is false", None
-
-
-def _raised(error: BaseException | None) -> str:
-    """Return in a line what was raised."""
-    told = error.diagnostics[0].message if isinstance(error, PasslabError) else str(error)
-    return f"{type(error).__name__}: {told}"
 
 
 __all__ = ["Answer", "Bisection", "GuiltyRewrite", "bisect"]

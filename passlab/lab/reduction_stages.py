@@ -148,7 +148,7 @@ def simplify_nodes(search: Search) -> None:
         place = len(order) - 1
         while place >= 0:
             function = search.best[name]
-            if any(search.attempt({name: made}, what) for made, what in _smaller(search, name, function, order[place])):
+            if search.first(({name: made}, what) for made, what in _smaller(search, name, function, order[place])):
                 order = post_order(search.best[name].body)
                 place = min(place, len(order) - 1)
             else:

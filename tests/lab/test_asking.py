@@ -1,0 +1,131 @@
+"""Searches on an executor find what searches here find, whatever carries the questions out."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import pytest
+
+import passlab
+from passlab import lab
+from passlab.errors import PassError
+
+NET = """
+def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) {
+  let %h = nn.relu(nn.dense(%x, %w));
+  let %d = %h - 0.5f;
+  nn.softmax(tanh(%d) + %h)
+}
+"""
+PASSES = "InferType, ToGraphNormalForm, FastMath, FuseOps"
+
+
+def keeps_tanh(mod):
+    return " tanh(" in mod.astext()
+
+
+def grumbles(mod):
+    raise ValueError("no tanh <here>")
+
+
+class Elsewhere(Executor):
+    """Carries out at once what it is given, and remembers it: what a cluster does, as far as one can see."""
+
+    def __init__(self):
+        self.given = []
+
+    def submit(self, function, *args):
+        self.given.append(args)
+        done = Future()
+        try:
+            done.set_result(function(*args))
+        except Exception as error:  # noqa: BLE001 - an executor keeps it for who asks
+            done.set_exception(error)
+        return done
+
+
+@pytest.fixture
+def net():
+    return passlab.parse(NET)
+
+
+@pytest.fixture(params=["threads", "elsewhere"])
+def executor(request):
+    if request.param == "elsewhere":
+        yield Elsewhere()
+    else:
+        with ThreadPoolExecutor(3) as pool:
+            yield pool
+
+
+# ---------------------------------------------------------------- the same answers
+@pytest.mark.parametrize("every", [False, True])
+def test_a_bisection_names_the_same_pass(net, executor, every):
+    here = lab.bisect(net, PASSES, keeps_tanh, opt_level=4)
+    there = lab.bisect(net, PASSES, keeps_tanh, opt_level=4, executor=executor, every=every)
+    assert there.summary() == here.summary()
+    assert there.event.name == "FastMath"
+
+
+def test_a_reduction_ends_with_the_same_program(net, executor):
+    here, there = (lab.reduce(net, keeps_tanh, executor=chosen) for chosen in (None, executor))
+    assert there.module.astext() == here.module.astext()
+    assert there.tries >= here.tries
+    assert [step.what for step in there.steps] == [step.what for step in here.steps]
+
+
+def test_a_pool_of_processes_is_sent_text(net):
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert lab.bisect(net, PASSES, keeps_tanh, opt_level=4, executor=pool).event.name == "FastMath"
+        small = lab.reduce(net, keeps_tanh, executor=pool, tries=30)
+        assert keeps_tanh(small.module)
+        with pytest.raises(PassError, match="could not be asked elsewhere") as refused:
+            lab.bisect(net, PASSES, lambda mod: True, executor=pool)
+        assert "define the predicate in a file, or use threads" in str(refused.value)
+
+
+def test_programs_arrive_as_they_were(net):
+    elsewhere = Elsewhere()
+    lab.bisect(net, PASSES, keeps_tanh, opt_level=4, executor=elsewhere)
+    texts = {text for _, text in elsewhere.given}
+    recording = passlab.record(net, PASSES, opt_level=4)
+    assert texts <= {event.after.astext() for event in recording.events}
+    assert len(texts) == len(elsewhere.given)
+
+
+# ---------------------------------------------------------------- at once
+def test_several_programs_are_asked_about_at_the_same_time(net):
+    meeting = threading.Barrier(3, timeout=20)
+
+    alone = [1]  # the program before any pass
+
+    def good(mod):
+        if alone:
+            alone.pop()
+        else:
+            meeting.wait()
+        return keeps_tanh(mod)
+
+    with ThreadPoolExecutor(3) as pool:
+        found = lab.bisect(net, "ToANormalForm, FastMath, FuseOps", good, opt_level=4, executor=pool)
+    assert found.event.name == "FastMath"
+
+
+def test_no_more_programs_are_asked_about_than_allowed(net):
+    asked = []
+    with ThreadPoolExecutor(4) as pool:
+        small = lab.reduce(net, lambda mod: asked.append(mod) or keeps_tanh(mod), tries=6, executor=pool)
+    assert small.tries == 6
+    assert len(asked) <= 6 + 1  # and about the whole program
+    assert small.stopped == "after 6 tries"
+
+
+# ---------------------------------------------------------------- what goes wrong
+def test_what_a_predicate_raises_is_told(net, executor):
+    with pytest.raises(PassError) as found:
+        lab.bisect(net, PASSES, grumbles, executor=executor)
+    assert "the program is bad before any pass: ValueError: no tanh <here>" in str(found.value)
+    with pytest.raises(PassError, match="the predicate raised ValueError for the whole program: no tanh"):
+        lab.reduce(net, grumbles, executor=executor)
