@@ -7,6 +7,7 @@ anything with the few attributes of `Place`.
 from __future__ import annotations
 
 import difflib
+import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -85,6 +86,7 @@ class Diagnostic:
 
 
 _EXCERPT_WIDTH = 160
+_STRONG = re.compile(r"(?:error|warning): |\s+\| +\^+\Z")  # lines that say what is wrong, or point to it
 
 
 def _excerpt(place: Place | None) -> list[str]:
@@ -125,8 +127,8 @@ class PasslabError(Exception):
         return "\n".join(d.render() for d in self.diagnostics)
 
     def _render_traceback_(self) -> list[str]:
-        """IPython shows these lines instead of a traceback."""
-        return str(self).split("\n")
+        """IPython shows these lines instead of a traceback: what is wrong, and the carets, in bold."""
+        return [f"\x1b[1m{line}\x1b[0m" if _STRONG.match(line) else line for line in str(self).split("\n")]
 
 
 class DiagnosticError(PasslabError):
