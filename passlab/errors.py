@@ -111,6 +111,11 @@ def _excerpt(place: Place | None) -> list[str]:
     ]
 
 
+def _shown(text: str) -> list[str]:
+    """The lines of rendered findings for a notebook: what is wrong, and the carets, in bold."""
+    return [f"\x1b[1m{line}\x1b[0m" if _STRONG.match(line) else line for line in text.split("\n")]
+
+
 class PasslabError(Exception):
     """The root of all errors that leave passlab; carries the diagnostics it was made of.
 
@@ -127,8 +132,8 @@ class PasslabError(Exception):
         return "\n".join(d.render() for d in self.diagnostics)
 
     def _render_traceback_(self) -> list[str]:
-        """IPython shows these lines instead of a traceback: what is wrong, and the carets, in bold."""
-        return [f"\x1b[1m{line}\x1b[0m" if _STRONG.match(line) else line for line in str(self).split("\n")]
+        """IPython shows these lines instead of a traceback."""
+        return _shown(str(self))
 
 
 class DiagnosticError(PasslabError):
@@ -226,6 +231,10 @@ class InterruptedRunError(KeyboardInterrupt):
 
     def __str__(self) -> str:
         return "\n".join(d.render() for d in self.diagnostics)
+
+    def _render_traceback_(self) -> list[str]:
+        """IPython shows these lines instead of a traceback."""
+        return _shown(str(self))
 
 
 class LimitError(PasslabError):
