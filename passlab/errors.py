@@ -7,6 +7,7 @@ anything with the few attributes of `Place`.
 from __future__ import annotations
 
 import difflib
+import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -85,6 +86,7 @@ class Diagnostic:
 
 
 _EXCERPT_WIDTH = 160
+_STRONG = re.compile(r"(?:error|warning): |\s+\| +\^+\Z")  # lines that say what is wrong, or point to it
 
 
 def _excerpt(place: Place | None) -> list[str]:
@@ -109,6 +111,11 @@ def _excerpt(place: Place | None) -> list[str]:
     ]
 
 
+def _shown(text: str) -> list[str]:
+    """The lines of rendered findings for a notebook: what is wrong, and the carets, in bold."""
+    return [f"\x1b[1m{line}\x1b[0m" if _STRONG.match(line) else line for line in text.split("\n")]
+
+
 class PasslabError(Exception):
     """The root of all errors that leave passlab; carries the diagnostics it was made of.
 
@@ -126,7 +133,7 @@ class PasslabError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """IPython shows these lines instead of a traceback."""
-        return str(self).split("\n")
+        return _shown(str(self))
 
 
 class DiagnosticError(PasslabError):
@@ -224,6 +231,10 @@ class InterruptedRunError(KeyboardInterrupt):
 
     def __str__(self) -> str:
         return "\n".join(d.render() for d in self.diagnostics)
+
+    def _render_traceback_(self) -> list[str]:
+        """IPython shows these lines instead of a traceback."""
+        return _shown(str(self))
 
 
 class LimitError(PasslabError):

@@ -20,6 +20,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Var
 from passlab.ir.misfits import misfit
 from passlab.ir.module import IRModule
+from passlab.ir.types import FuncType
 from passlab.lab.diffing import Change, Diff, diff
 
 if TYPE_CHECKING:
@@ -198,7 +199,10 @@ def _lines(box: Box) -> tuple[str, ...]:
     if len(weights) > 2:
         weights = [weights[0], f"and {len(weights) - 1} more"]
     lines += map(_cut, weights)
-    type_ = None if box.expr is None or box.count > 1 else box.expr.checked_type_
+    several = box.count > 1 and box.kind != "fused"
+    type_ = None if box.expr is None or several else box.expr.checked_type_
+    if box.kind == "fused" and isinstance(type_, FuncType):
+        type_ = type_.ret_type  # of what comes out, as beside the last of its operators
     if type_ is not None and (short := short_type(type_)):
         lines.append(_cut(short))
     return tuple(lines)

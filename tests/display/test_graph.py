@@ -208,3 +208,11 @@ def test_a_layout_that_takes_too_long_is_given_up(monkeypatch, tmp_path):
     pretend(monkeypatch, tmp_path, "import time; time.sleep(60)")
     with limits.override(layout_seconds=0.2), pytest.raises(LayoutError, match=r"took more than 0\.2 s"):
         lay_out(dataflow(network()), SIZES)
+
+
+def test_a_folded_function_shows_the_type_of_what_comes_out():
+    net = passlab.parse("""def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) {
+      nn.relu(nn.dense(%x, %w))
+    }""")
+    text = graph_view(passlab.transform.FuseOps()(net)).with_folding(True).text()
+    assert "nn.dense · nn.relu <- %x  [(1, 4) float32]" in text

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from IPython.core.error import UsageError
+from IPython.utils.capture import capture_output
 
+from passlab import parse
 from passlab.errors import ParseError, PassError, PasslabError, TypeInferenceError
 from passlab.ir.module import IRModule
 
@@ -293,3 +295,22 @@ def test_passes_without_a_pipeline_tells_which_would_change_the_program(shell):
     shown = shell.run_line_magic("passes", "net")
     assert "FoldConstant" in shown.table.column("pass")
     assert "would change `net`" in shown.html()
+
+
+def test_an_interrupt_is_told_without_a_traceback(shell):
+    shell.run_cell("from passlab.errors import Diagnostic, InterruptedRunError")
+    with capture_output() as shown:
+        shell.run_cell("raise InterruptedRunError(Diagnostic('the program was interrupted', hint='run it again'))")
+    assert "error: the program was interrupted" in shown.stdout
+    assert "help: run it again" in shown.stdout
+    assert "Traceback" not in shown.stdout
+
+
+def test_an_error_says_in_bold_what_is_wrong_and_where():
+    with pytest.raises(PasslabError) as caught:
+        parse("def @main() { nn.reluu(1) }")
+    lines = caught.value._render_traceback_()
+    said, pointed = (line for line in lines if line.startswith("\x1b[1m") and line.endswith("\x1b[0m"))
+    assert "error: operator `nn.reluu`" in said
+    assert "^^^^^^^^" in pointed
+    assert "\n".join(lines).replace("\x1b[1m", "").replace("\x1b[0m", "") == str(caught.value)
