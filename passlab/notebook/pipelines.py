@@ -12,7 +12,7 @@ from passlab.display import TableView, table_view
 from passlab.infer import infer_expr, infer_module
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.lab.prospects import prospects
+from passlab.lab.prospecting import prospects
 from passlab.lab.recording import Recording, record
 from passlab.text import parser
 from passlab.text.lexer import lex
