@@ -1,4 +1,7 @@
-"""ManifestLifetimes: a variable is killed behind the last binding that needs it, on each way that leads there."""
+"""ManifestLifetimes: a variable is killed behind the last binding that needs it, on each way that leads there.
+
+Several that die together are killed in the order of their first use.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def test_what_is_needed_behind_the_branches_lives_through_them():
         "let %a = if (%c) { let %b = %x + %x; %b } else { let %d = %y * %x; %d }; let %e = %a + %x; %e",
         """let %a = if (%c) { let %b = %x + %x; %b } else { let %d = %y * %x; let %_0 = memory.kill(%y); %d };
         let %_1 = memory.kill(%c);
-        let %e = %a + %x; let %_2 = memory.kill(%a); let %_3 = memory.kill(%x); %e""",
+        let %e = %a + %x; let %_2 = memory.kill(%x); let %_3 = memory.kill(%a); %e""",
     )
 
 
@@ -46,7 +49,7 @@ def test_a_use_on_another_way_keeps_nothing_alive():
           let %b = %x + %y; let %_0 = memory.kill(%x); let %_1 = memory.kill(%y); %b
         } else {
           let %d = %x * %y; let %_2 = memory.kill(%x);
-          let %f = %d + %y; let %_3 = memory.kill(%d); let %_4 = memory.kill(%y); %f
+          let %f = %d + %y; let %_3 = memory.kill(%y); let %_4 = memory.kill(%d); %f
         };
         let %_5 = memory.kill(%c); %a""",
     )
@@ -79,7 +82,7 @@ def test_a_chain_inside_a_value_kills_what_it_is_the_last_to_need():
     check(
         "let %a = { let %b = %x + %x; let %d = %b * %y; %d }; let %e = %a + %y; %e",
         """let %a = { let %b = %x + %x; let %_0 = memory.kill(%x); let %d = %b * %y; let %_1 = memory.kill(%b); %d };
-        let %e = %a + %y; let %_2 = memory.kill(%a); let %_3 = memory.kill(%y); %e""",
+        let %e = %a + %y; let %_2 = memory.kill(%y); let %_3 = memory.kill(%a); %e""",
     )
 
 

@@ -137,8 +137,8 @@ class _LastUses:
 
     def __init__(self, function: Function) -> None:
         self.kills: defaultdict[Let, list[Var]] = defaultdict(list)
-        self._owner = _owners(function)
-        if not self._owner:
+        self._owner, used = _owners(function)
+        if not used:
             return
         self._sizes = _sizes(function)
         self._bodies = {function: _Body()}
@@ -150,6 +150,8 @@ class _LastUses:
                 self._visit(item)
             else:
                 item()
+        for dead in self.kills.values():
+            dead.sort(key=used.__getitem__)
 
     def _visit(self, node: Expr) -> None:
         if isinstance(node, Var):
@@ -195,26 +197,31 @@ def _ways(node: If | Match | Let) -> tuple[list[Expr], list[Expr]]:
     return ([c.rhs for c in node.clauses], [node.data]) if isinstance(node, Match) else ([node], [])
 
 
-def _owners(function: Function) -> dict[Expr, Function]:
-    """Return for each variable, and each node where ways part, the innermost function around it.
+def _owners(function: Function) -> tuple[dict[Expr, Function], dict[Var, int]]:
+    """Return the innermost function around each variable and each node where ways part; and the variables in use.
 
-    Nothing for a function with shared expressions, where the order of evaluation does not say itself.
+    They are numbered in the order of their first use. There are none in a function with shared expressions, where the
+    order of evaluation does not say itself.
     """
     owner: dict[Expr, Function] = dict.fromkeys(function.params, function)
+    used: dict[Var, int] = {}
     seen: set[Expr] = set()
     stack = [(function.body, function)]
     while stack:
         node, around = stack.pop()
-        children = CHILDREN[type(node)](node)
-        if isinstance(node, Var) or not children:
+        if isinstance(node, Var):
+            used.setdefault(node, len(used))
+            continue
+        children = (node.value, node.body) if isinstance(node, Let) else CHILDREN[type(node)](node)
+        if not children:
             continue
         if node in seen:
-            return {}
+            return {}, {}
         seen.add(node)
         if isinstance(node, Function):
             if node.is_primitive:
                 continue
-            around = node
+            around, children = node, (node.body,)
             owner.update(dict.fromkeys(node.params, node))
         if isinstance(node, (If, Match, Let)):
             owner[node] = around
@@ -222,8 +229,8 @@ def _owners(function: Function) -> dict[Expr, Function]:
             owner[node.var] = around
         if isinstance(node, Match):
             owner.update((var, around) for clause in node.clauses for var in pattern_vars(clause.lhs))
-        stack += [(child, around) for child in children]
-    return owner
+        stack += [(child, around) for child in children[::-1]]
+    return owner, used
 
 
 def _sizes(function: Function) -> dict[Expr, int]:
