@@ -9,13 +9,18 @@ from __future__ import annotations
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Constant, Expr, GlobalVar, Let, Var
 from passlab.ir.op import Op
+from passlab.ir.variables import free_vars
 from passlab.ir.walk import Scope, post_order, scoped_children
 
 _ATOMS = (Var, GlobalVar, Op, Constructor, Constant)
 
 
 def check_basic_block_normal_form(root: Expr) -> bool:
-    """Tell whether no expression but names and constants is used in two blocks without a `let` before them."""
+    """Tell whether no expression but names and constants is used in two blocks without a `let` before them.
+
+    A free variable is no name for anything in the program, so it must not be used in two blocks either.
+    """
+    free = set(free_vars(root))
     block: dict[Expr, Scope] = {root: Scope(None, None)}
     for node in reversed(post_order(root)):
         scope = block[node]
@@ -25,6 +30,6 @@ def check_basic_block_normal_form(root: Expr) -> bool:
 
         for child, where in scoped_children(node, scope, open_block):
             known = block.setdefault(child, where)
-            if known is not where and not isinstance(child, _ATOMS):
+            if known is not where and (child in free or not isinstance(child, _ATOMS)):
                 return False
     return True

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from passlab.errors import Diagnostic, DiagnosticError
-from passlab.infer import infer_module
 from passlab.ir.equal import structural_hash
-from passlab.ir.expr import Call, Expr, Function, Var
+from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.outline import outline
@@ -31,17 +30,20 @@ def extract_fused_functions(mod: IRModule) -> dict[int, Function]:
 def extract_intermediate_expr(mod: IRModule, expr_id: int) -> IRModule:
     """Return the module that computes value number `expr_id` of `main`: what is printed as `%expr_id = ...`.
 
-    Raises `DiagnosticError` when no value has that number.
+    The result of `main` has the number behind the last, if it is a call, a tuple or a part of one. Types are not
+    inferred. Raises `DiagnosticError` when no value has that number.
     """
-    printed = render(mod["main"])
-    wanted = f"%{expr_id}"
-    values = {printed.text[m.start : m.end]: m.node for m in printed.marks if m.kind == "temporary"}
-    if wanted not in values:
-        last = max((int(name[1:]) for name in values if name[1:].isdecimal()), default=None)
-        hint = "main has no numbered values" if last is None else f"numbers go from 0 to {last}"
-        raise DiagnosticError(Diagnostic(f"there is no value {wanted} in @main", hint=hint))
-    made = IRModule.from_expr(values[wanted], {n: f for n, f in mod.items() if n != "main"}, mod.type_definitions)
-    return infer_module(made)
+    main = mod["main"]
+    printed = render(main)
+    names = ((printed.text[m.start + 1 : m.end], m.node) for m in printed.marks if m.kind == "temporary")
+    values = {int(name): node for name, node in names if name.isdecimal()}
+    if type(main.body) in (Call, Tuple, TupleGetItem) and main.body not in values.values():
+        values[max(values, default=-1) + 1] = main.body
+    if expr_id not in values:
+        hint = f"numbers go from 0 to {max(values)}" if values else "main has no numbered values"
+        raise DiagnosticError(Diagnostic(f"there is no value %{expr_id} in @main", hint=hint))
+    others = {n: f for n, f in mod.items() if n != "main"}
+    return IRModule.from_expr(values[expr_id], others, mod.type_definitions)
 
 
 extract_intermdeiate_expr = extract_intermediate_expr  # the name Relay published

@@ -44,12 +44,16 @@ def enter(expr: Expr) -> bool:
 
 
 class Region:
-    """One region: its compiler, its nodes in post-order with the begins among them, and its ends."""
+    """One region: its compiler, its number, its nodes in post-order with the begins among them, and its ends.
 
-    __slots__ = ("compiler", "nodes", "ends")
+    As in Relay it has the number of the begin that opened it among all begins of the function, in post-order.
+    """
 
-    def __init__(self, compiler: str) -> None:
+    __slots__ = ("compiler", "number", "nodes", "ends")
+
+    def __init__(self, compiler: str, number: int) -> None:
         self.compiler = compiler
+        self.number = number
         self.nodes: list[Expr] = []
         self.ends: list[Call] = []
 
@@ -69,10 +73,13 @@ class Regions:
         self.order = post_order(root, enter=enter)
         self._number = {node: i for i, node in enumerate(self.order)}
         self.of: dict[Expr, Region] = {}
+        self._opened: dict[Expr, int] = {}
         for node in self.order:
-            if is_end(node):
+            if is_begin(node):
+                self._opened[node] = len(self._opened)
+            elif is_end(node):
                 self._leave(node)
-            elif type(node) in (Call, Tuple, TupleGetItem) and not is_begin(node):
+            elif type(node) in (Call, Tuple, TupleGetItem):
                 self._gather(node)
         # A region that was merged into another is gone: only those that own a node are left.
         self.all = list(dict.fromkeys(self.of[n] for n in self.order if n in self.of))
@@ -82,7 +89,7 @@ class Regions:
         region: Region | None = None
         for child in CHILDREN[type(node)](node):
             if is_begin(child) and child not in self.of:
-                self._add(child, Region(compiler_of(child)))
+                self._add(child, Region(compiler_of(child), self._opened[child]))
             if child not in self.of or is_end(child):
                 continue
             region = self.of[child] if region is None else self._joined(region, self.of[child], node)
@@ -92,7 +99,8 @@ class Regions:
     def _leave(self, mark: Call) -> None:
         inner = mark.args[0]
         if inner not in self.of and type(inner) in (Call, Tuple, TupleGetItem):  # an operator without arguments
-            self._add(inner, Region(compiler_of(mark)))
+            self._opened[mark] = len(self._opened)
+            self._add(inner, Region(compiler_of(mark), self._opened[mark]))
         region = self.of.get(inner)
         if region is None:
             what = f"a value that is in no region leaves one for `{compiler_of(mark)}`"
@@ -107,7 +115,7 @@ class Regions:
         region.nodes.append(node)
 
     def _joined(self, a: Region, b: Region, at: Expr) -> Region:
-        """Make one region of two; the smaller is moved into the larger."""
+        """Make one region of two, under the number of `a`; the smaller is moved into the larger."""
         if a is b:
             return a
         if a.compiler != b.compiler:
@@ -115,6 +123,7 @@ class Regions:
         large, small = (a, b) if len(a.nodes) >= len(b.nodes) else (b, a)
         for node in (*small.nodes, *small.ends):
             self.of[node] = large
+        large.number = a.number
         large.nodes += small.nodes
         large.ends += small.ends
         return large

@@ -1,5 +1,6 @@
 """What a program is: types, expressions, data types, modules, spans, attributes; and how to walk and compare them."""
 
+from passlab.faces import face
 from passlab.ir.adt import (
     Clause,
     Constructor,
@@ -36,7 +37,7 @@ from passlab.ir.expr import (
     Var,
 )  # fmt: skip
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op, OpPattern
+from passlab.ir.op import Op, OpPattern, register_op_attr
 from passlab.ir.span import Source, Span
 from passlab.ir.types import (
     ANY,
@@ -61,5 +62,8 @@ __all__ = [
     "Pattern", "PatternConstructor", "PatternTuple", "PatternVar", "PatternWildcard", "RefCreate", "RefRead",
     "RefType", "RefWrite", "RelayExpr", "SizeVar", "Source", "Span", "TensorType", "Tuple", "TupleGetItem",
     "TupleType", "Type", "TypeCall", "TypeData", "TypeRelation", "TypeVar", "Var", "assert_structural_equal",
-    "find_mismatch", "get_first_structural_mismatch", "structural_equal", "structural_hash",
+    "find_mismatch", "get_first_structural_mismatch", "register_op_attr", "structural_equal", "structural_hash",
 ]  # fmt: skip
+
+# The text room knows the record types by name; it stands on this one.
+__getattr__, _ = face(__name__, {"make_node": "passlab.text.records:make_node"})

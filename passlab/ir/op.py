@@ -70,6 +70,7 @@ class OpSpec:
 
     For people and tests: `doc` says what is computed, `shapes` from which shapes to which, `source` by which algorithm;
     `example` is a call in Relay text, and `edges` are calls at the edges of what is legal (`passlab.op.edges`).
+    `extra` is what users register for the operator, each at its level in `levels`.
     """
 
     name: str
@@ -94,6 +95,7 @@ class OpSpec:
     edges: tuple[str, ...] = ()
     level: int = 10
     extra: dict[str, Any] = field(default_factory=dict)
+    levels: dict[str, int] = field(default_factory=dict)
 
     @property
     def computes(self) -> bool:
@@ -151,6 +153,18 @@ class Op(Expr):
         }
         return table[name] if name in table else self.spec.extra.get(name)
 
+    def set_attr(self, attr_name: str, value: Any, plevel: int = 10) -> None:
+        """Set a fact of the user's about the operator, unless it was set at a higher level."""
+        levels: dict[str, int] = self.spec.levels
+        if plevel >= levels.get(attr_name, plevel):
+            levels[attr_name] = plevel
+            self.spec.extra[attr_name] = value
+
+    def reset_attr(self, attr_name: str) -> None:
+        """Take a fact of the user's away again, whatever its level."""
+        self.spec.levels.pop(attr_name, None)
+        self.spec.extra.pop(attr_name, None)
+
     def __str__(self) -> str:
         return self.name
 
@@ -192,6 +206,21 @@ def declare_op(spec: OpSpec) -> Op:
     op = Op(spec.name, spec)
     _registry[spec.name] = op
     return op
+
+
+def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
+    """Set an attribute of an operator; without a value, return a decorator that does, for a function.
+
+    Registered again it replaces the one before, so that a notebook cell may run twice; one of a lower `level` does not
+    replace one of a higher. Raises `OpNotFoundError` for an unknown operator.
+    """
+    op = Op.get(op_name)
+
+    def register(given: Any) -> Any:
+        op.set_attr(attr_key, given, level)
+        return given
+
+    return register if value is None else register(value)
 
 
 def remove_op(name: str) -> None:

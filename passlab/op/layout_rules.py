@@ -119,8 +119,7 @@ def _broadcastable(expr: Expr, result: Sequence[Any], wanted: Arranged, given: A
     if own < 0 or given.arrangement(expr) is not None:
         return given.arranged(expr, wanted) if own == rank else None
     shape = (*[1] * (rank - own), *expr.checked_type.shape)  # type: ignore[attr-defined]
-    target = _split_as(shape, wanted)
-    if target is None:
+    if (target := _split_as(shape, wanted)) is None:
         return None
     if own == rank:
         return given.arranged(expr, Arranged(wanted.old, target))
@@ -168,8 +167,7 @@ def _single(expr: Expr) -> bool:
 def rescaled_pair(call: Call, given: Arguments) -> Result | None:
     """As `broadcast` for the first two arguments; scales that vary along an axis vary along its new place."""
     ranks = {_rank(a) for a in call.args[:2]}
-    wanted = next((a for a in map(given.arrangement, call.args[:2]) if a is not None), None)
-    if wanted is None or len(ranks) != 1:
+    if (wanted := next(filter(None, map(given.arrangement, call.args[:2])), None)) is None or len(ranks) != 1:
         return None
     moved = {}
     for name, scales in (("lhs_axis", call.args[2:4]), ("rhs_axis", call.args[4:6])):
@@ -184,8 +182,7 @@ def rescaled_pair(call: Call, given: Arguments) -> Result | None:
 
 def dropped(call: Call, given: Arguments) -> Result | None:
     """Both results are laid out as the data."""
-    arrangement = given.arrangement(call.args[0])
-    return _with(call, given), [arrangement, arrangement]
+    return _with(call, given), [given.arrangement(call.args[0])] * 2
 
 
 # ---------------------------------------------------------------- operators that name axes
@@ -196,8 +193,7 @@ def along(results: int = 0) -> Rule:
         arrangement = given.arrangement(call.args[0])
         if arrangement is None:
             return None
-        axis = _one_place(arrangement, call.attrs.axis, _rank(call.args[0]))  # type: ignore[union-attr]
-        if axis is None:
+        if (axis := _one_place(arrangement, call.attrs.axis, _rank(call.args[0]))) is None:  # type: ignore[union-attr]
             return None
         made = _with(call, given, call.attrs.with_fields(axis=axis))  # type: ignore[union-attr]
         return made, [arrangement, *[None] * (results - 1)] if results else arrangement
@@ -322,8 +318,7 @@ def joined(call: Call, given: Arguments) -> Result | None:
     whole = call.args[0]
     if not isinstance(whole, Tuple) or not whole.fields:
         return None
-    wanted = next((a for a in map(given.arrangement, whole.fields) if a is not None), None)
-    if wanted is None:
+    if (wanted := next((a for a in map(given.arrangement, whole.fields) if a is not None), None)) is None:
         return None
     place = _blocks(wanted, call.attrs.axis, _rank(whole.fields[0]))  # type: ignore[union-attr]
     fields = [given.arranged(f, wanted) for f in whole.fields]
@@ -410,20 +405,25 @@ def sliced_like(call: Call, given: Arguments) -> Result | None:
 # ---------------------------------------------------------------- operators that name layouts
 @dataclass(frozen=True)
 class OneLayout:
-    """The rule of operators that name the layout of their data: they go on in the one that it is in.
+    """The rule of operators that name the layout of their data: they go on in the one that it is in, if they follow.
 
-    `split` tells that axes may be split there, `ends` that channels must stand next to the batch or last.
+    `split` tells that axes may be split there, `ends` that channels must stand next to the batch or last, and `still`
+    names axes that must stand where they stood.
     """
 
     split: bool = False
     ends: bool = False
+    still: str = ""
+    follows: bool = True
 
     def __call__(self, call: Call, given: Arguments) -> Result | None:
         """Return the call in the layout that its data is in, None where it has none for it."""
         attrs: Any = call.attrs
         arrangement = given.arrangement(call.args[0])
         named = arrangement.named(attrs.layout) if arrangement is not None else None
-        if named is None or not (named.whole or self.split):
+        if named is None or not self.follows or not (named.whole or self.split):
+            return None
+        if any(named.new.find(axis) != named.old.find(axis) for axis in self.still):
             return None
         if self.ends and named.new not in ("NCHW", "NHWC", "NCW", "NWC", "NCDHW", "NDHWC"):
             return None

@@ -109,6 +109,11 @@ def _gone(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     return NOTHING
 
 
+def _nothing_to_free(attrs: Any, value: Any, out: Any = None) -> tuple[()]:
+    """Outside the machine there are no registers to clear."""
+    return ()
+
+
 kill = operator(
     "memory.kill", ("to_free",), relation=_gone, pattern=OpPattern.OPAQUE, stateful=True, non_computational=True,
     level=10,
@@ -116,7 +121,7 @@ kill = operator(
     shapes="any value -> ()",
     source="Relay's memory dialect",
     example="memory.kill(%x)",
-)(_only_in_the_machine)  # fmt: skip
+)(_nothing_to_free)  # fmt: skip
 
 invoke_tvm_op = operator(
     "vm.invoke_tvm_op", ("op", "ins", "outs"),

@@ -176,9 +176,16 @@ def _topk_grad(orig: Call, grad: Expr) -> list[Expr]:
     return [call("scatter_elements", zeros, places, values, axis=attrs["axis"])]
 
 
+def _topk_laid_out(call: Call, given: layout_rules.Arguments) -> layout_rules.Result | None:
+    """The axis is named where it is now, and all results are laid out as the data."""
+    result = layout_rules.along()(call, given)
+    several = isinstance(call.checked_type, TupleType)
+    return (result[0], [given.arrangement(call.args[0])] * 2) if result is not None and several else result
+
+
 @operator(
     "topk", ("data",), attrs=TOPK, relation=_topk_type, pattern=OpPattern.OPAQUE, level=6, out=False, face=_topk_face,
-    gradient=_topk_grad,
+    gradient=_topk_grad, layout=_topk_laid_out,
     shapes="(..., n, ...) -> (..., k, ...), values and positions",
     source="np.argsort, stable",
     edges=(

@@ -27,6 +27,18 @@ def record_class(type_key: str) -> type[Attrs] | None:
     return _known.get(type_key)
 
 
+def make_node(type_key: str, **fields: Any) -> Any:
+    """Make a record by the name of its type: `make_node("relay.attrs.SoftmaxAttrs", axis=1)`, `make_node("DictAttrs")`.
+
+    Attributes that no operator declares are `DictAttrs` that keep the name; what is no attributes is a `MetaObject`.
+    Raises `AttrsError` for fields that the record does not have.
+    """
+    declared = record_class(type_key)
+    if declared is not None:
+        return declared(**fields)
+    return DictAttrs(fields, attrs_type_key=type_key) if type_key.endswith("Attrs") else MetaObject(type_key, fields)
+
+
 class MetaObject(Immutable):
     """An immutable record of a foreign type, compared by value; its fields are attributes: `executor.name`."""
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from passlab.analysis.type_variables import free_type_vars
 from passlab.errors import Diagnostic, DiagnosticError, PassError, PassTypeError
+from passlab.infer import infer_module
 from passlab.ir.collector import building
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
@@ -126,6 +127,15 @@ class Pass:
     def _run(self, run: PassRun) -> IRModule:
         raise NotImplementedError(f"{type(self).__name__} cannot run: derive from ModulePass or FunctionPass")
 
+    def _typed(self, mod: IRModule) -> IRModule:
+        """Return the module to work on: with types, for a pass that requires `InferType` and is called by itself.
+
+        No instrument sees this: a pipeline has run what its passes require, and finds nothing to do here.
+        """
+        if "InferType" not in self.info.required or all(f.checked_type_ is not None for _, f in mod.items()):
+            return mod
+        return infer_module(mod)
+
     def options(self) -> dict[str, Any]:
         """Return the options this pass was made with, by name; those left at their default are not listed."""
         return {}
@@ -181,7 +191,7 @@ class ModulePass(Pass):
 
     def _run(self, run: PassRun) -> IRModule:
         run.diagnostics = DiagnosticContext(run.module)
-        given = run.partial = run.module.snapshot()
+        given = run.partial = self._typed(run.module).snapshot()
         result = self.transform_module(given, run.context)
         if not isinstance(result, IRModule):
             raise _wrong_result(self, "IRModule", result)
@@ -220,10 +230,11 @@ class FunctionPass(Pass):
 
     def _run(self, run: PassRun) -> IRModule:
         run.diagnostics = DiagnosticContext(run.module)
-        given = run.module.snapshot()
+        start = self._typed(run.module)
+        given = start.snapshot()
         changes: dict[str, Function] = {}
         try:
-            for name, function in run.module.items():
+            for name, function in start.items():
                 if is_optimizable(function):
                     result = self.transform_function(function, given, run.context)
                     if result is not function:

@@ -12,31 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from passlab.ir.op import Op
-
-_levels: dict[tuple[str, str], int] = {}
-
-
-def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
-    """Set an attribute of an operator; without a value, return a decorator that does, for a function.
-
-    Raises `OpNotFoundError` for an unknown operator.
-    """
-    op = Op.get(op_name)
-
-    def register(given: Any) -> Any:
-        if level >= _levels.get((op_name, attr_key), level):
-            _levels[op_name, attr_key] = level
-            op.spec.extra[attr_key] = given
-        return given
-
-    return register if value is None else register(value)
+from passlab.ir.op import Op, register_op_attr
 
 
 def unregister_op_attr(op_name: str, attr_key: str) -> None:
     """Take an attribute of an operator away again, whatever its level."""
-    _levels.pop((op_name, attr_key), None)
-    Op.get(op_name).spec.extra.pop(attr_key, None)
+    Op.get(op_name).reset_attr(attr_key)
 
 
 def _registers(attr_key: str, name: str, doc: str) -> Callable[..., Any]:

@@ -49,7 +49,6 @@ ALONG = {
     "a transposition": "transpose(%0, axes=[0, 2, 3, 1])",
     "a parametric relu": "nn.prelu(%0, %b, axis=1)",
     "resizing": 'image.resize2d(%0, size=[8, 8], roi=[0f, 0f, 0f, 0f], layout="NCHW")',
-    "upsampling": "nn.upsampling(%0, scale_h=2f, scale_w=2f)",
     "another convolution": "nn.conv2d(%0, %v, channels=2, kernel_size=[1, 1])",
     "dropout": "{ %1 = nn.dropout(%0); add(%1.0, %1.1) }",
     "a barrier": "annotation.stop_fusion(%0)",
@@ -60,15 +59,20 @@ ALONG = {
     "broadcasting": "broadcast_to(%0, shape=[3, 8, 4, 4])",
     "sorting": "sort(%0, axis=1)",
     "the order of channels": "argsort(%0, axis=1)",
+    "the largest channels": 'topk(%0, k=2, axis=1, dtype="int32").0',
+    "where the largest are": 'topk(%0, k=2, axis=3, ret_type="indices", dtype="int32")',
     "normalization of layers": "nn.layer_norm(%0, %b, %b, axis=1)",
     "normalization of instances": "nn.instance_norm(%0, %b, %b)",
     "a layout of the program": 'layout_transform(%0, src_layout="NCHW", dst_layout="NHWC")',
     "filling": "full_like(%0, 2f)",
-    "regions": "vision.roi_align(%0, %r, pooled_size=[2, 2], spatial_scale=1f, sample_ratio=2)",
     "crops": 'image.crop_and_resize(%0, %o, subtract(%i, %i), crop_size=[2, 2], layout="NCHW")',
     "a grouped convolution": "nn.conv2d(%0, %g, groups=8, channels=8, kernel_size=[1, 1])",
 }
 BACK = {
+    "upsampling, whose places must not move": "nn.upsampling(%0, scale_h=2f, scale_w=2f)",
+    "regions, unless they are asked for": (
+        "vision.roi_align(%0, %r, pooled_size=[2, 2], spatial_scale=1f, sample_ratio=2)"
+    ),
     "a reshape": "reshape(%0, newshape=[1, -1])",
     "a place among all": "argmax(%0, axis=None)",
     "a branch": "if (%t) { %0 } else { nn.relu(%0) }",
@@ -225,6 +229,11 @@ PACKED = """%0 = layout_transform(%x, src_layout="NCHW", dst_layout="NCHW4c");
             "split(%0, indices_or_sections=[8], axis=1).1",
             """%3 = split(%2, indices_or_sections=[2], axis=1);
             layout_transform(%3.1, src_layout="NCHW4c", dst_layout="NCHW")""",
+        ),
+        (
+            "nn.upsampling(%0, scale_h=2f, scale_w=2f)",
+            """%3 = nn.upsampling(%2, scale_h=2f, scale_w=2f, layout="NCHW4c");
+            layout_transform(%3, src_layout="NCHW4c", dst_layout="NCHW")""",
         ),
         (
             "slice_like(%0, nn.relu(%0), axes=[2, 3])",

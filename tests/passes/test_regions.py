@@ -296,3 +296,11 @@ def test_tuples_among_several_results_are_flattened_and_constant_tuples_move_ins
     whole, first = Evaluator(made).run("main", [x])
     np.testing.assert_array_equal(whole, x)
     np.testing.assert_array_equal(first, x[:2] + 2)
+
+
+def test_a_region_has_the_number_of_the_mark_that_opens_it_among_all_marks():
+    mod = partitioned(main("nn.relu(subtract(add(%x, %y), exp(%y)))"), "toy")
+    assert [name for name, _ in mod.items() if name != "main"] == [
+        "tvmgen_default_toy_main_0", "tvmgen_default_toy_main_2", "tvmgen_default_toy_main_3",
+    ]  # fmt: skip
+    assert [p.name_hint for p in mod["tvmgen_default_toy_main_2"].params] == ["toy_2_i0"]

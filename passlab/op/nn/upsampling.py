@@ -155,7 +155,7 @@ UpSampling3DAttrs = attrs(
         "nn.upsampling(%x: (0, 2, 2, 3), scale_h=2f, scale_w=2f)",
     ),
     example="nn.upsampling(%x, scale_h=2f, scale_w=2f)",
-    layout=layout_rules.OneLayout(),
+    layout=layout_rules.OneLayout(split=True, still="DHW"),
 )
 def upsampling(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Enlarge images, repeating elements or interpolating between them."""
@@ -179,7 +179,7 @@ def upsampling(attrs: Any, data: Any, *, out: Any = None) -> Any:
         'nn.upsampling3d(%x: (1, 1, 2, 2, 2), scale_d=2f, scale_h=2f, scale_w=2f, method="trilinear")',
     ),
     example="nn.upsampling3d(%x, scale_d=2f, scale_h=2f, scale_w=2f)",
-    layout=layout_rules.OneLayout(),
+    layout=layout_rules.OneLayout(split=True, still="DHW"),
 )
 def upsampling3d(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Enlarge volumes, repeating elements or interpolating between them."""

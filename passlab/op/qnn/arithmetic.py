@@ -15,8 +15,8 @@ from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, integer
 from passlab.op.join import CONCATENATE, concatenate_type
-from passlab.op.qnn.scales import along, parameter, quantized, requantized, rescale, saturate
-from passlab.op.relations import broadcast_shape, refuse, same_dtype
+from passlab.op.qnn.scales import along, parameter, requantized, rescale, saturate
+from passlab.op.relations import broadcast_shape, refuse, same_dtype, tensor
 
 BROADCAST = attrs(
     "BroadcastAttrs",
@@ -30,7 +30,7 @@ Combine = Callable[[Array, Array, tuple[Array, ...], Any], Array]
 
 
 def _binary_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
-    lhs, rhs = quantized(types, 0, "lhs"), quantized(types, 1, "rhs")
+    lhs, rhs = tensor(types, 0, "lhs"), tensor(types, 1, "rhs")  # of any dtype, as in Relay; the kernel is stricter
     sides = (lhs, lhs, rhs, rhs, None, None)
     axes = (attrs.lhs_axis, attrs.lhs_axis, attrs.rhs_axis, attrs.rhs_axis, -1, -1)
     known = [parameter(types, 2 + i, INPUTS[2 + i], sides[i], axes[i]) for i in range(6)]
@@ -78,6 +78,8 @@ def _binary(name: str, combine: Combine, doc: str) -> Op:
     face.__name__, face.__doc__ = name.rpartition(".")[2], doc
 
     def kernel(attrs: Any, lhs: Array, rhs: Array, *facts: Array) -> Array:
+        if lhs.dtype.kind not in "iu":
+            refuse("lhs must be quantized", 0, expected="an integer dtype", found=lhs.dtype)
         return saturate(combine(lhs, rhs, facts, attrs), lhs.dtype.name)
 
     return operator(

@@ -122,7 +122,7 @@ def _align(attrs: Any, image: Any, roi: Any) -> Any:
         ),
     ),
     example="vision.roi_align(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)",
-    layout=layout_rules.OneLayout(ends=True),
+    layout=layout_rules.OneLayout(follows=False),
 )
 def roi_align(attrs: Any, data: Any, rois: Any, *, out: Any = None) -> Any:
     """Pool regions over samples between the pixels (He et al., "Mask R-CNN", 2017)."""
@@ -178,7 +178,7 @@ def _maxima(attrs: Any, image: Any, roi: Any) -> Any:
         ),
     ),
     example="vision.roi_pool(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)",
-    layout=layout_rules.OneLayout(ends=True),
+    layout=layout_rules.OneLayout(follows=False),
 )
 def roi_pool(attrs: Any, data: Any, rois: Any, *, out: Any = None) -> Any:
     """The maximum of the pixels of each bin of a region, 0 for a bin without pixels (Girshick, "Fast R-CNN", 2015)."""

@@ -9,7 +9,7 @@ from passlab.transform.registering import REGISTERS
 _room = OperatorRoom("", __name__)
 _NAMES = {
     **{room: f"passlab.relay.{room}" for room in ("nn", "image", "vision", "random", "annotation", "memory")},
-    **{name: f"passlab.relay.op.{name}" for name in ("algorithm", "contrib", "reduce", "tensor", "transform")},
+    **{name: f"passlab.relay.op.{name}" for name in ("algorithm", "contrib", "op", "reduce", "tensor", "transform")},
     "TupleWrapper": "passlab.ir.expr:TupleWrapper",
     "operator": "passlab.op.declare:operator",
     **{name: f"passlab.transform.registering:{name}" for name in REGISTERS},

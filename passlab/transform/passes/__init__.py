@@ -37,6 +37,7 @@ PASSES: dict[str, str] = {
     "FuseOps": "fuse_ops:FuseOps",
     "InferType": "infer_type:InferType",
     "Inline": "inline:Inline",
+    "InlineCompilerFunctionsBoundTo": "inline_compiler_functions_bound_to:InlineCompilerFunctionsBoundTo",
     "LambdaLift": "lambda_lift:LambdaLift",
     "LazyGradientInit": "lazy_gradient_init:LazyGradientInit",
     "Legalize": "legalize:Legalize",
@@ -44,9 +45,13 @@ PASSES: dict[str, str] = {
     "LowerTE": "lower_te:LowerTE",
     "ManifestAlloc": "manifest_alloc:ManifestAlloc",
     "ManifestLifetimes": "manifest_lifetimes:ManifestLifetimes",
+    "MarkCompilerFunctionsAsExtern": "mark_compiler_functions_as_extern:MarkCompilerFunctionsAsExtern",
     "MemoryPlan": "memory_plan:MemoryPlan",
     "MergeCompilerRegions": "merge_compiler_regions:MergeCompilerRegions",
     "MergeComposite": "merge_composite:MergeComposite",
+    "OutlineCompilerFunctionsWithExistingGlobalSymbols": (
+        "outline_compiler_functions:OutlineCompilerFunctionsWithExistingGlobalSymbols"
+    ),
     "PartialEvaluate": "partial_evaluate:PartialEvaluate",
     "PartitionGraph": "partition_graph:PartitionGraph",
     "PlaceKernels": "place_kernels:PlaceKernels",
@@ -70,6 +75,7 @@ ALIASES: dict[str, str] = {
     " FoldExplicitPadding": "FoldExplicitPadding",
     "CombineParallelConv2d": "CombineParallelConv2D",
     "InlineGlobals": "Inline",
+    "OutlineCompilerFunctions": "OutlineCompilerFunctionsWithExistingGlobalSymbols",
     "PartialEval": "PartialEvaluate",
 }
 

@@ -40,10 +40,11 @@ from passlab.transform.declare import EXACT, standard_pass
 class PartitionGraph(ModulePass):
     """Replace each region for a compiler other than `default` by a call of a new global function; drop all marks.
 
-    The function is called `tvmgen_<mod_name>_<compiler>_<function>_<number>` and has the attributes `Compiler`,
-    `Primitive=1`, `Inline=1` and `global_symbol`. Its parameters are what enters the region, each value once; constants
-    move inside, unless `bind_constants` is off. Several results, and the fields of tuples among them, are one tuple.
-    Types are inferred afterwards. Raises `PassError` where the marks make no regions, or one needs its own result.
+    The function is called `tvmgen_<mod_name>_<compiler>_<function>_<number>`: the number of the mark that opens the
+    region, among all of the function. It has the attributes `Compiler`, `Primitive=1`, `Inline=1` and `global_symbol`.
+    Its parameters are what enters the region, each value once; constants move inside, unless `bind_constants` is off.
+    Several results, and the fields of tuples among them, are one tuple. Types are inferred afterwards. Raises
+    `PassError` where the marks make no regions, or one needs its own result.
     """
 
     mod_name: str = "default"
@@ -96,11 +97,9 @@ class _Partition:
         regions = Regions(func)
         if not regions.all:
             return func
-        number = 0
         for item in regions.ordered(func):
             if isinstance(item, Region):
-                self._call(item, [*regions.inputs(item)], number)
-                number += 1
+                self._call(item, [*regions.inputs(item)])
             elif item not in self.result and (made := rebuild(item, self._now)) is not item:
                 note_rewrite(item, made)
                 self.result[item] = made
@@ -109,10 +108,10 @@ class _Partition:
     def _now(self, expr: Expr) -> Expr:
         return self.result.get(expr, expr)
 
-    def _call(self, region: Region, inputs: list[Expr], number: int) -> None:
+    def _call(self, region: Region, inputs: list[Expr]) -> None:
         """Make the function of a region, and put parts of a call's result in the place of its ends."""
         outside = [e for e in inputs if not (self.bind_constants and _is_constant(e))]
-        params = [Var(f"{region.compiler}_{number}_i{i}", e.checked_type) for i, e in enumerate(outside)]
+        params = [Var(f"{region.compiler}_{region.number}_i{i}", e.checked_type) for i, e in enumerate(outside)]
         inside: dict[Expr, Expr] = {e: e for e in inputs}
         inside.update(zip(outside, params, strict=True))
         for begin in region.begins:
@@ -120,7 +119,7 @@ class _Partition:
         outputs = list(dict.fromkeys(leaf for end in region.ends for leaf in _leaves(end.args[0])))
         flat = [part for out in outputs for part in _parts(out)] if len(outputs) > 1 else outputs
         body = rewrite(flat[0] if len(flat) == 1 else Tuple(flat), replace=inside)
-        var = self._global(region, params, body, outputs, number)
+        var = self._global(region, params, body, outputs)
         call = Call(var, [self._now(e) for e in outside])
         set_span(call, outputs[0].span)
         value: dict[Expr, Expr] = {outputs[0]: call}
@@ -133,10 +132,8 @@ class _Partition:
             made = self.result[end] = _rebuilt(end.args[0], value)
             note_rewrite(end, made)
 
-    def _global(
-        self, region: Region, params: Sequence[Var], body: Expr, outputs: Sequence[Expr], number: int
-    ) -> GlobalVar:
-        name = self._free(valid_name(f"{self.prefix}_{region.compiler}_{self.name}_{number}"))
+    def _global(self, region: Region, params: Sequence[Var], body: Expr, outputs: Sequence[Expr]) -> GlobalVar:
+        name = self._free(valid_name(f"{self.prefix}_{region.compiler}_{self.name}_{region.number}"))
         types = _free_types(params, outputs)
         attrs = {"Compiler": region.compiler, "Primitive": 1, "Inline": 1, "global_symbol": name}
         ret = outputs[0].checked_type if len(outputs) == 1 else None

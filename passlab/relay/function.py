@@ -1,0 +1,5 @@
+"""`relay.function`: where Relay's sources keep `Function`."""
+
+from passlab.ir.expr import Function
+
+__all__ = ["Function"]
