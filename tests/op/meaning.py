@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.expr import Constant
 from passlab.op.dtypes import array_dtype
 
 Meaning = Callable[..., Any]
@@ -242,7 +243,16 @@ MEANING["dyn.ones"] = lambda attrs, shape: np.ones(shape)
 MEANING["full"] = lambda attrs, v: np.full(attrs.shape, _as(v, attrs.dtype) if attrs.dtype else v)
 MEANING["full_like"] = lambda attrs, x, v: np.full(x.shape, v)
 MEANING["dyn.full"] = lambda attrs, v, shape: np.full(shape, v)
-MEANING["arange"] = lambda attrs, start, stop, step: np.arange(start, stop, step)
+
+
+def _arange(attrs: Any, start: Any, stop: Any, step: Any) -> Any:
+    bounds = start, stop, step
+    if not all(isinstance(attrs[name], Constant) for name in ("start", "stop", "step")) and abs(step) >= 1:
+        bounds = tuple(int(bound) for bound in bounds)  # what is known only at run time is counted in whole numbers
+    return start + step * np.arange(len(np.arange(*bounds)))
+
+
+MEANING["arange"] = _arange
 MEANING["shape_of"] = MEANING["vm.shape_of"] = lambda attrs, x: np.array(x.shape)
 MEANING["ndarray_size"] = lambda attrs, x: np.array(x.size)
 
