@@ -1,7 +1,7 @@
 """The ways to run a module, behind one door: `create_executor`; and `build`, which makes graphs of kernels."""
 
 from passlab.executor.aot import AotModule, PythonSource, python_source
-from passlab.executor.building import build
+from passlab.executor.building import build, optimize
 from passlab.executor.create import Executor, create_executor
 from passlab.executor.factories import AOTExecutorFactory, GraphExecutorFactory, create_graph
 from passlab.executor.graph import Graph
@@ -10,5 +10,6 @@ from passlab.executor.load import load_module
 
 __all__ = [
     "AOTExecutorFactory", "AotModule", "Executor", "Graph", "GraphExecutorFactory", "GraphModule", "GraphModuleDebug",
-    "PythonSource", "build", "create_executor", "create_graph", "load_module", "python_source",
+    "PythonSource", "build", "create_executor", "create_graph", "load_module", "optimize",
+    "python_source",
 ]  # fmt: skip

@@ -40,6 +40,10 @@ FLATTEN = """
     ToGraphNormalForm
     InferType
 """
+FUSE = """
+    FuseOps
+    InferType
+"""
 LOWER = """
     FuseOps
     PlaceKernels
@@ -82,20 +86,32 @@ def build(
         return build_graph(mod, params, name, target)
 
 
-def build_graph(
-    mod: IRModule, params: Mapping[str, Any] | None = None, name: str = "default", target: Any = None
-) -> GraphExecutorFactory:
-    """Compile `main` to a graph of kernels; see `build`."""
+def optimize(
+    mod: IRModule | Function, target: Any = None, params: Mapping[str, Any] | None = None
+) -> tuple[IRModule, dict[str, Any]]:
+    """Run only the passes of `build`, up to the fusion of operators; return the module and `params`."""
+    with building():
+        return _optimised(as_module(mod), params, target, FUSE), dict(params or {})
+
+
+def _optimised(mod: IRModule, params: Mapping[str, Any] | None, target: Any, last: str) -> IRModule:
+    """Return the module after the passes of the compiler and those of the pipeline `last`."""
     context = PassContext.current()
     with PassContext(
         max(context.opt_level, 1), context.required_pass, context.disabled_pass, context.instruments, context.config
     ):
         mod = _flat(reachable(bind_params(mod, params)))
         shapes = STATIC if _has_unknown_shape(mod["main"]) else ""
-        before, after = parse_pipeline(shapes + OPTIMISE + FLATTEN), parse_pipeline(LOWER)
+        before, after = parse_pipeline(shapes + OPTIMISE + FLATTEN), parse_pipeline(last)
         place = PlanDevices(default_device(target))
-        mod = Sequential([*before.passes, place, *after.passes], name="relay.build")(mod)
-    code = GraphCode(mod, prefix=f"tvmgen_{name}_")
+        return Sequential([*before.passes, place, *after.passes], name="relay.build")(mod)
+
+
+def build_graph(
+    mod: IRModule, params: Mapping[str, Any] | None = None, name: str = "default", target: Any = None
+) -> GraphExecutorFactory:
+    """Compile `main` to a graph of kernels; see `build`."""
+    code = GraphCode(_optimised(mod, params, target, LOWER), prefix=f"tvmgen_{name}_")
     return GraphExecutorFactory(code.graph, code.kernels, code.params, name)
 
 

@@ -15,7 +15,7 @@ from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import IncompleteType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import call, operator
-from passlab.op.dtypes import Array
+from passlab.op.dtypes import Array, half_away
 from passlab.op.edges import on_one
 from passlab.op.fields import anything, attrs, boolean, dtype, integer, text
 from passlab.op.relations import identity, refuse, tensor
@@ -257,6 +257,6 @@ def simulated_quantize(attrs: Any, data: Array, dom_scale: Array, clip_min: Arra
     """What is left of the data after it was divided by `dom_scale`, rounded, clipped, and multiplied again."""
     if attrs.kind == 0:
         return data
-    rounding = {"floor": np.floor, "ceil": np.ceil}.get(attrs.rounding, np.rint)
+    rounding = {"floor": np.floor, "ceil": np.ceil}.get(attrs.rounding, half_away)
     steps = np.clip(rounding(data / dom_scale), clip_min, clip_max)
     return np.asarray(steps * dom_scale).astype(data.dtype, copy=False)

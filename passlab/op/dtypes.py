@@ -75,3 +75,11 @@ def filled_array(shape: Sequence[int], dtype: np.dtype[Any], value: Any, what: s
     """Return an array of `shape` filled with `value`. Raises `LimitError` when it would be too large."""
     guard_size(shape, dtype, what)
     return np.full(tuple(shape), value, dtype)
+
+
+def half_away(data: Array, out: Array | None = None) -> Any:
+    """Return the whole numbers nearest to floats, halves away from zero; exact, which adding a half first is not."""
+    whole = np.trunc(data)
+    with np.errstate(invalid="ignore"):  # infinity less itself
+        far = (np.abs(data - whole) >= 0.5).astype(data.dtype)
+    return np.add(whole, np.copysign(far, data), out=out)

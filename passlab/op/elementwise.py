@@ -16,7 +16,7 @@ from passlab.ir.op import Op, OpPattern, Precision
 from passlab.ir.types import TensorType
 from passlab.op import layout_rules
 from passlab.op.declare import call, deliver, operator, quiet
-from passlab.op.dtypes import Array, array_dtype, as_array, is_float
+from passlab.op.dtypes import Array, array_dtype, as_array, half_away, is_float
 from passlab.op.fields import attrs, number
 from passlab.op.relations import identity
 
@@ -90,10 +90,6 @@ def _erf(data: Array, out: Array | None = None) -> Array:
     from scipy.special import erf  # loaded here because it costs more than everything else together
 
     return erf(data, out=out)
-
-
-def _round(data: Array, out: Array | None = None) -> Array:
-    return np.rint(data, out=out)
 
 
 # ---------------------------------------------------------------- gradients
@@ -242,8 +238,8 @@ trunc = elementwise(
 )
 round_ = elementwise(
     "round",
-    _rounding_kernel(_round),
-    "The integer nearest to each element; halves go to the even one.",
+    _rounding_kernel(half_away),
+    "The integer nearest to each element; halves go away from zero.",
     level=3,
     gradient=FLAT,
 )

@@ -57,10 +57,12 @@ def concatenate_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     _one_kind(fields)
     shapes = [field.shape for field in fields]
     axis = normal_axis(attrs.axis, len(shapes[0]))
-    out = [
-        total(dims) if at == axis else dims[0] if len(set(dims)) == 1 else joined_dim(dims, at)
-        for at, dims in enumerate(zip(*shapes, strict=True))
-    ]
+    grows = any(shape[axis] is ANY for shape in shapes)
+    out: list[Dim] = []
+    for at, dims in enumerate(zip(*shapes, strict=True)):
+        one = total(dims) if at == axis else dims[0] if len(set(dims)) == 1 else joined_dim(dims, at)
+        # Relay trusts the sizes that some fields know only where the result is dynamic anyway.
+        out.append(one if at == axis or grows or ANY not in dims else ANY)
     return TensorType(tuple(out), fields[0].dtype)
 
 

@@ -108,8 +108,21 @@ def _arange_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     return TensorType((ANY if None in bounds else _arange_count(*bounds),), attrs.dtype)
 
 
+def _arange_length(attrs: Any, start: Any, stop: Any, step: Any) -> int:
+    """The number of elements for bounds that are known now.
+
+    Relay counts in whole numbers where the type does not tell the size: it cuts bounds and step off before it divides.
+    A step that this would make 0 is divided by as it is.
+    """
+    bounds = (start, stop, step)
+    known = all(isinstance(value, Constant) for value in (attrs.start, attrs.stop, attrs.step))
+    if known or not all(map(math.isfinite, bounds)) or int(step) == 0:
+        return _arange_count(*bounds)
+    return _arange_count(*map(int, bounds))
+
+
 def _arange_shape(attrs: Any, start: Array, stop: Array, step: Array) -> Type:
-    return TensorType((_arange_count(start.item(), stop.item(), step.item()),), attrs.dtype)
+    return TensorType((_arange_length(attrs, start.item(), stop.item(), step.item()),), attrs.dtype)
 
 
 def _arange_face(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32") -> Call:
@@ -155,7 +168,7 @@ def _arange_grad(orig: Call, grad: Expr) -> list[Expr]:
 def arange(attrs: Any, start: Array, end: Array, step: Array) -> Array:
     """The numbers `start + i * step` below `end` (above, for a negative step)."""
     wanted = array_dtype(attrs.dtype)
-    count = _arange_count(start.item(), end.item(), step.item())
+    count = _arange_length(attrs, start.item(), end.item(), step.item())
     guard_size((count,), wanted, "arange")
     counted = np.arange(count)
     exact = all(bound.dtype.kind in "iu" for bound in (start, step))

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
+from passlab.ir.expr import Tuple, TupleGetItem
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, TupleType, Type
 from passlab.op.chain import flat
-from passlab.op.declare import operator
+from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
 from passlab.op.gather import index_tensor
 from passlab.op.nn import sparse_gradients
@@ -97,9 +98,22 @@ def _fill_shape(
     return _fill_result(indices, TensorType((), sparse_values.dtype), len(sparse_indices) + empty, rows)
 
 
+def _fill_face(sparse_indices: Any, sparse_values: Any, dense_shape: Any, default_value: Any) -> Tuple:
+    """The operator's three results as a tuple, in the dtypes of `sparse_indices` and `sparse_values`, and as bools."""
+    made = call("sparse_fill_empty_rows", sparse_indices, sparse_values, dense_shape, default_value)
+    indices, values, empty = (TupleGetItem(made, at) for at in range(3))
+    return Tuple(
+        (
+            call("cast_like", indices, sparse_indices),
+            call("cast_like", values, sparse_values),
+            call("cast", empty, dtype="bool"),
+        )
+    )
+
+
 @operator(
     "sparse_fill_empty_rows", ("sparse_indices", "sparse_values", "dense_shape", "default_value"), relation=_fill_type,
-    shape_function=_fill_shape, pattern=OpPattern.OPAQUE, level=3, out=False, results=3,
+    shape_function=_fill_shape, pattern=OpPattern.OPAQUE, level=3, out=False, face=_fill_face,
     gradient=sparse_gradients.sparse_fill_empty_rows,
     shapes="sparse_indices (n, 2), sparse_values (n), dense_shape (2), default_value (1) -> (m, 2), (m), (rows)",
     source="TensorFlow's sparse_fill_empty_rows",

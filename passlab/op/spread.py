@@ -161,13 +161,19 @@ def _collapse_to_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
         refuse("shape must be a vector of integers", 1, found=shape)
     if type(shape.shape[0]) is not int:
         refuse("the length of shape must be known", 1, found=shape)
-    return TensorType((ANY,) * shape.shape[0], data.dtype)
+    if attrs.shape is None:
+        return TensorType((ANY,) * shape.shape[0], data.dtype)
+    if len(attrs.shape) != shape.shape[0]:
+        refuse(f"{len(attrs.shape)} sizes are said of a shape of another length", 1, found=shape)
+    check_broadcast(attrs.shape, data.shape)
+    return TensorType(attrs.shape, data.dtype)
 
 
 def _collapse_to_face(data: Any, shape: Any) -> Call:
     """`data` summed down to `shape` (integers, or an expression that computes it)."""
-    wanted = shape if isinstance(shape, Expr) else Constant(np.asarray(shape, np.int64).reshape(-1))
-    return call("collapse_sum_to", data, wanted)
+    wanted = shape if isinstance(shape, Expr) else Constant(np.asarray(shape, np.int32).reshape(-1))
+    known = wanted.data.tolist() if isinstance(wanted, Constant) else None
+    return call("collapse_sum_to", data, wanted, shape=known, dtype="")
 
 
 def _collapse_to_grad(orig: Call, grad: Expr) -> list[Expr]:
@@ -175,26 +181,32 @@ def _collapse_to_grad(orig: Call, grad: Expr) -> list[Expr]:
     return [call("broadcast_to_like", grad, data), call("zeros_like", shape)]
 
 
+def _sizes(attrs: Any, shape: Array) -> Sequence[int]:
+    """The shape to sum down to: the one that the attributes say, where they say one."""
+    said: Sequence[int] = () if attrs.shape is None else attrs.shape
+    return said if attrs.shape is not None and all(type(n) is int for n in said) else shape.tolist()
+
+
 def _collapse_to_shape(attrs: Any, data: Array, shape: Array) -> Type:
-    return TensorType(tuple(shape.tolist()), data.dtype)
+    return TensorType(tuple(_sizes(attrs, shape)), data.dtype)
 
 
 @operator(
-    "collapse_sum_to", ("data", "shape"), relation=_collapse_to_type, pattern=OpPattern.COMM_REDUCE, level=4,
-    out=False, warns=True,
+    "collapse_sum_to", ("data", "shape"), attrs=INIT, relation=_collapse_to_type, pattern=OpPattern.COMM_REDUCE,
+    level=4, out=False, warns=True,
     shape_function=_collapse_to_shape, gradient=_collapse_to_grad, face=_collapse_to_face,
     shapes="data (...), shape (rank) -> shape",
     source="the transpose of np.broadcast_to",
     edges=(
-        "collapse_sum_to(%x: (2, 3), %s: (2) int64 = [1, 3])",
+        "collapse_sum_to(%x: (2, 3), %s: (2) int64 = [1, 3], shape=[1, 3])",
         "collapse_sum_to(%x: (2, 3), %s: (1) int32 = [3])",
         "collapse_sum_to(%x: (0, 3), %s: (2) int64 = [1, 1])",
     ),
     example="collapse_sum_to(%x, %row)",
 )  # fmt: skip
 def collapse_sum_to(attrs: Any, data: Array, shape: Array) -> Array:
-    """Sum `data` down to `shape`, which broadcasts to its shape."""
-    return collapsed(data, shape.tolist())
+    """Sum `data` down to `shape`, which broadcasts to its shape; where the attributes say it too, the type knows it."""
+    return collapsed(data, _sizes(attrs, shape))
 
 
 # ---------------------------------------------------------------- tile

@@ -88,6 +88,7 @@ _NAMES = {
     "bind": "passlab.ir.variables:bind",
     "load_param_dict": "passlab.executor.param_dict:load_param_dict",
     "save_param_dict": "passlab.executor.param_dict:save_param_dict",
+    "optimize": "passlab.executor:optimize",
     "pretty_print": "passlab.text.printer:pretty",
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from passlab.errors import Diagnostic, PassTypeError
-from passlab.executor import build, create_executor
+from passlab.executor import build, create_executor, optimize
 from passlab.transform.context import PassContext
 from passlab.transform.parameters import bind_params_by_name
 
@@ -29,4 +29,4 @@ def build_config(
     return PassContext(opt_level, required_pass, disabled_pass)
 
 
-__all__ = ["bind_params_by_name", "build", "build_config", "create_executor"]
+__all__ = ["bind_params_by_name", "build", "build_config", "create_executor", "optimize"]

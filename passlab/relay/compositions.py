@@ -62,18 +62,20 @@ def reverse_reshape(data: Expr, newshape: int | Sequence[int]) -> Expr:
     return made
 
 
-def segment_sum(data: Expr, segment_ids: Expr, num_segments: int | None = None) -> Expr:
+def segment_sum(data: Expr, segment_ids: Expr, num_segments: int | Expr | None = None) -> Expr:
     """Return, for each segment, the sum of the slices of `data` along its first axis that belong to it.
 
-    `segment_ids` (as long as `data`, or shorter) says where each slice belongs. There are `num_segments` segments; when
-    it is not given, one more than the largest of `segment_ids`.
+    `segment_ids` (as long as `data`, or shorter) says where each slice belongs. There are `num_segments` segments (a
+    number, or an expression whose value is a vector of one); when it is not given, one more than the largest of
+    `segment_ids`.
     """
     one = _face("cast_like")(Constant(np.array([1], np.int32)), segment_ids)
     if num_segments is None:
         largest = _face("reshape")(_face("max")(segment_ids, [0]), [-1])
         count = _face("add")(largest, one)
     else:
-        count = _face("cast_like")(Constant(np.array([num_segments], np.int32)), segment_ids)
+        known = not isinstance(num_segments, Expr)
+        count = _face("cast_like")(Constant(np.array([num_segments], np.int32)) if known else num_segments, segment_ids)
     rest = _face("strided_slice")(_face("shape_of")(data, "int32"), [1], [-1], [1], slice_mode="size")
     rest = _face("cast_like")(rest, count)
     zeros = _face("zeros")(_face("concatenate")((count, rest), 0), "float64")
@@ -127,6 +129,8 @@ COMPOSITIONS: dict[str, Callable[..., Any]] = {
     "logsumexp": logsumexp,
     "reverse_reshape": reverse_reshape,
     "segment_sum": segment_sum,
+    "nn.contrib_conv2d_nchwc": _face("nn.contrib_conv2d_NCHWc"),
+    "nn.contrib_depthwise_conv2d_nchwc": _face("nn.contrib_depthwise_conv2d_NCHWc"),
     "nn.global_max_pool1d": global_max_pool1d,
     "nn.global_max_pool3d": global_max_pool3d,
     "nn.global_avg_pool1d": global_avg_pool1d,

@@ -188,6 +188,7 @@ ELSEWHERE: dict[tuple[str, str], str] = {
 }
 # Attributes that have no say in the value, and why: Relay's records have them.
 _LAYOUT = "the result is in the layout of the data"
+_OF_THE_DATA = ("broadcast_to", "collapse_sum_to", "dyn.broadcast_to", "sort")
 IDLE: dict[tuple[str, str], str] = {
     **{
         (f"nn.{kind}_pool{rank}d", "out_layout"): _LAYOUT
@@ -201,7 +202,7 @@ IDLE: dict[tuple[str, str], str] = {
             "qnn.avg_pool2d", "qnn.conv2d", "qnn.conv2d_transpose",
         )
     },
-    **{(name, "dtype"): "the result has the dtype of the data" for name in ("broadcast_to", "dyn.broadcast_to", "sort")},
+    **{(name, "dtype"): "the result has the dtype of the data" for name in _OF_THE_DATA},
     ("nn.correlation", "layout"): "there is one choice",
     ("nn.dropout", "rate"): "at inference nothing is dropped",
     ("nn.space_to_depth", "mode"): "it is that of nn.depth_to_space, whose record is shared",

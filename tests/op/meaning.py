@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.expr import Constant
 from passlab.op.dtypes import array_dtype
 
 Meaning = Callable[..., Any]
@@ -63,6 +64,12 @@ def each(function: Callable[..., Any], *arrays: Any) -> Any:
 
 
 # ---------------------------------------------------------------- one element at a time
+def nearest(x: Any) -> Any:
+    """The nearest whole numbers, halves away from zero."""
+    part, whole = np.modf(x)
+    return np.where(np.abs(part) >= 0.5, whole + np.sign(x), whole)
+
+
 _FUNCTIONS: dict[str, Any] = {
     "exp": np.exp, "log": np.log, "log2": np.log2, "log10": np.log10, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos,
     "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh,
@@ -72,7 +79,7 @@ _FUNCTIONS: dict[str, Any] = {
 }  # fmt: skip
 for _name, _function in _FUNCTIONS.items():
     MEANING[_name] = lambda attrs, x, f=_function: f(wide(x))
-for _name, _function in (("floor", np.floor), ("ceil", np.ceil), ("trunc", np.trunc), ("round", np.rint)):
+for _name, _function in (("floor", np.floor), ("ceil", np.ceil), ("trunc", np.trunc), ("round", nearest)):
     MEANING[_name] = lambda attrs, x, f=_function: x if is_int(x) else f(x)
 MEANING["negative"] = lambda attrs, x: x if x.dtype.kind == "b" else -x
 MEANING["abs"] = lambda attrs, x: np.abs(x)
@@ -228,7 +235,7 @@ def fixed_point_per_axis(attrs: Any, x: Any, m: Any, left: Any, right: Any) -> A
 def simulated_quantize(attrs: Any, x: Any, scale: Any, low: Any, high: Any) -> Any:
     return (
         np.minimum(
-            np.maximum({"floor": np.floor, "ceil": np.ceil}.get(attrs.rounding, np.rint)(wide(x) / scale), low), high
+            np.maximum({"floor": np.floor, "ceil": np.ceil}.get(attrs.rounding, nearest)(wide(x) / scale), low), high
         )
         * scale
     )
@@ -242,7 +249,16 @@ MEANING["dyn.ones"] = lambda attrs, shape: np.ones(shape)
 MEANING["full"] = lambda attrs, v: np.full(attrs.shape, _as(v, attrs.dtype) if attrs.dtype else v)
 MEANING["full_like"] = lambda attrs, x, v: np.full(x.shape, v)
 MEANING["dyn.full"] = lambda attrs, v, shape: np.full(shape, v)
-MEANING["arange"] = lambda attrs, start, stop, step: np.arange(start, stop, step)
+
+
+def _arange(attrs: Any, start: Any, stop: Any, step: Any) -> Any:
+    bounds = start, stop, step
+    if not all(isinstance(attrs[name], Constant) for name in ("start", "stop", "step")) and abs(step) >= 1:
+        bounds = tuple(int(bound) for bound in bounds)  # what is known only at run time is counted in whole numbers
+    return start + step * np.arange(len(np.arange(*bounds)))
+
+
+MEANING["arange"] = _arange
 MEANING["shape_of"] = MEANING["vm.shape_of"] = lambda attrs, x: np.array(x.shape)
 MEANING["ndarray_size"] = lambda attrs, x: np.array(x.size)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,7 @@ def _conv_transpose(attrs: Any, x: Any, w: Any) -> Any:
     return _to(made[(slice(None), slice(None), *cut)], data, attrs.out_layout or attrs.data_layout)
 
 
+MEANING["nn.contrib_conv2d_NCHWc"] = MEANING["nn.contrib_depthwise_conv2d_NCHWc"] = _conv
 for _rank in (1, 2, 3):
     MEANING[f"nn.conv{_rank}d"] = _conv
     MEANING[f"nn.conv{_rank}d_transpose"] = _conv_transpose
@@ -155,6 +157,45 @@ def correlation(attrs: Any, x: Any, y: Any) -> Any:
 @means("nn.dense")
 def dense(attrs: Any, x: Any, w: Any) -> Any:
     return np.einsum("...k,uk->...u", _number(x), _number(w))
+
+
+@means("nn.contrib_dense_pack")
+def contrib_dense_pack(attrs: Any, x: Any, w: Any) -> Any:
+    return np.einsum("mk,uk->mu", _number(x), _number(_to(w, attrs.weight_layout, "NC")))
+
+
+def _digits(x: Any, count: int, ones: int = 1, zeros: int = 0) -> Any:
+    """The low binary digits of numbers, each worth `ones` or `zeros` times its power of two."""
+    found = [np.where(np.mod(_number(x) // 2**at, 2) == 1, ones, zeros) * 2**at for at in range(count)]
+    return np.sum(found, 0)
+
+
+def _weight(attrs: Any, w: Any) -> Any:
+    return _digits(w, attrs.weight_bits, 1, -1 if attrs.unipolar else 0)
+
+
+@means("nn.bitserial_dense")
+def bitserial_dense(attrs: Any, x: Any, w: Any) -> Any:
+    return np.einsum("...k,uk->...u", _digits(x, attrs.data_bits), _weight(attrs, w))
+
+
+@means("nn.bitserial_conv2d")
+def bitserial_conv2d(attrs: Any, x: Any, w: Any) -> Any:
+    x, w = _to(x, attrs.data_layout, "NCHW"), _to(w, attrs.kernel_layout, "OIHW")
+    plain = SimpleNamespace(strides=attrs.strides, padding=attrs.padding, dilation=(1, 1), groups=1)
+    made = conv(_digits(x, attrs.activation_bits), _weight(attrs, w), plain)
+    return _to(made, "NCHW", attrs.data_layout)
+
+
+@means("nn.bitpack")
+def bitpack(attrs: Any, x: Any) -> Any:
+    width = np.dtype(attrs.pack_type).itemsize * 8
+    planes = []
+    for bit in range(attrs.bits):
+        ones = np.mod(_number(x) // 2**bit, 2)
+        words = [np.take(ones, range(at, ones.shape[attrs.pack_axis], width), attrs.pack_axis) for at in range(width)]
+        planes.append(sum((word.astype(object) * 2 ** (width - 1 - at) for at, word in enumerate(words)), start=0))
+    return np.stack(planes, attrs.bit_axis).astype(np.uint64)
 
 
 @means("nn.matmul", "nn.batch_matmul")
@@ -380,7 +421,7 @@ def group_norm(attrs: Any, x: Any, gamma: Any, beta: Any) -> Any:
 
 @means("nn.l2_normalize")
 def l2_normalize(attrs: Any, x: Any) -> Any:
-    return wide(x) / np.sqrt(np.maximum((wide(x) ** 2).sum(tuple(attrs.axis) or None, keepdims=True), attrs.eps))
+    return wide(x) / np.sqrt(np.maximum((wide(x) ** 2).sum(attrs.axis, keepdims=True), attrs.eps))
 
 
 @means("nn.lrn")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.op.meaning import MEANING, means, wide
+from tests.op.meaning import MEANING, means, nearest, wide
 from tests.op.meaning_image import _padded
 from tests.op.meaning_nn import _along, _pool, _spread, _to
 from tests.op_nn.test_vision import iou, sample, survivors
@@ -23,7 +23,7 @@ def _real(q: Any, scale: Any, zero: Any, axis: int = -1) -> Any:
 def _steps(x: Any, scale: Any, zero: Any, axis: int = -1) -> Any:
     """Numbers as integers that are not yet held in a range; NaN counts as infinity."""
     fit = (lambda v: _along(v, axis, x.ndim)) if np.ndim(scale) else wide
-    return np.rint(wide(x) / wide(fit(scale)) + (fit(zero) if np.ndim(zero) else wide(zero)))
+    return nearest(wide(x) / wide(fit(scale)) + (fit(zero) if np.ndim(zero) else wide(zero)))
 
 
 def _held(x: Any, dtype: Any) -> Any:

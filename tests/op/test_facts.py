@@ -12,8 +12,9 @@ from passlab.ir.op import Op, OpPattern
 FACTS = list(csv.DictReader((Path(__file__).parent / "relay_operators.csv").read_text().splitlines()))
 # Names in Relay's table that have no declaration there, only an attribute set on them: nothing is known to agree with.
 BARE = {"hardswish", "scatter"}
-# Where Relay's record is one of another operator: two have the name SimulatedQuantizeAttrs.
-OTHER_RECORD = {"dyn.strided_slice", "nn.avg_pool2d_grad", "qnn.simulated_quantize"}
+# Where Relay's record is one of another operator: two have the name SimulatedQuantizeAttrs, and the function that makes
+# nn.contrib_dense_pack gives it another record than the operator says.
+OTHER_RECORD = {"dyn.strided_slice", "nn.avg_pool2d_grad", "nn.contrib_dense_pack", "qnn.simulated_quantize"}
 # Here a copy between devices is no work of a kernel: FuseOps leaves it alone, and no pass has to unwrap it again.
 NO_KERNEL = {"device_copy"}
 

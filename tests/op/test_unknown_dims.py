@@ -29,8 +29,8 @@ REFUSED: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 # What is refused while the type of an input is not known, and why.
 UNTYPED: dict[str, str] = {
-    f"nn.conv{rank}d": "a weight in groups has two forms (grouped, and one channel each), and nothing tells which"
-    for rank in (1, 2, 3)
+    f"nn.{name}": "a weight in groups has two forms (grouped, and one channel each), and nothing tells which"
+    for name in ("conv1d", "conv2d", "conv3d", "contrib_conv2d_NCHWc", "contrib_depthwise_conv2d_NCHWc")
 }
 
 

@@ -13,6 +13,7 @@ from passlab.ir.types import ANY, IncompleteType, TensorType, TupleType, Type
 from passlab.op.dtypes import array_dtype
 from tests.op import cases_index, cases_shape
 from tests.op.cases import CASES, Case
+from tests.op.meaning import nearest
 from tests.op_nn.running import run, same, types_of
 
 assert CASES, "the tables are filled by importing them"
@@ -151,7 +152,16 @@ UNARY: dict[str, Any] = {
 
 
 def round_floats(x: np.ndarray) -> np.ndarray:
-    return x if x.dtype.kind in "iu" else np.rint(x)
+    return x if x.dtype.kind in "iu" else nearest(x)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_halves_are_rounded_away_from_zero(dtype: str) -> None:
+    kind = array_dtype(dtype)
+    below = np.nextafter(np.array(0.5, kind), np.array(0, kind))  # adding a half to it gives 1
+    x = np.array([0.5, 1.5, 2.5, -0.5, -2.5, below, -below, 0.0, np.inf, -np.inf], kind)
+    want = np.array([1, 2, 3, -1, -3, 0, -0.0, 0, np.inf, -np.inf], kind)
+    same(run("round", x), want)
 
 
 EXACT: dict[str, Any] = {

@@ -22,6 +22,7 @@ VALUES: dict[str, tuple[str, str, object]] = {
     "indices": ("3", "int32", [0, 2, 1]), "indptr": ("4", "int32", [0, 1, 2, 3]), "h": ("", "float32", 2),
     "d": ("", "float32", 2), "size": ("2", "int64", [6, 7]),
     "widths": ("2, 2", "int64", [[1, 0], [0, 2]]), "count": ("1", "int32", [3]),
+    "levels": ("2, 32", "uint8", [[0, 1] * 16, [1, 1] * 16]), "pixels": ("1, 1, 3, 3", "uint8", [[[[0, 1, 1]] * 3]]),
 }  # fmt: skip
 SHAPES: dict[str, dict[str, str]] = {
     "dyn.image.resize2d": {"roi": "4"},
@@ -40,6 +41,9 @@ SHAPES: dict[str, dict[str, str]] = {
     "nn.conv2d": {"w": "8, 4, 3, 3"},
     "nn.conv2d_backward_weight": {"grad": "1, 8, 6, 6"},
     "nn.conv2d_transpose": {"w": "4, 8, 4, 4"},
+    "nn.contrib_conv2d_NCHWc": {"x": "1, 1, 8, 8, 8", "w": "2, 1, 3, 3, 8, 8"},
+    "nn.contrib_dense_pack": {"x": "2, 3", "w": "2, 3, 8"},
+    "nn.contrib_depthwise_conv2d_NCHWc": {"x": "1, 2, 8, 8, 8", "w": "2, 1, 3, 3, 1, 8"},
     "nn.conv3d": {"x": "1, 4, 5, 5, 5", "w": "8, 4, 3, 3, 3"},
     "nn.conv3d_transpose": {"x": "1, 4, 3, 3, 3", "w": "4, 8, 2, 2, 2"},
     "nn.correlation": {"y": IMAGE},

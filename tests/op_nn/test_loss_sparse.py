@@ -159,14 +159,14 @@ def test_without_offsets_a_deformable_convolution_is_a_convolution(groups):
 
 
 def bilinear(image, y, x):
-    """The value of image (H, W) at a place, zero outside, its border repeated towards H and W."""
+    """The value of image (H, W) at a place, zero outside; past the last row or column it is mixed with zeros."""
     height, width = image.shape
     if not (0 <= y < height and 0 <= x < width):
         return 0.0
     y0, x0 = int(np.floor(y)), int(np.floor(x))
-    y1, x1 = min(y0 + 1, height - 1), min(x0 + 1, width - 1)
     dy, dx = y - y0, x - x0
-    rows = [(image[r, x0] * (1 - dx) + image[r, x1] * dx) for r in (y0, y1)]
+    wide = np.pad(image, ((0, 1), (0, 1)))
+    rows = [(wide[r, x0] * (1 - dx) + wide[r, x0 + 1] * dx) for r in (y0, y0 + 1)]
     return rows[0] * (1 - dy) + rows[1] * dy
 
 

@@ -32,3 +32,17 @@ def test_a_name_that_two_parameters_share_is_refused() -> None:
     function = relay.Function([a, b], relay.add(a, b))
     with pytest.raises(RunError, match="several parameters are called %w"):
         bind_params_by_name(function, {"w": np.zeros(2, "float32")})
+
+
+def test_optimize_runs_the_passes_of_build_alone() -> None:
+    params = {"w": np.array([1, 2], "float32")}
+    mod, given = relay.optimize(passlab.parse(PROGRAM), "llvm", params)
+    main = mod["main"]
+    assert [p.name_hint for p in main.params] == ["x"]
+    assert given == params
+    assert isinstance(main.body, relay.Call)
+    assert isinstance(main.body.op, relay.Function)
+    assert main.body.op.is_primitive
+    np.testing.assert_array_equal(
+        relay.create_executor("graph", mod).evaluate()(np.array([10, 20], "float32")), np.array([11, 22], "float32")
+    )

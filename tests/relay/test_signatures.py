@@ -31,6 +31,8 @@ ELSEWHERE: dict[str, str] = {
     "fast_tanh": "made by the pass FastMath",
     "fixed_point_multiply_per_axis": "made by lowering quantized programs",
     "hardswish": "known by name only, as the value that qnn.hardswish stands for",
+    "nn.contrib_conv2d_NCHWc": "`contrib_conv2d_nchwc` in Python",
+    "nn.contrib_depthwise_conv2d_NCHWc": "`contrib_depthwise_conv2d_nchwc` in Python",
     "nn.internal.sparse_dense_padded": "made by a pass",
     "nn.sparse_conv2d": "made by a pass",
     "on_device": "`relay.annotation.on_device` in Python",

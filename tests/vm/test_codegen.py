@@ -52,6 +52,23 @@ def test_each_arm_of_a_match_is_written_once():
     assert np.allclose(VirtualMachine(exe).run(x), expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("rows", ["8", "?"])
+@pytest.mark.parametrize(
+    ("more", "body", "count"),
+    [
+        ("", "reshape(reshape(%x, newshape=[-1, 4]), newshape=[0, 2, -1])", 1),
+        (", %s: Tensor[(3), int64]", "dyn.reshape(reshape(%x, newshape=[4, -1]), %s, newshape=[])", 2),
+    ],
+)
+def test_a_function_that_only_reshapes_copies_nothing(rows, more, body, count):
+    exe = compile(passlab.parse(f"def @main(%x: Tensor[({rows}, 16), float32]{more}) {{ {body} }}"))
+    code = [i.opcode for i in exe.function("main").instructions]
+    assert code.count(Opcode.RESHAPE_TENSOR) == count
+    x = np.arange(128, dtype="float32").reshape(8, 16)
+    made = VirtualMachine(exe).run(x, *([np.array([32, 2, 2])] if more else []))
+    assert np.array_equal(made, x.reshape(32, 2, 2))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int8", ml_dtypes.bfloat16])
 def test_equal_constants_stand_once(dtype):
     big = np.arange(4000).reshape(40, 100).astype(dtype)

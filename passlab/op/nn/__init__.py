@@ -5,6 +5,7 @@ from __future__ import annotations
 from passlab.op.nn import (
     activation,
     backward,
+    bitserial,
     conv,
     conv_transpose,
     correlation,
@@ -14,6 +15,7 @@ from passlab.op.nn import (
     loss,
     matmul,
     normalize,
+    packed,
     pad,
     pool,
     rearrange,

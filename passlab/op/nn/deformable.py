@@ -127,7 +127,7 @@ def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Any, befor
             y = rows + ky * attrs.dilation[0] + offset[part, tap, 0]
             x = columns + kx * attrs.dilation[1] + offset[part, tap, 1]
             inside = (y >= 0) & (x >= 0) & (y < limits[0]) & (x < limits[1])
-            made[part, :, tap] = np.where(inside, linear(channels, (y, x), "border"), image.dtype.type(0))
+            made[part, :, tap] = np.where(inside, linear(channels, (y, x), "zeros"), image.dtype.type(0))
     return made.reshape(parts * each, taps, height, width)
 
 

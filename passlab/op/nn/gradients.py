@@ -280,7 +280,7 @@ group_norm = by_definition(_grouped)
 
 def _over_length(attrs: Any, data: Expr) -> Expr:
     """The data over its Euclidean norm, or over that of the least sum of squares."""
-    total = call("sum", data * data, axis=attrs.axis or None, keepdims=True)
+    total = call("sum", data * data, axis=attrs.axis, keepdims=True)
     return data / call("sqrt", call("maximum", total, number(attrs.eps, _type(data).dtype)))
 
 

@@ -235,14 +235,14 @@ def group_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None)
 
 def _l2_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
-    if data is not None:
+    if data is not None and attrs.axis is not None:
         normal_axes(attrs.axis, len(data.shape), "nn.l2_normalize: axis")
     return data
 
 
 def l2_normalize_face(data: Any, eps: float, axis: Any = None) -> Any:
     """Return `data` over its Euclidean norm along `axis` (a list)."""
-    return make_call(Op.get("nn.l2_normalize"), (data,), {"eps": eps, "axis": axis if axis is not None else ()})
+    return make_call(Op.get("nn.l2_normalize"), (data,), {"eps": eps, "axis": axis})
 
 
 @operator(
@@ -251,7 +251,7 @@ def l2_normalize_face(data: Any, eps: float, axis: Any = None) -> Any:
     attrs=attrs(
         "L2NormalizeAttrs",
         number("eps", doc="the least sum of squares"),
-        integers("axis", doc="axes to sum over, none for all", scalar_ok=True),
+        integers("axis", doc="axes to sum over, None for all", optional=True, scalar_ok=True),
     ),
     relation=_l2_type,
     precision=Precision.NEVER,
@@ -263,7 +263,8 @@ def l2_normalize_face(data: Any, eps: float, axis: Any = None) -> Any:
     source="x over its Euclidean norm",
     edges=(
         "nn.l2_normalize(%x: (2, 3), eps=0.001f, axis=[-1])",
-        "nn.l2_normalize(%x: (2, 3), eps=0.001f, axis=[0, 1])",
+        "nn.l2_normalize(%x: (2, 3), eps=0.001f, axis=None)",
+        "nn.l2_normalize(%x: (2, 3), eps=0.001f, axis=[])",
         "nn.l2_normalize(%x: (0, 3), eps=0.001f, axis=[1])",
     ),
     example="nn.l2_normalize(%x, eps=0.001f, axis=[1])",
@@ -272,7 +273,7 @@ def l2_normalize_face(data: Any, eps: float, axis: Any = None) -> Any:
 @in_float
 def l2_normalize(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """X / sqrt(max(sum(x * x), eps)) along `axis`."""
-    total = np.square(data).sum(axis=attrs.axis or None, keepdims=True, dtype=data.dtype)
+    total = np.square(data).sum(axis=attrs.axis, keepdims=True, dtype=data.dtype)
     return np.divide(data, np.sqrt(np.maximum(total, data.dtype.type(attrs.eps))), out=out)
 
 

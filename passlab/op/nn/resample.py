@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.op.dtypes import is_float
+from passlab.op.dtypes import half_away, is_float
 
 METHODS = ("nearest_neighbor", "linear", "cubic")
 COORDINATES = (
@@ -64,7 +64,7 @@ def nearest(scheme: Scheme, at: Any) -> Any:
     """Return the index of the element nearest to each position, by the scheme's rule for halves."""
     rule = scheme.rounding or ("round" if scheme.coordinates == "align_corners" else "floor")
     if rule == "round":
-        found = np.trunc(at + np.copysign(np.float32(0.5), at))
+        found = half_away(at)
     elif rule == "round_prefer_floor":
         found = np.ceil(at - np.float32(0.5))
     elif rule == "round_prefer_ceil":

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
+from passlab.op.dtypes import half_away
 
 
 def pixels(image: Any, places: Sequence[Any], outside: str) -> Any:
@@ -44,14 +45,14 @@ def linear(image: Any, places: Sequence[Any], outside: str) -> Any:
     return made
 
 
-def half_away(place: Any) -> Any:
+def nearest_index(place: Any) -> Any:
     """Return coordinates rounded to the nearest whole number, halves away from zero."""
-    return np.trunc(place + np.copysign(place.dtype.type(0.5), place)).astype(np.int64)
+    return half_away(place).astype(np.int64)
 
 
 def nearest(image: Any, places: Sequence[Any], outside: str) -> Any:
     """Return the pixels nearest to the coordinates."""
-    return pixels(image, [half_away(place) for place in places], outside)
+    return pixels(image, [nearest_index(place) for place in places], outside)
 
 
 def reflect(place: Any, length: int, align_corners: bool) -> Any:

@@ -167,7 +167,7 @@ def _deformable(attrs: Any, data: Expr, offset: Expr, weight: Expr) -> Expr:
         for side in (call("greater_equal", spot, image.number(0)), call("less", spot, image.number(size[axis]))):
             inside = inside * call("cast", side, dtype=dtype)
         spots.append(spot)
-    found = image.linear(spots, taps * places, "border") * call("expand_dims", inside, axis=1)
+    found = image.linear(spots, taps * places, "zeros") * call("expand_dims", inside, axis=1)
     columns_of = reshaped(found, (n, attrs.groups, c // attrs.groups * taps, places))
     matrix = reshaped(w, (1, attrs.groups, o // attrs.groups, c // attrs.groups * taps))
     made = call("einsum", Tuple([call("squeeze", matrix, axis=[0]), columns_of]), equation="gok,ngkp->ngop")

@@ -16,7 +16,7 @@ from passlab.op import layout_rules
 from passlab.op.along_axis import reshaped
 from passlab.op.chain import by_definition, dtype_of, shape_of
 from passlab.op.declare import call, operator
-from passlab.op.dtypes import Array, array_dtype, is_float_name
+from passlab.op.dtypes import Array, array_dtype, half_away, is_float_name
 from passlab.op.fields import attrs, dtype, integer, text
 from passlab.op.qnn.scales import INTEGERS, along, parameter, quantize_real, quantized, real, requantized
 from passlab.op.relations import normal_axis, refuse, tensor
@@ -260,7 +260,8 @@ def simulated_quantize(
     if bounds is None:
         return data
     scale, zero_point = (along(v, attrs.axis, data.ndim) for v in (output_scale, output_zero_point))
-    return np.clip(np.rint(data / scale + zero_point), bounds.min, bounds.max).astype(data.dtype)
+    made: Array = half_away(data / scale + zero_point)
+    return np.clip(made, bounds.min, bounds.max).astype(data.dtype)
 
 
 def _simulated_dequantize_face(

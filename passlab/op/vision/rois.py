@@ -15,7 +15,7 @@ from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
 from passlab.op.fields import attrs, integer, integers, number, text
 from passlab.op.nn.activation import finish
-from passlab.op.nn.sampling import check_batch, half_away, linear
+from passlab.op.nn.sampling import check_batch, linear, nearest_index
 from passlab.op.nn.sampling_gradients import roi_align as roi_align_gradient
 from passlab.op.nn.windows import check_lengths, check_positive, per_axis
 from passlab.op.relations import refuse, tensor
@@ -144,7 +144,7 @@ def _bins(start: int, end: int, count: int, length: int) -> list[tuple[int, int]
 
 
 def _maxima(attrs: Any, image: Any, roi: Any) -> Any:
-    left, top, right, bottom = half_away(roi * roi.dtype.type(attrs.spatial_scale)).tolist()
+    left, top, right, bottom = nearest_index(roi * roi.dtype.type(attrs.spatial_scale)).tolist()
     rows = _bins(top, bottom, attrs.pooled_size[0], image.shape[1])
     columns = _bins(left, right, attrs.pooled_size[1], image.shape[2])
     made = np.zeros((len(image), *attrs.pooled_size), image.dtype)

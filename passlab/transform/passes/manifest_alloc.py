@@ -103,8 +103,13 @@ class _Allocation:
         assert isinstance(call.op, GlobalVar)
         primitive = self.primitives[call.op.name_hint]
         types = tensor_types(ty)
-        if primitive.attrs.get("relay.reshape_only") and call.args and len(types) == 1 and not types[0].dynamic:
-            return make("vm.reshape_tensor", call.args[0], _integers(types[0].shape), newshape=types[0].shape)
+        if primitive.attrs.get("relay.reshape_only") and len(types) == 1:
+            source = reshaped_parameter(primitive)
+            if source is not None:
+                ty = types[0]
+                known = not ty.dynamic
+                shape = _integers(ty.shape) if known else self._shaped(call, primitive, types, bindings)[0][0]
+                return make("vm.reshape_tensor", call.args[source], shape, newshape=ty.shape)
         if any(t.dynamic for t in types):
             outs = self._dynamic(call, primitive, types, bindings)
         else:
@@ -147,6 +152,16 @@ class _Allocation:
 
     def _dynamic(self, call: Call, primitive: Function, types: list[TensorType], bindings: list[Binding]) -> list[Expr]:
         """Call the shape function, then allocate what it asks for."""
+        rows, sizes = self._shaped(call, primitive, types, bindings)
+        device = primitive.virtual_device
+        return [
+            self._tensor(t, size, row, None, bindings, device) for t, row, size in zip(types, rows, sizes, strict=True)
+        ]
+
+    def _shaped(
+        self, call: Call, primitive: Function, types: list[TensorType], bindings: list[Binding]
+    ) -> tuple[list[Var], list[Var]]:
+        """Call the shape function; return the shape of each result and its size in bytes."""
         assert isinstance(call.op, GlobalVar)
         by_data = needs_data(primitive)
         device = primitive.virtual_device
@@ -163,9 +178,7 @@ class _Allocation:
         )
         set_span(invoke, call.span)
         bindings.append((self._var("shaped", TupleType(())), invoke))
-        return [
-            self._tensor(t, size, row, None, bindings, device) for t, row, size in zip(types, rows, sizes, strict=True)
-        ]
+        return rows, sizes
 
     def _shapes_of(self, argument: Expr, bindings: list[Binding]) -> list[Expr]:
         """Bind the shapes of an argument, field by field for a tuple."""
@@ -219,6 +232,14 @@ class _Allocation:
 
 
 # ---------------------------------------------------------------- facts about types and primitives
+def reshaped_parameter(primitive: Function) -> int | None:
+    """The number of the parameter whose elements a function that only reshapes returns, None where it has none."""
+    value = primitive.body
+    while isinstance(value, Call) and value.args:
+        value = value.args[0]
+    return primitive.params.index(value) if isinstance(value, Var) and value in primitive.params else None
+
+
 def needs_data(primitive: Function) -> bool:
     """Whether the shape of a result depends on the values of the inputs."""
     return any(

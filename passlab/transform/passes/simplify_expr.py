@@ -58,8 +58,7 @@ class SimplifyExpr(FunctionPass):
 
     Each rule says what it promises about numbers. Unlike Relay, casts are dropped only where no value is lost: not
     from signed through unsigned types, and after a clip only for whole numbers. Sums of products are not factored
-    ((x + y) * (x + y) for x * x + 2 * x * y + y * y loses digits), and `collapse_sum_like` stays: here
-    `collapse_sum_to` takes its shape as an operand.
+    ((x + y) * (x + y) for x * x + 2 * x * y + y * y loses digits).
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

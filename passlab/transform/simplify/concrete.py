@@ -38,12 +38,12 @@ def _nonzero(match: Match) -> bool:
     return ty is not None and 0 not in ty.shape and _static(match)
 
 
-def _collapse(match: Match) -> Expr | None:
-    """Sum to a shape, unless the type then no longer says what the shape is: that of collapse_sum_to tells the rank."""
+def _collapse(match: Match) -> Expr:
+    """Sum to a shape, which `collapse_sum_to` takes as an operand and as an attribute."""
     ty = match.tensor("root")
     assert ty is not None
-    made = make("collapse_sum_to", match["data"], Constant(np.asarray(ty.concrete_shape, dtype="int64")))
-    return made if match.types.of(made) is ty else None
+    sizes = Constant(np.asarray(ty.concrete_shape, dtype="int32"))
+    return make("collapse_sum_to", match["data"], sizes, shape=ty.concrete_shape)
 
 
 def _cast(match: Match) -> Expr | None:

@@ -193,7 +193,7 @@ _CALCULUS = {
     "exp": "exp", "log": "log", "log2": "log2", "log10": "log10", "sqrt": "sqrt", "sin": "sin", "cos": "cos",
     "tan": "tan", "tanh": "tanh", "sinh": "sinh", "cosh": "cosh", "asin": "arcsin", "acos": "arccos",
     "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
-    "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "rint", "fast_exp": "exp", "fast_tanh": "tanh",
+    "floor": "floor", "ceil": "ceil", "trunc": "trunc", "fast_exp": "exp", "fast_tanh": "tanh",
 }  # fmt: skip
 SPELLERS: dict[str, Speller] = {
     "add": _infix("+", NUMBERS), "subtract": _infix("-", NUMBERS), "multiply": _infix("*", NUMBERS),

@@ -1,0 +1,177 @@
+"""Convolutions and products on weights that are packed in blocks, as the kernels of processors read them.
+
+They compute what `nn.conv2d` and `nn.dense` do; what differs is the layouts that they are meant for. Passes that choose
+layouts make them; nothing here knows which blocks are fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from passlab.ir.expr import Expr
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import TensorType, Type
+from passlab.op import layout_rules
+from passlab.op.along_axis import laid_out
+from passlab.op.chain import by_definition
+from passlab.op.declare import call, make_call, operator
+from passlab.op.fields import attrs, dtype, integer, text
+from passlab.op.layout_names import conversion, forward_shape
+from passlab.op.nn import conv_gradients
+from passlab.op.nn.arithmetic import matmul, result_dtype
+from passlab.op.nn.conv import conv_attrs, conv_kernel, conv_relation, conv_values
+from passlab.op.nn.matmul import check_inner, check_units
+from passlab.op.relations import refuse, tensor
+
+_PACK = "nn.contrib_dense_pack"
+
+
+def _face(name: str, doc: str) -> Callable[..., Any]:
+    def face(
+        data: Any,
+        kernel: Any,
+        strides: Any = (1, 1),
+        padding: Any = (0, 0),
+        dilation: Any = (1, 1),
+        groups: int = 1,
+        channels: int | None = None,
+        kernel_size: Any = None,
+        data_layout: str = "NCHW8c",
+        kernel_layout: str = "OIHW",
+        out_layout: str = "",
+        out_dtype: str = "",
+    ) -> Any:
+        window = {"strides": strides, "padding": padding, "dilation": dilation, "kernel_size": kernel_size}
+        layouts = {"data_layout": data_layout, "kernel_layout": kernel_layout, "out_layout": out_layout}
+        values = conv_values(2, **window, groups=groups, channels=channels, **layouts, out_dtype=out_dtype)
+        return make_call(Op.get(name), (data, kernel), values)
+
+    face.__name__ = face.__qualname__ = name.rpartition(".")[2].lower()
+    face.__doc__ = doc
+    return face
+
+
+@operator(
+    "nn.contrib_conv2d_NCHWc",
+    ("data", "weight"),
+    attrs=conv_attrs(2),
+    relation=conv_relation(2, "nn.contrib_conv2d_NCHWc"),
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    level=10,
+    warns=True,
+    face=_face("nn.contrib_conv2d_NCHWc", "Return the convolution of `data` in blocks of channels with `kernel`."),
+    gradient=conv_gradients.conv(2),
+    shapes="data (N, C / c, H, W, c), weight (O / o, C / i, KH, KW, i, o) -> (N, O / o, OH, OW, o)",
+    source="im2col and a matrix product in BLAS, panel by panel",
+    edges=(
+        (
+            "nn.contrib_conv2d_NCHWc(%x: (1, 2, 3, 3, 2), %w: (1, 2, 2, 2, 2, 3), channels=3, kernel_size=[2, 2], "
+            'data_layout="NCHW2c", kernel_layout="OIHW2i3o", out_layout="NCHW3c")'
+        ),
+        "nn.contrib_conv2d_NCHWc(%x: (0, 2, 4, 4), %w: (3, 2, 3, 3), padding=[1, 1])",
+        (
+            "nn.contrib_conv2d_NCHWc(%x: (1, 4, 5, 5) int8, %w: (2, 2, 2, 2) int8, strides=[2, 1], dilation=[1, 2], "
+            'groups=2, out_dtype="int32")'
+        ),
+    ),
+    example=(
+        "nn.contrib_conv2d_NCHWc(%x, %w, padding=[1, 1, 1, 1], channels=16, kernel_size=[3, 3], "
+        'data_layout="NCHW8c", kernel_layout="OIHW8i8o", out_layout="NCHW8c")'
+    ),
+    layout=layout_rules.TwoLayouts({}),
+)
+def contrib_conv2d_nchwc(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+    """`nn.conv2d` on data and weights whose channels are in blocks."""
+    return conv_kernel(2, attrs, data, weight, out)
+
+
+@operator(
+    "nn.contrib_depthwise_conv2d_NCHWc",
+    ("data", "weight"),
+    attrs=conv_attrs(2),
+    relation=conv_relation(2, "nn.contrib_depthwise_conv2d_NCHWc"),
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    level=10,
+    warns=True,
+    face=_face("nn.contrib_depthwise_conv2d_NCHWc", "Return a convolution of each channel of `data` by itself."),
+    gradient=conv_gradients.conv(2),
+    shapes="data (N, C / c, H, W, c), weight (C / c, 1, KH, KW, 1, c) -> (N, C / c, OH, OW, c)",
+    source="one product per tap of the window",
+    edges=(
+        (
+            "nn.contrib_depthwise_conv2d_NCHWc(%x: (1, 2, 3, 3, 2), %w: (2, 1, 2, 2, 1, 2), groups=4, channels=4, "
+            'kernel_size=[2, 2], data_layout="NCHW2c", kernel_layout="OIHW1i2o", out_layout="NCHW2c")'
+        ),
+        "nn.contrib_depthwise_conv2d_NCHWc(%x: (0, 2, 4, 4), %w: (2, 1, 3, 3), groups=2, padding=[1, 1])",
+        (
+            "nn.contrib_depthwise_conv2d_NCHWc(%x: (1, 2, 5, 5) int8, %w: (2, 1, 2, 2) int8, strides=[2, 1], "
+            'dilation=[1, 2], groups=2, out_dtype="int32")'
+        ),
+    ),
+    example=(
+        "nn.contrib_depthwise_conv2d_NCHWc(%x, %w, padding=[1, 1, 1, 1], groups=16, channels=16, kernel_size=[3, 3], "
+        'data_layout="NCHW8c", kernel_layout="OIHW1i8o", out_layout="NCHW8c")'
+    ),
+    layout=layout_rules.TwoLayouts({}),
+)  # fmt: skip
+def contrib_depthwise_conv2d_nchwc(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+    """`nn.conv2d` with as many groups as channels, on data and weights whose channels are in blocks."""
+    return conv_kernel(2, attrs, data, weight, out)
+
+
+# ---------------------------------------------------------------- contrib_dense_pack
+def _pack_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
+    if data is None or weight is None:
+        return None
+    if len(data.shape) != 2:
+        refuse(f"{_PACK}: data must have two dimensions", 0, found=data)
+    check_units(_PACK, attrs.units)
+    rows, width = forward_shape(conversion(attrs.weight_layout, "NC", "weight_layout"), weight.shape, "weight", 1)
+    check_inner(_PACK, data, weight, data.shape[1], width)
+    if attrs.units is not None and isinstance(rows, int) and rows != attrs.units:
+        refuse(f"{_PACK}: units is {attrs.units} and the weight has {rows} rows", 1, found=weight)
+    return TensorType((data.shape[0], rows), attrs.out_dtype or data.dtype)
+
+
+def _pack_face(data: Any, weight: Any, weight_layout: str = "NC", units: int | None = None, out_dtype: str = "") -> Any:
+    """Return `data` times the transpose of a packed `weight`."""
+    values = {"units": units, "out_dtype": out_dtype, "weight_layout": weight_layout}
+    return make_call(Op.get(_PACK), (data, weight), values)
+
+
+def _plain(attrs: Any, data: Expr, weight: Expr) -> Expr:
+    """The product with the weight unpacked."""
+    return call("nn.dense", data, laid_out(weight, attrs.weight_layout, "NC"), units=None, out_dtype=attrs.out_dtype)
+
+
+@operator(
+    _PACK,
+    ("data", "weight"),
+    attrs=attrs(
+        "DensePackAttrs",
+        integer("units", optional=True, doc="rows of the weight, None to read them off"),
+        dtype("out_dtype", "", "dtype of sums and result"),
+        text("weight_layout", "NC", "layout of the weight: N its rows, C what is summed over, in blocks"),
+    ),
+    relation=_pack_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    level=10,
+    warns=True,
+    face=_pack_face,
+    gradient=by_definition(_plain),
+    shapes="data (m, k), weight (units / b, k, b) -> (m, units)",
+    source="a matrix product in BLAS",
+    edges=(
+        'nn.contrib_dense_pack(%x: (2, 3), %w: (2, 3, 2), units=None, weight_layout="NC2n")',
+        'nn.contrib_dense_pack(%x: (2, 4), %w: (1, 2, 3, 2), units=3, weight_layout="NC3n2c")',
+        "nn.contrib_dense_pack(%x: (0, 3), %w: (4, 3), units=4)",
+        'nn.contrib_dense_pack(%x: (2, 3) int8, %w: (2, 3, 2) int8, units=4, out_dtype="int32", weight_layout="NC2n")',
+    ),
+    example='nn.contrib_dense_pack(%x, %w, units=16, weight_layout="NC8n")',
+)
+def contrib_dense_pack(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+    """Multiply `data` (m, k) by the transpose of a weight (units, k) that is packed in blocks of rows."""
+    whole = conversion(attrs.weight_layout, "NC", "weight_layout").forward(weight)
+    return matmul(data, whole.T, result_dtype(attrs.out_dtype, data.dtype), out)
