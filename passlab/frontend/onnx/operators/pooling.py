@@ -1,0 +1,90 @@
+"""Maxima, means and norms over windows, over whole images, and over regions of them."""
+
+from __future__ import annotations
+
+import math
+
+from passlab.frontend.onnx.entries import onnx_operator
+from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.windows import windows_of
+from passlab.ir.expr import Expr
+
+
+def _pooled(n: Node, kind: str, x: Expr, **more: bool) -> Expr:
+    windows = windows_of(n, x, n.integers("kernel_shape"))
+    return n(
+        f"nn.{kind}_pool{windows.rank}d", x, pool_size=windows.kernel, strides=windows.strides,
+        dilation=windows.dilations, padding=windows.pads, ceil_mode=n.flag("ceil_mode"), **more,
+    )  # fmt: skip
+
+
+@onnx_operator("MaxPool", 1, 8, 10, 11, 12, 22)
+def max_pool(n: Node, x: Expr) -> Expr:
+    """`nn.max_pool1d`, `nn.max_pool2d` or `nn.max_pool3d`; without the indices of the maxima."""
+    return _pooled(n, "max", x)
+
+
+@onnx_operator("AveragePool", 1, 7, 10, 11, 19, 22)
+def average_pool(n: Node, x: Expr) -> Expr:
+    """`nn.avg_pool1d`, `nn.avg_pool2d` or `nn.avg_pool3d`."""
+    return _pooled(n, "avg", x, count_include_pad=n.flag("count_include_pad"))
+
+
+@onnx_operator("LpPool", 1, 2, 11, 18, 22)
+def norm_pool(n: Node, x: Expr) -> Expr:
+    """The root of the mean of powers, times the size of the window."""
+    p = n.number("p", 2)
+    powers = n("power", n("abs", x), float(p))
+    mean = _pooled(n, "avg", powers, count_include_pad=True)
+    return n("power", n("multiply", mean, math.prod(n.integers("kernel_shape"))), 1 / p)
+
+
+def _spatial(n: Node, x: Expr) -> list[int]:
+    return list(range(2, n.rank(x)))
+
+
+@onnx_operator("GlobalAveragePool", 1, 22)
+def global_average_pool(n: Node, x: Expr) -> Expr:
+    """`nn.global_avg_pool2d`; `mean` where there are not two spatial axes."""
+    if n.rank(x) == 4:
+        return n("nn.global_avg_pool2d", x)
+    return n("mean", x, axis=_spatial(n, x), keepdims=True)
+
+
+@onnx_operator("GlobalMaxPool", 1, 22)
+def global_max_pool(n: Node, x: Expr) -> Expr:
+    """`nn.global_max_pool2d`; `max` where there are not two spatial axes."""
+    if n.rank(x) == 4:
+        return n("nn.global_max_pool2d", x)
+    return n("max", x, axis=_spatial(n, x), keepdims=True)
+
+
+@onnx_operator("GlobalLpPool", 1, 2, 22)
+def global_norm_pool(n: Node, x: Expr) -> Expr:
+    """The root of the `sum` of powers."""
+    p = n.number("p", 2)
+    powers = n("power", n("abs", x), float(p))
+    return n("power", n("sum", powers, axis=_spatial(n, x), keepdims=True), 1 / p)
+
+
+@onnx_operator("MaxRoiPool", 1, 22)
+def max_roi_pool(n: Node, x: Expr, rois: Expr) -> Expr:
+    """`vision.roi_pool`."""
+    size, scale = n.integers("pooled_shape"), n.number("spatial_scale", 1.0)
+    return n("vision.roi_pool", x, rois, pooled_size=size, spatial_scale=scale)
+
+
+@onnx_operator("RoiAlign", 10, 16, 22)
+def roi_align(n: Node, x: Expr, rois: Expr, batch: Expr) -> Expr:
+    """`vision.roi_align`, its regions with their samples' numbers in front."""
+    mode = n.choice("mode", "avg", ("avg", "max"))
+    half = n.version >= 16 and n.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+    scale = n.number("spatial_scale", 1.0)
+    if half:
+        rois = n("subtract", rois, 0.5 / scale)
+    numbers = n("expand_dims", n.cast(batch, n.dtype(rois)), axis=1)
+    size = [n.integer("output_height", 1), n.integer("output_width", 1)]
+    return n(
+        "vision.roi_align", x, n.concat([numbers, rois], 1), pooled_size=size, spatial_scale=scale,
+        sample_ratio=n.integer("sampling_ratio", 0) or -1, mode=mode,
+    )  # fmt: skip
