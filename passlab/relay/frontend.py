@@ -1,14 +1,11 @@
-"""`relay.frontend`: programs of other formats. ONNX models are read; for others the error says what there is instead."""
+"""`relay.frontend`: programs of other formats. ONNX models are read; of others the error says what there is instead."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passlab.errors import Diagnostic, UnknownNameError
 from passlab.faces import place_of
-
-if TYPE_CHECKING:
-    from passlab.frontend.onnx.importing import from_onnx
 
 
 def __getattr__(name: str) -> Any:

@@ -101,10 +101,14 @@ class Builder:
         return infer_expr(folded)
 
     def _computable(self, arg: Expr) -> Any:
-        """Return a value to compute with. Weights that stay variables are none, whole numbers among them are."""
+        """Return a value to compute with. Weights that stay variables are none, unless they hold whole numbers."""
         if isinstance(arg, Tuple):
-            fields = tuple(self._computable(field) for field in arg.fields)  # recurses: arguments of one operator
+            fields = tuple(self._whole_or_constant(field) for field in arg.fields)
             return UNKNOWN if any(field is UNKNOWN for field in fields) else fields
+        return self._whole_or_constant(arg)
+
+    def _whole_or_constant(self, arg: Expr) -> Any:
+        """Return the value of a constant, or of a weight that holds whole numbers."""
         if isinstance(arg, Var):
             held = self.held.get(arg)
             return UNKNOWN if held is None or held.dtype.kind not in "iub" else held
@@ -116,7 +120,7 @@ def _may_fold(ty: Type, values: Sequence[Any]) -> bool:
     given = sum(v.size for value in values for v in (value if isinstance(value, tuple) else (value,)))
     made = ty.fields if isinstance(ty, TupleType) else (ty,)
     sizes = [math.prod(t.concrete_shape) if isinstance(t, TensorType) and not t.dynamic else 0 for t in made]
-    return sum(sizes) <= max(given, _SMALL)
+    return bool(sum(sizes) <= max(given, _SMALL))
 
 
 def tensor_type(expr: Expr) -> TensorType:

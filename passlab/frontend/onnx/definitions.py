@@ -37,10 +37,20 @@ def definition(proto: Any, domain: str, opset: int, inputs: Sequence[Expr | None
             function = onnx().FunctionProto()
             function.ParseFromString(body)
     if function is None and schema is not None and schema.has_function:
-        function = schema.function_body
+        function = onnx().FunctionProto()
+        function.CopyFrom(schema.function_body)
     if function is None or not function.node:
         raise ModelError(Diagnostic(f"the ONNX operator `{proto.op_type}` is not supported as it is used here"))
+    _add_defaults(function, schema)
     return function
+
+
+def _add_defaults(function: Any, schema: Any) -> None:
+    """Let a body know what its attributes are when the node does not say."""
+    known = {attribute.name for attribute in function.attribute_proto}
+    for attribute in schema.attributes.values():
+        if attribute.default_value.name and attribute.name not in known:
+            function.attribute_proto.append(attribute.default_value)
 
 
 def _type_proto(value: Expr | None) -> Any:

@@ -24,8 +24,8 @@ from passlab.frontend.onnx.package import onnx
 
 FAMILIES = (
     "activations", "arithmetic", "comparison", "control_flow", "convolution", "creation", "elementwise", "gathering",
-    "losses", "matrices", "movement", "normalization", "ordering", "padding", "pooling", "quantized", "recurrent",
-    "reductions", "resizing", "sampling", "slicing", "spectral",
+    "losses", "matrices", "movement", "normalization", "ordering", "padding", "pooling", "quantized", "randomness",
+    "recurrent", "reductions", "resizing", "sampling", "slicing", "spectral",
 )  # fmt: skip
 
 Translation = Callable[..., Any]  # (node, *inputs) -> an expression, or a list of them, None for an output not given

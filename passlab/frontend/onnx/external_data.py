@@ -1,8 +1,8 @@
 """Tensors that lie in files beside a model.
 
 A model names those files, and a model is not to be trusted. So a name may only lead down from the model's own
-directory: no absolute paths, no `..`, no links of either kind. Sizes are compared with the file before anything is read,
-and what is read is the file that was checked, not whatever has its name by then.
+directory: no absolute paths, no `..`, no links of either kind. Sizes are compared with the file before anything is
+read, and what is read is the file that was checked, not whatever has its name by then.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ each other is bounded by `limits.model_nesting`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -73,6 +73,7 @@ class Translator:
         self.builder = Builder()
         self._functions = functions
         self._external = external
+        self._count = 0
 
     # ------------------------------------------------------------ graphs
     def graph(self, proto: Any, scope: Scope, frame: Frame) -> list[Expr]:
@@ -89,12 +90,15 @@ class Translator:
         """Return a tensor of the model as a constant."""
         return self.builder.finish(Constant(array_of(tensor, self._external)))
 
+    # recurses: at most limits.model_nesting levels, and not over more than limits.model_nodes nodes
     def nodes(self, nodes: Iterable[Any], scope: Scope, frame: Frame) -> None:
         """Translate nodes in order, entering what they give into `scope`."""
         outer = self.builder.span
         listed = list(nodes)
         for node, name in zip(listed, node_names(listed, frame.name), strict=True):
             self.builder.span = span = node_span(node, name)
+            self._count += 1
+            limits.check("model_nodes", self._count, "the model, its functions and loops written out,")
             try:
                 self._node(node, name, scope, frame)
             except PasslabError as error:
@@ -172,7 +176,7 @@ class Translator:
             scope[parameter] = inputs[index] if index < len(inputs) else None
         defaults, _ = attributes_of(body.attribute_proto, {}, self._external)
         opsets = {plain_domain(entry.domain): entry.version for entry in body.opset_import}
-        inner = Frame(opsets or frame.opsets, {**defaults, **attributes}, frame.depth + 1, name)
+        inner = Frame({**frame.opsets, **opsets}, {**defaults, **attributes}, frame.depth + 1, name)
         self.nodes(body.node, scope, inner)
         return [scope[output] if output in scope else None for output in body.output]
 

@@ -13,6 +13,7 @@ from passlab.frontend.onnx.graph import Frame, Scope, Translator, node_names, pl
 from passlab.frontend.onnx.inputs import input_type
 from passlab.frontend.onnx.model_file import load_model
 from passlab.frontend.onnx.names import Identifiers
+from passlab.frontend.onnx.package import onnx
 from passlab.frontend.onnx.support import check_support
 from passlab.frontend.onnx.tensors import array_of
 from passlab.infer import infer_module
@@ -82,7 +83,7 @@ def _config(given: Mapping[str, Any] | None) -> dict[str, Any]:
 def _opsets(proto: Any, opset: int | None) -> dict[str, int]:
     """Return the version of each domain of operators; a model so old that it names none uses the first."""
     found = {plain_domain(entry.domain): entry.version for entry in proto.opset_import}
-    found.setdefault("", 1)
+    found.setdefault("", onnx().defs.onnx_opset_version() if found else 1)
     if opset is not None:
         found[""] = opset
     if found[""] < 1:

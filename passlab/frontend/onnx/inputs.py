@@ -14,12 +14,14 @@ from passlab.ir.types import ANY, Dim, TensorType
 def input_type(value: Any, shape: Any, dtype: str | Mapping[str, str]) -> TensorType:
     """Return the type of a ValueInfoProto. `shape` is what the caller gives for it, or None.
 
-    Raises `ModelError` for what is no tensor, for shapes that are none, and where nobody tells the number of dimensions.
+    Raises `ModelError` for what is no tensor, for shapes that are none, and where nobody tells the rank.
     """
     name, ty = value.name, value.type
     if ty.WhichOneof("value") not in ("tensor_type", None):
         kind = ty.WhichOneof("value").removesuffix("_type").replace("_", " ")
-        raise ModelError(Diagnostic(f"the input `{name}` is a {kind}", hint="only tensors are supported as inputs"))
+        raise ModelError(
+            Diagnostic(f"the input `{name}` is of the kind `{kind}`", hint="only tensors are supported as inputs")
+        )
     known = _known_shape(ty.tensor_type) if ty.tensor_type.HasField("shape") else None
     if shape is None and known is None:
         hint = f'say them: from_onnx(model, shape={{"{name}": (1, 3, 224, 224)}})'
@@ -28,12 +30,14 @@ def input_type(value: Any, shape: Any, dtype: str | Mapping[str, str]) -> Tensor
     assert dims is not None
     if known is not None and len(dims) != len(known):
         expected = f"{len(known)} dimensions: ({', '.join(map(repr, known))})"
-        raise ModelError(Diagnostic(f"the shape given for the input `{name}` has another rank", None, expected, str(shape)))
+        raise ModelError(
+            Diagnostic(f"the shape given for the input `{name}` has another rank", None, expected, str(shape))
+        )
     return TensorType(dims, _dtype(name, ty.tensor_type.elem_type, dtype))
 
 
 def _known_shape(tensor: Any) -> tuple[Dim, ...]:
-    """The shape a model tells: named and unnamed dimensions are unknown ones. So is a negative one, as some write it."""
+    """The shape a model tells. Dimensions with a name, or without anything, are unknown; so are negative ones."""
     dims = tensor.shape.dim
     return tuple(dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else ANY for dim in dims)
 

@@ -44,7 +44,7 @@ def positions(way: Resizing) -> Array:
         centre = way.length / 2 * (1 - way.count / (scale * way.length))
         return centre + (new + 0.5) / scale - 0.5
     if mode == "align_corners":
-        return new * (way.length - 1) / max(way.count - 1, 1)
+        return new * (way.length - 1) / (scale * way.length - 1) if scale * way.length != 1 else np.zeros(way.count)
     if mode == "tf_half_pixel_for_nn":
         return (new + 0.5) / scale
     if mode == "tf_crop_and_resize":

@@ -32,7 +32,6 @@ class Subgraph(Protocol):
     def __call__(self, graph: SubGraph, inputs: Sequence[Expr], capture: Capture | None = None) -> list[Expr]: ...
 
 
-
 class Node:
     """A node that is translated. `version` is that of its operator's definition, `outputs` the names it gives.
 
@@ -130,6 +129,14 @@ class Node:
         """The entries of a shape of which some are known, None where nothing is."""
         return self.builder.entries.get(x)
 
+    def known_entries(self, x: Expr) -> list[int | None] | None:
+        """The entries of a vector of whole numbers as far as they are known, None where it is not known how many."""
+        value = self.value(x)
+        if value is not None:
+            return [int(entry) for entry in value.reshape(-1)]
+        length = self.shape(x)[0] if self.rank(x) == 1 else None
+        return self.entries(x) or ([None] * length if isinstance(length, int) else None)
+
     def note(self, x: Expr, entries: list[int | None]) -> Expr:
         """Remember the known entries of a shape that the program computes; return it."""
         self.builder.entries[x] = entries
@@ -225,6 +232,4 @@ class Node:
         self, why: str, expected: str | None = None, found: str | None = None, hint: str | None = None
     ) -> NoReturn:
         """Raise the `ModelError` that says why this node cannot be translated."""
-        raise ModelError(
-            Diagnostic(f"{self.op_type} `{self.name}` {why}", self.span, expected, found, hint=hint)
-        )
+        raise ModelError(Diagnostic(f"{self.op_type} `{self.name}` {why}", self.span, expected, found, hint=hint))

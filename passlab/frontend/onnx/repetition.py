@@ -20,7 +20,7 @@ UNROLLED = 32  # rounds that are written out
 
 @dataclass
 class Round:
-    """What one round gives: whether there is another (None: as far as it is concerned), states, and collected values."""
+    """What one round gives: whether there is another (None: nothing is against it), states, and collected values."""
 
     again: Expr | None
     states: list[Expr]
@@ -99,9 +99,7 @@ class Loop:
     def _joined(self, a: TensorType, b: TensorType) -> TensorType:
         return joined(self.n, a, b)
 
-    def _called(
-        self, number: Var, condition: Var, variables: list[Var], made: Round, outer: _Outer
-    ) -> list[Expr]:
+    def _called(self, number: Var, condition: Var, variables: list[Var], made: Round, outer: _Outer) -> list[Expr]:
         """Return the results of the loop as a function: defined, called, and its result taken apart."""
         n = self.n
         kept = [Var(f"out{at}", self._kept_type(part)) for at, part in enumerate(made.collected)]
@@ -109,17 +107,21 @@ class Loop:
             n.builder.finish(var)
         grown = [self._grown(number, var, part) for var, part in zip(kept, made.collected, strict=True)]
         loop = Var("loop")
-        go = condition if self.limit is None else n("logical_and", n("less", number, outer.captured(self.limit)), condition)
+        go = (
+            condition
+            if self.limit is None
+            else n("logical_and", n("less", number, outer.captured(self.limit)), condition)
+        )
         again = condition if made.again is None else made.again
         last = Tuple([*variables, *kept])
         step = Call(loop, [n("add", number, 1), again, *made.states, *grown])
-        result = TupleType([var.type_annotation for var in (*variables, *kept)])
+        result = TupleType([self._type(var) for var in (*variables, *kept)])
         function = Function([number, condition, *variables, *kept], If(go, step, last), result)
         first = n.constant(True, "bool") if self.condition is None else self.condition
         start = Call(loop, [n.constant(0, "int64"), first, *self.states, *(self._nothing(var) for var in kept)])
         program: Expr = Let(loop, function, start)
-        for var, value in reversed(outer.bindings):
-            program = Let(var, value, program)
+        for captured, value in reversed(outer.bindings):
+            program = Let(captured, value, program)
         return n.fields(n.builder.finish(program), len(variables) + len(kept))
 
     def _kept_type(self, part: Expr) -> TensorType:
@@ -136,7 +138,7 @@ class Loop:
         joined_rows = n.concat([kept, row])
         if all(isinstance(dim, int) for dim in n.shape(part)):
             return joined_rows
-        return n.builder.finish(If(n("equal", number, 0), weakened(n, row, kept.type_annotation), joined_rows))
+        return n.builder.finish(If(n("equal", number, 0), weakened(n, row, self._type(kept)), joined_rows))
 
     def _nothing(self, kept: Var) -> Expr:
         ty = kept.type_annotation
@@ -149,10 +151,10 @@ class _Outer:
 
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
-        self._known: dict[Expr, Expr] = {}
+        self._known: dict[Expr, Var] = {}
 
     @property
-    def bindings(self) -> list[tuple[Expr, Expr]]:
+    def bindings(self) -> list[tuple[Var, Expr]]:
         """The variables and what they stand for, in the order in which they were asked for."""
         return [(var, value) for value, var in self._known.items()]
 
@@ -162,7 +164,8 @@ class _Outer:
             return value
         if value not in self._known:
             var = Var("outer", value.checked_type)
-            self._known[value] = self._builder.finish(var)
+            self._builder.finish(var)
+            self._known[value] = var
         return self._known[value]
 
 
@@ -174,9 +177,9 @@ def joined(n: Node, a: TensorType, b: TensorType) -> TensorType:
     return TensorType(dims, a.dtype)
 
 
-def weakened(n: Node, value: Expr, ty: TensorType | None) -> Expr:
+def weakened(n: Node, value: Expr, ty: TensorType) -> Expr:
     """Return a tensor as one of a type with fewer known dimensions."""
-    if ty is None or value.checked_type == ty:
+    if value.checked_type == ty:
         return value
     var = Var("weak", ty)
     return n.builder.finish(Let(var, value, var))

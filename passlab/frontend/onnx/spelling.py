@@ -1,6 +1,6 @@
 """One ONNX node as a line of text: what its Relay nodes show as the place where they come from.
 
-    y = Conv[strides=[2, 2]](x, w)
+y = Conv[strides=[2, 2]](x, w)
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def _from_bytes(data: bytes, dtype: str, count: int) -> Array:
     if dtype in _HALVES:
         return _halves(np.frombuffer(data, np.uint8), dtype, count)
     if dtype == "bool":
-        return np.frombuffer(data, np.uint8) != 0
+        return np.asarray(np.frombuffer(data, np.uint8) != 0)
     if target.kind in "iuf":
         return np.frombuffer(data, target.newbyteorder("<")).astype(target, copy=False)
     bits = np.dtype(f"<u{target.itemsize}")
@@ -92,8 +92,8 @@ def _from_bytes(data: bytes, dtype: str, count: int) -> Array:
 
 def _halves(data: Array, dtype: str, count: int) -> Array:
     """Return 4-bit integers packed in pairs, the first in the lower bits."""
-    nibbles = np.stack((data & 15, data >> 4), axis=1).reshape(-1)[:count].astype(np.int16)
-    values = np.where(nibbles > 7, nibbles - 16, nibbles) if dtype == "int4" else nibbles
+    nibbles: Array = np.stack((data & 15, data >> 4), axis=1).reshape(-1)[:count].astype(np.int16)
+    values: Array = np.where(nibbles > 7, nibbles - 16, nibbles) if dtype == "int4" else nibbles
     return values.astype(array_dtype(dtype))
 
 
@@ -103,10 +103,10 @@ def _from_field(tensor: Any, name: str, dtype: str, count: int) -> Array:
     wanted = -(-count // 2) if dtype in _HALVES else count
     if len(held) != wanted:
         _disagree(name, f"{wanted} elements", f"{len(held)} elements")
-    values = np.array(held) if count else np.zeros(0, np.int64)
+    values: Array = np.array(held) if count else np.zeros(0, np.int64)
     if dtype in _HALVES:
         return _halves((values & 255).astype(np.uint8), dtype, count)
     target = array_dtype(dtype)
     if dtype in _BITS:
-        return (values & (2 ** (8 * target.itemsize) - 1)).astype(f"u{target.itemsize}").view(target)
-    return values.astype(target)
+        values = (values & (2 ** (8 * target.itemsize) - 1)).astype(f"u{target.itemsize}").view(target)
+    return values.astype(target, copy=False)

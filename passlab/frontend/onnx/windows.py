@@ -39,7 +39,9 @@ def windows_of(n: Node, x: Expr, kernel: Sequence[int]) -> Windows:
     rank = spatial_rank(n, x)
     strides, dilations = n.integers("strides", None) or [1] * rank, n.integers("dilations", None) or [1] * rank
     if not len(kernel) == len(strides) == len(dilations) == rank:
-        n.refuse("has windows of another rank than its image", f"{rank} sizes, strides and dilations", f"{list(kernel)}")
+        n.refuse(
+            "has windows of another rank than its image", f"{rank} sizes, strides and dilations", f"{list(kernel)}"
+        )
     if min(*kernel, *strides, *dilations) < 1:
         n.refuse("has windows, strides or dilations below 1")
     auto = n.choice("auto_pad", "NOTSET", AUTO)
@@ -53,9 +55,7 @@ def windows_of(n: Node, x: Expr, kernel: Sequence[int]) -> Windows:
     return Windows(list(kernel), strides, dilations, pads)
 
 
-def _same(
-    n: Node, x: Expr, kernel: list[int], strides: list[int], dilations: list[int], upper: bool
-) -> list[int]:
+def _same(n: Node, x: Expr, kernel: list[int], strides: list[int], dilations: list[int], upper: bool) -> list[int]:
     """Return the padding with which a result is as long as its image, divided by the step."""
     before, after = [], []
     for at, (size, step, dilation) in enumerate(zip(kernel, strides, dilations, strict=True)):

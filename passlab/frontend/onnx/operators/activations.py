@@ -34,7 +34,7 @@ def exponential(n: Node, x: Expr, alpha: float, gamma: float) -> Expr:
 
 @onnx_operator("Elu", 1, 6, 22)
 def elu(n: Node, x: Expr) -> Expr:
-    """alpha * (exp(x) - 1) where x is negative."""
+    """`alpha * (exp(x) - 1)` where x is negative."""
     return exponential(n, x, n.number("alpha", 1.0), 1.0)
 
 
@@ -47,7 +47,7 @@ def selu(n: Node, x: Expr) -> Expr:
 
 @onnx_operator("Celu", 12, 28)
 def celu(n: Node, x: Expr) -> Expr:
-    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
+    """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`."""
     alpha = n.number("alpha", 1.0)
     below = n("multiply", n("subtract", n("exp", n("divide", n("minimum", x, 0), alpha)), 1), alpha)
     return n("where", n("greater", x, 0), x, below)
@@ -68,7 +68,7 @@ def hard_sigmoid(n: Node, x: Expr) -> Expr:
 
 @onnx_operator("HardSwish", 14, 22)
 def hard_swish(n: Node, x: Expr) -> Expr:
-    """x * clip(x / 6 + 1 / 2, 0, 1)."""
+    """`x * clip(x / 6 + 1 / 2, 0, 1)`."""
     return n("multiply", x, n("clip", n("add", n("divide", x, 6), 0.5), a_min=0.0, a_max=1.0))
 
 
@@ -80,25 +80,25 @@ def softplus_of(n: Node, x: Expr) -> Expr:
 
 @onnx_operator("Softplus", 1, 22)
 def softplus(n: Node, x: Expr) -> Expr:
-    """max(x, 0) + log(1 + exp(-|x|))."""
+    """`max(x, 0) + log(1 + exp(-|x|))`."""
     return softplus_of(n, x)
 
 
 @onnx_operator("Softsign", 1, 22)
 def softsign(n: Node, x: Expr) -> Expr:
-    """x / (1 + |x|)."""
+    """`x / (1 + |x|)`."""
     return n("divide", x, n("add", n("abs", x), 1))
 
 
 @onnx_operator("Mish", 18, 22)
 def mish(n: Node, x: Expr) -> Expr:
-    """x * tanh(softplus(x))."""
+    """`x * tanh(softplus(x))`."""
     return n("multiply", x, n("tanh", softplus_of(n, x)))
 
 
 @onnx_operator("Gelu", 20)
 def gelu(n: Node, x: Expr) -> Expr:
-    """x / 2 * (1 + erf(x / sqrt(2))), or its approximation by `tanh`."""
+    """`x / 2 * (1 + erf(x / sqrt(2)))`, or its approximation by `tanh`."""
     if n.choice("approximate", "none", ("none", "tanh")) == "tanh":
         cube = n("multiply", n("multiply", n("multiply", x, x), x), 0.044715)
         bend = n("tanh", n("multiply", n("add", x, cube), math.sqrt(2 / math.pi)))
@@ -109,7 +109,7 @@ def gelu(n: Node, x: Expr) -> Expr:
 
 @onnx_operator("Swish", 24)
 def swish(n: Node, x: Expr) -> Expr:
-    """x * sigmoid(alpha * x)."""
+    """`x * sigmoid(alpha * x)`."""
     alpha = n.number("alpha", 1.0)
     return n("multiply", x, n("sigmoid", x if alpha == 1 else n("multiply", x, alpha)))
 

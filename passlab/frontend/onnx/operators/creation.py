@@ -15,7 +15,9 @@ from passlab.ir.expr import Expr
 def shape(n: Node, x: Expr) -> Expr:
     """The shape as a constant, or `shape_of` where it is not known."""
     rank = n.rank(x)
-    start, end = (min(max(at + rank if at < 0 else at, 0), rank) for at in (n.integer("start", 0), n.integer("end", rank)))
+    start, end = (
+        min(max(at + rank if at < 0 else at, 0), rank) for at in (n.integer("start", 0), n.integer("end", rank))
+    )
     dims = n.shape(x)[start:end]
     if all(isinstance(dim, int) for dim in dims):
         return n.constant(list(dims), "int64")
@@ -44,7 +46,7 @@ def constant(n: Node) -> Expr:
         if n.has(name):
             kinds = (float, int, tuple) if name.endswith("s") else (float, int)
             return n.constant(np.asarray(n.attribute(name, kinds), dtype), dtype)
-    n.refuse("holds text, or a sparse tensor", hint="Relay has neither")
+    return n.refuse("holds text, or a sparse tensor", hint="Relay has neither")
 
 
 @onnx_operator("ConstantOfShape", 9, 20, 21, 23, 24, 25)
@@ -93,5 +95,3 @@ def one_hot(n: Node, indices: Expr, depth: Expr, values: Expr) -> Expr:
 def non_zero(n: Node, x: Expr) -> Expr:
     """`argwhere`, transposed."""
     return n.cast(n("transpose", n("argwhere", x), axes=[1, 0]), "int64")
-
-

@@ -85,10 +85,23 @@ def cast_like(n: Node, x: Expr, target: Expr) -> Expr:
     return _cast(n, x, n.dtype(target))
 
 
+# The largest numbers of 8-bit floats, at which a cast of ONNX stops unless it is told not to.
+_LARGEST = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
+
+
+def saturated(n: Node, x: Expr, dtype: str) -> Expr:
+    """Return what is cast to a dtype: for an 8-bit float, cut to what it can hold."""
+    if dtype in _LARGEST and n.flag("saturate", True) and n.is_float(x):
+        return n("clip", x, a_min=-_LARGEST[dtype], a_max=_LARGEST[dtype])
+    return x
+
+
 def _cast(n: Node, x: Expr, dtype: str) -> Expr:
-    if "float8" in dtype and not n.flag("saturate", True):
-        n.refuse("casts to an 8-bit float without saturation", hint="Relay's casts have one way, which saturates")
-    return n.cast(x, dtype)
+    if n.dtype(x) == dtype:
+        return x
+    x = saturated(n, x, dtype)
+    made, entries = n.cast(x, dtype), n.entries(x)
+    return made if entries is None or "int" not in dtype else n.note(made, entries)
 
 
 @onnx_operator("BitCast", 26)
@@ -112,5 +125,3 @@ def dropout(n: Node, x: Expr, ratio: Expr | None = None, training: Expr | None =
 def where(n: Node, condition: Expr, x: Expr, y: Expr) -> Expr:
     """`where`."""
     return n("where", condition, x, y)
-
-

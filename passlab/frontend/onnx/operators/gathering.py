@@ -43,7 +43,7 @@ def _as_known(n: Node, made: Expr, entries: list[int | None]) -> Expr:
 def gather_elements(n: Node, x: Expr, indices: Expr) -> Expr:
     """`gather`."""
     axis = n.axis(n.integer("axis", 0), n.rank(x))
-    return n("gather", x, axis, from_zero(n, indices, x, axis))
+    return n("gather", x, axis=axis, indices=from_zero(n, indices, x, axis))
 
 
 @onnx_operator("GatherND", 11, 12, 13)

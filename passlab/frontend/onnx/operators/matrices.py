@@ -37,9 +37,7 @@ def _batched(n: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
     """Return the products of two batches, each made one axis of matrices."""
     sizes_a, sizes_b = sizes_of(n, a), sizes_of(n, b)
     batch = _broadcast(n, sizes_a[:-2], sizes_b[:-2])
-    a, b = (
-        _one_batch(n, x, sizes, batch) for x, sizes in ((a, sizes_a), (b, sizes_b))
-    )
+    a, b = (_one_batch(n, x, sizes, batch) for x, sizes in ((a, sizes_a), (b, sizes_b)))
     transposed = bool(n.builder.config.get("use_nt_batch_matmul", True))
     b = n("transpose", b, axes=[0, 2, 1]) if transposed else b
     made = n("nn.batch_matmul", a, b, out_dtype=out_dtype, transpose_a=False, transpose_b=transposed)

@@ -54,7 +54,10 @@ def squeeze(n: Node, x: Expr, axes: Expr | None = None) -> Expr:
     named = n.integers("axes", None) if n.version < 13 else None if axes is None else n.known_ints(axes, "the axes")
     if named is None:
         named = [axis for axis, dim in enumerate(n.static_shape(x)) if dim == 1]
-    return n("squeeze", x, axis=[n.axis(axis, n.rank(x)) for axis in named]) if named else x
+    if not named:
+        return x
+    made, entries = n("squeeze", x, axis=[n.axis(axis, n.rank(x)) for axis in named]), n.entries(x)
+    return made if entries is None else n.note(made, entries)
 
 
 @onnx_operator("Unsqueeze", 1, 11, 13, 21, 23, 24, 25)
@@ -67,9 +70,10 @@ def unsqueeze(n: Node, x: Expr, axes: Expr | None = None) -> Expr:
     else:
         named = n.known_ints(axes, "the axes")
     rank = n.rank(x) + len(named)
+    made, entries = x, n.entries(x)
     for axis in sorted(n.axis(axis, rank) for axis in named):
-        x = n("expand_dims", x, axis=axis)
-    return x
+        made = n("expand_dims", made, axis=axis)
+    return made if entries is None or len(entries) != 1 else n.note(made, entries)
 
 
 @onnx_operator("Transpose", 1, 13, 21, 23, 24, 25)
@@ -81,7 +85,12 @@ def transpose(n: Node, x: Expr) -> Expr:
 @onnx_operator("Concat", 1, 4, 11, 13)
 def concat(n: Node, first: Expr, *others: Expr) -> Expr:
     """`concatenate`."""
-    return n.concat([first, *others], n.integer("axis", 1) if n.version < 4 else n.integer("axis"))
+    parts = [first, *others]
+    made = n.concat(parts, n.axis(n.integer("axis", 1) if n.version < 4 else n.integer("axis"), n.rank(first)))
+    entries = [n.known_entries(part) for part in parts] if n.rank(first) == 1 else [None]
+    if n.value(made) is not None or not all(entries):
+        return made
+    return n.note(made, [entry for part in entries for entry in part or ()])
 
 
 @onnx_operator("Split", 1, 2, 11, 13, 18)
@@ -122,7 +131,10 @@ def expand(n: Node, x: Expr, shape: Expr) -> Expr:
     wanted: list[Size] = [int(size) for size in value.reshape(-1)]
     own = sizes_of(n, x)
     ones_before: list[Size] = [1] * (max(len(own), len(wanted)))
-    own, wanted = [*ones_before, *own][-len(ones_before) or len(own) :], [*ones_before, *wanted][-len(ones_before) or 0 :]
+    own, wanted = (
+        [*ones_before, *own][-len(ones_before) or len(own) :],
+        [*ones_before, *wanted][-len(ones_before) or 0 :],
+    )
     both = [own_size if size == 1 else size for own_size, size in zip(own, wanted, strict=True)]
     if all(isinstance(size, int) for size in both):
         return n("broadcast_to", x, shape=both)
@@ -188,12 +200,12 @@ def columns_to_image(n: Node, x: Expr, image_shape: Expr, block_shape: Expr) -> 
     for size in block:
         taps *= size
     reach = [(size - 1) * step + 1 for size, step in zip(block, dilations, strict=True)]
-    counts = [
-        (size + pads[at] + pads[at + rank] - reach[at]) // strides[at] + 1 for at, size in enumerate(image)
-    ]
+    counts = [(size + pads[at] + pads[at + rank] - reach[at]) // strides[at] + 1 for at, size in enumerate(image)]
     columns = n("reshape", x, newshape=[batch * (rows // taps), taps, *counts])
     kernel = n.constant(_one_hot_kernels(block), x)
-    spare = [size + pads[at] + pads[at + rank] - reach[at] - (counts[at] - 1) * strides[at] for at, size in enumerate(image)]
+    spare = [
+        size + pads[at] + pads[at + rank] - reach[at] - (counts[at] - 1) * strides[at] for at, size in enumerate(image)
+    ]
     made = n(
         f"nn.conv{rank}d_transpose", columns, kernel, strides=strides, padding=pads, dilation=dilations,
         output_padding=spare, channels=1, kernel_size=block,

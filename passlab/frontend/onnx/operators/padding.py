@@ -10,9 +10,7 @@ _MODES = {"constant": "constant", "edge": "edge", "reflect": "reflect", "wrap": 
 
 
 @onnx_operator("Pad", 1, 2, 11, 13, 18, 19, 21, 23, 24, 25)
-def pad(
-    n: Node, x: Expr, pads: Expr | None = None, value: Expr | None = None, axes: Expr | None = None
-) -> Expr:
+def pad(n: Node, x: Expr, pads: Expr | None = None, value: Expr | None = None, axes: Expr | None = None) -> Expr:
     """`nn.pad`, by computed widths `dyn.nn.pad`; negative widths cut off."""
     mode, rank = _MODES[n.choice("mode", "constant", tuple(_MODES))], n.rank(x)
     fill = n.constant(n.number("value", 0.0), x) if n.version < 11 else _fill(n, x, value)
@@ -51,8 +49,9 @@ def padded(n: Node, x: Expr, sides: list[list[int]], fill: Expr, mode: str) -> E
     if mode == "wrap":
         return _wrapped(n, x, sides)
     if n.dtype(x) == "bool":
-        return n.cast(padded(n, n.cast(x, "uint8"), sides, n.cast(fill, "uint8"), mode), "bool")
-    return n("nn.pad", x, fill, pad_width=sides, pad_mode=mode)
+        x, fill = n.cast(x, "uint8"), n.cast(fill, "uint8")
+        return n.cast(n("nn.pad", x, pad_width=sides, pad_value=fill, pad_mode=mode), "bool")
+    return n("nn.pad", x, pad_width=sides, pad_value=fill, pad_mode=mode)
 
 
 def _wrapped(n: Node, x: Expr, sides: list[list[int]]) -> Expr:
@@ -71,4 +70,4 @@ def _dynamic(n: Node, x: Expr, pads: Expr, fill: Expr, mode: str, axes: Expr | N
     if mode == "wrap":
         n.refuse("wraps round by widths that are computed", hint="make the widths constants of the model")
     widths = n("transpose", n("reshape", pads, newshape=[2, n.rank(x)]), axes=[1, 0])
-    return n("nn.pad", x, fill, pad_width=widths, pad_mode=mode)
+    return n("nn.pad", x, pad_width=widths, pad_value=fill, pad_mode=mode)

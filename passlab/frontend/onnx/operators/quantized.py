@@ -7,6 +7,7 @@ import numpy as np
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
 from passlab.frontend.onnx.operators.convolution import convolved, kernel_of
+from passlab.frontend.onnx.operators.elementwise import saturated
 from passlab.frontend.onnx.operators.matrices import matrix_product
 from passlab.frontend.onnx.operators.padding import padded
 from passlab.frontend.onnx.tensors import dtype_of
@@ -19,8 +20,13 @@ _RANGES = {
 }  # fmt: skip
 
 
+def _axis(n: Node, x: Expr, scale: Expr) -> int:
+    """Return the axis along which there are several scales; where there is one, it does not matter."""
+    return n.axis(n.integer("axis", 1), n.rank(x)) if n.rank(scale) else 0
+
+
 def _spread(n: Node, part: Expr, x: Expr, axis: int, block: int) -> Expr:
-    """Return scales or zero points so that they broadcast against `x`: one for all, along an axis, or one for a block."""
+    """Return scales or zero points so that they broadcast against `x`: one for all, along an axis, or for a block."""
     if n.rank(part) == 0 or n.shape(part) == (1,):
         return n("reshape", part, newshape=[]) if n.rank(part) else part
     if block:
@@ -38,11 +44,11 @@ def quantize(n: Node, x: Expr, scale: Expr, zero: Expr | None = None) -> Expr:
         dtype = n.dtype(zero)
     else:
         dtype = dtype_of(n.integer("output_dtype", 0) or 2)
-    axis, block = n.axis(n.integer("axis", 1), n.rank(x)), n.integer("block_size", 0)
+    axis, block = _axis(n, x, scale), n.integer("block_size", 0)
     wide = _wide(n, x, scale)
     ratio = n("divide", n.cast(x, wide), n.cast(_spread(n, scale, x, axis, block), wide))
     if dtype not in _RANGES:
-        return n.cast(ratio, dtype)
+        return n.cast(saturated(n, ratio, dtype), dtype)
     made = n("round", ratio)
     if zero is not None:
         made = n("add", made, n.cast(_spread(n, zero, x, axis, block), wide))
@@ -58,7 +64,7 @@ def _wide(n: Node, x: Expr, scale: Expr) -> str:
 @onnx_operator("DequantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
 def dequantize(n: Node, x: Expr, scale: Expr, zero: Expr | None = None) -> Expr:
     """The difference from the zero point, times the scale."""
-    axis, block = n.axis(n.integer("axis", 1), n.rank(x)), n.integer("block_size", 0)
+    axis, block = _axis(n, x, scale), n.integer("block_size", 0)
     out = dtype_of(n.integer("output_dtype", 0)) if n.integer("output_dtype", 0) else n.dtype(scale)
     wide = "float32" if out in ("float16", "bfloat16") else out
     made = n.cast(x, wide)
@@ -102,7 +108,9 @@ def _integer_conv(n: Node, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Expr |
     image, kernel = _shifted(n, x, x_zero, 1), _shifted(n, w, w_zero, 0)
     sides = [[0, 0], [0, 0], *([windows.pads[at], windows.pads[at + rank]] for at in range(rank))]
     image = padded(n, image, sides, n.constant(0, "int32"), "constant")
-    return convolved(n, image, kernel, Windows(windows.kernel, windows.strides, windows.dilations, [0] * 2 * rank), "int32")
+    return convolved(
+        n, image, kernel, Windows(windows.kernel, windows.strides, windows.dilations, [0] * 2 * rank), "int32"
+    )
 
 
 @onnx_operator("ConvInteger", 10)
@@ -137,5 +145,5 @@ def _requantized(n: Node, x: Expr, scale: Expr, y_scale: Expr, y_zero: Expr, axi
     ratio = n.cast(n("divide", n.cast(scale, "float32"), n.cast(y_scale, "float32")), "float32")
     made = n("round", n("multiply", n.cast(x, "float32"), _spread(n, ratio, x, axis, 0)))
     made = n("add", made, n.cast(_spread(n, y_zero, x, axis, 0), "float32"))
-    low, high = _RANGES[n.dtype(y_zero)] if n.dtype(y_zero) in _RANGES else (-np.inf, np.inf)
+    low, high = _RANGES.get(n.dtype(y_zero), (-np.inf, np.inf))
     return n.cast(n("clip", made, a_min=float(low), a_max=float(high)), n.dtype(y_zero))

@@ -164,9 +164,7 @@ def _one(n: Node, x: Expr | None, direction: int) -> Expr | None:
     return None if x is None else n("take", x, n.constant(direction, "int64"), axis=0)
 
 
-def _layer(
-    n: Node, direction: int, gates: int, weights: Sequence[Expr | None], activations: list[Activation]
-) -> Layer:
+def _layer(n: Node, direction: int, gates: int, weights: Sequence[Expr | None], activations: list[Activation]) -> Layer:
     w, r, bias, peepholes = (_one(n, weight, direction) for weight in weights)
     assert w is not None
     assert r is not None

@@ -1,7 +1,7 @@
 """Resize and its older form, Upsample.
 
-Relay resizes images whose sizes are multiples of what they were; everything else that ONNX can ask for is a product with
-one matrix for each axis.
+Relay resizes images to whole multiples or fractions; everything else that ONNX can ask for is a product with one matrix
+for each axis.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ def upsample(n: Node, x: Expr, scales: Expr | None = None) -> Expr:
 
 
 @onnx_operator("Resize", 10, 11, 13, 18, 19)
-def resize(
-    n: Node, x: Expr, roi: Expr | None = None, scales: Expr | None = None, sizes: Expr | None = None
-) -> Expr:
+def resize(n: Node, x: Expr, roi: Expr | None = None, scales: Expr | None = None, sizes: Expr | None = None) -> Expr:
     """`image.resize1d`, `image.resize2d` or `image.resize3d`; otherwise a product with a matrix for each axis."""
     old = n.version < 11
     if old:
@@ -67,9 +65,7 @@ def _numbers(n: Node, x: Expr, what: str) -> list[float]:
     return [float(entry) for entry in n.known(x, what).reshape(-1)]
 
 
-def _by_sizes(
-    n: Node, x: Expr, axes: list[int], sizes: Expr, way: Resizing, region: list[float] | None
-) -> Expr:
+def _by_sizes(n: Node, x: Expr, axes: list[int], sizes: Expr, way: Resizing, region: list[float] | None) -> Expr:
     """Resize to sizes, or to what keeps the aspect ratio and fits them."""
     policy = n.choice("keep_aspect_ratio_policy", "stretch", _POLICIES)
     if n.value(sizes) is None and policy == "stretch" and len(axes) == n.rank(x) == 4:
@@ -78,15 +74,15 @@ def _by_sizes(
     counts = n.known_ints(sizes, "the sizes")
     lengths = n.shape(x)
     if policy == "stretch":
-        unknown = [axis for axis, count in zip(axes, counts, strict=True) if not isinstance(lengths[axis], int)]
-        axes, counts = zip(*[(a, c) for a, c in zip(axes, counts, strict=True) if a not in unknown or a > 1], strict=True)
+        known = [pair for pair in zip(axes, counts, strict=True) if pair[0] > 1 or isinstance(lengths[pair[0]], int)]
+        axes, counts = [axis for axis, _ in known], [count for _, count in known]
         scales = [c / length for c, length in zip(counts, n.static_shape(x, axes), strict=True)]
     else:
-        known = n.static_shape(x, axes)
-        ratios = [count / length for count, length in zip(counts, known, strict=True)]
+        sizes_now = n.static_shape(x, axes)
+        ratios = [count / length for count, length in zip(counts, sizes_now, strict=True)]
         ratio = min(ratios) if policy == "not_larger" else max(ratios)
-        scales, counts = [ratio] * len(axes), [math.floor(ratio * length + 0.5) for length in known]
-    return _resized(n, x, list(axes), list(counts), scales, way, region)
+        scales, counts = [ratio] * len(axes), [math.floor(ratio * length + 0.5) for length in sizes_now]
+    return _resized(n, x, axes, counts, scales, way, region)
 
 
 def _by_scales(
@@ -112,9 +108,16 @@ def _by_scales(
 
 
 def _dynamic(n: Node, x: Expr, size: Expr, way: Resizing) -> Expr:
-    if way.antialias or way.coordinates not in COORDINATES:
+    if not _is_relays(way):
         n.refuse("resizes to a size that is computed, in a way that Relay does not have", found=way.coordinates)
     return n("image.resize2d", x, size=size, **_facts(way))
+
+
+def _is_relays(way: Resizing) -> bool:
+    """Whether Relay has the same way of resizing. Its `asymmetric` knows one rule for the nearest element."""
+    if way.antialias or way.coordinates not in COORDINATES or way.coordinates == "tf_crop_and_resize":
+        return False
+    return way.method != "nearest_neighbor" or way.coordinates != "asymmetric" or way.rounding == "floor"
 
 
 def _facts(way: Resizing) -> dict[str, Any]:
@@ -135,10 +138,9 @@ def _resized(
         n.refuse("resizes from or to nothing", found=f"{list(lengths)} to {counts}")
     spatial = n.rank(x) - 2
     exact = all(c == length * s for c, length, s in zip(counts, lengths, scales, strict=True))
-    same = way.coordinates in COORDINATES and way.coordinates != "tf_crop_and_resize" and not way.antialias
     plain = spatial == 2 or (spatial in (1, 3) and way.method != "cubic")
     ends = {axis: count for axis, count in zip(axes, counts, strict=True) if count != n.shape(x)[axis]}
-    if exact and same and plain and n.is_float(x) and all(axis > 1 for axis in ends):
+    if exact and plain and _is_relays(way) and n.is_float(x) and all(axis > 1 for axis in ends):
         size = [ends.get(axis, n.shape(x)[axis]) for axis in range(2, n.rank(x))]
         if all(isinstance(s, int) for s in size):
             return n(f"image.resize{spatial}d", x, size=size, **_facts(way))

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
 from passlab.ir.expr import Expr
 
-_METHODS = {"linear": "bilinear", "bilinear": "bilinear", "nearest": "nearest", "cubic": "bicubic", "bicubic": "bicubic"}
+_METHODS = {
+    "linear": "bilinear",
+    "bilinear": "bilinear",
+    "nearest": "nearest",
+    "cubic": "bicubic",
+    "bicubic": "bicubic",
+}
 
 
 @onnx_operator("GridSample", 16, 20, 22)
@@ -41,7 +49,7 @@ def non_max_suppression(
         boxes = n.concat([n("subtract", centre, half), n("add", centre, half)], 2)
     limits = [
         n.constant(0, "int64") if most is None else n.cast(_scalar(n, most), "int64"),
-        n.constant(0.0, "float32") if overlap is None else _scalar(n, overlap),
+        _just_above(n, n.constant(0.0, "float32") if overlap is None else _scalar(n, overlap)),
         n.constant(float("-inf"), "float32") if threshold is None else _scalar(n, threshold),
     ]
     names = ("max_output_boxes_per_class", "iou_threshold", "score_threshold")
@@ -50,6 +58,15 @@ def non_max_suppression(
     start, step = n.constant([0], "int64"), n.constant([1], "int64")
     cut = n("strided_slice", kept, begin=start, end=n("reshape", n.cast(count, "int64"), newshape=[1]), strides=step)
     return n.cast(cut, "int64")
+
+
+def _just_above(n: Node, threshold: Expr) -> Expr:
+    """Return the next number: ONNX suppresses what overlaps by more than its threshold, Relay what reaches it."""
+    known = n.value(threshold)
+    if known is not None:
+        return n.constant(np.nextafter(known, np.float32(np.inf)), "float32")
+    bits = n("reinterpret", threshold, dtype="int32")
+    return n("reinterpret", n("add", n("where", n("less", bits, 0), n.constant(0, bits), bits), 1), dtype="float32")
 
 
 def _scalar(n: Node, x: Expr) -> Expr:

@@ -25,15 +25,30 @@ def fourier(n: Node, x: Expr, length: Expr | None = None, axis: Expr | None = No
     real = fields[0]
     imaginary = fields[1] if parts == 2 else n("zeros_like", real)
     order = [*(a for a in range(rank - 1) if a != place), place]
-    if inverse and onesided:
-        n.refuse("makes real numbers from half of a spectrum")
-    moved = [_cut(n, n("transpose", part, axes=order), wanted) for part in (real, imaginary)]
+    moved = [n("transpose", part, axes=order) for part in (real, imaginary)]
     back = [int(a) for a in np.argsort(order)]
+    if inverse and onesided:
+        wanted = 2 * (size - 1) if length is None else wanted
+        whole = _mirrored(n, moved, wanted)
+        signal = n.fields(n("dft", *whole, inverse=True), 2)[0]
+        return n("expand_dims", n("transpose", signal, axes=back), axis=rank - 1)
+    moved = [_cut(n, part, wanted) for part in moved]
     made = [n("transpose", part, axes=back) for part in n.fields(n("dft", *moved, inverse=inverse), 2)]
     if onesided:
         half = wanted // 2 + 1
         made = [n("strided_slice", part, begin=[0], end=[half], strides=[1], axes=[place]) for part in made]
     return n("stack", n.builder.tuple(made), axis=rank - 1)
+
+
+def _mirrored(n: Node, half: list[Expr], wanted: int) -> list[Expr]:
+    """Return the whole spectrum of a real signal of a length, from its first half."""
+    kept = wanted // 2 + 1
+    made = []
+    for part, sign in zip((_cut(n, part, kept) for part in half), (1, -1), strict=True):
+        axis = n.rank(part) - 1
+        rest = n("take", part, n.constant(list(range(wanted - kept, 0, -1)), "int64"), axis=axis)
+        made.append(n.concat([part, n("multiply", rest, sign)], axis))
+    return made
 
 
 def _cut(n: Node, x: Expr, wanted: int) -> Expr:
@@ -45,13 +60,11 @@ def _cut(n: Node, x: Expr, wanted: int) -> Expr:
     if wanted < length:
         return n("strided_slice", x, begin=[0], end=[wanted], strides=[1], axes=[rank - 1])
     sides = [[0, 0]] * (rank - 1) + [[0, wanted - length]]
-    return x if wanted == length else n("nn.pad", x, n.constant(0, x), pad_width=sides)
+    return x if wanted == length else n("nn.pad", x, pad_width=sides, pad_value=n.constant(0, x))
 
 
 @onnx_operator("STFT", 17)
-def short_fourier(
-    n: Node, signal: Expr, step: Expr, window: Expr | None = None, length: Expr | None = None
-) -> Expr:
+def short_fourier(n: Node, signal: Expr, step: Expr, window: Expr | None = None, length: Expr | None = None) -> Expr:
     """`dft` of frames that `take` cuts out of the signal, times the window."""
     if n.rank(signal) == 3 and n.static_shape(signal, [2])[0] != 1:
         n.refuse("transforms complex signals")
