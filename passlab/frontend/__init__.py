@@ -13,4 +13,6 @@ from passlab.faces import face
 if TYPE_CHECKING:
     from passlab.frontend.onnx.importing import from_onnx
 
+__all__ = ["from_onnx"]
+
 __getattr__, __dir__ = face(__name__, {"from_onnx": "passlab.frontend.onnx.importing:from_onnx"})

@@ -41,6 +41,10 @@ class Scope:
     def __contains__(self, name: str) -> bool:
         return name in self._own
 
+    def own(self, name: str) -> Expr | None:
+        """Return the value of a name of this graph alone, None where it has none."""
+        return self._own.get(name)
+
     def __getitem__(self, name: str) -> Expr | None:
         passed: list[Scope] = []
         scope = self
@@ -178,7 +182,7 @@ class Translator:
         opsets = {plain_domain(entry.domain): entry.version for entry in body.opset_import}
         inner = Frame({**frame.opsets, **opsets}, {**defaults, **attributes}, frame.depth + 1, name)
         self.nodes(body.node, scope, inner)
-        return [scope[output] if output in scope else None for output in body.output]
+        return [scope.own(output) for output in body.output]
 
 
 def plain_domain(domain: str) -> str:

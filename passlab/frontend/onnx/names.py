@@ -1,7 +1,8 @@
 """Names of ONNX values as names of Relay variables.
 
-An ONNX name is any text; a variable of Relay is a letter or `_`, then letters, digits and `_`. Every other character
-becomes `_`, `v` is put before a digit, and a name that is taken gets a number: `conv1.weight` is `%conv1_weight`.
+An ONNX name is any text; a variable of Relay is a letter, then letters, digits and `_`. Every other character becomes
+`_`, a name that does not begin with a letter gets a `v`, and one that is taken a number: `conv1.weight` becomes
+`%conv1_weight`, `0` becomes `%v0`, and `/x` becomes `%v_x`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ LONGEST = 200  # characters of a name that are kept
 
 def legal(name: str) -> str:
     """Return an ONNX name as a Relay identifier, without regard to what other names become."""
-    made = _ODD.sub("_", name[:LONGEST]) or "v"
-    return f"v{made}" if made[0].isdigit() else made
+    made = _ODD.sub("_", name[:LONGEST])
+    return made if made[:1].isalpha() else f"v{made}"
 
 
 class Identifiers:
