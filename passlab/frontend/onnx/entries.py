@@ -79,7 +79,7 @@ def schema_of(name: str, domain: str, opset: int) -> Any:
     package = onnx()
     try:
         return package.defs.get_schema(name, opset, domain)
-    except package.defs.SchemaError:
+    except (package.defs.SchemaError, TypeError):  # an opset that is no number of 32 bits
         return None
 
 

@@ -113,7 +113,10 @@ class Translator:
         self.builder.span = outer
 
     def _output(self, scope: Scope, name: str, frame: Frame) -> Expr:
-        value = scope[name] if name in scope or frame.depth else None
+        try:
+            value = scope[name]
+        except KeyError:
+            value = None
         if value is None:
             where = f" of `{frame.name}`" if frame.name else ""
             raise ModelError(Diagnostic(f"no node gives the output `{name}`{where}"))

@@ -49,4 +49,21 @@ def _checked(proto: Any, what: str) -> Any:
     if not proto.HasField("graph"):
         hint = "is it a file of another format, or empty?"
         raise ModelError(Diagnostic(f"{what} cannot be read as an ONNX model: it has no graph", hint=hint))
+    if (odd := _text_that_is_none(proto)) is not None:
+        hint = "the file is damaged"
+        raise ModelError(Diagnostic(f"{what} has names that are not UTF-8", found=repr(odd[:40]), hint=hint))
     return proto
+
+
+def _text_that_is_none(proto: Any) -> bytes | None:
+    """Return what is found where text should be, None when all is text. Linear in the messages of the model."""
+    stack = [proto]
+    while stack:
+        for field, value in stack.pop().ListFields():
+            if field.message_type is not None:
+                stack += [value] if hasattr(value, "ListFields") else value
+            elif field.type == field.TYPE_STRING:
+                for text in [value] if isinstance(value, (str, bytes)) else value:
+                    if isinstance(text, bytes):
+                        return text
+    return None

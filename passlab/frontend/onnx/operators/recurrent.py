@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from passlab import limits
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
 from passlab.frontend.onnx.operators.activations import exponential, softplus_of
@@ -143,6 +144,7 @@ def _run(
     (count,) = n.static_shape(x, [0])
     if count < 1:
         n.refuse("runs over an empty sequence")
+    limits.check("model_nodes", count, "a recurrent layer, written out step by step,")
     given = n("nn.dense", x, layer.w)
     given = given if layer.w_bias is None else n("add", given, layer.w_bias)
     parts = n.fields(n("split", given, indices_or_sections=count, axis=0), count) if count > 1 else [given]
