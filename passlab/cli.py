@@ -6,8 +6,8 @@
     passlab bisect net.relay SimplifyExpr
 
 Programs are files of Relay text (`-` reads standard input) or ONNX models (`.onnx`); pipelines are in the pipeline
-language, or in a file after `@`. The exit status is 0, 1 where a program, a pipeline or a pass is at fault, 2 for wrong arguments, 130 after an
-interrupt. What is asked of recordings is in `lab`; this module only reads arguments and prints.
+language, or in a file after `@`. The exit status is 0, 1 where a program, a pipeline or a pass is at fault, 2 for wrong
+arguments, 130 after an interrupt. What is asked of recordings is in `lab`; this module only reads arguments and prints.
 """
 
 from __future__ import annotations

@@ -13,7 +13,9 @@ from tests.frontend.onnx_text import model
 @pytest.fixture
 def net(tmp_path):
     path = tmp_path / "net.onnx"
-    onnx.save(model("g (float[2] x) => (float[2] y) { a = Constant<value_float=2.0>() b = Mul(x, a) y = Relu(b) }"), path)
+    onnx.save(
+        model("g (float[2] x) => (float[2] y) { a = Constant<value_float=2.0>() b = Mul(x, a) y = Relu(b) }"), path
+    )
     return path
 
 

@@ -175,7 +175,10 @@ def test_functions_that_double_end_somewhere():
     helper, previous = onnx.helper, "Relu"
     for level in range(40):
         domain = "" if level == 0 else "local"
-        nodes = [helper.make_node(previous, ["a"], ["b"], domain=domain), helper.make_node(previous, ["b"], ["c"], domain=domain)]
+        nodes = [
+            helper.make_node(previous, ["a"], ["b"], domain=domain),
+            helper.make_node(previous, ["b"], ["c"], domain=domain),
+        ]
         opsets = [helper.make_opsetid("", 18), helper.make_opsetid("local", 1)]
         proto.functions.append(helper.make_function("local", f"f{level}", ["a"], ["c"], nodes, opsets))
         previous = f"f{level}"
@@ -208,5 +211,3 @@ def test_onnx_is_loaded_by_the_first_model_and_not_before():
     script = "import sys, passlab; from passlab import relay; relay.frontend.from_onnx; print('onnx' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
-
-

@@ -107,10 +107,17 @@ def test_a_network_of_unknown_shapes_computes_the_same(name: str, kind: str) -> 
     assert_close(run(kind, from_onnx(proto)[0], *inputs), reference(proto, *inputs))
 
 
-def test_a_dynamic_batch_leaves_a_network_of_convolutions_static():
-    text = str(from_onnx(DYNAMIC["convolutions of any batch"][0])[0])
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_unknown_sizes_leave_a_network_static(name: str) -> None:
+    text = str(from_onnx(DYNAMIC[name][0])[0])
     assert "dyn." not in text
     assert "shape_of" not in text
+
+
+def test_sizes_of_different_names_may_be_equal():
+    proto = model("g (float[n, 3] x, float[m, 3] z) => (float y) { y = Add(x, z) }")
+    x = np.ones((2, 3), "float32")
+    assert_close(run("vm", from_onnx(proto)[0], x, x), [x + x])
 
 
 LOOPS = {

@@ -24,8 +24,8 @@ CASES: dict[str, tuple[str, str]] = {
     ),
     "an attribute of several meanings": (
         'g (float[1, 1, 4, 4] x) => (float y) { y = MaxPool<kernel_shape=[3, 3], auto_pad="SAME_UPPER", strides=[2, 2]>(x) }',
-        "def @main(%x: Tensor[(1, 1, 4, 4), float32]) "
-        "{ nn.max_pool2d(%x, pool_size=[3, 3], strides=[2, 2], padding=[0, 0, 1, 1]) }",
+        """def @main(%x: Tensor[(1, 1, 4, 4), float32]) {
+            nn.max_pool2d(%x, pool_size=[3, 3], strides=[2, 2], padding=[0, 0, 1, 1]) }""",
     ),
     "bounds that are constants are attributes": (
         "g (float[2] x) => (float[2] y) { a = Constant<value_float=0.0>() b = Constant<value_float=6.0>() y = Clip(x, a, b) }",
@@ -41,11 +41,16 @@ CASES: dict[str, tuple[str, str]] = {
             t = Concat<axis=0>(n, rest) y = Reshape(x, t) }""",
         "def @main(%x: Tensor[(2, 3, 4), float32]) { reshape(%x, newshape=[2, -1]) }",
     ),
-    "one unknown entry of a shape is worked out": (
+    "an entry that is a size of the input is copied": (
         """g (float[n, 12, 64] x) => (float y) {
             s = Shape(x) i = Constant<value_ints=[0]>() n0 = Gather(s, i) rest = Constant<value_ints=[8, 96]>()
             t = Concat<axis=0>(n0, rest) y = Reshape(x, t) }""",
-        "def @main(%x: Tensor[(?, 12, 64), float32]) { reshape(%x, newshape=[-1, 8, 96]) }",
+        "def @main(%x: Tensor[(?, 12, 64), float32]) { reshape(%x, newshape=[0, 8, 96]) }",
+    ),
+    "one unknown entry of a shape is worked out": (
+        """g (float[n, 12, 64] x, float[m] z) => (float y) {
+            s = Shape(z) rest = Constant<value_ints=[8, 96]>() t = Concat<axis=0>(s, rest) y = Reshape(x, t) }""",
+        "def @main(%x: Tensor[(?, 12, 64), float32], %z: Tensor[(?), float32]) { reshape(%x, newshape=[-1, 8, 96]) }",
     ),
     "a shape that comes from outside makes it dynamic": (
         "g (float[2, 3] x, int64[2] s) => (float y) { y = Reshape(x, s) }",
@@ -121,8 +126,8 @@ OLD: dict[str, tuple[str, int, str]] = {
     "padding as an attribute": ("g (float[2] x) => (float y) { y = Pad<pads=[1, 2], value=1.5>(x) }", 10,
                                 "nn.pad(%x, 1.5f, pad_width=[[1, 2]])"),
     "upsampling": ("g (float[1, 1, 2, 2] x) => (float y) { y = Upsample<scales=[1.0, 1.0, 2.0, 2.0]>(x) }", 7,
-                   'image.resize2d(%x, size=[4, 4], roi=[0f, 0f, 0f, 0f], method="nearest_neighbor", '
-                   'coordinate_transformation_mode="asymmetric", rounding_method="floor", cubic_alpha=-0.75f)'),
+                   """image.resize2d(%x, size=[4, 4], roi=[0f, 0f, 0f, 0f], method="nearest_neighbor",
+                   coordinate_transformation_mode="asymmetric", rounding_method="floor", cubic_alpha=-0.75f)"""),
     "dropout outside training": ("g (float[2] x) => (float y) { y = Dropout<ratio=0.5>(x) }", 7, "%x"),
 }  # fmt: skip
 
@@ -160,7 +165,9 @@ def test_weights_that_are_not_frozen_are_parameters_under_legal_names():
 def test_weights_that_say_shapes_are_no_parameters():
     graph = "g (float[2, 3] x, int64[1] s) => (float y) { y = Reshape(x, s) }"
     mod, params = from_onnx(model(graph, s=np.array([-1])), freeze_params=False)
-    passlab.assert_structural_equal(mod, passlab.parse("def @main(%x: Tensor[(2, 3), float32]) { reshape(%x, newshape=[-1]) }"))
+    passlab.assert_structural_equal(
+        mod, passlab.parse("def @main(%x: Tensor[(2, 3), float32]) { reshape(%x, newshape=[-1]) }")
+    )
     assert params == {}
 
 

@@ -18,11 +18,14 @@ from passlab.infer import infer_expr
 from passlab.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, TupleWrapper, Var, set_span
 from passlab.ir.op import Op
 from passlab.ir.span import Span
-from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.types import SizeVar, TensorType, TupleType, Type
 from passlab.op.dtypes import Array, array_dtype
 from passlab.transform.constant_values import UNKNOWN, as_constant, operator_value
 
 _SMALL = 1 << 16  # elements of a result that is folded whatever it is made of
+
+
+Entry = int | SizeVar | None  # of a shape: a number, a dimension of the inputs, or not known
 
 
 class Builder:
@@ -35,7 +38,9 @@ class Builder:
     def __init__(self) -> None:
         self.span: Span | None = None
         self.held: dict[Expr, Array] = {}
-        self.entries: dict[Expr, list[int | None]] = {}
+        self.entries: dict[Expr, list[Entry]] = {}
+        self._origins: dict[SizeVar, tuple[Expr, int]] = {}
+        self._sizes: dict[tuple[Expr, int], Expr] = {}
         self.config: dict[str, Any] = {}
 
     # ------------------------------------------------------------ making
@@ -79,6 +84,24 @@ class Builder:
     def field(self, value: Expr, index: int) -> Expr:
         """Return one field of a tuple, typed."""
         return value.fields[index] if isinstance(value, Tuple) else self.finish(TupleGetItem(value, index))
+
+    def enter(self, variable: Var) -> None:
+        """Type an input of the program, and remember where the sizes that are not known can be read."""
+        self.finish(variable)
+        for axis, dim in enumerate(tensor_type(variable).shape):
+            if isinstance(dim, SizeVar):
+                self._origins.setdefault(dim, (variable, axis))
+
+    def size(self, x: Expr, axis: int) -> int | Expr:
+        """Return a dimension of a tensor: a number, or a vector of one; the same expression for the same dimension."""
+        dim = tensor_type(x).shape[axis]
+        if isinstance(dim, int):
+            return dim
+        source = self._origins.get(dim, (x, axis)) if isinstance(dim, SizeVar) else (x, axis)
+        if source not in self._sizes:
+            shape = self.call("shape_of", [source[0]], {"dtype": "int64"})
+            self._sizes[source] = self.call("take", [shape, self.constant([source[1]], "int64")], {"axis": 0})
+        return self._sizes[source]
 
     # ------------------------------------------------------------ knowing
     def value(self, expr: Expr) -> Array | None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, ModelError, did_you_mean
+from passlab.errors import Diagnostic, DiagnosticError, ModelError, did_you_mean
 from passlab.frontend.onnx.graph import Frame, Scope, Translator, node_names, plain_domain
-from passlab.frontend.onnx.inputs import input_type
+from passlab.frontend.onnx.inputs import input_type, plain
 from passlab.frontend.onnx.model_file import load_model
 from passlab.frontend.onnx.names import Identifiers
 from passlab.frontend.onnx.package import onnx
@@ -20,8 +20,8 @@ from passlab.infer import infer_module
 from passlab.ir.collector import building
 from passlab.ir.expr import Expr, Function, Tuple, Var
 from passlab.ir.module import IRModule
-from passlab.ir.types import TensorType
-from passlab.ir.variables import free_vars
+from passlab.ir.types import SizeVar, TensorType
+from passlab.ir.variables import bind, free_vars
 
 Array = np.ndarray[Any, Any]
 CONFIG = {"use_nt_batch_matmul": True}
@@ -59,17 +59,24 @@ def from_onnx(
     check_support(proto.graph, opsets, functions)
     if export_node_renamed_model_path is not None:
         _export_renamed(proto, Path(export_node_renamed_model_path))
-    with building():
+
+    def imported(symbols: dict[str, SizeVar] | None) -> tuple[IRModule, dict[str, Array]]:
         translator = Translator(functions, external)
         translator.builder.config.update(config)
-        scope = Scope()
-        identifiers = Identifiers()
-        inputs = _inputs(proto.graph, shape or {}, dtype, scope, identifiers)
+        scope, identifiers = Scope(), Identifiers()
+        inputs = _inputs(proto.graph, shape or {}, dtype, scope, identifiers, symbols)
         for variable in inputs:
-            translator.builder.finish(variable)
+            translator.builder.enter(variable)
         held = {} if freeze_params else _weights(proto.graph, translator, scope, identifiers, external)
         outputs = translator.graph(proto.graph, scope, Frame(opsets, {}, 0, ""))
         return _module(outputs, inputs, held)
+
+    with building():
+        try:
+            return imported({})
+        except DiagnosticError:
+            # Symbols tell which unknown sizes are equal. A model may rely on two being equal that have different names.
+            return imported(None)
 
 
 def _config(given: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -91,7 +98,14 @@ def _opsets(proto: Any, opset: int | None) -> dict[str, int]:
     return found
 
 
-def _inputs(graph: Any, shape: Mapping[str, Any], dtype: Any, scope: Scope, identifiers: Identifiers) -> list[Var]:
+def _inputs(
+    graph: Any,
+    shape: Mapping[str, Any],
+    dtype: Any,
+    scope: Scope,
+    identifiers: Identifiers,
+    symbols: dict[str, SizeVar] | None,
+) -> list[Var]:
     """Enter the inputs of the graph that are no weights, as variables."""
     weights = {tensor.name for tensor in graph.initializer}
     given = [value for value in graph.input if value.name not in weights]
@@ -104,7 +118,7 @@ def _inputs(graph: Any, shape: Mapping[str, Any], dtype: Any, scope: Scope, iden
     for value in given:
         if value.name in scope:
             raise ModelError(Diagnostic(f"the model has two inputs `{value.name}`"))
-        variable = Var(identifiers.of(value.name), input_type(value, shape.get(value.name), dtype))
+        variable = Var(identifiers.of(value.name), input_type(value, shape.get(value.name), dtype, symbols))
         scope[value.name] = variable
         variables.append(variable)
     return variables
@@ -125,9 +139,20 @@ def _weights(
 def _module(outputs: list[Expr], inputs: list[Var], held: Mapping[Expr, Array]) -> tuple[IRModule, dict[str, Array]]:
     """Return the module of some outputs, and the weights that are its parameters."""
     body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
+    inputs, body = _without_symbols(inputs, body)
     used = [var for var in free_vars(body) if var in held]
     mod = IRModule.from_expr(Function([*inputs, *used], body))
     return infer_module(mod), {var.name_hint: held[var] for var in used}
+
+
+def _without_symbols(inputs: list[Var], body: Expr) -> tuple[list[Var], Expr]:
+    """Return inputs whose unknown dimensions are `?`, and a program of them; the same objects where all are known."""
+    changes: dict[Var, Var] = {}
+    for var in inputs:
+        ty = var.type_annotation
+        if isinstance(ty, TensorType) and plain(ty) is not ty:
+            changes[var] = Var(var.name_hint, plain(ty))
+    return [changes.get(var, var) for var in inputs], bind(body, changes) if changes else body
 
 
 def _export_renamed(proto: Any, path: Path) -> None:

@@ -8,11 +8,15 @@ from typing import Any
 from passlab.errors import Diagnostic, ModelError, PasslabError
 from passlab.frontend.onnx.tensors import dtype_of
 from passlab.ir.dtypes import dtype_name
-from passlab.ir.types import ANY, Dim, TensorType
+from passlab.ir.types import ANY, Dim, SizeVar, TensorType
 
 
-def input_type(value: Any, shape: Any, dtype: str | Mapping[str, str]) -> TensorType:
+def input_type(
+    value: Any, shape: Any, dtype: str | Mapping[str, str], symbols: dict[str, SizeVar] | None
+) -> TensorType:
     """Return the type of a ValueInfoProto. `shape` is what the caller gives for it, or None.
+
+    A dimension that is not known is a symbol, the same for the same name; without `symbols` it is `?`.
 
     Raises `ModelError` for what is no tensor, for shapes that are none, and where nobody tells the rank.
     """
@@ -22,7 +26,7 @@ def input_type(value: Any, shape: Any, dtype: str | Mapping[str, str]) -> Tensor
         raise ModelError(
             Diagnostic(f"the input `{name}` is of the kind `{kind}`", hint="only tensors are supported as inputs")
         )
-    known = _known_shape(ty.tensor_type) if ty.tensor_type.HasField("shape") else None
+    known = _known_shape(ty.tensor_type, symbols) if ty.tensor_type.HasField("shape") else None
     if shape is None and known is None:
         hint = f'say them: from_onnx(model, shape={{"{name}": (1, 3, 224, 224)}})'
         raise ModelError(Diagnostic(f"the model does not tell how many dimensions its input `{name}` has", hint=hint))
@@ -33,13 +37,28 @@ def input_type(value: Any, shape: Any, dtype: str | Mapping[str, str]) -> Tensor
         raise ModelError(
             Diagnostic(f"the shape given for the input `{name}` has another rank", None, expected, str(shape))
         )
+    if symbols is not None:
+        dims = tuple(SizeVar("size") if dim is ANY else dim for dim in dims)
     return TensorType(dims, _dtype(name, ty.tensor_type.elem_type, dtype))
 
 
-def _known_shape(tensor: Any) -> tuple[Dim, ...]:
+def _known_shape(tensor: Any, symbols: dict[str, SizeVar] | None) -> tuple[Dim, ...]:
     """The shape a model tells. Dimensions with a name, or without anything, are unknown; so are negative ones."""
     dims = tensor.shape.dim
-    return tuple(dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else ANY for dim in dims)
+    made: list[Dim] = []
+    for dim in dims:
+        if dim.HasField("dim_value") and dim.dim_value >= 0:
+            made.append(dim.dim_value)
+        elif dim.dim_param and symbols is not None:
+            made.append(symbols.setdefault(dim.dim_param, SizeVar(dim.dim_param)))
+        else:
+            made.append(ANY)
+    return tuple(made)
+
+
+def plain(ty: TensorType) -> TensorType:
+    """Return a type with `?` for each dimension that is a symbol."""
+    return TensorType([ANY if isinstance(dim, SizeVar) else dim for dim in ty.shape], ty.dtype)
 
 
 def _given_shape(name: str, shape: Any) -> tuple[Dim, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, ModelError
 from passlab.frontend.onnx.attributes import SubGraph, kind_of
-from passlab.frontend.onnx.building import Builder, tensor_type
+from passlab.frontend.onnx.building import Builder, Entry, tensor_type
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.span import Span
 from passlab.ir.types import Dim
@@ -125,11 +125,11 @@ class Node:
         """The whole numbers in a tensor. Raises `ModelError` where they are only known when the program runs."""
         return [int(entry) for entry in np.asarray(self.known(x, what)).reshape(-1)]
 
-    def entries(self, x: Expr) -> list[int | None] | None:
+    def entries(self, x: Expr) -> list[Entry] | None:
         """The entries of a shape of which some are known, None where nothing is."""
         return self.builder.entries.get(x)
 
-    def known_entries(self, x: Expr) -> list[int | None] | None:
+    def known_entries(self, x: Expr) -> list[Entry] | None:
         """The entries of a vector of whole numbers as far as they are known, None where it is not known how many."""
         value = self.value(x)
         if value is not None:
@@ -137,7 +137,7 @@ class Node:
         length = self.shape(x)[0] if self.rank(x) == 1 else None
         return self.entries(x) or ([None] * length if isinstance(length, int) else None)
 
-    def note(self, x: Expr, entries: list[int | None]) -> Expr:
+    def note(self, x: Expr, entries: list[Entry]) -> Expr:
         """Remember the known entries of a shape that the program computes; return it."""
         self.builder.entries[x] = entries
         return x

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from passlab.frontend.onnx.building import Builder
+from passlab.frontend.onnx.building import Builder, tensor_type
+from passlab.frontend.onnx.inputs import plain
 from passlab.frontend.onnx.node import Capture, Node
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from passlab.ir.types import ANY, TensorType, TupleType
@@ -94,7 +95,7 @@ class Loop:
         ty = x.checked_type
         if not isinstance(ty, TensorType):
             self.n.refuse("carries something that is no tensor", found=str(ty))
-        return ty
+        return plain(ty)
 
     def _joined(self, a: TensorType, b: TensorType) -> TensorType:
         return joined(self.n, a, b)
@@ -163,7 +164,7 @@ class _Outer:
         if isinstance(value, (Constant, Var)):
             return value
         if value not in self._known:
-            var = Var("outer", value.checked_type)
+            var = Var("outer", plain(tensor_type(value)))
             self._builder.finish(var)
             self._known[value] = var
         return self._known[value]
@@ -174,7 +175,7 @@ def joined(n: Node, a: TensorType, b: TensorType) -> TensorType:
     if a.dtype != b.dtype or len(a.shape) != len(b.shape):
         n.refuse("has tensors of different dtypes or ranks for one value", str(a), str(b))
     dims = [p if p == q else ANY for p, q in zip(a.shape, b.shape, strict=True)]
-    return TensorType(dims, a.dtype)
+    return a if a == b else plain(TensorType(dims, a.dtype))
 
 
 def weakened(n: Node, value: Expr, ty: TensorType) -> Expr:

@@ -16,10 +16,7 @@ Size = int | Expr  # a number, or a vector of one whole number
 
 def size_of(n: Node, x: Expr, axis: int) -> Size:
     """Return one dimension of a tensor."""
-    dim = n.shape(x)[axis]
-    if isinstance(dim, int):
-        return dim
-    return n("take", n("shape_of", x, dtype="int64"), n.constant([axis], "int64"), axis=0)
+    return n.builder.size(x, axis)
 
 
 def sizes_of(n: Node, x: Expr) -> list[Size]:
@@ -36,10 +33,15 @@ def as_vector(n: Node, sizes: Sequence[Size]) -> Expr:
 
 def reshaped(n: Node, x: Expr, sizes: Sequence[Size]) -> Expr:
     """Return `x` in a shape, which is static where at most one size is not known."""
-    unknown = [size for size in sizes if not isinstance(size, int)]
-    if not unknown or (len(unknown) == 1 and 0 not in [s for s in sizes if isinstance(s, int)]):
-        newshape = [size if isinstance(size, int) else -1 for size in sizes]
-        return n("reshape", x, newshape=newshape, allowzero=0 in newshape)
+    if all(isinstance(size, int) for size in sizes):
+        return n("reshape", x, newshape=list(sizes), allowzero=0 in sizes)
+    own = sizes_of(n, x)
+    codes = [
+        size if isinstance(size, int) else 0 if at < len(own) and own[at] is size else -1
+        for at, size in enumerate(sizes)
+    ]
+    if codes.count(-1) <= 1 and 0 not in sizes:
+        return n("reshape", x, newshape=codes)
     return n("reshape", x, newshape=as_vector(n, sizes), allowzero=True)
 
 

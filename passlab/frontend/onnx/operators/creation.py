@@ -9,6 +9,7 @@ from passlab.frontend.onnx.node import Node
 from passlab.frontend.onnx.sizes import product
 from passlab.frontend.onnx.tensors import dtype_of
 from passlab.ir.expr import Expr
+from passlab.ir.types import Any
 
 
 @onnx_operator("Shape", 1, 13, 15, 19, 21, 23, 24, 25)
@@ -24,7 +25,7 @@ def shape(n: Node, x: Expr) -> Expr:
     made = n("shape_of", x, dtype="int64")
     if len(dims) < rank:
         made = n("strided_slice", made, begin=[start], end=[max(start, end)], strides=[1])
-    return n.note(made, [dim if isinstance(dim, int) else None for dim in dims])
+    return n.note(made, [None if isinstance(dim, Any) else dim for dim in dims])
 
 
 @onnx_operator("Size", 1, 13, 19, 21, 23, 24, 25)

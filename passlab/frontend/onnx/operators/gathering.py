@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from passlab.frontend.onnx.building import Entry
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
 from passlab.frontend.onnx.sizes import size_of
@@ -32,9 +33,9 @@ def gather(n: Node, x: Expr, indices: Expr) -> Expr:
     return _as_known(n, made, picked)
 
 
-def _as_known(n: Node, made: Expr, entries: list[int | None]) -> Expr:
+def _as_known(n: Node, made: Expr, entries: list[Entry]) -> Expr:
     """Return entries of a shape: as a constant where all are known."""
-    if None in entries:
+    if not all(isinstance(entry, int) for entry in entries):
         return n.note(made, entries)
     return n("reshape", n.constant(entries, made), newshape=n.static_shape(made))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from passlab.frontend.onnx.building import Entry
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
 from passlab.frontend.onnx.sizes import Size, as_vector, reshaped, size_of, sizes_of, two_dimensions
@@ -30,11 +31,14 @@ def _static_reshape(n: Node, x: Expr, newshape: list[int]) -> Expr:
     return n("reshape", x, newshape=newshape, allowzero=n.flag("allowzero"))
 
 
-def _partly_known(n: Node, x: Expr, shape: Expr, wanted: list[int | None]) -> Expr:
-    """Return a reshape to a shape of which some sizes are known: one that is not can be worked out."""
-    if wanted.count(None) == 1 and -1 not in wanted and 0 not in wanted:
-        return _static_reshape(n, x, [-1 if size is None else size for size in wanted])
-    return n("reshape", x, newshape=shape)
+def _partly_known(n: Node, x: Expr, shape: Expr, wanted: list[Entry]) -> Expr:
+    """Return a reshape to a shape of which some sizes are known: others may be copied, and one can be worked out."""
+    own = n.shape(x)
+    codes = [
+        size if isinstance(size, int) else 0 if size is not None and at < len(own) and own[at] is size else -1
+        for at, size in enumerate(wanted)
+    ]
+    return _static_reshape(n, x, codes) if codes.count(-1) <= 1 else n("reshape", x, newshape=shape)
 
 
 @onnx_operator("Flatten", 1, 9, 11, 13, 21, 23, 24, 25)

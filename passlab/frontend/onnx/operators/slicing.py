@@ -44,7 +44,7 @@ def _static(n: Node, x: Expr, begin: list[int], end: list[int], axes: list[int],
     if sizes is None or not places:
         return made
     part = sizes[begin[0] : None if strides[0] < 0 and end[0] < -len(sizes) else end[0] : strides[0]]
-    return n.constant(part, made) if None not in part else n.note(made, part)
+    return n.constant(part, made) if all(isinstance(p, int) for p in part) else n.note(made, part)
 
 
 def _dynamic(n: Node, x: Expr, starts: Expr, ends: Expr, axes: list[int], steps: Expr | None) -> Expr:
