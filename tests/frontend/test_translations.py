@@ -140,6 +140,23 @@ def test_an_older_definition_says_it_otherwise(name: str) -> None:
     passlab.assert_structural_equal(found, passlab.parse(f"def @main({params}) {{ {body} }}"))
 
 
+QUANTIZED = """g (float[1, 3, 8, 8] x) => (float y) {
+    q = QuantizeLinear(x, s, z)  d = DequantizeLinear(q, s, z)  v = DequantizeLinear<axis=0>(w, ws, wz)
+    c = Conv(d, v)  e = QuantizeLinear(c, s, z)  y = DequantizeLinear(e, s, z) }"""
+SCALES = {
+    "s": np.float32(0.5), "z": np.uint8(128), "ws": np.array([0.5, 0.25], "float32"), "wz": np.zeros(2, "int8"),
+    "w": np.arange(54, dtype="int8").reshape(2, 3, 3, 3),
+}  # fmt: skip
+
+
+def test_known_scales_become_quantized_operators_that_passes_know():
+    mod = from_onnx(model(QUANTIZED, **SCALES))[0]
+    assert (str(mod).count("qnn.quantize("), str(mod).count("qnn.dequantize(")) == (2, 3)
+    text = str(passlab.transform.FakeQuantizationToInteger()(mod))
+    assert "qnn.conv2d(" in text
+    assert "qnn.requantize(" in text
+
+
 GEMM = "g (float[2, 3] x) => (float y) { y = Gemm<transB=1>(x, w, b) }"
 WEIGHTS = {"w": np.ones((4, 3), "float32"), "b": np.arange(4, dtype="float32")}
 

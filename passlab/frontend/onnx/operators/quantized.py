@@ -25,6 +25,25 @@ def _axis(n: Node, x: Expr, scale: Expr) -> int:
     return n.axis(n.integer("axis", 1), n.rank(x)) if n.rank(scale) else 0
 
 
+def _is_relays(n: Node, integer: str, number: Expr, scale: Expr, zero: Expr | None, block: int) -> bool:
+    """Whether Relay quantizes so: numbers of 32 bits to 8 by known scales, one, or one for each place along an axis.
+
+    Half-way between two integers Relay rounds what the zero point was added to, and ONNX what it is then added to:
+    where that is odd, they differ by one. Models whose scales are computed show it, and are left to the formula.
+    """
+    if n.value(scale) is None or (zero is not None and n.value(zero) is None):
+        return False
+    return integer in ("int8", "uint8") and n.dtype(number) == n.dtype(scale) == "float32" and not block
+
+
+def _for_relay(n: Node, scale: Expr, zero: Expr | None) -> tuple[Expr, Expr]:
+    """Return scales and zero points as Relay's operators take them: one is a scalar, zero points have 32 bits."""
+    zero = n("zeros_like", n.cast(scale, "int32")) if zero is None else n.cast(zero, "int32")
+    if n.shape(scale) == (1,):
+        return n("reshape", scale, newshape=[]), n("reshape", zero, newshape=[])
+    return scale, zero
+
+
 def _spread(n: Node, part: Expr, x: Expr, axis: int, block: int) -> Expr:
     """Return scales or zero points so that they broadcast against `x`: one for all, along an axis, or for a block."""
     if n.rank(part) == 0 or n.shape(part) == (1,):
@@ -39,12 +58,15 @@ def _spread(n: Node, part: Expr, x: Expr, axis: int, block: int) -> Expr:
 
 @onnx_operator("QuantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
 def quantize(n: Node, x: Expr, scale: Expr, zero: Expr | None = None) -> Expr:
-    """`qnn.quantize` to 8 bits by one scale; otherwise division by the scale, `round`, and `clip`."""
+    """`qnn.quantize` to 8 bits; to other widths, or block by block, division by the scale, `round`, and `clip`."""
     if zero is not None:
         dtype = n.dtype(zero)
     else:
         dtype = dtype_of(n.integer("output_dtype", 0) or 2)
     axis, block = _axis(n, x, scale), n.integer("block_size", 0)
+    if _is_relays(n, dtype, x, scale, zero, block) and not n.integer("precision", 0):
+        scales, zeros = _for_relay(n, scale, zero)
+        return n("qnn.quantize", x, output_scale=scales, output_zero_point=zeros, axis=axis, out_dtype=dtype)
     wide = _wide(n, x, scale)
     ratio = n("divide", n.cast(x, wide), n.cast(_spread(n, scale, x, axis, block), wide))
     if dtype not in _RANGES:
@@ -63,9 +85,12 @@ def _wide(n: Node, x: Expr, scale: Expr) -> str:
 
 @onnx_operator("DequantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
 def dequantize(n: Node, x: Expr, scale: Expr, zero: Expr | None = None) -> Expr:
-    """The difference from the zero point, times the scale."""
+    """`qnn.dequantize` of 8 bits; otherwise the difference from the zero point, times the scale."""
     axis, block = _axis(n, x, scale), n.integer("block_size", 0)
     out = dtype_of(n.integer("output_dtype", 0)) if n.integer("output_dtype", 0) else n.dtype(scale)
+    if _is_relays(n, n.dtype(x), scale, scale, zero, block) and out == "float32":
+        scales, zeros = _for_relay(n, scale, zero)
+        return n("qnn.dequantize", x, input_scale=scales, input_zero_point=zeros, axis=axis, out_dtype=out)
     wide = "float32" if out in ("float16", "bfloat16") else out
     made = n.cast(x, wide)
     if zero is not None:
@@ -75,7 +100,7 @@ def dequantize(n: Node, x: Expr, scale: Expr, zero: Expr | None = None) -> Expr:
 
 @onnx_operator("DynamicQuantizeLinear", 11)
 def dynamic_quantize(n: Node, x: Expr) -> list[Expr]:
-    """`qnn.quantize` to 8 bits, by the extremes of the tensor itself."""
+    """Division, `round` and `clip`, by the extremes of the tensor itself."""
     axes = list(range(n.rank(x)))
     high = n("maximum", n("max", x, axis=axes) if axes else x, 0)
     low = n("minimum", n("min", x, axis=axes) if axes else x, 0)
@@ -124,7 +149,7 @@ def quantized_conv(
     n: Node, x: Expr, x_scale: Expr, x_zero: Expr, w: Expr, w_scale: Expr, w_zero: Expr, y_scale: Expr, y_zero: Expr,
     bias: Expr | None = None,
 ) -> Expr:  # fmt: skip
-    """`qnn.conv2d`, `nn.bias_add` and `qnn.requantize`; by the formulas where there are not two spatial axes."""
+    """The convolution in 32 bits, `nn.bias_add`, and `round` to the scale of the result, half to even as ONNX does."""
     made = _integer_conv(n, x, w, x_zero, w_zero)
     made = made if bias is None else n("nn.bias_add", made, bias, axis=1)
     return _requantized(n, made, n("multiply", x_scale, w_scale), y_scale, y_zero, 1)
