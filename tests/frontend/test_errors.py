@@ -158,6 +158,14 @@ def test_a_tensor_too_large_is_refused_before_it_is_made():
         from_onnx(tensor(dims=[2**40, 2**40]))
 
 
+def test_what_would_be_too_large_while_the_model_is_read_is_refused():
+    graph = (
+        """g (float[2] x) => (float y) { p = Constant<value_ints=[0, 1099511627776]>() y = Pad<mode="wrap">(x, p) }"""
+    )
+    with pytest.raises(LimitError, match="elements"):
+        from_onnx(model(graph, 19))
+
+
 def test_graphs_inside_graphs_end_somewhere():
     inner = "p = Relu(x)"
     for level in range(4):

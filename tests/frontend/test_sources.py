@@ -6,7 +6,7 @@ import onnx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passlab import relay
+from passlab import record, relay
 from passlab.frontend import from_onnx
 from passlab.frontend.onnx.names import LONGEST, Identifiers
 from passlab.ir.expr import Call
@@ -66,6 +66,13 @@ def test_hostile_names_are_shown_harmlessly():
         text = str(error)
     assert not {"\x1b", "\u202e", "\0"} & set(text)
     assert "\\x1b[2J\\u202e\\x00" in text
+
+
+def test_hostile_names_are_no_markup_in_a_report(tmp_path):
+    record(from_onnx(named(*(f"{HOSTILE}{number}" for number in range(4))))[0], "InferType, FuseOps").to_html(
+        tmp_path / "r.html"
+    )
+    assert "<img src=x" not in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 @given(st.lists(st.text(), unique=True, max_size=8))

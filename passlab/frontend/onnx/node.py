@@ -20,7 +20,7 @@ from passlab.frontend.onnx.building import Builder, Entry, tensor_type
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.span import Span
 from passlab.ir.types import Dim
-from passlab.op.dtypes import Array
+from passlab.op.dtypes import Array, guard_size
 
 _MISSING: Any = object()
 Capture = Callable[[Expr], Expr]
@@ -141,6 +141,10 @@ class Node:
         """Remember the known entries of a shape that the program computes; return it."""
         self.builder.entries[x] = entries
         return x
+
+    def room(self, *shape: int) -> None:
+        """Raise `LimitError` before an array of this shape, made while the model is read, would be too large."""
+        guard_size(shape, np.dtype(np.int64), f"{self.op_type} `{self.name}`")
 
     def axis(self, axis: int, rank: int) -> int:
         """Return an axis counted from 0. Raises `ModelError` for one that a tensor of this rank does not have."""

@@ -65,6 +65,7 @@ def constant_of_shape(n: Node, wanted: Expr) -> Expr:
 def eye_like(n: Node, x: Expr) -> Expr:
     """A constant with ones on a diagonal."""
     rows, columns = n.static_shape(x)
+    n.room(rows, columns)
     dtype = dtype_of(n.integer("dtype")) if n.has("dtype") else n.dtype(x)
     return n.constant(np.eye(rows, columns, n.integer("k", 0)), dtype)
 

@@ -110,6 +110,7 @@ def tensor_scatter(n: Node, cache: Expr, update: Expr, starts: Expr | None = Non
     """`scatter_elements` of the update, from a place of its own in each sample."""
     axis = n.axis(n.integer("axis", -2), n.rank(cache))
     shape, (length,) = n.static_shape(update), n.static_shape(cache, [axis])
+    n.room(shape[axis])
     steps = n.constant(np.arange(shape[axis]).reshape([-1 if at == axis else 1 for at in range(len(shape))]), "int64")
     if starts is not None:
         steps = n("add", steps, n("reshape", n.cast(starts, "int64"), newshape=[-1, *[1] * (len(shape) - 1)]))

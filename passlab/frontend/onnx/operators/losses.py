@@ -25,7 +25,7 @@ def cross_entropy_loss(n: Node, scores: Expr, labels: Expr, weight: Expr | None 
 
 def _loss(n: Node, x: Expr, target: Expr, weight: Expr | None) -> Expr:
     if weight is None:
-        weight = n.constant([1] * n.static_shape(x, [1])[0], x)
+        weight = n("ones", shape=n.static_shape(x, [1]), dtype=n.dtype(x))
     reduction = n.choice("reduction", "mean", _REDUCTIONS)
     ignored = n.integer("ignore_index", _NEVER)
     return n("nn.nll_loss", x, target, weight, reduction=reduction, ignore_index=ignored)

@@ -132,14 +132,12 @@ def expand(n: Node, x: Expr, shape: Expr) -> Expr:
     if value is None:
         ones = n("ones", shape, dtype=n.dtype(x))
         return n("logical_and", x, ones) if n.dtype(x) == "bool" else n("multiply", x, ones)
-    wanted: list[Size] = [int(size) for size in value.reshape(-1)]
-    own = sizes_of(n, x)
-    ones_before: list[Size] = [1] * (max(len(own), len(wanted)))
-    own, wanted = (
-        [*ones_before, *own][-len(ones_before) or len(own) :],
-        [*ones_before, *wanted][-len(ones_before) or 0 :],
-    )
-    both = [own_size if size == 1 else size for own_size, size in zip(own, wanted, strict=True)]
+    own, wanted = sizes_of(n, x), [int(size) for size in value.reshape(-1)]
+    rank = max(len(own), len(wanted))
+    pairs = zip([1] * (rank - len(own)) + own, [1] * (rank - len(wanted)) + wanted, strict=True)
+    both: list[Size] = [own_size if size == 1 else size for own_size, size in pairs]
+    if both == own:
+        return x
     if all(isinstance(size, int) for size in both):
         return n("broadcast_to", x, shape=both)
     return n("broadcast_to", x, shape=as_vector(n, both))
@@ -205,6 +203,7 @@ def columns_to_image(n: Node, x: Expr, image_shape: Expr, block_shape: Expr) -> 
         taps *= size
     reach = [(size - 1) * step + 1 for size, step in zip(block, dilations, strict=True)]
     counts = [(size + pads[at] + pads[at + rank] - reach[at]) // strides[at] + 1 for at, size in enumerate(image)]
+    n.room(taps, taps)
     columns = n("reshape", x, newshape=[batch * (rows // taps), taps, *counts])
     kernel = n.constant(_one_hot_kernels(block), x)
     spare = [

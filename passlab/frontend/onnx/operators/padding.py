@@ -59,6 +59,7 @@ def _wrapped(n: Node, x: Expr, sides: list[list[int]]) -> Expr:
     for axis, (before, after) in enumerate(sides):
         if before or after:
             (length,) = n.static_shape(x, [axis])
+            n.room(before + length + after)
             places = [place % length for place in range(-before, length + after)]
             x = n("take", x, n.constant(places, "int64"), axis=axis)
     return x

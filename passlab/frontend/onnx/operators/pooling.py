@@ -70,8 +70,10 @@ def _places(n: Node, x: Expr) -> Expr:
     """Return where in the whole tensor the maximum of each window lies."""
     windows = windows_of(n, x, n.integers("kernel_shape"))
     batch, channels, *image = n.static_shape(x)
+    size = math.prod(image)
+    n.room(batch * channels, size, *windows.kernel)
     taps, counts = _taps(windows, image, n.flag("ceil_mode"))
-    size, (many, each) = math.prod(image), taps.shape
+    many, each = taps.shape
     lines = n("reshape", x, newshape=[batch, channels, size])
     lowest = n("min", lines, axis=[0, 1, 2])
     lines = n.concat([lines, n("broadcast_to", lowest, shape=[batch, channels, 1])], 2)

@@ -155,6 +155,7 @@ def _resized(
 
 def _along(n: Node, x: Expr, axis: int, way: Resizing) -> Expr:
     """Resize one axis."""
+    n.room(way.count, way.length)
     if way.method == "nearest_neighbor":
         made = n("take", x, n.constant(nearest(way), "int64"), axis=axis)
     else:

@@ -79,6 +79,7 @@ def short_fourier(n: Node, signal: Expr, step: Expr, window: Expr | None = None,
     (total,) = n.static_shape(flat, [1])
     if hop < 1 or not 0 < size <= total:
         n.refuse("has impossible frames", found=f"frames of {size}, steps of {hop}, a signal of {total}")
+    n.room((total - size) // hop + 1, size)
     places = np.arange((total - size) // hop + 1)[:, None] * hop + np.arange(size)
     frames = n("take", flat, n.constant(places, "int64"), axis=1)
     frames = frames if window is None else n("multiply", frames, window)
