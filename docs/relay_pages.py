@@ -13,6 +13,7 @@ from typing import Any
 
 from passlab import transform
 from passlab.display.lexer import RelayLexer
+from passlab.frontend.onnx.entries import entries
 from passlab.ir.attrs import REQUIRED
 from passlab.ir.op import Op, OpSpec
 from passlab.op import load
@@ -108,7 +109,18 @@ def _prose(text: str) -> str:
     return "`".join(part if number % 2 else part.translate(_MARKUP) for number, part in enumerate(parts))
 
 
-PAGES: dict[str, Callable[[], Iterator[str]]] = {"operators": operators, "passes": passes}
+def onnx_operators() -> Iterator[str]:
+    """The operators of ONNX that are imported: a table."""
+    yield "\n| ONNX operator | definitions of opset | becomes |\n|---|---|---|"
+    for entry in entries().values():
+        yield f"| `{entry.name}` | {', '.join(map(str, entry.versions))} | {_cell(entry.doc)} |"
+
+
+PAGES: dict[str, Callable[[], Iterator[str]]] = {
+    "operators": operators,
+    "passes": passes,
+    "importing-models": onnx_operators,
+}
 
 
 def add_generated_part(app: Any, name: str, source: list[str]) -> None:

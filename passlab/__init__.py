@@ -20,7 +20,7 @@ __version__ = "0.1.0"
 
 _NAMES = {
     **{room: f"passlab.{room}" for room in (
-        "analysis", "devices", "display", "errors", "evaluate", "executor", "infer", "instrument", "ir",
+        "analysis", "devices", "display", "errors", "evaluate", "executor", "frontend", "infer", "instrument", "ir",
         "lab", "limits", "notebook", "op", "pattern", "relay", "testing", "text", "transform", "vm",
     )},
     **{name: f"passlab.devices:{name}" for name in ("Device", "Target", "VirtualDevice")},

@@ -5,9 +5,9 @@
     passlab report net.relay @pipeline.passes report.html
     passlab bisect net.relay SimplifyExpr
 
-Programs are files of Relay text (`-` reads standard input), pipelines are in the pipeline language, or in a file after
-`@`. The exit status is 0, 1 where a program, a pipeline or a pass is at fault, 2 for wrong arguments, 130 after an
-interrupt. What is asked of recordings is in `lab`; this module only reads arguments and prints.
+Programs are files of Relay text (`-` reads standard input) or ONNX models (`.onnx`); pipelines are in the pipeline
+language, or in a file after `@`. The exit status is 0, 1 where a program, a pipeline or a pass is at fault, 2 for wrong
+arguments, 130 after an interrupt. What is asked of recordings is in `lab`; this module only reads arguments and prints.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _program_argument(parser: argparse.ArgumentParser, command: Any) -> None:
-    parser.add_argument("program", help="a file of Relay text; `-` is standard input")
+    parser.add_argument("program", help="a file of Relay text, or an ONNX model (.onnx); `-` is standard input")
     parser.set_defaults(command=command)
 
 
@@ -124,6 +124,10 @@ def _config(settings: list[str]) -> dict[str, Any]:
 
 def _read(name: str) -> IRModule:
     """Return a program, typed where it has types; what does not type is for the passes to say."""
+    if name.lower().endswith(".onnx"):
+        from passlab.frontend import from_onnx
+
+        return from_onnx(name)[0]
     text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
     return parse(text, source_name="stdin" if name == "-" else name)
 

@@ -164,6 +164,12 @@ class NodeValueError(DiagnosticError, ValueError):
     """A node was to be made with a value that it does not take."""
 
 
+class ModelError(DiagnosticError, ValueError):
+    """A model of another format cannot be read, or needs what Relay does not have."""
+
+    __str__ = PasslabError.__str__
+
+
 class WellFormedError(DiagnosticError):
     """A variable is unbound, bound twice, or used outside its scope."""
 

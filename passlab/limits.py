@@ -28,6 +28,9 @@ class Limits:
     elements: int = 2**31  # elements of one tensor
     tensor_bytes: int = 8 * 2**30  # bytes allocated for one tensor
     live_bytes: int = 16 * 2**30  # bytes that a run of the virtual machine, or a graph, holds at once
+    model_bytes: int = 2 * 2**30  # bytes of one model file (what protobuf can read), its external data not counted
+    model_nesting: int = 50  # graphs inside graphs, and calls of functions inside functions, of one model
+    model_nodes: int = 1_000_000  # nodes of one model, counted each time that they are translated
     numeral_digits: int = 400  # characters of one number in a text
     instructions: int = 10**12  # virtual machine instructions of one run
     frames: int = 1_000_000  # virtual machine or evaluator call depth

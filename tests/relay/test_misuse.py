@@ -41,7 +41,7 @@ MISUSES: dict[str, tuple[Callable[[], Any], str]] = {
     "module for a function": (lambda: relay.bind(NET, {}), '`mod["main"]`'),
     "name for a key": (lambda: relay.bind(FUNCTION, {"v": V}), "a variable as key is needed"),
     "function to infer as a module": (lambda: passlab.infer.infer_module(FUNCTION), "a module is needed, not Function"),
-    "importer": (lambda: relay.frontend.from_onnx, "read it with `passlab.parse`"),
+    "importer": (lambda: relay.frontend.from_keras, "read it with `passlab.parse`"),
     "misspelt column": (lambda: relay.op.list().column("operater"), "did you mean `operator`"),
     "module to evaluate": (lambda: relay.create_executor("debug", NET).evaluate(NET), "without an argument `main`"),
     "module for an executor": (lambda: relay.create_executor(NET), "there are debug, vm, graph, aot"),

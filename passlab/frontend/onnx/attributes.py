@@ -1,0 +1,80 @@
+"""The attributes of an ONNX node as Python values: numbers, text, arrays, graphs, and tuples of those."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from passlab.errors import Diagnostic, ModelError
+from passlab.frontend.onnx.tensors import External, array_of
+
+
+class SubGraph:
+    """A graph that is an attribute: the body of a loop, the branch of a condition."""
+
+    def __init__(self, proto: Any) -> None:
+        self.proto = proto
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
+
+
+# By the numbers of AttributeProto.AttributeType.
+_SINGLE = {1: "f", 2: "i", 3: "s", 4: "t", 5: "g"}
+_MANY = {6: "floats", 7: "ints", 8: "strings", 9: "tensors", 10: "graphs"}
+_KINDS = {1: "a number", 2: "a whole number", 3: "text", 4: "a tensor", 5: "a graph"}
+
+
+def attributes_of(
+    protos: Iterable[Any], caller: Mapping[str, Any], external: External | None
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the values of attributes by name, and the reasons why some have none.
+
+    An attribute of a node in the body of a function may stand for one of the call: `caller` has those.
+    """
+    values: dict[str, Any] = {}
+    problems: dict[str, str] = {}
+    for proto in protos:
+        if proto.ref_attr_name:
+            if proto.ref_attr_name in caller:
+                values[proto.name] = caller[proto.ref_attr_name]
+            continue
+        try:
+            values[proto.name] = _value(proto, external)
+        except ModelError as error:
+            problems[proto.name] = error.diagnostics[0].message
+    return values, problems
+
+
+def _value(proto: Any, external: External | None) -> Any:
+    kind = proto.type or _guessed(proto)
+    if kind in _SINGLE:
+        return _single(getattr(proto, _SINGLE[kind]), kind, external)
+    if kind in _MANY:
+        return tuple(_single(item, kind - 5, external) for item in getattr(proto, _MANY[kind]))
+    raise ModelError(Diagnostic(f"its attribute `{proto.name}` is of a kind that is not supported", found=str(kind)))
+
+
+def _guessed(proto: Any) -> int:
+    """The kind of an attribute of a model so old that it does not say: what is there."""
+    for kind, field in _SINGLE.items():
+        if proto.HasField(field):
+            return kind
+    return next((kind for kind, field in _MANY.items() if getattr(proto, field)), 0)
+
+
+def _single(value: Any, kind: int, external: External | None) -> Any:
+    if kind == 3:
+        return _text(value)
+    if kind == 4:
+        return array_of(value, external)
+    return SubGraph(value) if kind == 5 else value
+
+
+def kind_of(value: Any) -> str:
+    """Return what an attribute is, in words."""
+    if isinstance(value, tuple):
+        return "a list"
+    number = {float: 1, int: 2, str: 3, SubGraph: 5}.get(type(value), 4)
+    return _KINDS[number]

@@ -1,0 +1,154 @@
+"""Typed Relay, built call by call: each node is inferred as it is made, and what is known is computed at once.
+
+So a translation can ask for the type of anything it is given, and shapes that a model computes with operators of its
+own arrive as constants. Folding never makes a program larger: a result is folded where it is small, or no larger than
+what it is made of. Cost: each call is looked at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, ModelError
+from passlab.infer import infer_expr
+from passlab.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, TupleWrapper, Var, set_span
+from passlab.ir.op import Op
+from passlab.ir.span import Span
+from passlab.ir.types import SizeVar, TensorType, TupleType, Type
+from passlab.op.dtypes import Array, array_dtype
+from passlab.transform.constant_values import UNKNOWN, as_constant, operator_value
+
+_SMALL = 1 << 16  # elements of a result that is folded whatever it is made of
+
+
+Entry = int | SizeVar | None  # of a shape: a number, a dimension of the inputs, or not known
+
+
+class Builder:
+    """Makes expressions at `span`.
+
+    `held` are the weights that stay variables, with their values; `entries` are shapes that the
+    program computes, as far as they are known; `config` the options of `from_onnx`.
+    """
+
+    def __init__(self) -> None:
+        self.span: Span | None = None
+        self.held: dict[Expr, Array] = {}
+        self.entries: dict[Expr, list[Entry]] = {}
+        self._origins: dict[SizeVar, tuple[Expr, int]] = {}
+        self._sizes: dict[tuple[Expr, int], Expr] = {}
+        self.config: dict[str, Any] = {}
+
+    # ------------------------------------------------------------ making
+    def call(self, name: str, args: Sequence[Any], attrs: dict[str, Any]) -> Expr:
+        """Return the call of a Relay operator by its Python face, typed, or its value.
+
+        A number among `args` becomes a scalar of the dtype of the first expression. Raises `TypeInferenceError`.
+        """
+        op = Op.get(name)
+        face = op.spec.face
+        assert face is not None, name
+        made: Any = face(*self._expressions(args), **attrs)
+        return self.finish(made.astuple() if isinstance(made, TupleWrapper) else made)
+
+    def _expressions(self, args: Sequence[Any]) -> list[Any]:
+        first = next((arg for arg in args if isinstance(arg, Expr)), None)
+        return [
+            self.constant(arg, tensor_type(first).dtype) if isinstance(arg, (int, float)) and first is not None else arg
+            for arg in args
+        ]
+
+    def finish(self, made: Expr) -> Expr:
+        """Return an expression that was just made, at this place and typed; its value where that is known."""
+        set_span(made, self.span)
+        if type(made) is not Call:
+            return infer_expr(made)
+        for arg in made.args:
+            set_span(arg, self.span)
+        typed = infer_expr(made)
+        assert type(typed) is Call
+        return self._folded(typed)
+
+    def constant(self, value: Any, dtype: str) -> Expr:
+        """Return a typed constant."""
+        return self.finish(Constant(np.asarray(value, array_dtype(dtype))))
+
+    def tuple(self, fields: Sequence[Expr]) -> Expr:
+        """Return a typed tuple."""
+        return self.finish(Tuple(list(fields)))
+
+    def field(self, value: Expr, index: int) -> Expr:
+        """Return one field of a tuple, typed."""
+        return value.fields[index] if isinstance(value, Tuple) else self.finish(TupleGetItem(value, index))
+
+    def enter(self, variable: Var) -> None:
+        """Type an input of the program, and remember where the sizes that are not known can be read."""
+        self.finish(variable)
+        for axis, dim in enumerate(tensor_type(variable).shape):
+            if isinstance(dim, SizeVar):
+                self._origins.setdefault(dim, (variable, axis))
+
+    def size(self, x: Expr, axis: int) -> int | Expr:
+        """Return a dimension of a tensor: a number, or a vector of one; the same expression for the same dimension."""
+        dim = tensor_type(x).shape[axis]
+        if isinstance(dim, int):
+            return dim
+        source = self._origins.get(dim, (x, axis)) if isinstance(dim, SizeVar) else (x, axis)
+        if source not in self._sizes:
+            shape = self.call("shape_of", [source[0]], {"dtype": "int64"})
+            self._sizes[source] = self.call("take", [shape, self.constant([source[1]], "int64")], {"axis": 0})
+        return self._sizes[source]
+
+    # ------------------------------------------------------------ knowing
+    def value(self, expr: Expr) -> Array | None:
+        """Return what an expression is known to be: a constant, or a weight."""
+        if isinstance(expr, Constant):
+            return expr.data
+        return self.held.get(expr)
+
+    def _folded(self, call: Call) -> Expr:
+        assert isinstance(call.op, Op)
+        values = [self._computable(arg) for arg in call.args]
+        if any(value is UNKNOWN for value in values) or not _may_fold(call.checked_type, values):
+            return call
+        found = operator_value(call.op, call.attrs, values)
+        folded = None if found is UNKNOWN else as_constant(found)
+        if folded is None:
+            return call
+        for part in (*getattr(folded, "fields", ()), folded):
+            set_span(part, self.span)
+        return infer_expr(folded)
+
+    def _computable(self, arg: Expr) -> Any:
+        """Return a value to compute with. Weights that stay variables are none, unless they hold whole numbers."""
+        if isinstance(arg, Tuple):
+            fields = tuple(self._whole_or_constant(field) for field in arg.fields)
+            return UNKNOWN if any(field is UNKNOWN for field in fields) else fields
+        return self._whole_or_constant(arg)
+
+    def _whole_or_constant(self, arg: Expr) -> Any:
+        """Return the value of a constant, or of a weight that holds whole numbers."""
+        if isinstance(arg, Var):
+            held = self.held.get(arg)
+            return UNKNOWN if held is None or held.dtype.kind not in "iub" else held
+        return arg.data if isinstance(arg, Constant) else UNKNOWN
+
+
+def _may_fold(ty: Type, values: Sequence[Any]) -> bool:
+    """Whether a result of this type is small, or not larger than what it is made of."""
+    given = sum(v.size for value in values for v in (value if isinstance(value, tuple) else (value,)))
+    made = ty.fields if isinstance(ty, TupleType) else (ty,)
+    sizes = [math.prod(t.concrete_shape) if isinstance(t, TensorType) and not t.dynamic else 0 for t in made]
+    return bool(sum(sizes) <= max(given, _SMALL))
+
+
+def tensor_type(expr: Expr) -> TensorType:
+    """Return the type of a tensor. Raises `ModelError` for anything else."""
+    ty = expr.checked_type
+    if not isinstance(ty, TensorType):
+        raise ModelError(Diagnostic("a tensor is needed here", found=str(ty)))
+    return ty

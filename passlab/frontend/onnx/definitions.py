@@ -1,0 +1,63 @@
+"""ONNX's own definitions of operators by other operators.
+
+The standard defines many operators as functions of simpler ones, some of them only once the types of their inputs are
+known. An operator without an entry in our table is written out so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passlab.errors import Diagnostic, ModelError
+from passlab.frontend.onnx.entries import schema_of
+from passlab.frontend.onnx.package import onnx
+from passlab.frontend.onnx.tensors import code_of
+from passlab.ir.expr import Expr
+from passlab.ir.types import TensorType
+
+
+def is_defined(op_type: str, domain: str, opset: int) -> bool:
+    """Whether ONNX defines an operator by others."""
+    schema = schema_of(op_type, domain, opset)
+    return schema is not None and bool(schema.has_function or schema.has_context_dependent_function)
+
+
+def definition(proto: Any, domain: str, opset: int, inputs: Sequence[Expr | None]) -> Any:
+    """Return the FunctionProto that a node stands for. Raises `ModelError` where there is none."""
+    schema = schema_of(proto.op_type, domain, opset)
+    function = None
+    if schema is not None and schema.has_context_dependent_function:
+        types = [_type_proto(value).SerializeToString() for value in inputs]
+        try:
+            body = schema.get_context_dependent_function(proto.SerializeToString(), types)
+        except (RuntimeError, ValueError) as error:
+            raise ModelError(Diagnostic(f"ONNX has no definition of {proto.op_type} here", found=str(error))) from error
+        if body:
+            function = onnx().FunctionProto()
+            function.ParseFromString(body)
+    if function is None and schema is not None and schema.has_function:
+        function = onnx().FunctionProto()
+        function.CopyFrom(schema.function_body)
+    if function is None or not function.node:
+        raise ModelError(Diagnostic(f"the ONNX operator `{proto.op_type}` is not supported as it is used here"))
+    _add_defaults(function, schema)
+    return function
+
+
+def _add_defaults(function: Any, schema: Any) -> None:
+    """Let a body know what its attributes are when the node does not say."""
+    known = {attribute.name for attribute in function.attribute_proto}
+    for attribute in schema.attributes.values():
+        if attribute.default_value.name and attribute.name not in known:
+            function.attribute_proto.append(attribute.default_value)
+
+
+def _type_proto(value: Expr | None) -> Any:
+    """Return the type of a value in ONNX's words, the empty type for one that is not given."""
+    package = onnx()
+    if value is None or not isinstance(value.checked_type, TensorType):
+        return package.TypeProto()
+    ty = value.checked_type
+    shape = [dim if isinstance(dim, int) else None for dim in ty.shape]
+    return package.helper.make_tensor_type_proto(code_of(ty.dtype), shape)

@@ -1,0 +1,92 @@
+"""The table of ONNX operators: one operator, one entry.
+
+    @onnx_operator("Flatten", 1, 9, 11, 13, 21, 23, 24, 25)
+    def flatten(n: Node, x: Expr) -> Expr:
+        '''A reshape to two dimensions.'''
+        axis = n.int("axis", 1)
+        ...
+
+The numbers are the opset versions in which ONNX defined the operator anew, all those that the translation understands;
+in it, `n.version` is the one in force. Its parameters are the inputs: those without a default must be there. The
+docstring says what the operator becomes, and stands in the manual.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from passlab.frontend.onnx.package import onnx
+
+FAMILIES = (
+    "activations", "arithmetic", "comparison", "control_flow", "convolution", "creation", "elementwise", "gathering",
+    "losses", "matrices", "movement", "normalization", "ordering", "padding", "pooling", "quantized", "randomness",
+    "recurrent", "reductions", "resizing", "sampling", "slicing", "spectral",
+)  # fmt: skip
+
+Translation = Callable[..., Any]  # (node, *inputs) -> an expression, or a list of them, None for an output not given
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How one ONNX operator becomes Relay: `needed` inputs at least, `most` at most (None: any number)."""
+
+    name: str
+    versions: tuple[int, ...]
+    translate: Translation
+    needed: int
+    most: int | None
+    doc: str
+
+
+_entries: dict[str, Entry] = {}
+
+
+def onnx_operator(name: str, *versions: int) -> Callable[[Translation], Translation]:
+    """Enter the decorated translation into the table, for the definitions of the operator in these opset versions."""
+
+    def entered(translate: Translation) -> Translation:
+        enter(name, versions, translate, translate.__doc__ or "")
+        return translate
+
+    return entered
+
+
+def enter(name: str, versions: tuple[int, ...], translate: Translation, doc: str) -> None:
+    """Enter a translation into the table."""
+    inputs = list(inspect.signature(translate).parameters.values())[1:]
+    any_number = any(p.kind is p.VAR_POSITIONAL for p in inputs)
+    needed = sum(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in inputs)
+    assert name not in _entries, f"{name} has two entries"
+    _entries[name] = Entry(name, versions, translate, needed, None if any_number else len(inputs), doc)
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """Return the table, by name in ONNX's default domain."""
+    for family in FAMILIES:
+        importlib.import_module(f"passlab.frontend.onnx.operators.{family}")
+    return dict(sorted(_entries.items()))
+
+
+@cache
+def schema_of(name: str, domain: str, opset: int) -> Any:
+    """Return ONNX's definition of an operator in an opset version, None where it has none."""
+    package = onnx()
+    try:
+        return package.defs.get_schema(name, opset, domain)
+    except (package.defs.SchemaError, TypeError):  # an opset that is no number of 32 bits
+        return None
+
+
+def find_entry(name: str, domain: str, opset: int) -> tuple[Entry, int] | None:
+    """Return the entry of an operator and the version of its definition, None where nobody knows that version."""
+    entry = entries().get(name) if domain == "" else None
+    schema = schema_of(name, domain, opset) if entry else None
+    if entry is None or schema is None or schema.since_version not in entry.versions:
+        return None
+    return entry, schema.since_version

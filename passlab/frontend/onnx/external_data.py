@@ -1,0 +1,77 @@
+"""Tensors that lie in files beside a model.
+
+A model names those files, and a model is not to be trusted. So a name may only lead down from the model's own
+directory: no absolute paths, no `..`, no links of either kind. Sizes are compared with the file before anything is
+read, and what is read is the file that was checked, not whatever has its name by then.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any, NoReturn
+
+from passlab.errors import Diagnostic, ModelError
+
+_HINT = "external data must be plain files in the directory of the model, or below it"
+
+
+def external_reader(folder: Path) -> Any:
+    """Return `read(tensor, size)`: the bytes of a tensor whose file lies in `folder`."""
+
+    def read(tensor: Any, size: int) -> bytes:
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        location = entries.get("location", "")
+        offset = _whole(entries.get("offset", "0"), tensor, "offset")
+        length = _whole(entries["length"], tensor, "length") if "length" in entries else size
+        if length != size:
+            _refuse(tensor, "its length is not that of its shape and type", f"{size} bytes", f"{length} bytes")
+        return _read(_checked_path(folder, location, tensor), offset, size, tensor)
+
+    return read
+
+
+def _whole(text: str, tensor: Any, what: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 19):
+        _refuse(tensor, f"its {what} is no whole number from 0 on", found=repr(text))
+    return int(text)
+
+
+def _refuse(tensor: Any, why: str, expected: str | None = None, found: str | None = None) -> NoReturn:
+    message = f"the external data of the tensor `{tensor.name}` cannot be read: {why}"
+    raise ModelError(Diagnostic(message, expected=expected, found=found, hint=_HINT))
+
+
+def _checked_path(folder: Path, location: str, tensor: Any) -> Path:
+    """Return the path of a location, after looking at each step of the way to it."""
+    parts = PurePosixPath(location).parts
+    leaves = PurePosixPath(location).is_absolute() or PureWindowsPath(location).drive or ".." in parts
+    if not parts or leaves or "\\" in location or "\0" in location:
+        _refuse(tensor, "its location leaves the directory of the model", found=repr(location))
+    path = folder
+    for part in parts:
+        path = path / part
+        if path.is_symlink():
+            _refuse(tensor, "its location goes through a symbolic link", found=repr(location))
+    if not path.resolve().is_relative_to(folder.resolve()):
+        _refuse(tensor, "its location leaves the directory of the model", found=repr(location))
+    return path
+
+
+def _read(path: Path, offset: int, size: int, tensor: Any) -> bytes:
+    """Return `size` bytes of a plain file, from `offset` on."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        _refuse(tensor, f"{path.name}: {error.strerror}")
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            _refuse(tensor, f"{path.name} is no plain file")
+        if status.st_nlink > 1:
+            _refuse(tensor, f"{path.name} has a second name (a hard link)")
+        if offset + size > status.st_size:
+            _refuse(tensor, f"{path.name} is too short", f"{offset + size} bytes", f"{status.st_size} bytes")
+        file.seek(offset)
+        return file.read(size)

@@ -1,0 +1,164 @@
+"""`from_onnx`: an ONNX model becomes a Relay module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, DiagnosticError, ModelError, did_you_mean
+from passlab.frontend.onnx.graph import Frame, Scope, Translator, node_names, plain_domain
+from passlab.frontend.onnx.inputs import input_type, plain
+from passlab.frontend.onnx.model_file import load_model
+from passlab.frontend.onnx.names import Identifiers
+from passlab.frontend.onnx.package import onnx
+from passlab.frontend.onnx.support import check_support
+from passlab.frontend.onnx.tensors import array_of
+from passlab.infer import infer_module
+from passlab.ir.collector import building
+from passlab.ir.expr import Expr, Function, Tuple, Var
+from passlab.ir.module import IRModule
+from passlab.ir.types import SizeVar, TensorType
+from passlab.ir.variables import bind, free_vars
+
+Array = np.ndarray[Any, Any]
+CONFIG = {"use_nt_batch_matmul": True}
+
+
+def from_onnx(
+    model: Any,
+    shape: Mapping[str, Any] | None = None,
+    dtype: str | Mapping[str, str] = "float32",
+    opset: int | None = None,
+    freeze_params: bool = True,
+    convert_config: Mapping[str, Any] | None = None,
+    export_node_renamed_model_path: Any = None,
+) -> tuple[IRModule, dict[str, Array]]:
+    """Return an ONNX model as a typed module with one function `main`, and its parameters by name.
+
+    `model` is a path, bytes, or an `onnx.ModelProto`. The parameters of `main` are the inputs of the model in their
+    order, then, with `freeze_params=False`, the weights that it uses, whose values are the second result; otherwise
+    weights are constants of the program. Names are those of the model made legal (`passlab.frontend.onnx.names`).
+    Several outputs are a tuple.
+
+    `shape` gives the shapes of inputs by name, as `{"x": (1, 3, 224, 224)}`; a dimension that nobody gives is `?`.
+    `dtype` gives dtypes by name of input, or one for inputs whose type the model leaves open. `opset` stands for the
+    version of ONNX's operators that the model says it uses. `convert_config={"use_nt_batch_matmul": False}` leaves the
+    second operand of matrix products as it is instead of transposing it. Nodes without a name get one; a model that has
+    those names is written to `export_node_renamed_model_path`. The source of each Relay node is its ONNX node.
+
+    Raises `ModelError`: for what is no model, for operators that are not supported (all of them at once), for wrong
+    shapes; `MissingPackageError` without the package `onnx`; `LimitError` for what is too large.
+    """
+    proto, external = load_model(model)
+    config = _config(convert_config)
+    opsets = _opsets(proto, opset)
+    functions = {(plain_domain(f.domain), f.name): f for f in getattr(proto, "functions", ())}
+    check_support(proto.graph, opsets, functions)
+    if export_node_renamed_model_path is not None:
+        _export_renamed(proto, Path(export_node_renamed_model_path))
+
+    def imported(symbols: dict[str, SizeVar] | None) -> tuple[IRModule, dict[str, Array]]:
+        translator = Translator(functions, external)
+        translator.builder.config.update(config)
+        scope, identifiers = Scope(), Identifiers()
+        inputs = _inputs(proto.graph, shape or {}, dtype, scope, identifiers, symbols)
+        for variable in inputs:
+            translator.builder.enter(variable)
+        held = {} if freeze_params else _weights(proto.graph, translator, scope, identifiers, external)
+        outputs = translator.graph(proto.graph, scope, Frame(opsets, {}, 0, ""))
+        return _module(outputs, inputs, held)
+
+    with building():
+        try:
+            return imported({})
+        except DiagnosticError:
+            # Symbols tell which unknown sizes are equal. A model may rely on two being equal that have different names.
+            return imported(None)
+
+
+def _config(given: Mapping[str, Any] | None) -> dict[str, Any]:
+    for name in given or {}:
+        if name not in CONFIG:
+            hint = did_you_mean(name, CONFIG) or f"there is {', '.join(CONFIG)}"
+            raise ModelError(Diagnostic(f"`convert_config` has no option `{name}`", hint=hint))
+    return {**CONFIG, **(given or {})}
+
+
+def _opsets(proto: Any, opset: int | None) -> dict[str, int]:
+    """Return the version of each domain of operators; a model so old that it names none uses the first."""
+    found = {plain_domain(entry.domain): entry.version for entry in proto.opset_import}
+    found.setdefault("", onnx().defs.onnx_opset_version() if found else 1)
+    if opset is not None:
+        found[""] = opset
+    if found[""] < 1:
+        raise ModelError(Diagnostic("an opset version is a whole number from 1 on", found=str(found[""])))
+    return found
+
+
+def _inputs(
+    graph: Any,
+    shape: Mapping[str, Any],
+    dtype: Any,
+    scope: Scope,
+    identifiers: Identifiers,
+    symbols: dict[str, SizeVar] | None,
+) -> list[Var]:
+    """Enter the inputs of the graph that are no weights, as variables."""
+    weights = {tensor.name for tensor in graph.initializer}
+    given = [value for value in graph.input if value.name not in weights]
+    names = {value.name for value in given}
+    for name in (*shape, *(dtype if isinstance(dtype, Mapping) else ())):
+        if name not in names:
+            hint = did_you_mean(str(name), names) or f"its inputs are {', '.join(sorted(names)) or 'none'}"
+            raise ModelError(Diagnostic(f"the model has no input `{name}`", hint=hint))
+    variables = []
+    for value in given:
+        if value.name in scope:
+            raise ModelError(Diagnostic(f"the model has two inputs `{value.name}`"))
+        variable = Var(identifiers.of(value.name), input_type(value, shape.get(value.name), dtype, symbols))
+        scope[value.name] = variable
+        variables.append(variable)
+    return variables
+
+
+def _weights(
+    graph: Any, translator: Translator, scope: Scope, identifiers: Identifiers, external: Any
+) -> dict[Expr, Array]:
+    """Enter the weights of the graph as variables; return their values."""
+    for tensor in graph.initializer:
+        array = array_of(tensor, external)
+        variable = Var(identifiers.of(tensor.name), TensorType(array.shape, array.dtype.name))
+        scope[tensor.name] = translator.builder.finish(variable)
+        translator.builder.held[variable] = array
+    return translator.builder.held
+
+
+def _module(outputs: list[Expr], inputs: list[Var], held: Mapping[Expr, Array]) -> tuple[IRModule, dict[str, Array]]:
+    """Return the module of some outputs, and the weights that are its parameters."""
+    body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
+    inputs, body = _without_symbols(inputs, body)
+    used = [var for var in free_vars(body) if var in held]
+    mod = IRModule.from_expr(Function([*inputs, *used], body))
+    return infer_module(mod), {var.name_hint: held[var] for var in used}
+
+
+def _without_symbols(inputs: list[Var], body: Expr) -> tuple[list[Var], Expr]:
+    """Return inputs whose unknown dimensions are `?`, and a program of them; the same objects where all are known."""
+    changes: dict[Var, Var] = {}
+    for var in inputs:
+        ty = var.type_annotation
+        if isinstance(ty, TensorType) and plain(ty) is not ty:
+            changes[var] = Var(var.name_hint, plain(ty))
+    return [changes.get(var, var) for var in inputs], bind(body, changes) if changes else body
+
+
+def _export_renamed(proto: Any, path: Path) -> None:
+    """Write the model with a name for every node."""
+    renamed = type(proto)()
+    renamed.CopyFrom(proto)
+    for node, name in zip(renamed.graph.node, node_names(renamed.graph.node), strict=True):
+        node.name = name
+    path.write_bytes(renamed.SerializeToString())

@@ -1,0 +1,83 @@
+"""The types of a model's inputs: what the model says, and what the caller says better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from passlab.errors import Diagnostic, ModelError, PasslabError
+from passlab.frontend.onnx.tensors import dtype_of
+from passlab.ir.dtypes import dtype_name
+from passlab.ir.types import ANY, Dim, SizeVar, TensorType
+
+
+def input_type(
+    value: Any, shape: Any, dtype: str | Mapping[str, str], symbols: dict[str, SizeVar] | None
+) -> TensorType:
+    """Return the type of a ValueInfoProto. `shape` is what the caller gives for it, or None.
+
+    A dimension that is not known is a symbol, the same for the same name; without `symbols` it is `?`.
+
+    Raises `ModelError` for what is no tensor, for shapes that are none, and where nobody tells the rank.
+    """
+    name, ty = value.name, value.type
+    if ty.WhichOneof("value") not in ("tensor_type", None):
+        kind = ty.WhichOneof("value").removesuffix("_type").replace("_", " ")
+        raise ModelError(
+            Diagnostic(f"the input `{name}` is of the kind `{kind}`", hint="only tensors are supported as inputs")
+        )
+    known = _known_shape(ty.tensor_type, symbols) if ty.tensor_type.HasField("shape") else None
+    if shape is None and known is None:
+        hint = f'say them: from_onnx(model, shape={{"{name}": (1, 3, 224, 224)}})'
+        raise ModelError(Diagnostic(f"the model does not tell how many dimensions its input `{name}` has", hint=hint))
+    dims = known if shape is None else _given_shape(name, shape)
+    assert dims is not None
+    if known is not None and len(dims) != len(known):
+        expected = f"{len(known)} dimensions: ({', '.join(map(repr, known))})"
+        raise ModelError(
+            Diagnostic(f"the shape given for the input `{name}` has another rank", None, expected, str(shape))
+        )
+    if symbols is not None:
+        dims = tuple(SizeVar("size") if dim is ANY else dim for dim in dims)
+    return TensorType(dims, _dtype(name, ty.tensor_type.elem_type, dtype))
+
+
+def _known_shape(tensor: Any, symbols: dict[str, SizeVar] | None) -> tuple[Dim, ...]:
+    """The shape a model tells. Dimensions with a name, or without anything, are unknown; so are negative ones."""
+    dims = tensor.shape.dim
+    made: list[Dim] = []
+    for dim in dims:
+        if dim.HasField("dim_value") and dim.dim_value >= 0:
+            made.append(dim.dim_value)
+        elif dim.dim_param and symbols is not None:
+            made.append(symbols.setdefault(dim.dim_param, SizeVar(dim.dim_param)))
+        else:
+            made.append(ANY)
+    return tuple(made)
+
+
+def plain(ty: TensorType) -> TensorType:
+    """Return a type with `?` for each dimension that is a symbol."""
+    return TensorType([ANY if isinstance(dim, SizeVar) else dim for dim in ty.shape], ty.dtype)
+
+
+def _given_shape(name: str, shape: Any) -> tuple[Dim, ...]:
+    try:
+        return TensorType(tuple(shape), "float32").shape
+    except (PasslabError, TypeError) as error:
+        hint = "a shape is a tuple of whole numbers from 0 on; `relay.Any()` stands for an unknown one"
+        message = f"what is given for the input `{name}` is no shape"
+        raise ModelError(Diagnostic(message, found=repr(shape), hint=hint)) from error
+
+
+def _dtype(name: str, code: int, given: str | Mapping[str, str]) -> str:
+    if isinstance(given, Mapping):
+        wanted = given.get(name)
+    else:
+        wanted = given if code == 0 else None
+    if wanted is None:
+        return dtype_of(code)
+    try:
+        return dtype_name(wanted)
+    except (PasslabError, TypeError) as error:
+        raise ModelError(Diagnostic(f"the dtype given for `{name}` is none", found=repr(wanted))) from error

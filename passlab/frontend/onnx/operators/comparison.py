@@ -1,0 +1,27 @@
+"""Comparisons, and the logic of booleans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.frontend.onnx.entries import enter
+from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.operators.arithmetic import aligned
+from passlab.ir.expr import Expr
+
+COMPARISONS: dict[str, tuple[str, tuple[int, ...]]] = {
+    "And": ("logical_and", (1, 7)), "Equal": ("equal", (1, 7, 11, 13, 19)), "Greater": ("greater", (1, 7, 9, 13)),
+    "GreaterOrEqual": ("greater_equal", (12, 16)), "Less": ("less", (1, 7, 9, 13)),
+    "LessOrEqual": ("less_equal", (12, 16)), "Or": ("logical_or", (1, 7)), "Xor": ("logical_xor", (1, 7)),
+}  # fmt: skip
+
+
+def _compared(relay_name: str) -> Any:
+    def translate(n: Node, a: Expr, b: Expr) -> Expr:
+        return n(relay_name, a, aligned(n, a, b))
+
+    return translate
+
+
+for _name, (_relay_name, _versions) in COMPARISONS.items():
+    enter(_name, _versions, _compared(_relay_name), f"`{_relay_name}`.")

@@ -1,0 +1,92 @@
+"""Convolutions, transposed and deformable ones too."""
+
+from __future__ import annotations
+
+from passlab.frontend.onnx.entries import onnx_operator
+from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.windows import AUTO, Windows, spatial_rank, windows_of
+from passlab.ir.expr import Expr
+
+
+def kernel_of(n: Node, weight: Expr) -> list[int]:
+    """Return the size of a kernel: what the node says, or else what its weight tells."""
+    return n.integers("kernel_shape", None) or list(n.static_shape(weight, range(2, n.rank(weight))))
+
+
+def convolved(n: Node, x: Expr, weight: Expr, windows: Windows, out_dtype: str = "") -> Expr:
+    """Return the convolution of an image without its bias."""
+    return n(
+        f"nn.conv{windows.rank}d", x, weight, strides=windows.strides, padding=windows.pads,
+        dilation=windows.dilations, groups=n.integer("group", 1), channels=n.static_shape(weight, [0])[0],
+        kernel_size=windows.kernel, out_dtype=out_dtype,
+    )  # fmt: skip
+
+
+@onnx_operator("Conv", 1, 11, 22)
+def conv(n: Node, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
+    """`nn.conv1d`, `nn.conv2d` or `nn.conv3d`, and `nn.bias_add`."""
+    spatial_rank(n, x)
+    made = convolved(n, x, weight, windows_of(n, x, kernel_of(n, weight)))
+    return made if bias is None else n("nn.bias_add", made, bias, axis=1)
+
+
+@onnx_operator("ConvTranspose", 1, 11, 22)
+def conv_transpose(n: Node, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
+    """`nn.conv1d_transpose`, `nn.conv2d_transpose` or `nn.conv3d_transpose`, and `nn.bias_add`."""
+    rank, kernel, groups = spatial_rank(n, x), kernel_of(n, weight), n.integer("group", 1)
+    strides, dilations = n.integers("strides", None) or [1] * rank, n.integers("dilations", None) or [1] * rank
+    if not rank == len(kernel) == len(strides) == len(dilations):
+        n.refuse("has windows of another rank than its image")
+    reach = [(size - 1) * step + 1 for size, step in zip(kernel, dilations, strict=True)]
+    pads, spare = _transposed_padding(n, x, strides, reach)
+    cut = [min(pad, 0) for pad in pads]
+    made = n(
+        f"nn.conv{rank}d_transpose", x, weight, strides=strides, padding=[max(pad, 0) for pad in pads],
+        dilation=dilations, groups=groups, channels=n.static_shape(weight, [1])[0] * groups, kernel_size=kernel,
+        output_padding=spare,
+    )  # fmt: skip
+    if any(cut):
+        sides = [[-before, -after] for before, after in zip(cut[:rank], cut[rank:], strict=True)]
+        made = n("nn.pad", made, pad_width=[[0, 0], [0, 0], *sides])
+    return made if bias is None else n("nn.bias_add", made, bias, axis=1)
+
+
+def _transposed_padding(n: Node, x: Expr, strides: list[int], reach: list[int]) -> tuple[list[int], list[int]]:
+    """Return what is cut off at both ends, and what is added behind: by hand, or so that the result has a given size.
+
+    Where the result is larger than the windows reach, less than nothing is cut off.
+    """
+    rank = len(strides)
+    auto, wanted = n.choice("auto_pad", "NOTSET", AUTO), n.integers("output_shape", None)
+    spare = n.integers("output_padding", None) or [0] * rank
+    if wanted is None and not auto.startswith("SAME"):
+        return (n.integers("pads", None) if auto == "NOTSET" else None) or [0] * 2 * rank, spare
+    lengths = n.static_shape(x, range(2, 2 + rank))
+    sizes = wanted[-rank:] if wanted else [length * step for length, step in zip(lengths, strides, strict=True)]
+    before, after = [], []
+    for length, step, far, more, size in zip(lengths, strides, reach, spare, sizes, strict=True):
+        total = step * (length - 1) + more + far - size
+        half = total // 2
+        upper = auto == "SAME_UPPER"
+        before.append(half if upper else total - half)
+        after.append(total - half if upper else half)
+    return [*before, *after], spare
+
+
+@onnx_operator("DeformConv", 19, 22)
+def deformable_conv(
+    n: Node, x: Expr, weight: Expr, offset: Expr, bias: Expr | None = None, mask: Expr | None = None
+) -> Expr:
+    """`nn.deformable_conv2d`, and `nn.bias_add`."""
+    if mask is not None:
+        n.refuse("weighs its taps with a mask", hint="Relay's `nn.deformable_conv2d` has none")
+    windows = windows_of(n, x, kernel_of(n, weight))
+    rank = windows.rank
+    if rank != 2 or windows.pads[:rank] != windows.pads[rank:]:
+        n.refuse("is supported on images with two spatial axes, padded alike at both ends")
+    made = n(
+        "nn.deformable_conv2d", x, offset, weight, strides=windows.strides, padding=windows.pads[:rank],
+        dilation=windows.dilations, deformable_groups=n.integer("offset_group", 1), groups=n.integer("group", 1),
+        channels=n.static_shape(weight, [0])[0], kernel_size=windows.kernel,
+    )  # fmt: skip
+    return made if bias is None else n("nn.bias_add", made, bias, axis=1)

@@ -1,0 +1,99 @@
+"""Shapes of tensors, and tensors made from shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passlab.frontend.onnx.entries import onnx_operator
+from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.sizes import product
+from passlab.frontend.onnx.tensors import dtype_of
+from passlab.ir.expr import Expr
+from passlab.ir.types import Any
+
+
+@onnx_operator("Shape", 1, 13, 15, 19, 21, 23, 24, 25)
+def shape(n: Node, x: Expr) -> Expr:
+    """The shape as a constant, or `shape_of` where it is not known."""
+    rank = n.rank(x)
+    start, end = (
+        min(max(at + rank if at < 0 else at, 0), rank) for at in (n.integer("start", 0), n.integer("end", rank))
+    )
+    dims = n.shape(x)[start:end]
+    if all(isinstance(dim, int) for dim in dims):
+        return n.constant(list(dims), "int64")
+    made = n("shape_of", x, dtype="int64")
+    if len(dims) < rank:
+        made = n("strided_slice", made, begin=[start], end=[max(start, end)], strides=[1])
+    return n.note(made, [None if isinstance(dim, Any) else dim for dim in dims])
+
+
+@onnx_operator("Size", 1, 13, 19, 21, 23, 24, 25)
+def size(n: Node, x: Expr) -> Expr:
+    """The number of elements as a constant, or `ndarray_size` where it is not known."""
+    total = product(n, [dim for dim in n.shape(x) if isinstance(dim, int)])
+    if all(isinstance(dim, int) for dim in n.shape(x)):
+        return n.constant(total, "int64")
+    return n("ndarray_size", x, dtype="int64")
+
+
+@onnx_operator("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
+def constant(n: Node) -> Expr:
+    """A constant."""
+    if n.has("value"):
+        return n.array(n.tensor("value"))
+    for name, dtype in (("value_float", "float32"), ("value_floats", "float32"), ("value_int", "int64"),
+                        ("value_ints", "int64")):  # fmt: skip
+        if n.has(name):
+            kinds = (float, int, tuple) if name.endswith("s") else (float, int)
+            return n.constant(np.asarray(n.attribute(name, kinds), dtype), dtype)
+    return n.refuse("holds text, or a sparse tensor", hint="Relay has neither")
+
+
+@onnx_operator("ConstantOfShape", 9, 20, 21, 23, 24, 25)
+def constant_of_shape(n: Node, wanted: Expr) -> Expr:
+    """`full`, or `dyn.full`."""
+    value = n.tensor("value", np.zeros(1, np.float32))
+    if value.size != 1:
+        n.refuse("needs one value", found=f"{value.size}")
+    fill = n.array(value.reshape(()))
+    shape = n.known_ints(wanted, "the shape") if n.value(wanted) is not None else wanted
+    return n("full", fill, shape=shape, dtype=value.dtype.name)
+
+
+@onnx_operator("EyeLike", 9, 22)
+def eye_like(n: Node, x: Expr) -> Expr:
+    """A constant with ones on a diagonal."""
+    rows, columns = n.static_shape(x)
+    n.room(rows, columns)
+    dtype = dtype_of(n.integer("dtype")) if n.has("dtype") else n.dtype(x)
+    return n.constant(np.eye(rows, columns, n.integer("k", 0)), dtype)
+
+
+@onnx_operator("Range", 11, 27)
+def arange(n: Node, start: Expr, limit: Expr, delta: Expr) -> Expr:
+    """`arange`."""
+    scalars = [n("reshape", value, newshape=[]) if n.rank(value) else value for value in (start, limit, delta)]
+    return n("arange", *scalars, dtype=n.dtype(start))
+
+
+@onnx_operator("OneHot", 9, 11, 28)
+def one_hot(n: Node, indices: Expr, depth: Expr, values: Expr) -> Expr:
+    """`one_hot`, its indices counted from the end where they are negative."""
+    off, on = (n("take", values, n.constant(place, "int64"), axis=0) for place in (0, 1))
+    count = n.cast(depth if n.rank(depth) == 0 else n("reshape", depth, newshape=[]), "int64")
+    places = n("floor_mod", n.cast(indices, "int64"), count)
+    inside = n("logical_and", n("greater_equal", n.cast(indices, "int64"), n("negative", count)),
+               n("less", n.cast(indices, "int64"), count))  # fmt: skip
+    places = n("where", inside, places, n.constant(-1, "int64"))
+    known = n.value(count)
+    size = count if known is None else int(known)
+    axis = n.integer("axis", -1)
+    axis = axis + n.rank(indices) + 1 if axis < 0 else axis
+    return n("one_hot", places, on, off, depth=size, axis=axis, dtype=n.dtype(values))
+
+
+@onnx_operator("NonZero", 9, 13)
+def non_zero(n: Node, x: Expr) -> Expr:
+    """`argwhere`, transposed."""
+    return n.cast(n("transpose", n("argwhere", x), axes=[1, 0]), "int64")

@@ -1,0 +1,127 @@
+"""Operators on each element by itself that Relay has under one name or another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.frontend.onnx.entries import enter, onnx_operator
+from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.tensors import dtype_of
+from passlab.ir.expr import Expr
+
+# By ONNX's name: Relay's, then the versions. Their first definitions had attributes that say nothing about the result.
+RENAMED: dict[str, tuple[str, tuple[int, ...]]] = {
+    "Abs": ("abs", (1, 6, 13)), "Acos": ("acos", (7, 22)), "Acosh": ("acosh", (9, 22)), "Asin": ("asin", (7, 22)),
+    "Asinh": ("asinh", (9, 22)), "Atan": ("atan", (7, 22)), "Atanh": ("atanh", (9, 22)),
+    "BitwiseNot": ("bitwise_not", (18,)), "Ceil": ("ceil", (1, 6, 13)), "Cos": ("cos", (7, 22)),
+    "Cosh": ("cosh", (9, 22)), "Erf": ("erf", (9, 13)), "Exp": ("exp", (1, 6, 13)), "Floor": ("floor", (1, 6, 13)),
+    "IsNaN": ("isnan", (9, 13, 20)), "Log": ("log", (1, 6, 13)), "Neg": ("negative", (1, 6, 13)),
+    "Not": ("logical_not", (1,)), "Relu": ("nn.relu", (1, 6, 13, 14)), "Round": ("round", (11, 22)),
+    "Sigmoid": ("sigmoid", (1, 6, 13)), "Sign": ("sign", (9, 13)), "Sin": ("sin", (7, 22)),
+    "Sinh": ("sinh", (9, 22)), "Sqrt": ("sqrt", (1, 6, 13)), "Tan": ("tan", (7, 22)), "Tanh": ("tanh", (1, 6, 13)),
+}  # fmt: skip
+
+
+def _renamed(relay_name: str) -> Any:
+    def translate(n: Node, x: Expr) -> Expr:
+        return n(relay_name, x)
+
+    return translate
+
+
+for _name, (_relay_name, _versions) in RENAMED.items():
+    enter(_name, _versions, _renamed(_relay_name), f"`{_relay_name}`.")
+
+
+@onnx_operator("Identity", 1, 13, 14, 16, 19, 21, 23, 24, 25)
+def identity(n: Node, x: Expr) -> Expr:
+    """Its input."""
+    return x
+
+
+@onnx_operator("Reciprocal", 1, 6, 13)
+def reciprocal(n: Node, x: Expr) -> Expr:
+    """`divide` of one."""
+    return n("divide", n.constant(1, x), x)
+
+
+@onnx_operator("IsInf", 10, 20)
+def is_inf(n: Node, x: Expr) -> Expr:
+    """`isinf`, or a comparison with the one infinity that counts."""
+    positive, negative = n.flag("detect_positive", True), n.flag("detect_negative", True)
+    if positive and negative:
+        return n("isinf", x)
+    infinity = n.constant(float("inf") if positive else float("-inf"), x)
+    if positive or negative:
+        return n("equal", x, infinity)
+    return n("not_equal", n("isinf", x), n("isinf", x))
+
+
+@onnx_operator("Clip", 1, 6, 11, 12, 13)
+def clip(n: Node, x: Expr, low: Expr | None = None, high: Expr | None = None) -> Expr:
+    """`clip` where both bounds are known and the elements are floats; `maximum` and `minimum` otherwise."""
+    if n.version < 11:
+        low, high = (n.constant(n.number(name), x) if n.has(name) else None for name in ("min", "max"))
+    bounds = [n.value(bound) for bound in (low, high) if bound is not None]
+    if len(bounds) == 2 and n.is_float(x) and all(bound is not None and bound.size == 1 for bound in bounds):
+        a_min, a_max = (float(bound.reshape(-1)[0]) for bound in bounds if bound is not None)
+        if a_min <= a_max:
+            return n("clip", x, a_min=a_min, a_max=a_max)
+    for operator, bound in (("maximum", low), ("minimum", high)):
+        x = x if bound is None else n(operator, x, bound)
+    return x
+
+
+@onnx_operator("Cast", 1, 6, 9, 13, 19, 21, 23, 24, 25, 28)
+def cast(n: Node, x: Expr) -> Expr:
+    """`cast`."""
+    target = n.attribute("to", (int, str))
+    return _cast(n, x, target.lower() if isinstance(target, str) else dtype_of(target))
+
+
+@onnx_operator("CastLike", 15, 19, 21, 23, 24, 25)
+def cast_like(n: Node, x: Expr, target: Expr) -> Expr:
+    """`cast` to the dtype of its second input."""
+    return _cast(n, x, n.dtype(target))
+
+
+# The largest numbers of 8-bit floats, at which a cast of ONNX stops unless it is told not to.
+_LARGEST = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
+
+
+def saturated(n: Node, x: Expr, dtype: str) -> Expr:
+    """Return what is cast to a dtype: for an 8-bit float, cut to what it can hold."""
+    if dtype in _LARGEST and n.flag("saturate", True) and n.is_float(x):
+        return n("clip", x, a_min=-_LARGEST[dtype], a_max=_LARGEST[dtype])
+    return x
+
+
+def _cast(n: Node, x: Expr, dtype: str) -> Expr:
+    if n.dtype(x) == dtype:
+        return x
+    x = saturated(n, x, dtype)
+    made, entries = n.cast(x, dtype), n.entries(x)
+    return made if entries is None or "int" not in dtype else n.note(made, entries)
+
+
+@onnx_operator("BitCast", 26)
+def bit_cast(n: Node, x: Expr) -> Expr:
+    """`reinterpret`."""
+    return n("reinterpret", x, dtype=dtype_of(n.integer("to")))
+
+
+@onnx_operator("Dropout", 1, 6, 7, 10, 12, 13, 22)
+def dropout(n: Node, x: Expr, ratio: Expr | None = None, training: Expr | None = None) -> list[Expr]:
+    """Its input, and a mask of ones: nothing is dropped outside training."""
+    if n.version < 7 and not n.flag("is_test"):
+        n.refuse("drops elements: the model is in training mode", hint="export the model for inference")
+    active = training is not None and bool(n.known(training, "whether it is in training mode").any())
+    if active and (ratio is None or n.known(ratio, "its ratio").any()):
+        n.refuse("drops elements: the model is in training mode", hint="export the model for inference")
+    return [x, n("ones_like", n.cast(x, "bool") if n.version >= 10 else x)] if n.wants(1) else [x]
+
+
+@onnx_operator("Where", 9, 16)
+def where(n: Node, condition: Expr, x: Expr, y: Expr) -> Expr:
+    """`where`."""
+    return n("where", condition, x, y)

@@ -1,0 +1,119 @@
+"""Operators that pick elements by indices, or put them there. Negative indices of ONNX count from the end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passlab.frontend.onnx.building import Entry
+from passlab.frontend.onnx.entries import onnx_operator
+from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.sizes import size_of
+from passlab.ir.expr import Expr
+
+
+def from_zero(n: Node, indices: Expr, x: Expr, axis: int) -> Expr:
+    """Return indices along an axis of `x` counted from 0; constants that need nothing are left as they are."""
+    known = n.value(indices)
+    if known is not None and (known >= 0).all():
+        return indices
+    size = size_of(n, x, axis)
+    length = n.constant(size, indices) if isinstance(size, int) else n.cast(size, n.dtype(indices))
+    return n("where", n("less", indices, 0), n("add", indices, length), indices)
+
+
+@onnx_operator("Gather", 1, 11, 13)
+def gather(n: Node, x: Expr, indices: Expr) -> Expr:
+    """`take`."""
+    axis = n.axis(n.integer("axis", 0), n.rank(x))
+    made = n("take", x, from_zero(n, indices, x, axis), axis=axis)
+    sizes, places = n.entries(x), n.value(indices)
+    if sizes is None or places is None or places.ndim > 1:
+        return made
+    picked = [sizes[int(place)] for place in places.reshape(-1) if -len(sizes) <= place < len(sizes)]
+    return _as_known(n, made, picked)
+
+
+def _as_known(n: Node, made: Expr, entries: list[Entry]) -> Expr:
+    """Return entries of a shape: as a constant where all are known."""
+    if not all(isinstance(entry, int) for entry in entries):
+        return n.note(made, entries)
+    return n("reshape", n.constant(entries, made), newshape=n.static_shape(made))
+
+
+@onnx_operator("GatherElements", 11, 13)
+def gather_elements(n: Node, x: Expr, indices: Expr) -> Expr:
+    """`gather`."""
+    axis = n.axis(n.integer("axis", 0), n.rank(x))
+    return n("gather", x, axis=axis, indices=from_zero(n, indices, x, axis))
+
+
+@onnx_operator("GatherND", 11, 12, 13)
+def gather_nd(n: Node, x: Expr, indices: Expr) -> Expr:
+    """`gather_nd`, whose index axis comes first."""
+    batch_dims, rank = n.integer("batch_dims", 0), n.rank(indices)
+    (length,) = n.static_shape(indices, [rank - 1])
+    first = n("transpose", _tuples_from_zero(n, indices, x, length, batch_dims), axes=[rank - 1, *range(rank - 1)])
+    return n("gather_nd", x, first, batch_dims=batch_dims, index_rank=length)
+
+
+def _tuples_from_zero(n: Node, indices: Expr, x: Expr, length: int, first: int) -> Expr:
+    """Return index tuples, along the last axis, with each entry counted from 0 along the axis of `x` it stands for."""
+    known = n.value(indices)
+    if known is not None and (known >= 0).all():
+        return indices
+    sizes = [size_of(n, x, first + entry) for entry in range(length)]
+    parts = [n.constant([s], indices) if isinstance(s, int) else n.cast(s, n.dtype(indices)) for s in sizes]
+    return n("where", n("less", indices, 0), n("add", indices, n.concat(parts)), indices)
+
+
+_REDUCTIONS = {"none": "update", "add": "add", "mul": "mul", "max": "max", "min": "min"}
+
+
+@onnx_operator("ScatterElements", 11, 13, 16, 18)
+def scatter_elements(n: Node, x: Expr, indices: Expr, updates: Expr) -> Expr:
+    """`scatter_elements`."""
+    axis = n.axis(n.integer("axis", 0), n.rank(x))
+    reduction = _REDUCTIONS[n.choice("reduction", "none", tuple(_REDUCTIONS))]
+    return n("scatter_elements", x, from_zero(n, indices, x, axis), updates, axis=axis, reduction=reduction)
+
+
+@onnx_operator("Scatter", 9, 11)
+def scatter(n: Node, x: Expr, indices: Expr, updates: Expr) -> Expr:
+    """`scatter_elements`: the older name of ScatterElements."""
+    axis = n.axis(n.integer("axis", 0), n.rank(x))
+    return n("scatter_elements", x, from_zero(n, indices, x, axis), updates, axis=axis)
+
+
+@onnx_operator("ScatterND", 11, 13, 16, 18)
+def scatter_nd(n: Node, x: Expr, indices: Expr, updates: Expr) -> Expr:
+    """`scatter_nd`, whose index axis comes first."""
+    rank = n.rank(indices)
+    (length,) = n.static_shape(indices, [rank - 1])
+    mode = _REDUCTIONS[n.choice("reduction", "none", tuple(_REDUCTIONS))]
+    first = n("transpose", _tuples_from_zero(n, indices, x, length, 0), axes=[rank - 1, *range(rank - 1)])
+    return n("scatter_nd", x, first, updates, mode=mode)
+
+
+@onnx_operator("Compress", 9, 11, 28)
+def compress(n: Node, x: Expr, condition: Expr) -> Expr:
+    """`take` of the places where the condition holds, found by `argwhere`."""
+    if n.has("axis"):
+        axis = n.axis(n.integer("axis"), n.rank(x))
+    else:
+        x, axis = n("reshape", x, newshape=[-1]), 0
+    places = n("reshape", n("argwhere", condition), newshape=[-1])
+    return n("take", x, places, axis=axis)
+
+
+@onnx_operator("TensorScatter", 24)
+def tensor_scatter(n: Node, cache: Expr, update: Expr, starts: Expr | None = None) -> Expr:
+    """`scatter_elements` of the update, from a place of its own in each sample."""
+    axis = n.axis(n.integer("axis", -2), n.rank(cache))
+    shape, (length,) = n.static_shape(update), n.static_shape(cache, [axis])
+    n.room(shape[axis])
+    steps = n.constant(np.arange(shape[axis]).reshape([-1 if at == axis else 1 for at in range(len(shape))]), "int64")
+    if starts is not None:
+        steps = n("add", steps, n("reshape", n.cast(starts, "int64"), newshape=[-1, *[1] * (len(shape) - 1)]))
+    if n.choice("mode", "linear", ("linear", "circular")) == "circular":
+        steps = n("floor_mod", steps, length)
+    return n("scatter_elements", cache, n("broadcast_to", steps, shape=shape), update, axis=axis)

@@ -1,0 +1,222 @@
+"""Operators that bring elements into another shape or order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passlab.frontend.onnx.building import Entry
+from passlab.frontend.onnx.entries import onnx_operator
+from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.sizes import Size, as_vector, reshaped, size_of, sizes_of, two_dimensions
+from passlab.ir.expr import Expr
+from passlab.op.dtypes import Array
+
+
+@onnx_operator("Reshape", 1, 5, 13, 14, 19, 21, 23, 24, 25)
+def reshape(n: Node, x: Expr, shape: Expr | None = None) -> Expr:
+    """`reshape`, or `dyn.reshape` by a shape that is computed when the program runs."""
+    if n.version < 5 or shape is None:
+        return _static_reshape(n, x, n.integers("shape"))
+    if n.value(shape) is None:
+        wanted = n.entries(shape)
+        if wanted is None or n.flag("allowzero"):
+            return n("reshape", x, newshape=shape, allowzero=n.flag("allowzero"))
+        return _partly_known(n, x, shape, wanted)
+    return _static_reshape(n, x, n.known_ints(shape, "the shape"))
+
+
+def _static_reshape(n: Node, x: Expr, newshape: list[int]) -> Expr:
+    if any(size < -1 for size in newshape):
+        n.refuse("has a shape with a negative size other than -1", found=str(newshape))
+    return n("reshape", x, newshape=newshape, allowzero=n.flag("allowzero"))
+
+
+def _partly_known(n: Node, x: Expr, shape: Expr, wanted: list[Entry]) -> Expr:
+    """Return a reshape to a shape of which some sizes are known: others may be copied, and one can be worked out."""
+    own = n.shape(x)
+    codes = [
+        size if isinstance(size, int) else 0 if size is not None and at < len(own) and own[at] is size else -1
+        for at, size in enumerate(wanted)
+    ]
+    return _static_reshape(n, x, codes) if codes.count(-1) <= 1 else n("reshape", x, newshape=shape)
+
+
+@onnx_operator("Flatten", 1, 9, 11, 13, 21, 23, 24, 25)
+def flatten(n: Node, x: Expr) -> Expr:
+    """`nn.batch_flatten` behind the first axis, otherwise a `reshape` to two dimensions."""
+    axis, rank = n.integer("axis", 1), n.rank(x)
+    if axis == 1 and rank > 1:
+        return n("nn.batch_flatten", x)
+    if not -rank <= axis <= rank:
+        n.refuse("names an axis that its input does not have", f"{-rank} to {rank}", str(axis))
+    return n("reshape", x, newshape=two_dimensions(n, x, axis + rank if axis < 0 else axis))
+
+
+@onnx_operator("Squeeze", 1, 11, 13, 21, 23, 24, 25)
+def squeeze(n: Node, x: Expr, axes: Expr | None = None) -> Expr:
+    """`squeeze`."""
+    named = n.integers("axes", None) if n.version < 13 else None if axes is None else n.known_ints(axes, "the axes")
+    if named is None:
+        named = [axis for axis, dim in enumerate(n.static_shape(x)) if dim == 1]
+    if not named:
+        return x
+    made, entries = n("squeeze", x, axis=[n.axis(axis, n.rank(x)) for axis in named]), n.entries(x)
+    return made if entries is None else n.note(made, entries)
+
+
+@onnx_operator("Unsqueeze", 1, 11, 13, 21, 23, 24, 25)
+def unsqueeze(n: Node, x: Expr, axes: Expr | None = None) -> Expr:
+    """`expand_dims`, once for each new axis."""
+    if n.version < 13:
+        named = n.integers("axes")
+    elif axes is None:
+        n.refuse("lacks the input `axes`")
+    else:
+        named = n.known_ints(axes, "the axes")
+    rank = n.rank(x) + len(named)
+    made, entries = x, n.entries(x)
+    for axis in sorted(n.axis(axis, rank) for axis in named):
+        made = n("expand_dims", made, axis=axis)
+    return made if entries is None or len(entries) != 1 else n.note(made, entries)
+
+
+@onnx_operator("Transpose", 1, 13, 21, 23, 24, 25)
+def transpose(n: Node, x: Expr) -> Expr:
+    """`transpose`."""
+    return n("transpose", x, axes=n.integers("perm", None))
+
+
+@onnx_operator("Concat", 1, 4, 11, 13)
+def concat(n: Node, first: Expr, *others: Expr) -> Expr:
+    """`concatenate`."""
+    parts = [first, *others]
+    made = n.concat(parts, n.axis(n.integer("axis", 1) if n.version < 4 else n.integer("axis"), n.rank(first)))
+    entries = [n.known_entries(part) for part in parts] if n.rank(first) == 1 else [None]
+    if n.value(made) is not None or not all(entries):
+        return made
+    return n.note(made, [entry for part in entries for entry in part or ()])
+
+
+@onnx_operator("Split", 1, 2, 11, 13, 18)
+def split(n: Node, x: Expr, lengths: Expr | None = None) -> list[Expr]:
+    """`split`, at the ends of the parts."""
+    axis = n.axis(n.integer("axis", 0), n.rank(x))
+    if lengths is not None:
+        parts = n.known_ints(lengths, "the lengths of the parts")
+    else:
+        parts = n.integers("split", None) or _equal_parts(n, x, axis)
+    if len(parts) == 1:
+        return [x]
+    ends = [sum(parts[:count]) for count in range(1, len(parts))]
+    if any(part < 0 for part in parts) or sum(parts) != size_of(n, x, axis):
+        found = f"{parts}, of {n.shape(x)[axis]!r}"
+        n.refuse("has parts that do not make up its input", found=found)
+    return n.fields(n("split", x, indices_or_sections=ends, axis=axis), len(parts))
+
+
+def _equal_parts(n: Node, x: Expr, axis: int) -> list[int]:
+    """Return the lengths of parts as equal as they can be, the last one shorter."""
+    count = n.integer("num_outputs", len(n.outputs))
+    (length,) = n.static_shape(x, [axis])
+    if not 0 < count <= max(length, 1):
+        n.refuse("splits into an impossible number of parts", found=f"{count} parts of {length}")
+    part = -(-length // count)
+    parts = [min(part, max(length - number * part, 0)) for number in range(count)]
+    return parts
+
+
+@onnx_operator("Expand", 8, 13)
+def expand(n: Node, x: Expr, shape: Expr) -> Expr:
+    """`broadcast_to` the shape that both shapes broadcast to."""
+    value = n.value(shape)
+    if value is None:
+        ones = n("ones", shape, dtype=n.dtype(x))
+        return n("logical_and", x, ones) if n.dtype(x) == "bool" else n("multiply", x, ones)
+    own, wanted = sizes_of(n, x), [int(size) for size in value.reshape(-1)]
+    rank = max(len(own), len(wanted))
+    pairs = zip([1] * (rank - len(own)) + own, [1] * (rank - len(wanted)) + wanted, strict=True)
+    both: list[Size] = [own_size if size == 1 else size for own_size, size in pairs]
+    if both == own:
+        return x
+    if all(isinstance(size, int) for size in both):
+        return n("broadcast_to", x, shape=both)
+    return n("broadcast_to", x, shape=as_vector(n, both))
+
+
+@onnx_operator("Tile", 1, 6, 13)
+def tile(n: Node, x: Expr, repeats: Expr, axis: Expr | None = None) -> Expr:
+    """`tile`, or `dyn.tile`."""
+    if n.version < 6:
+        count = n.known_ints(repeats, "the number of tiles")[0]
+        place = 0 if axis is None else n.known_ints(axis, "the axis")[0]
+        return n("tile", x, reps=[count if at == n.axis(place, n.rank(x)) else 1 for at in range(n.rank(x))])
+    if n.value(repeats) is None:
+        return n("tile", x, reps=repeats)
+    reps = n.known_ints(repeats, "the repeats")
+    return n("tile", x, reps=reps) if reps else x
+
+
+@onnx_operator("DepthToSpace", 1, 11, 13, 28)
+def depth_to_space(n: Node, x: Expr) -> Expr:
+    """`nn.depth_to_space`."""
+    mode = n.choice("mode", "DCR", ("DCR", "CRD"))
+    return n("nn.depth_to_space", x, block_size=n.integer("blocksize"), layout="NCHW", mode=mode)
+
+
+@onnx_operator("SpaceToDepth", 1, 13, 28)
+def space_to_depth(n: Node, x: Expr) -> Expr:
+    """`nn.space_to_depth`, or the transposition that it is, with the channels first."""
+    block = n.integer("blocksize")
+    if n.choice("mode", "DCR", ("DCR", "CRD")) == "DCR":
+        return n("nn.space_to_depth", x, block_size=block, layout="NCHW")
+    batch, channels, height, width = n.static_shape(x)
+    parts = n("reshape", x, newshape=[batch, channels, height // block, block, width // block, block])
+    moved = n("transpose", parts, axes=[0, 1, 3, 5, 2, 4])
+    return n("reshape", moved, newshape=[batch, channels * block * block, height // block, width // block])
+
+
+@onnx_operator("Trilu", 14)
+def trilu(n: Node, x: Expr, k: Expr | None = None) -> Expr:
+    """`trilu`."""
+    diagonal = n.constant(0, "int64") if k is None else n("reshape", k, newshape=[]) if n.rank(k) else k
+    return n("trilu", x, k=diagonal, upper=n.flag("upper", True))
+
+
+@onnx_operator("ReverseSequence", 10, 28)
+def reverse_sequence(n: Node, x: Expr, lengths: Expr) -> Expr:
+    """`reverse_sequence`."""
+    time, batch = n.integer("time_axis", 0), n.integer("batch_axis", 1)
+    return n("reverse_sequence", x, lengths, seq_axis=time, batch_axis=batch)
+
+
+@onnx_operator("Col2Im", 18)
+def columns_to_image(n: Node, x: Expr, image_shape: Expr, block_shape: Expr) -> Expr:
+    """A transposed convolution with one-hot kernels, which adds up the blocks that overlap."""
+    image = n.known_ints(image_shape, "the shape of the image")
+    block = n.known_ints(block_shape, "the shape of a block")
+    rank = len(block)
+    strides, dilations = n.integers("strides", [1] * rank), n.integers("dilations", [1] * rank)
+    pads = n.integers("pads", [0] * 2 * rank)
+    batch, rows, _ = n.static_shape(x)
+    taps = 1
+    for size in block:
+        taps *= size
+    reach = [(size - 1) * step + 1 for size, step in zip(block, dilations, strict=True)]
+    counts = [(size + pads[at] + pads[at + rank] - reach[at]) // strides[at] + 1 for at, size in enumerate(image)]
+    n.room(taps, taps)
+    columns = n("reshape", x, newshape=[batch * (rows // taps), taps, *counts])
+    kernel = n.constant(_one_hot_kernels(block), x)
+    spare = [
+        size + pads[at] + pads[at + rank] - reach[at] - (counts[at] - 1) * strides[at] for at, size in enumerate(image)
+    ]
+    made = n(
+        f"nn.conv{rank}d_transpose", columns, kernel, strides=strides, padding=pads, dilation=dilations,
+        output_padding=spare, channels=1, kernel_size=block,
+    )  # fmt: skip
+    return reshaped(n, made, [batch, rows // taps, *image])
+
+
+def _one_hot_kernels(block: list[int]) -> Array:
+    """Return for each tap of a block the kernel that has a one there."""
+    taps = int(np.prod(block))
+    return np.eye(taps).reshape(taps, 1, *block)

@@ -1,0 +1,76 @@
+"""Operators that compare elements along an axis: the largest, the sorted, the different ones; and sums on the way."""
+
+from __future__ import annotations
+
+from passlab.frontend.onnx.entries import onnx_operator
+from passlab.frontend.onnx.node import Node
+from passlab.ir.expr import Expr
+
+
+def _place_of(n: Node, operator: str, x: Expr) -> Expr:
+    axis = n.axis(n.integer("axis", 0), n.rank(x))
+    last = n.flag("select_last_index")
+    made = n(operator, x, axis=axis, keepdims=n.flag("keepdims", True), select_last_index=last)
+    return n.cast(made, "int64")
+
+
+@onnx_operator("ArgMax", 1, 11, 12, 13)
+def arg_max(n: Node, x: Expr) -> Expr:
+    """`argmax`."""
+    return _place_of(n, "argmax", x)
+
+
+@onnx_operator("ArgMin", 1, 11, 12, 13)
+def arg_min(n: Node, x: Expr) -> Expr:
+    """`argmin`."""
+    return _place_of(n, "argmin", x)
+
+
+@onnx_operator("TopK", 1, 10, 11, 24)
+def top_k(n: Node, x: Expr, k: Expr | None = None) -> list[Expr]:
+    """`topk`, or `dyn.topk`."""
+    count: int | Expr
+    if n.version < 10 or k is None:
+        count = n.integer("k")
+    else:
+        count = k if n.value(k) is None else n.known_ints(k, "k")[0]
+    if isinstance(count, Expr):
+        count = n("reshape", count, newshape=[])
+    axis, ascending = n.axis(n.integer("axis", -1), n.rank(x)), not n.flag("largest", True)
+    made = n("topk", x, k=count, axis=axis, ret_type="both", is_ascend=ascending, dtype="int64")
+    return n.fields(made, 2)
+
+
+@onnx_operator("CumSum", 11, 14)
+def cumulative_sum(n: Node, x: Expr, axis: Expr) -> Expr:
+    """`cumsum`, of the reversed tensor where that is asked for."""
+    return _cumulative(n, "cumsum", x, axis)
+
+
+@onnx_operator("CumProd", 26)
+def cumulative_product(n: Node, x: Expr, axis: Expr) -> Expr:
+    """`cumprod`, of the reversed tensor where that is asked for."""
+    return _cumulative(n, "cumprod", x, axis)
+
+
+def _cumulative(n: Node, operator: str, x: Expr, axis: Expr) -> Expr:
+    place = n.axis(n.known_ints(axis, "the axis")[0], n.rank(x))
+    back = n.flag("reverse")
+    made = n("reverse", x, axis=place) if back else x
+    made = n(operator, made, axis=place, dtype=n.dtype(x), exclusive=n.flag("exclusive"))
+    return n("reverse", made, axis=place) if back else made
+
+
+@onnx_operator("Unique", 11, 28)
+def unique(n: Node, x: Expr) -> list[Expr | None]:
+    """`unique` of a vector, or of all elements, cut to the number of different ones."""
+    if n.has("axis") and n.rank(x) != 1:
+        n.refuse("looks for different slices along an axis", hint="Relay's `unique` compares single elements")
+    flat = x if n.rank(x) == 1 else n("reshape", x, newshape=[-1])
+    sorted_ = n.flag("sorted", True)
+    values, firsts, inverse, count, counts = n.fields(n("unique", flat, is_sorted=sorted_, return_counts=True), 5)
+    made = []
+    for part, cut in ((values, True), (firsts, True), (inverse, False), (counts, True)):
+        made.append(n("strided_slice", part, begin=n.constant([0], "int64"), end=n.cast(count, "int64"),
+                      strides=n.constant([1], "int64")) if cut else part)  # fmt: skip
+    return [made[0], *(n.cast(part, "int64") for part in made[1:])]

@@ -1,0 +1,174 @@
+"""Quantized operators: whole numbers that stand for (number - zero point) * scale."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passlab.frontend.onnx.entries import onnx_operator
+from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.operators.convolution import convolved, kernel_of
+from passlab.frontend.onnx.operators.elementwise import saturated
+from passlab.frontend.onnx.operators.matrices import matrix_product
+from passlab.frontend.onnx.operators.padding import padded
+from passlab.frontend.onnx.tensors import dtype_of
+from passlab.frontend.onnx.windows import Windows, windows_of
+from passlab.ir.expr import Expr
+
+_RANGES = {
+    "uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767), "uint4": (0, 15),
+    "int4": (-8, 7),
+}  # fmt: skip
+
+
+def _axis(n: Node, x: Expr, scale: Expr) -> int:
+    """Return the axis along which there are several scales; where there is one, it does not matter."""
+    return n.axis(n.integer("axis", 1), n.rank(x)) if n.rank(scale) else 0
+
+
+def _is_relays(n: Node, integer: str, number: Expr, scale: Expr, zero: Expr | None, block: int) -> bool:
+    """Whether Relay quantizes so: numbers of 32 bits to 8 by known scales, one, or one for each place along an axis.
+
+    Half-way between two integers Relay rounds what the zero point was added to, and ONNX what it is then added to:
+    where that is odd, they differ by one. Models whose scales are computed show it, and are left to the formula.
+    """
+    if n.value(scale) is None or (zero is not None and n.value(zero) is None):
+        return False
+    return integer in ("int8", "uint8") and n.dtype(number) == n.dtype(scale) == "float32" and not block
+
+
+def _for_relay(n: Node, scale: Expr, zero: Expr | None) -> tuple[Expr, Expr]:
+    """Return scales and zero points as Relay's operators take them: one is a scalar, zero points have 32 bits."""
+    zero = n("zeros_like", n.cast(scale, "int32")) if zero is None else n.cast(zero, "int32")
+    if n.shape(scale) == (1,):
+        return n("reshape", scale, newshape=[]), n("reshape", zero, newshape=[])
+    return scale, zero
+
+
+def _spread(n: Node, part: Expr, x: Expr, axis: int, block: int) -> Expr:
+    """Return scales or zero points so that they broadcast against `x`: one for all, along an axis, or for a block."""
+    if n.rank(part) == 0 or n.shape(part) == (1,):
+        return n("reshape", part, newshape=[]) if n.rank(part) else part
+    if block:
+        made = n("repeat", part, repeats=block, axis=axis)
+        (length,) = n.static_shape(x, [axis])
+        return n("strided_slice", made, begin=[0], end=[length], strides=[1], axes=[axis])
+    behind = n.rank(x) - axis - 1
+    return n("expand_dims", part, axis=1, num_newaxis=behind) if behind else part
+
+
+@onnx_operator("QuantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
+def quantize(n: Node, x: Expr, scale: Expr, zero: Expr | None = None) -> Expr:
+    """`qnn.quantize` to 8 bits; to other widths, or block by block, division by the scale, `round`, and `clip`."""
+    if zero is not None:
+        dtype = n.dtype(zero)
+    else:
+        dtype = dtype_of(n.integer("output_dtype", 0) or 2)
+    axis, block = _axis(n, x, scale), n.integer("block_size", 0)
+    if _is_relays(n, dtype, x, scale, zero, block) and not n.integer("precision", 0):
+        scales, zeros = _for_relay(n, scale, zero)
+        return n("qnn.quantize", x, output_scale=scales, output_zero_point=zeros, axis=axis, out_dtype=dtype)
+    wide = _wide(n, x, scale)
+    ratio = n("divide", n.cast(x, wide), n.cast(_spread(n, scale, x, axis, block), wide))
+    if dtype not in _RANGES:
+        return n.cast(saturated(n, ratio, dtype), dtype)
+    made = n("round", ratio)
+    if zero is not None:
+        made = n("add", made, n.cast(_spread(n, zero, x, axis, block), wide))
+    low, high = _RANGES[dtype]
+    return n.cast(n("clip", made, a_min=float(low), a_max=float(high)), dtype)
+
+
+def _wide(n: Node, x: Expr, scale: Expr) -> str:
+    dtype = dtype_of(n.integer("precision", 0) or 1) if n.has("precision") else "float32"
+    return "float64" if "float64" in (n.dtype(x), n.dtype(scale)) else dtype
+
+
+@onnx_operator("DequantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
+def dequantize(n: Node, x: Expr, scale: Expr, zero: Expr | None = None) -> Expr:
+    """`qnn.dequantize` of 8 bits; otherwise the difference from the zero point, times the scale."""
+    axis, block = _axis(n, x, scale), n.integer("block_size", 0)
+    out = dtype_of(n.integer("output_dtype", 0)) if n.integer("output_dtype", 0) else n.dtype(scale)
+    if _is_relays(n, n.dtype(x), scale, scale, zero, block) and out == "float32":
+        scales, zeros = _for_relay(n, scale, zero)
+        return n("qnn.dequantize", x, input_scale=scales, input_zero_point=zeros, axis=axis, out_dtype=out)
+    wide = "float32" if out in ("float16", "bfloat16") else out
+    made = n.cast(x, wide)
+    if zero is not None:
+        made = n("subtract", made, n.cast(_spread(n, zero, x, axis, block), wide))
+    return n.cast(n("multiply", made, n.cast(_spread(n, scale, x, axis, block), wide)), out)
+
+
+@onnx_operator("DynamicQuantizeLinear", 11)
+def dynamic_quantize(n: Node, x: Expr) -> list[Expr]:
+    """Division, `round` and `clip`, by the extremes of the tensor itself."""
+    axes = list(range(n.rank(x)))
+    high = n("maximum", n("max", x, axis=axes) if axes else x, 0)
+    low = n("minimum", n("min", x, axis=axes) if axes else x, 0)
+    scale = n("divide", n("subtract", high, low), 255)
+    start = n("clip", n("round", n("divide", n("negative", low), scale)), a_min=0.0, a_max=255.0)
+    zero = n.cast(start, "uint8")
+    made = n("add", n("round", n("divide", x, scale)), start)
+    return [n.cast(n("clip", made, a_min=0.0, a_max=255.0), "uint8"), scale, zero]
+
+
+def _shifted(n: Node, x: Expr, zero: Expr | None, axis: int) -> Expr:
+    """Return the distance of 8-bit numbers from their zero point, in 32 bits."""
+    made = n.cast(x, "int32")
+    if zero is None:
+        return made
+    return n("subtract", made, n.cast(_spread(n, zero, x, axis, 0), "int32"))
+
+
+@onnx_operator("MatMulInteger", 10)
+def matmul_integer(n: Node, a: Expr, b: Expr, a_zero: Expr | None = None, b_zero: Expr | None = None) -> Expr:
+    """The product, in 32 bits, of the distances from the zero points."""
+    rows = _shifted(n, a, a_zero, max(n.rank(a) - 2, 0))
+    return matrix_product(n, rows, _shifted(n, b, b_zero, n.rank(b) - 1), "int32")
+
+
+def _integer_conv(n: Node, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Expr | None) -> Expr:
+    """Return a convolution in 32 bits. What lies outside the image is the zero point, whose distance is 0."""
+    windows = windows_of(n, x, kernel_of(n, w))
+    rank = windows.rank
+    image, kernel = _shifted(n, x, x_zero, 1), _shifted(n, w, w_zero, 0)
+    sides = [[0, 0], [0, 0], *([windows.pads[at], windows.pads[at + rank]] for at in range(rank))]
+    image = padded(n, image, sides, n.constant(0, "int32"), "constant")
+    return convolved(
+        n, image, kernel, Windows(windows.kernel, windows.strides, windows.dilations, [0] * 2 * rank), "int32"
+    )
+
+
+@onnx_operator("ConvInteger", 10)
+def conv_integer(n: Node, x: Expr, w: Expr, x_zero: Expr | None = None, w_zero: Expr | None = None) -> Expr:
+    """The convolution, in 32 bits, of the distances from the zero points."""
+    return _integer_conv(n, x, w, x_zero, w_zero)
+
+
+@onnx_operator("QLinearConv", 10)
+def quantized_conv(
+    n: Node, x: Expr, x_scale: Expr, x_zero: Expr, w: Expr, w_scale: Expr, w_zero: Expr, y_scale: Expr, y_zero: Expr,
+    bias: Expr | None = None,
+) -> Expr:  # fmt: skip
+    """The convolution in 32 bits, `nn.bias_add`, and `round` to the scale of the result, half to even as ONNX does."""
+    made = _integer_conv(n, x, w, x_zero, w_zero)
+    made = made if bias is None else n("nn.bias_add", made, bias, axis=1)
+    return _requantized(n, made, n("multiply", x_scale, w_scale), y_scale, y_zero, 1)
+
+
+@onnx_operator("QLinearMatMul", 10, 21)
+def quantized_matmul(
+    n: Node, a: Expr, a_scale: Expr, a_zero: Expr, b: Expr, b_scale: Expr, b_zero: Expr, y_scale: Expr, y_zero: Expr
+) -> Expr:
+    """The product in 32 bits, brought to the scale of the result."""
+    rows, columns = _shifted(n, a, a_zero, max(n.rank(a) - 2, 0)), _shifted(n, b, b_zero, n.rank(b) - 1)
+    made = matrix_product(n, rows, columns, "int32")
+    return _requantized(n, made, n("multiply", a_scale, b_scale), y_scale, y_zero, n.rank(made) - 1)
+
+
+def _requantized(n: Node, x: Expr, scale: Expr, y_scale: Expr, y_zero: Expr, axis: int) -> Expr:
+    """Return 32-bit numbers of one scale as 8-bit numbers of another, by rounding half to even as ONNX does."""
+    ratio = n.cast(n("divide", n.cast(scale, "float32"), n.cast(y_scale, "float32")), "float32")
+    made = n("round", n("multiply", n.cast(x, "float32"), _spread(n, ratio, x, axis, 0)))
+    made = n("add", made, n.cast(_spread(n, y_zero, x, axis, 0), "float32"))
+    low, high = _RANGES.get(n.dtype(y_zero), (-np.inf, np.inf))
+    return n.cast(n("clip", made, a_min=float(low), a_max=float(high)), n.dtype(y_zero))

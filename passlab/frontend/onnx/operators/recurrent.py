@@ -1,0 +1,247 @@
+"""Recurrent layers, one step after the other: the length of the sequence must be known.
+
+The products with the inputs of all steps are one product; what is left in a step is the product with the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from passlab import limits
+from passlab.frontend.onnx.entries import onnx_operator
+from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.operators.activations import exponential, softplus_of
+from passlab.frontend.onnx.sizes import as_vector, size_of
+from passlab.ir.expr import Expr
+
+Activation = Callable[[Expr], Expr]
+_DIRECTIONS = {"forward": ("forward",), "reverse": ("reverse",), "bidirectional": ("forward", "reverse")}
+
+
+# ---------------------------------------------------------------- activations
+def _activation(n: Node, name: str, alpha: float | None, beta: float | None) -> Activation:
+    """Return one of ONNX's activations with its two numbers, or with what stands for those that are not given."""
+    a, b = alpha, beta
+    table: dict[str, Activation] = {
+        "tanh": lambda x: n("tanh", x),
+        "sigmoid": lambda x: n("sigmoid", x),
+        "relu": lambda x: n("nn.relu", x),
+        "affine": lambda x: n("add", n("multiply", x, 1.0 if a is None else a), 0.0 if b is None else b),
+        "leakyrelu": lambda x: n("nn.leaky_relu", x, alpha=0.01 if a is None else a),
+        "thresholdedrelu": lambda x: n("where", n("greater", x, 1.0 if a is None else a), x, n.constant(0, x)),
+        "scaledtanh": lambda x: n("multiply", n("tanh", n("multiply", x, 1.0 if b is None else b)), a or 1.0),
+        "hardsigmoid": lambda x: n(
+            "clip", n("add", n("multiply", x, 0.2 if a is None else a), 0.5 if b is None else b), a_min=0.0, a_max=1.0
+        ),
+        "elu": lambda x: exponential(n, x, 1.0 if a is None else a, 1.0),
+        "softsign": lambda x: n("divide", x, n("add", n("abs", x), 1)),
+        "softplus": lambda x: softplus_of(n, x),
+    }
+    if name.lower() not in table:
+        n.refuse("has an unknown activation", f"one of {', '.join(table)}", name)
+    return table[name.lower()]
+
+
+_TAKES = {"affine": 2, "leakyrelu": 1, "thresholdedrelu": 1, "scaledtanh": 2, "hardsigmoid": 2, "elu": 1}
+
+
+def _activations(n: Node, defaults: Sequence[str], directions: int) -> list[list[Activation]]:
+    """Return the activations of each direction. Their numbers are listed for those that take some, in order."""
+    names = n.texts("activations", None) or list(defaults) * directions
+    if len(names) != len(defaults) * directions:
+        n.refuse("has a wrong number of activations", str(len(defaults) * directions), str(len(names)))
+    alphas, betas = iter(n.numbers("activation_alpha", [])), iter(n.numbers("activation_beta", []))
+    made = []
+    for name in names:
+        takes = _TAKES.get(name.lower(), 0)
+        alpha = next(alphas, None) if takes >= 1 else None
+        made.append(_activation(n, name, alpha, next(betas, None) if takes >= 2 else None))
+    return [made[at * len(defaults) : (at + 1) * len(defaults)] for at in range(directions)]
+
+
+# ---------------------------------------------------------------- one direction
+@dataclass
+class Layer:
+    """One direction of a recurrent layer: its weights, and the activations of its gates."""
+
+    w: Expr
+    r: Expr
+    w_bias: Expr | None
+    r_bias: Expr | None
+    peepholes: Expr | None
+    activations: list[Activation]
+    hidden: int
+
+
+Step = Callable[[Node, Layer, Expr, list[Expr]], list[Expr]]  # of the gates' inputs and the states: the new states
+
+
+def _clipped(n: Node, x: Expr) -> Expr:
+    return n("clip", x, a_min=-n.number("clip"), a_max=n.number("clip")) if n.has("clip") else x
+
+
+def _gates(n: Node, x: Expr, count: int) -> list[Expr]:
+    return n.fields(n("split", x, indices_or_sections=count, axis=1), count)
+
+
+def _with_state(n: Node, layer: Layer, given: Expr, state: Expr) -> Expr:
+    made = n("add", given, n("nn.dense", state, layer.r))
+    return made if layer.r_bias is None else n("add", made, layer.r_bias)
+
+
+def _rnn_step(n: Node, layer: Layer, given: Expr, states: list[Expr]) -> list[Expr]:
+    return [layer.activations[0](_clipped(n, _with_state(n, layer, given, states[0])))]
+
+
+def _gru_step(n: Node, layer: Layer, given: Expr, states: list[Expr]) -> list[Expr]:
+    f, g = layer.activations
+    (state,), hidden = states, layer.hidden
+    x_update, x_reset, x_new = _gates(n, given, 3)
+    r_gates = n("split", layer.r, indices_or_sections=[2 * hidden], axis=0)
+    r_first, r_new = n.fields(r_gates, 2)
+    first = n("nn.dense", state, r_first)
+    bias_new = None
+    if layer.r_bias is not None:
+        bias_first, bias_new = n.fields(n("split", layer.r_bias, indices_or_sections=[2 * hidden], axis=0), 2)
+        first = n("add", first, bias_first)
+    h_update, h_reset = _gates(n, first, 2)
+    update, reset = f(_clipped(n, n("add", x_update, h_update))), f(_clipped(n, n("add", x_reset, h_reset)))
+    before = n.flag("linear_before_reset")
+    past = n("nn.dense", state if before else n("multiply", reset, state), r_new)
+    past = past if bias_new is None else n("add", past, bias_new)
+    new = g(_clipped(n, n("add", x_new, n("multiply", reset, past) if before else past)))
+    kept = n("multiply", update, state)
+    return [n("add", n("multiply", n("subtract", n.constant(1, update), update), new), kept)]
+
+
+def _lstm_step(n: Node, layer: Layer, given: Expr, states: list[Expr]) -> list[Expr]:
+    f, g, h = layer.activations
+    state, cell = states
+    into, out, forget, new = _gates(n, _with_state(n, layer, given, state), 4)
+    peep: list[Expr | None] = [None] * 3
+    if layer.peepholes is not None:
+        peep = list(n.fields(n("split", layer.peepholes, indices_or_sections=3, axis=0), 3))
+
+    def looking(gate: Expr, weight: Expr | None, at: Expr) -> Expr:
+        return gate if weight is None else n("add", gate, n("multiply", weight, at))
+
+    i = f(_clipped(n, looking(into, peep[0], cell)))
+    if n.flag("input_forget"):
+        kept = n("subtract", n.constant(1, i), i)
+    else:
+        kept = f(_clipped(n, looking(forget, peep[2], cell)))
+    cell = n("add", n("multiply", kept, cell), n("multiply", i, g(_clipped(n, new))))
+    o = f(_clipped(n, looking(out, peep[1], cell)))
+    return [n("multiply", o, h(cell)), cell]
+
+
+# ---------------------------------------------------------------- a sequence
+def _run(
+    n: Node, step: Step, layer: Layer, x: Expr, states: list[Expr], lengths: Expr | None, back: bool
+) -> tuple[Expr, list[Expr]]:
+    """Return the outputs of all steps (time, batch, hidden), and the last states."""
+    (count,) = n.static_shape(x, [0])
+    if count < 1:
+        n.refuse("runs over an empty sequence")
+    limits.check("model_nodes", count, "a recurrent layer, written out step by step,")
+    given = n("nn.dense", x, layer.w)
+    given = given if layer.w_bias is None else n("add", given, layer.w_bias)
+    parts = n.fields(n("split", given, indices_or_sections=count, axis=0), count) if count > 1 else [given]
+    outputs: list[Expr] = []
+    for time in reversed(range(count)) if back else range(count):
+        new = step(n, layer, n("squeeze", parts[time], axis=[0]), states)
+        output = new[0]
+        if lengths is not None:
+            lasts = n("expand_dims", n("greater", lengths, n.constant(time, lengths)), axis=1)
+            output = n("where", lasts, output, n.constant(0, output))
+            new = [n("where", lasts, after, before) for after, before in zip(new, states, strict=True)]
+        states = new
+        outputs.append(output)
+    return n("stack", n.builder.tuple(outputs[::-1] if back else outputs), axis=0), states
+
+
+def _one(n: Node, x: Expr | None, direction: int) -> Expr | None:
+    """Return the part of a direction of a weight, a bias or a first state."""
+    return None if x is None else n("take", x, n.constant(direction, "int64"), axis=0)
+
+
+def _layer(n: Node, direction: int, gates: int, weights: Sequence[Expr | None], activations: list[Activation]) -> Layer:
+    w, r, bias, peepholes = (_one(n, weight, direction) for weight in weights)
+    assert w is not None
+    assert r is not None
+    hidden = n.integer("hidden_size", n.static_shape(r, [1])[0])
+    if n.static_shape(r) != (gates * hidden, hidden):
+        n.refuse("has weights that do not fit its hidden size", str((gates * hidden, hidden)), str(n.static_shape(r)))
+    biases: list[Expr | None] = [None, None]
+    if bias is not None:
+        biases = list(n.fields(n("split", bias, indices_or_sections=2, axis=0), 2))
+    return Layer(w, r, biases[0], biases[1], peepholes, activations, hidden)
+
+
+def recurrent(
+    n: Node,
+    step: Step,
+    gates: int,
+    defaults: Sequence[str],
+    x: Expr,
+    weights: Sequence[Expr | None],
+    lengths: Expr | None,
+    firsts: Sequence[Expr | None],
+) -> list[Expr]:
+    """Return the outputs of a recurrent layer: all steps, then the last of each state.
+
+    `weights` are those of the inputs, of the state, the biases and the peepholes; `firsts` the first states.
+    """
+    directions = _DIRECTIONS[n.choice("direction", "forward", tuple(_DIRECTIONS))]
+    by_batch = n.version >= 14 and n.flag("layout")
+    if by_batch:
+        x = n("transpose", x, axes=[1, 0, 2])
+        firsts = [None if first is None else n("transpose", first, axes=[1, 0, 2]) for first in firsts]
+    activations = _activations(n, defaults, len(directions))
+    outputs, lasts = [], []
+    for at, direction in enumerate(directions):
+        layer = _layer(n, at, gates, weights, activations[at])
+        zeros = _zeros(n, x, layer.hidden)
+        states = [_one(n, first, at) or zeros for first in firsts]
+        made, last = _run(n, step, layer, x, states, lengths, direction == "reverse")
+        outputs.append(made)
+        lasts.append(last)
+    everything = n("stack", n.builder.tuple(outputs), axis=1)
+    ends = [n("stack", n.builder.tuple(list(state)), axis=0) for state in zip(*lasts, strict=True)]
+    if by_batch:
+        everything = n("transpose", everything, axes=[2, 0, 1, 3])
+        ends = [n("transpose", end, axes=[1, 0, 2]) for end in ends]
+    return [everything, *ends]
+
+
+def _zeros(n: Node, x: Expr, hidden: int) -> Expr:
+    batch = size_of(n, x, 1)
+    shape = [batch, hidden] if isinstance(batch, int) else as_vector(n, [batch, hidden])
+    return n("zeros", shape=shape, dtype=n.dtype(x))
+
+
+@onnx_operator("RNN", 1, 7, 14, 22)
+def rnn(
+    n: Node, x: Expr, w: Expr, r: Expr, bias: Expr | None = None, lengths: Expr | None = None, first: Expr | None = None
+) -> list[Expr]:
+    """The steps of a simple recurrent layer."""
+    return recurrent(n, _rnn_step, 1, ("Tanh",), x, (w, r, bias, None), lengths, [first])
+
+
+@onnx_operator("GRU", 1, 3, 7, 14, 22)
+def gru(
+    n: Node, x: Expr, w: Expr, r: Expr, bias: Expr | None = None, lengths: Expr | None = None, first: Expr | None = None
+) -> list[Expr]:
+    """The steps of a layer of gated recurrent units."""
+    return recurrent(n, _gru_step, 3, ("Sigmoid", "Tanh"), x, (w, r, bias, None), lengths, [first])
+
+
+@onnx_operator("LSTM", 1, 7, 14, 22)
+def lstm(
+    n: Node, x: Expr, w: Expr, r: Expr, bias: Expr | None = None, lengths: Expr | None = None,
+    first: Expr | None = None, first_cell: Expr | None = None, peepholes: Expr | None = None,
+) -> list[Expr]:  # fmt: skip
+    """The steps of a layer of long short-term memory."""
+    defaults, firsts = ("Sigmoid", "Tanh", "Tanh"), [first, first_cell]
+    return recurrent(n, _lstm_step, 4, defaults, x, (w, r, bias, peepholes), lengths, firsts)

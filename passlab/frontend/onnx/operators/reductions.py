@@ -1,0 +1,85 @@
+"""Operators that reduce axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from passlab.frontend.onnx.entries import enter
+from passlab.frontend.onnx.node import Node
+from passlab.ir.expr import Expr
+
+Reduction = Callable[[Node, Expr, list[int], bool], Expr]  # of the tensor, its axes, and whether these are kept
+
+
+def _plain(operator: str) -> Reduction:
+    def reduce(n: Node, x: Expr, axes: list[int], keep: bool) -> Expr:
+        return n(operator, x, axis=axes, keepdims=keep) if axes else x
+
+    return reduce
+
+
+def _extreme(operator: str, of_booleans: str) -> Reduction:
+    def reduce(n: Node, x: Expr, axes: list[int], keep: bool) -> Expr:
+        name = of_booleans if n.dtype(x) == "bool" else operator
+        return n(name, x, axis=axes, keepdims=keep) if axes else x
+
+    return reduce
+
+
+def _of_each(function: Callable[[Node, Expr], Expr], reduction: Reduction) -> Reduction:
+    return lambda n, x, axes, keep: reduction(n, function(n, x), axes, keep)
+
+
+def _then(reduction: Reduction, function: str) -> Reduction:
+    return lambda n, x, axes, keep: n(function, reduction(n, x, axes, keep))
+
+
+def log_sum_exp(n: Node, x: Expr, axes: list[int], keep: bool) -> Expr:
+    """Return log(sum(exp(x))) with the maximum taken out, unless that is infinite."""
+    if not axes:
+        return x
+    top = n("max", x, axis=axes, keepdims=True)
+    top = n("where", n("isfinite", top), top, n.constant(0, x))
+    made = n("add", n("log", n("sum", n("exp", n("subtract", x, top)), axis=axes, keepdims=True)), top)
+    return made if keep else n("squeeze", made, axis=axes)
+
+
+def _square(n: Node, x: Expr) -> Expr:
+    return n("multiply", x, x)
+
+
+def _absolute(n: Node, x: Expr) -> Expr:
+    return n("abs", x)
+
+
+SUM = _plain("sum")
+# By ONNX's name: the reduction, the versions, the first of those whose axes are an input, and what the manual says.
+REDUCTIONS: dict[str, tuple[Reduction, tuple[int, ...], int, str]] = {
+    "ReduceL1": (_of_each(_absolute, SUM), (1, 11, 13, 18), 18, "`sum` of absolute values."),
+    "ReduceL2": (_then(_of_each(_square, SUM), "sqrt"), (1, 11, 13, 18), 18, "`sqrt` of the `sum` of squares."),
+    "ReduceLogSum": (_then(SUM, "log"), (1, 11, 13, 18, 28), 18, "`log` of the `sum`."),
+    "ReduceLogSumExp": (log_sum_exp, (1, 11, 13, 18, 28), 18, "`log` of the `sum` of `exp`, without overflow."),
+    "ReduceMax": (_extreme("max", "any"), (1, 11, 12, 13, 18, 20), 18, "`max`, or `any` of booleans."),
+    "ReduceMean": (_plain("mean"), (1, 11, 13, 18), 18, "`mean`."),
+    "ReduceMin": (_extreme("min", "all"), (1, 11, 12, 13, 18, 20), 18, "`min`, or `all` of booleans."),
+    "ReduceProd": (_plain("prod"), (1, 11, 13, 18), 18, "`prod`."),
+    "ReduceSum": (SUM, (1, 11, 13), 13, "`sum`."),
+    "ReduceSumSquare": (_of_each(_square, SUM), (1, 11, 13, 18), 18, "`sum` of squares."),
+}
+
+
+def _entry(reduction: Reduction, axes_are_input: int) -> Callable[..., Expr]:
+    def translate(n: Node, x: Expr, axes: Expr | None = None) -> Expr:
+        if n.version < axes_are_input:
+            named = n.integers("axes", [])
+        else:
+            named = [] if axes is None else n.known_ints(axes, "the axes")
+        rank = n.rank(x)
+        every = list(range(rank)) if not n.flag("noop_with_empty_axes") else []
+        return reduction(n, x, [n.axis(axis, rank) for axis in named] or every, n.flag("keepdims", True))
+
+    return translate
+
+
+for _name, (_reduction, _versions, _input, _doc) in REDUCTIONS.items():
+    enter(_name, _versions, _entry(_reduction, _input), _doc)

@@ -1,0 +1,170 @@
+"""Resize and its older form, Upsample.
+
+Relay resizes images to whole multiples or fractions; everything else that ONNX can ask for is a product with one matrix
+for each axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from passlab.frontend.onnx.entries import onnx_operator
+from passlab.frontend.onnx.interpolation import Resizing, matrix, nearest, outside
+from passlab.frontend.onnx.node import Node
+from passlab.ir.expr import Expr
+from passlab.op.nn.resample import COORDINATES
+
+_METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "bilinear": "linear", "cubic": "cubic"}
+_ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+_POLICIES = ("stretch", "not_larger", "not_smaller")
+
+
+@onnx_operator("Upsample", 1, 7, 9, 10)
+def upsample(n: Node, x: Expr, scales: Expr | None = None) -> Expr:
+    """As Resize, from the first element on."""
+    if n.version == 1:
+        factors = [1.0, 1.0, n.number("height_scale"), n.number("width_scale")]
+    else:
+        factors = n.numbers("scales") if scales is None else _numbers(n, scales, "the scales")
+    method = _METHODS[n.choice("mode", "nearest", tuple(_METHODS))]
+    way = Resizing(0, 0, 1.0, method, "asymmetric", "floor", -0.75, False, False)
+    return _by_scales(n, x, list(range(n.rank(x))), factors, way)
+
+
+@onnx_operator("Resize", 10, 11, 13, 18, 19)
+def resize(n: Node, x: Expr, roi: Expr | None = None, scales: Expr | None = None, sizes: Expr | None = None) -> Expr:
+    """`image.resize1d`, `image.resize2d` or `image.resize3d`; otherwise a product with a matrix for each axis."""
+    old = n.version < 11
+    if old:
+        roi, scales = None, roi
+    rank = n.rank(x)
+    axes = [n.axis(axis, rank) for axis in n.integers("axes", None) or range(rank)]
+    way = Resizing(
+        0, 0, 1.0, _METHODS[n.choice("mode", "nearest", tuple(_METHODS))],
+        "asymmetric" if old else n.choice("coordinate_transformation_mode", "half_pixel", _COORDINATES),
+        "floor" if old else n.choice("nearest_mode", "round_prefer_floor", _ROUNDINGS),
+        n.number("cubic_coeff_a", -0.75), n.flag("exclude_outside"), n.flag("antialias"),
+    )  # fmt: skip
+    region = _numbers(n, roi, "the region") if roi is not None and way.coordinates == "tf_crop_and_resize" else None
+    if sizes is not None and n.static_shape(sizes) != (0,):
+        return _by_sizes(n, x, axes, sizes, way, region)
+    if scales is None:
+        n.refuse("needs scales or sizes")
+    return _by_scales(n, x, axes, _numbers(n, scales, "the scales"), way, region)
+
+
+_COORDINATES = (*COORDINATES, "half_pixel_symmetric")
+
+
+def _numbers(n: Node, x: Expr, what: str) -> list[float]:
+    return [float(entry) for entry in n.known(x, what).reshape(-1)]
+
+
+def _by_sizes(n: Node, x: Expr, axes: list[int], sizes: Expr, way: Resizing, region: list[float] | None) -> Expr:
+    """Resize to sizes, or to what keeps the aspect ratio and fits them."""
+    policy = n.choice("keep_aspect_ratio_policy", "stretch", _POLICIES)
+    if n.value(sizes) is None and policy == "stretch" and len(axes) == n.rank(x) == 4:
+        wanted = n("strided_slice", sizes, begin=[2], end=[4], strides=[1])
+        return _dynamic(n, x, wanted, way)
+    counts = n.known_ints(sizes, "the sizes")
+    lengths = n.shape(x)
+    if policy == "stretch":
+        known = [pair for pair in zip(axes, counts, strict=True) if pair[0] > 1 or isinstance(lengths[pair[0]], int)]
+        axes, counts = [axis for axis, _ in known], [count for _, count in known]
+        scales = [c / length for c, length in zip(counts, n.static_shape(x, axes), strict=True)]
+    else:
+        sizes_now = n.static_shape(x, axes)
+        ratios = [count / length for count, length in zip(counts, sizes_now, strict=True)]
+        ratio = min(ratios) if policy == "not_larger" else max(ratios)
+        scales, counts = [ratio] * len(axes), [math.floor(ratio * length + 0.5) for length in sizes_now]
+    return _resized(n, x, axes, counts, scales, way, region)
+
+
+def _by_scales(
+    n: Node, x: Expr, axes: list[int], scales: Sequence[float], way: Resizing, region: list[float] | None = None
+) -> Expr:
+    """Resize by factors; where the size of an image is not known, so is that of the result."""
+    if len(scales) != len(axes):
+        n.refuse("needs a scale for each axis", str(len(axes)), str(len(scales)))
+    if not all(0 < scale < 1e6 for scale in scales):
+        n.refuse("has impossible scales", found=str(scales))
+    moved = [(axis, scale) for axis, scale in zip(axes, scales, strict=True) if scale != 1 or region]
+    shape = n.shape(x)
+    if n.rank(x) == 4 and any(not isinstance(shape[a], int) for a, _ in moved) and all(a > 1 for a, _ in moved):
+        factors = n.constant([dict(moved).get(axis, 1.0) for axis in (2, 3)], "float32")
+        spatial = n("strided_slice", n("shape_of", x, dtype="int64"), begin=[2], end=[4], strides=[1])
+        return _dynamic(n, x, n.cast(n("floor", n("multiply", n.cast(spatial, "float32"), factors)), "int64"), way)
+    lengths = n.static_shape(x, [axis for axis, _ in moved])
+    counts = [math.floor(length * scale) for length, (_, scale) in zip(lengths, moved, strict=True)]
+    if region:
+        counts = [math.floor(length * scale * (region[at + len(axes)] - region[at]))
+                  for at, (length, (_, scale)) in enumerate(zip(lengths, moved, strict=True))]  # fmt: skip
+    return _resized(n, x, [axis for axis, _ in moved], counts, [scale for _, scale in moved], way, region)
+
+
+def _dynamic(n: Node, x: Expr, size: Expr, way: Resizing) -> Expr:
+    if not _is_relays(way):
+        n.refuse("resizes to a size that is computed, in a way that Relay does not have", found=way.coordinates)
+    return n("image.resize2d", x, size=size, **_facts(way))
+
+
+def _is_relays(way: Resizing) -> bool:
+    """Whether Relay has the same way of resizing. Its `asymmetric` knows one rule for the nearest element."""
+    if way.antialias or way.coordinates not in COORDINATES or way.coordinates == "tf_crop_and_resize":
+        return False
+    return way.method != "nearest_neighbor" or way.coordinates != "asymmetric" or way.rounding == "floor"
+
+
+def _facts(way: Resizing) -> dict[str, Any]:
+    return {
+        "method": way.method, "coordinate_transformation_mode": way.coordinates,
+        "rounding_method": way.rounding if way.method == "nearest_neighbor" else "",
+        "cubic_alpha": way.alpha, "cubic_exclude": int(way.exclude),
+    }  # fmt: skip
+
+
+def _resized(
+    n: Node, x: Expr, axes: list[int], counts: list[int], scales: list[float], way: Resizing,
+    region: list[float] | None,
+) -> Expr:  # fmt: skip
+    """Return `x` with `counts` elements along `axes`: by Relay's operator where that means the same."""
+    lengths = n.static_shape(x, axes)
+    if min(counts, default=1) < 1 or min(lengths, default=1) < 1:
+        n.refuse("resizes from or to nothing", found=f"{list(lengths)} to {counts}")
+    spatial = n.rank(x) - 2
+    exact = all(c == length * s for c, length, s in zip(counts, lengths, scales, strict=True))
+    plain = spatial == 2 or (spatial in (1, 3) and way.method != "cubic")
+    ends = {axis: count for axis, count in zip(axes, counts, strict=True) if count != n.shape(x)[axis]}
+    if exact and plain and _is_relays(way) and n.is_float(x) and all(axis > 1 for axis in ends):
+        size = [ends.get(axis, n.shape(x)[axis]) for axis in range(2, n.rank(x))]
+        if all(isinstance(s, int) for s in size):
+            return n(f"image.resize{spatial}d", x, size=size, **_facts(way))
+    for at, (axis, count, scale, length) in enumerate(zip(axes, counts, scales, lengths, strict=True)):
+        part = replace(way, length=length, count=count, scale=scale)
+        if region is not None:
+            part = replace(part, start=region[at], end=region[at + len(axes)])
+        if count != length or region is not None:
+            x = _along(n, x, axis, part)
+    return x
+
+
+def _along(n: Node, x: Expr, axis: int, way: Resizing) -> Expr:
+    """Resize one axis."""
+    n.room(way.count, way.length)
+    if way.method == "nearest_neighbor":
+        made = n("take", x, n.constant(nearest(way), "int64"), axis=axis)
+    else:
+        wide = n.dtype(x) if n.is_float(x) else "float32"
+        order = [*(a for a in range(n.rank(x)) if a != axis), axis]
+        last = n("transpose", n.cast(x, wide), axes=order)
+        mixed = n("nn.dense", last, n.constant(matrix(way), wide))
+        made = n.cast(n("transpose", mixed, axes=[int(a) for a in np.argsort(order)]), n.dtype(x))
+    if way.coordinates != "tf_crop_and_resize" or not outside(way).any():
+        return made
+    beyond = outside(way).reshape([-1 if a == axis else 1 for a in range(n.rank(x))])
+    return n("where", n.constant(beyond, "bool"), n.constant(n.number("extrapolation_value", 0.0), x), made)

@@ -1,0 +1,73 @@
+"""Sampling along a grid, and boxes that are not suppressed by better ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passlab.frontend.onnx.entries import onnx_operator
+from passlab.frontend.onnx.node import Node
+from passlab.ir.expr import Expr
+
+_METHODS = {
+    "linear": "bilinear",
+    "bilinear": "bilinear",
+    "nearest": "nearest",
+    "cubic": "bicubic",
+    "bicubic": "bicubic",
+}
+
+
+@onnx_operator("GridSample", 16, 20, 22)
+def grid_sample(n: Node, x: Expr, grid: Expr) -> Expr:
+    """`image.grid_sample`, its grid with the coordinates in front."""
+    rank = n.rank(x)
+    if rank not in (4, 5):
+        n.refuse("samples images with two or three spatial axes", found=f"{rank} dimensions in all")
+    method = _METHODS[n.choice("mode", "linear" if n.version >= 20 else "bilinear", tuple(_METHODS))]
+    if rank == 5 and method == "bicubic":
+        n.refuse("samples volumes by cubics", hint="`linear` and `nearest` are supported there")
+    return n(
+        "image.grid_sample", x, n("transpose", grid, axes=[0, rank - 1, *range(1, rank - 1)]), method=method,
+        layout="NCHW" if rank == 4 else "NCDHW", padding_mode=n.text("padding_mode", "zeros"),
+        align_corners=n.flag("align_corners"),
+    )  # fmt: skip
+
+
+@onnx_operator("NonMaxSuppression", 10, 11)
+def non_max_suppression(
+    n: Node,
+    boxes: Expr,
+    scores: Expr,
+    most: Expr | None = None,
+    overlap: Expr | None = None,
+    threshold: Expr | None = None,
+) -> Expr:
+    """`vision.all_class_non_max_suppression`, cut to the number of boxes that are kept."""
+    if n.flag("center_point_box"):
+        centre, size = n.fields(n("split", boxes, indices_or_sections=2, axis=2), 2)
+        half = n("multiply", size, 0.5)
+        boxes = n.concat([n("subtract", centre, half), n("add", centre, half)], 2)
+    limits = [
+        n.constant(0, "int64") if most is None else n.cast(_scalar(n, most), "int64"),
+        _just_above(n, n.constant(0.0, "float32") if overlap is None else _scalar(n, overlap)),
+        n.constant(float("-inf"), "float32") if threshold is None else _scalar(n, threshold),
+    ]
+    names = ("max_output_boxes_per_class", "iou_threshold", "score_threshold")
+    made = n("vision.all_class_non_max_suppression", boxes, scores, **dict(zip(names, limits, strict=True)))
+    kept, count = n.fields(made, 2)
+    start, step = n.constant([0], "int64"), n.constant([1], "int64")
+    cut = n("strided_slice", kept, begin=start, end=n("reshape", n.cast(count, "int64"), newshape=[1]), strides=step)
+    return n.cast(cut, "int64")
+
+
+def _just_above(n: Node, threshold: Expr) -> Expr:
+    """Return the next number: ONNX suppresses what overlaps by more than its threshold, Relay what reaches it."""
+    known = n.value(threshold)
+    if known is not None:
+        return n.constant(np.nextafter(known, np.float32(np.inf)), "float32")
+    bits = n("reinterpret", threshold, dtype="int32")
+    return n("reinterpret", n("add", n("where", n("less", bits, 0), n.constant(0, bits), bits), 1), dtype="float32")
+
+
+def _scalar(n: Node, x: Expr) -> Expr:
+    return n("reshape", x, newshape=[]) if n.rank(x) else x

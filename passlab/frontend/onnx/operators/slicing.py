@@ -1,0 +1,65 @@
+"""Slice, by constants and by computed bounds."""
+
+from __future__ import annotations
+
+from passlab.frontend.onnx.entries import onnx_operator
+from passlab.frontend.onnx.node import Node
+from passlab.ir.expr import Expr
+
+_FAR = 2**63 - 1
+
+
+@onnx_operator("Slice", 1, 10, 11, 13)
+def slice_(
+    n: Node,
+    x: Expr,
+    starts: Expr | None = None,
+    ends: Expr | None = None,
+    axes: Expr | None = None,
+    steps: Expr | None = None,
+) -> Expr:
+    """`strided_slice`, or `dyn.strided_slice` by bounds that are computed when the program runs."""
+    if n.version < 10:
+        begin, end = n.integers("starts"), n.integers("ends")
+        return _static(n, x, begin, end, n.integers("axes", list(range(len(begin)))), [1] * len(begin))
+    if starts is None or ends is None:
+        n.refuse("lacks its bounds")
+    (count,) = n.static_shape(starts, [0])
+    named = n.known_ints(axes, "the axes") if axes is not None else list(range(count))
+    if n.value(starts) is None or n.value(ends) is None or (steps is not None and n.value(steps) is None):
+        return _dynamic(n, x, starts, ends, named, steps)
+    strides = n.known_ints(steps, "the steps") if steps is not None else [1] * count
+    return _static(n, x, n.known_ints(starts, "the starts"), n.known_ints(ends, "the ends"), named, strides)
+
+
+def _static(n: Node, x: Expr, begin: list[int], end: list[int], axes: list[int], strides: list[int]) -> Expr:
+    rank = n.rank(x)
+    places = [n.axis(axis, rank) for axis in axes]
+    if not len(begin) == len(end) == len(places) == len(strides):
+        n.refuse("has bounds, axes and steps of different lengths")
+    if 0 in strides or len(set(places)) < len(places):
+        n.refuse("steps by 0, or along one axis twice")
+    made = n("strided_slice", x, begin=begin, end=end, strides=strides, axes=places) if places else x
+    sizes = n.entries(x)
+    if sizes is None or not places:
+        return made
+    part = sizes[begin[0] : None if strides[0] < 0 and end[0] < -len(sizes) else end[0] : strides[0]]
+    return n.constant(part, made) if all(isinstance(p, int) for p in part) else n.note(made, part)
+
+
+def _dynamic(n: Node, x: Expr, starts: Expr, ends: Expr, axes: list[int], steps: Expr | None) -> Expr:
+    """Return a slice by computed bounds, which Relay wants for the first axes in order, none left out."""
+    rank = n.rank(x)
+    places = [n.axis(axis, rank) for axis in axes]
+    ones = n.constant([1] * len(places), starts)
+    columns = []
+    for bounds, otherwise in ((starts, 0), (ends, _FAR), (ones if steps is None else steps, 1)):
+        bounds = n.cast(bounds, "int64")
+        parts = []
+        for axis in range(max(places, default=-1) + 1):
+            if axis in places:
+                parts.append(n("take", bounds, n.constant([places.index(axis)], "int64"), axis=0))
+            else:
+                parts.append(n.constant([otherwise], "int64"))
+        columns.append(n.concat(parts))
+    return n("dyn.strided_slice", x, *columns)

@@ -1,0 +1,89 @@
+"""Fourier transforms, whose complex numbers are pairs along the last axis."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passlab.frontend.onnx.entries import onnx_operator
+from passlab.frontend.onnx.node import Node
+from passlab.ir.expr import Expr
+
+
+@onnx_operator("DFT", 17, 20)
+def fourier(n: Node, x: Expr, length: Expr | None = None, axis: Expr | None = None) -> Expr:
+    """`dft` along the last axis, to which the axis is moved."""
+    rank = n.rank(x)
+    if n.version >= 20:
+        named = n.known_ints(axis, "the axis")[0] if axis is not None else -2
+    else:
+        named = n.integer("axis", 1)
+    place, parts = n.axis(named, rank), n.static_shape(x, [rank - 1])[0]
+    (size,) = n.static_shape(x, [place])
+    wanted = size if length is None else n.known_ints(length, "the length")[0]
+    inverse, onesided = n.flag("inverse"), n.flag("onesided")
+    fields = [n("take", x, n.constant(part, "int64"), axis=rank - 1) for part in range(parts)]
+    real = fields[0]
+    imaginary = fields[1] if parts == 2 else n("zeros_like", real)
+    order = [*(a for a in range(rank - 1) if a != place), place]
+    moved = [n("transpose", part, axes=order) for part in (real, imaginary)]
+    back = [int(a) for a in np.argsort(order)]
+    if inverse and onesided:
+        wanted = 2 * (size - 1) if length is None else wanted
+        whole = _mirrored(n, moved, wanted)
+        signal = n.fields(n("dft", *whole, inverse=True), 2)[0]
+        return n("expand_dims", n("transpose", signal, axes=back), axis=rank - 1)
+    moved = [_cut(n, part, wanted) for part in moved]
+    made = [n("transpose", part, axes=back) for part in n.fields(n("dft", *moved, inverse=inverse), 2)]
+    if onesided:
+        half = wanted // 2 + 1
+        made = [n("strided_slice", part, begin=[0], end=[half], strides=[1], axes=[place]) for part in made]
+    return n("stack", n.builder.tuple(made), axis=rank - 1)
+
+
+def _mirrored(n: Node, half: list[Expr], wanted: int) -> list[Expr]:
+    """Return the whole spectrum of a real signal of a length, from its first half."""
+    kept = wanted // 2 + 1
+    made = []
+    for part, sign in zip((_cut(n, part, kept) for part in half), (1, -1), strict=True):
+        axis = n.rank(part) - 1
+        rest = n("take", part, n.constant(list(range(wanted - kept, 0, -1)), "int64"), axis=axis)
+        made.append(n.concat([part, n("multiply", rest, sign)], axis))
+    return made
+
+
+def _cut(n: Node, x: Expr, wanted: int) -> Expr:
+    """Return the last axis cut, or filled with zeros, to a length."""
+    rank = n.rank(x)
+    (length,) = n.static_shape(x, [rank - 1])
+    if wanted < 1:
+        n.refuse("transforms nothing", found=str(wanted))
+    if wanted < length:
+        return n("strided_slice", x, begin=[0], end=[wanted], strides=[1], axes=[rank - 1])
+    sides = [[0, 0]] * (rank - 1) + [[0, wanted - length]]
+    return x if wanted == length else n("nn.pad", x, pad_width=sides, pad_value=n.constant(0, x))
+
+
+@onnx_operator("STFT", 17)
+def short_fourier(n: Node, signal: Expr, step: Expr, window: Expr | None = None, length: Expr | None = None) -> Expr:
+    """`dft` of frames that `take` cuts out of the signal, times the window."""
+    if n.rank(signal) == 3 and n.static_shape(signal, [2])[0] != 1:
+        n.refuse("transforms complex signals")
+    flat = n("squeeze", signal, axis=[2]) if n.rank(signal) == 3 else signal
+    hop = n.known_ints(step, "the step")[0]
+    if length is not None:
+        size = n.known_ints(length, "the length of a frame")[0]
+    elif window is not None:
+        (size,) = n.static_shape(window)
+    else:
+        n.refuse("needs a window or the length of a frame")
+    (total,) = n.static_shape(flat, [1])
+    if hop < 1 or not 0 < size <= total:
+        n.refuse("has impossible frames", found=f"frames of {size}, steps of {hop}, a signal of {total}")
+    n.room((total - size) // hop + 1, size)
+    places = np.arange((total - size) // hop + 1)[:, None] * hop + np.arange(size)
+    frames = n("take", flat, n.constant(places, "int64"), axis=1)
+    frames = frames if window is None else n("multiply", frames, window)
+    parts = n.fields(n("dft", frames, n("zeros_like", frames)), 2)
+    if n.flag("onesided", True):
+        parts = [n("strided_slice", p, begin=[0], end=[size // 2 + 1], strides=[1], axes=[2]) for p in parts]
+    return n("stack", n.builder.tuple(parts), axis=3)

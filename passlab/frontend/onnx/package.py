@@ -1,0 +1,20 @@
+"""The Python package `onnx`, loaded when the first model is."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from passlab.errors import Diagnostic, MissingPackageError
+
+
+def onnx() -> Any:
+    """Return the package `onnx`. Raises `MissingPackageError` where it is not installed."""
+    try:
+        return importlib.import_module("onnx")
+    except ImportError as error:
+        raise MissingPackageError(
+            Diagnostic(
+                "reading ONNX models needs the package `onnx`", found=str(error), hint="pip install passlab[onnx]"
+            )
+        ) from error

@@ -1,0 +1,69 @@
+"""Shapes that a program computes: as numbers where they are known, as Relay expressions where they are not.
+
+A dynamic reshape knows only the rank of its result. So as much of a shape as can be is written into a static one, which
+may copy a dimension (0) and work one out (-1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from passlab.frontend.onnx.node import Node
+from passlab.ir.expr import Expr
+
+Size = int | Expr  # a number, or a vector of one whole number
+
+
+def size_of(n: Node, x: Expr, axis: int) -> Size:
+    """Return one dimension of a tensor."""
+    return n.builder.size(x, axis)
+
+
+def sizes_of(n: Node, x: Expr) -> list[Size]:
+    """Return the dimensions of a tensor."""
+    return [size_of(n, x, axis) for axis in range(n.rank(x))]
+
+
+def as_vector(n: Node, sizes: Sequence[Size]) -> Expr:
+    """Return sizes as one vector of int64."""
+    if not sizes:
+        return n.constant([], "int64")
+    return n.concat([n.constant([size], "int64") if isinstance(size, int) else size for size in sizes])
+
+
+def reshaped(n: Node, x: Expr, sizes: Sequence[Size]) -> Expr:
+    """Return `x` in a shape, which is static where at most one size is not known."""
+    if all(isinstance(size, int) for size in sizes):
+        return n("reshape", x, newshape=list(sizes), allowzero=0 in sizes)
+    own = sizes_of(n, x)
+    codes = [
+        size if isinstance(size, int) else 0 if at < len(own) and own[at] is size else -1
+        for at, size in enumerate(sizes)
+    ]
+    if codes.count(-1) <= 1 and 0 not in sizes:
+        return n("reshape", x, newshape=codes)
+    return n("reshape", x, newshape=as_vector(n, sizes), allowzero=True)
+
+
+def product(n: Node, sizes: Sequence[Size]) -> Size:
+    """Return the product of sizes."""
+    known = 1
+    made: Expr | None = None
+    for size in sizes:
+        if isinstance(size, int):
+            known *= size
+        else:
+            made = size if made is None else n("multiply", made, size)
+    if made is None:
+        return known
+    return made if known == 1 else n("multiply", made, known)
+
+
+def two_dimensions(n: Node, x: Expr, axis: int) -> list[int] | Expr:
+    """Return the shape of `x` with the axes before `axis`, and those from it on, as one dimension each."""
+    sizes = sizes_of(n, x)
+    sides = [product(n, sizes[:axis]), product(n, sizes[axis:])]
+    known = [side for side in sides if isinstance(side, int)]
+    if len(known) == 2 or (len(known) == 1 and known[0] > 0):
+        return [side if isinstance(side, int) else -1 for side in sides]
+    return as_vector(n, sides)

@@ -1,0 +1,47 @@
+"""One ONNX node as a line of text: what its Relay nodes show as the place where they come from.
+
+y = Conv[strides=[2, 2]](x, w)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from passlab.ir.span import Source, Span
+
+LONGEST = 400  # characters of one line
+_LISTED = 8  # elements of one list
+
+
+def node_span(node: Any, name: str) -> Span:
+    """Return a place whose source has the name of the node, and whose text is the node."""
+    text = spelled(node)
+    return Span(Source(name, text), 0, len(text))
+
+
+def spelled(node: Any) -> str:
+    """Return a node as one line; what is long is cut short."""
+    attributes = ", ".join(f"{proto.name}={_attribute(proto)}" for proto in node.attribute)
+    marks = f"[{attributes}]" if attributes else ""
+    text = f"{', '.join(node.output)} = {node.op_type}{marks}({', '.join(node.input)})"
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
+
+
+def _attribute(proto: Any) -> str:
+    if proto.ref_attr_name:
+        return f"@{proto.ref_attr_name}"
+    single = {1: "f", 2: "i"}.get(proto.type)
+    if single:
+        return f"{getattr(proto, single):g}" if single == "f" else str(proto.i)
+    if proto.type == 3:
+        return repr(proto.s[:40].decode("utf-8", "replace"))
+    if proto.type in (6, 7):
+        return _list(proto.floats if proto.type == 6 else proto.ints)
+    return "..."
+
+
+def _list(items: Iterable[Any]) -> str:
+    shown = [f"{item:g}" for item, _ in zip(items, range(_LISTED + 1), strict=False)]
+    return f"[{', '.join([*shown[:_LISTED], '...'] if len(shown) > _LISTED else shown)}]"

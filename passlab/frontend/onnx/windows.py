@@ -1,0 +1,75 @@
+"""The geometry of windows that slide over an image: kernels, steps and padding, as ONNX's attributes say them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from passlab.frontend.onnx.node import Node
+from passlab.ir.expr import Expr
+
+AUTO = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows over `rank` spatial axes; `pads` are all befores, then all afters."""
+
+    kernel: list[int]
+    strides: list[int]
+    dilations: list[int]
+    pads: list[int]
+
+    @property
+    def rank(self) -> int:
+        """The number of spatial axes."""
+        return len(self.kernel)
+
+
+def spatial_rank(n: Node, x: Expr) -> int:
+    """Return the number of spatial axes of an image, which is 1, 2 or 3. Raises `ModelError` for another."""
+    rank = n.rank(x) - 2
+    if not 1 <= rank <= 3:
+        n.refuse("takes images with one to three spatial axes", found=f"{n.rank(x)} dimensions in all")
+    return rank
+
+
+def windows_of(n: Node, x: Expr, kernel: Sequence[int]) -> Windows:
+    """Return the windows that the attributes of a node describe over the image `x`."""
+    rank = spatial_rank(n, x)
+    strides, dilations = n.integers("strides", None) or [1] * rank, n.integers("dilations", None) or [1] * rank
+    if not len(kernel) == len(strides) == len(dilations) == rank:
+        n.refuse(
+            "has windows of another rank than its image", f"{rank} sizes, strides and dilations", f"{list(kernel)}"
+        )
+    if min(*kernel, *strides, *dilations) < 1:
+        n.refuse("has windows, strides or dilations below 1")
+    auto = n.choice("auto_pad", "NOTSET", AUTO)
+    pads = n.integers("pads", None) or [0] * 2 * rank
+    if auto.startswith("SAME"):
+        pads = _same(n, x, list(kernel), strides, dilations, auto == "SAME_UPPER")
+    elif auto == "VALID":
+        pads = [0] * 2 * rank
+    if len(pads) != 2 * rank:
+        n.refuse("needs padding before and after each spatial axis", f"{2 * rank} numbers", str(pads))
+    return Windows(list(kernel), strides, dilations, pads)
+
+
+def _same(n: Node, x: Expr, kernel: list[int], strides: list[int], dilations: list[int], upper: bool) -> list[int]:
+    """Return the padding with which a result is as long as its image, divided by the step."""
+    before, after = [], []
+    for at, (size, step, dilation) in enumerate(zip(kernel, strides, dilations, strict=True)):
+        reach = (size - 1) * dilation + 1
+        if step == 1:
+            total = reach - 1
+        else:
+            (length,) = n.static_shape(x, [2 + at])
+            total = max((-(-length // step) - 1) * step + reach - length, 0)
+        half = total // 2
+        before.append(half if upper else total - half)
+        after.append(total - half if upper else half)
+    return [*before, *after]
+
+
+DATA = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+KERNEL = {1: "OIW", 2: "OIHW", 3: "OIDHW"}

@@ -1,0 +1,165 @@
+"""ONNX's own cases of its operators: models with inputs and what they compute.
+
+Every case is imported and run, by the evaluator and by the virtual machine. What does not agree is listed here with the
+reason, and what is listed must not agree: a reason that is no longer one fails the test.
+
+Inputs that say an axis, a shape or a scale are inputs of the model in these cases, and constants in real models. Where a
+model needs them while it is read, they are made constants.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from passlab.errors import ModelError
+from passlab.frontend import from_onnx
+from passlab.frontend.onnx.tensors import DTYPES
+from tests.frontend.onnx_text import run
+
+TEXT, SEQUENCES = "Relay has no tensors of text", "Relay has tensors and tuples of known length, no sequences"
+OPTIONAL, TRAINING = "Relay has no values that may be absent", "trains, and is not in ONNX's own domain"
+LEARNING = "is for classical machine learning, and not in ONNX's own domain"
+RANDOM = "draws random numbers, which differ from one implementation to the next"
+
+OPERATORS: dict[str, str] = {
+    "StringConcat": TEXT, "StringNormalizer": TEXT, "StringSplit": TEXT, "RegexFullMatch": TEXT, "TfIdfVectorizer": TEXT,
+    "ImageDecoder": "decodes pictures, which is no arithmetic",
+    "SequenceAt": SEQUENCES, "SequenceConstruct": SEQUENCES, "SequenceInsert": SEQUENCES, "SequenceMap": SEQUENCES,
+    "SplitToSequence": SEQUENCES, "Optional": OPTIONAL, "OptionalGetElement": OPTIONAL, "OptionalHasElement": OPTIONAL,
+    "Adagrad": TRAINING, "Adam": TRAINING, "Momentum": TRAINING,
+    "ArrayFeatureExtractor": LEARNING, "Binarizer": LEARNING, "LabelEncoder": LEARNING, "TreeEnsemble": LEARNING,
+    "Bernoulli": RANDOM, "RandomUniformLike": RANDOM,
+    "MelWeightMatrix": "makes a table that exporters write as a constant",
+}  # fmt: skip
+CASES: dict[str, str] = {
+    **dict.fromkeys(
+        ("test_gridsample_nearest", "test_gridsample_nearest_align_corners_0_additional_1",
+         "test_gridsample_nearest_align_corners_1_additional_1", "test_gridsample_volumetric_nearest_align_corners_0",
+         "test_gridsample_volumetric_nearest_align_corners_1"),
+        "a place half-way between two elements: Relay takes the one further from zero, ONNX the even one",
+    ),
+    **dict.fromkeys(
+        (f"test_training_dropout{suffix}" for suffix in ("", "_default", "_default_mask", "_mask")), RANDOM
+    ),
+    **dict.fromkeys(
+        (f"test_unique_{suffix}" for suffix in
+         ("sorted_with_axis", "sorted_with_axis_3d", "sorted_with_negative_axis")),
+        "compares slices, and Relay's `unique` single elements",
+    ),
+    "test_deform_conv_with_mask_bias": "Relay's deformable convolution has no mask",
+    "test_roialign_mode_max": "Relay takes the maximum of interpolated numbers, ONNX of their weighted parts",
+    "test_scan_sum": "the first definition of Scan, with lengths for each sample",
+}  # fmt: skip
+
+
+@cache
+def cases() -> list[Any]:
+    from onnx.backend.test.case.node import collect_testcases
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return list(collect_testcases(None))
+
+
+def graphs(graph: Any) -> Iterator[Any]:
+    todo = [graph]
+    while todo:
+        yield (current := todo.pop())
+        todo += [a.g for node in current.node for a in node.attribute if a.type == onnx.AttributeProto.GRAPH]
+
+
+def reason(case: Any) -> str | None:
+    """Why a case is not expected to agree, None when it is."""
+    for node in (node for graph in graphs(case.model.graph) for node in graph.node):
+        if node.op_type in OPERATORS:
+            return OPERATORS[node.op_type]
+    for value in (*case.model.graph.input, *case.model.graph.output):
+        kind = value.type.WhichOneof("value")
+        if kind != "tensor_type":
+            return SEQUENCES if kind == "sequence_type" else OPTIONAL
+        if value.type.tensor_type.elem_type not in DTYPES:
+            return "Relay has no tensors of this element type"
+    return CASES.get(case.name)
+
+
+def array(value: Any) -> Any:
+    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
+
+
+def imported(case: Any, inputs: list[Any]) -> tuple[Any, list[Any]]:
+    """Return the module of a case and what is left of its inputs."""
+    try:
+        return from_onnx(case.model)[0], inputs
+    except ModelError:
+        proto = onnx.ModelProto()
+        proto.CopyFrom(case.model)
+        left = []
+        for number, (value, given) in enumerate(zip(proto.graph.input, inputs, strict=True)):
+            if number == 0 or (given.size > 64 and given.dtype.kind == "f"):
+                left.append(given)
+            else:
+                proto.graph.initializer.append(numpy_helper.from_array(given, value.name))
+        return from_onnx(proto)[0], left
+
+
+# Of the shorter floats, one in the last place of a result, and of the largest of what was summed up.
+COARSE = {"bfloat16": (1 / 64, 1 / 256), "float16": (1 / 512, 1 / 1024)}
+
+
+def disagreement(kind: str, case: Any) -> str | None:
+    """What a case says against us, None when all agrees."""
+    for inputs, outputs in case.data_sets:
+        if any(isinstance(value, (list, tuple)) or value is None for value in (*inputs, *outputs)):
+            return "no tensors"
+        try:
+            mod, left = imported(case, [array(value) for value in inputs])
+        except ModelError as error:
+            return str(error)
+        found = run(kind, mod, *left)
+        if len(found) != len(outputs):
+            return f"{len(found)} outputs"
+        for one, other in zip(found, map(array, outputs), strict=True):
+            if (one.dtype, one.shape) != (other.dtype, other.shape):
+                return f"{one.dtype}{one.shape} instead of {other.dtype}{other.shape}"
+            if not _equal(one, other, case):
+                return f"{one} instead of {other}"
+    return None
+
+
+def _equal(one: Any, other: Any, case: Any) -> bool:
+    if other.dtype.kind in "biu":
+        return bool((one == other).all())
+    relative, unit = COARSE.get(other.dtype.name, (0.0, 1e-7))
+    one, other = one.astype("float64"), other.astype("float64")
+    largest = np.abs(other[np.isfinite(other)]).max(initial=0.0)
+    return np.allclose(one, other, max(case.rtol, relative), max(case.atol, unit * largest), equal_nan=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["debug", "vm"])
+def test_every_case_of_onnx_agrees_or_is_listed_with_a_reason(kind: str) -> None:
+    assert len(cases()) > 1000
+    wrong, rotten = [], []
+    for case in cases():
+        listed, problem = reason(case), disagreement(kind, case)
+        if problem is not None and listed is None:
+            wrong.append(f"{case.name}: {problem}")
+        if problem is None and listed is not None:
+            rotten.append(f"{case.name} agrees, and is listed: {listed}")
+    assert not wrong
+    assert not rotten
+
+
+@pytest.mark.slow
+def test_every_listed_case_and_operator_is_there():
+    met = {node.op_type for case in cases() for graph in graphs(case.model.graph) for node in graph.node}
+    assert set(OPERATORS) <= met
+    assert set(CASES) <= {case.name for case in cases()}

@@ -1,0 +1,47 @@
+"""Laws over the table of operators."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+
+from passlab.frontend.onnx.entries import Entry, entries
+
+# Definitions that are not understood, with the reason.
+SKIPPED = {("Scan", 8): "its samples have lengths of their own, and a later definition has none"}
+
+
+def history() -> dict[str, set[int]]:
+    found: dict[str, set[int]] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.domain == "":
+            found.setdefault(schema.name, set()).add(schema.since_version)
+    return found
+
+
+HISTORY = history()
+
+
+@pytest.mark.parametrize("entry", entries().values(), ids=lambda entry: entry.name)
+def test_an_entry_understands_every_definition_of_its_operator(entry: Entry) -> None:
+    skipped = {version for name, version in SKIPPED if name == entry.name}
+    newest = max(HISTORY[entry.name])
+    assert {version for version in entry.versions if version <= newest} == HISTORY[entry.name] - skipped
+    assert list(entry.versions) == sorted(set(entry.versions))
+
+
+@pytest.mark.parametrize("entry", entries().values(), ids=lambda entry: entry.name)
+def test_an_entry_takes_the_inputs_that_its_operator_has(entry: Entry) -> None:
+    schema = onnx.defs.get_schema(entry.name)
+    if not schema.deprecated:
+        assert entry.needed <= max(schema.min_input, 1)
+        assert entry.most is None or entry.most >= min(schema.max_input, len(schema.inputs))
+
+
+@pytest.mark.parametrize("entry", entries().values(), ids=lambda entry: entry.name)
+def test_an_entry_says_what_its_operator_becomes(entry: Entry) -> None:
+    assert entry.doc.partition("\n")[0].endswith(".")
+
+
+def test_definitions_that_are_skipped_exist():
+    assert all(version in HISTORY[name] for name, version in SKIPPED)
