@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from passlab.errors import visible
-from passlab.ir.expr import Expr, Function
+from passlab.ir.expr import Expr, Function, Var
 from passlab.ir.types import FuncType, TensorType, TupleType, Type
 from passlab.text.marks import KINDS, Mark, Printed
 from passlab.text.printer import render
@@ -50,6 +50,15 @@ class Line(NamedTuple):
         if self.subject is None or isinstance(self.subject, Function):
             return None
         return self.subject.checked_type_
+
+    @property
+    def made(self) -> Expr | None:
+        """The node of the line that some pass made: the value of a let, not its variable; None without a subject."""
+        if not isinstance(self.subject, Var):
+            return self.subject
+        return next(
+            (piece.call for piece in self.pieces if piece.kind == "op" and piece.call is not None), self.subject
+        )
 
 
 def listing(program: Any) -> list[Line]:

@@ -145,7 +145,15 @@ class RecordingView(View):
         pages = _Pages(self, {self.start} if only_start else None)
         steps = [pages.step(at, event, self._step(event)) for at, event in enumerate(self.events)]
         return {"kind": self.kind, "title": self.title, "start": self.start, "partial": only_start, "steps": steps,
-                "modules": pages.modules, "diffs": pages.diffs, **pages.table.data()}  # fmt: skip
+                "modules": pages.modules, "makers": [] if only_start else self._makers(pages.printed),
+                "diffs": pages.diffs, **pages.table.data()}  # fmt: skip
+
+    def _makers(self, programs: list[IRModule]) -> list[list[int]]:
+        """For each program, line by line, the number of the event that made what the line says; -1 for the input."""
+        number = {event: at for at, event in enumerate(self.events)}
+        provenance = self.recording.provenance
+        makers = ([provenance.maker(line.made) if line.made else None for line in self.lines(mod)] for mod in programs)
+        return [[-1 if maker is None else number[maker] for maker in found] for found in makers]
 
     def _step(self, event: Event) -> dict[str, Any]:
         nodes, calls = count_module(event.after)
@@ -168,6 +176,7 @@ class _Pages:
     def __init__(self, view: RecordingView, wanted: set[int] | None) -> None:
         self.view, self.wanted = view, wanted
         self.table = LineTable()
+        self.printed: list[IRModule] = []
         self.modules: list[list[int] | None] = []
         self.diffs: list[dict[str, Any] | None] = []
         self._module_of: dict[int, int] = {}
@@ -193,6 +202,7 @@ class _Pages:
         number = self._module_of.setdefault(id(mod), len(self.modules))
         if number == len(self.modules):
             self.modules.append(None)
+            self.printed.append(mod)
         if wanted and self.modules[number] is None:
             self.modules[number] = [self.table.add(line) for line in self.view.lines(mod)]
         return number

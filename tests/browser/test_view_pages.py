@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 import passlab
 from passlab.display import diff_view, graph_view, module_view, recording_view
@@ -84,6 +84,56 @@ def test_the_map_of_changes_is_there_where_something_scrolls(pages, chrome):
     page = chrome.new_page(viewport={"width": 1400, "height": HEIGHT})
     page.goto(pages["diff"].as_uri())
     expect(page.locator(".pl-map")).to_be_visible()
-    page.set_viewport_size({"width": 1400, "height": 100_000})
+    page.set_viewport_size({"width": 1400, "height": 12_000})
     expect(page.locator(".pl-map")).to_be_hidden()
+    page.close()
+
+
+@pytest.fixture
+def explorer(pages, chrome) -> Iterator[Page]:
+    page = chrome.new_page(viewport={"width": 1400, "height": HEIGHT})
+    page.goto(pages["pipeline"].as_uri())
+    yield page
+    page.close()
+
+
+def test_a_line_says_which_pass_made_it_and_a_click_goes_there(explorer):
+    explorer.keyboard.press("G")
+    explorer.keyboard.press("1")
+    expect(explorer.locator(".pl-step-name")).to_have_text("FuseOps")
+    expect(explorer.locator(".pl-maker-here").first).to_have_text("3")
+    explorer.locator(".pl-maker", has_text="2").first.click()
+    expect(explorer.locator(".pl-step-name")).to_have_text("SimplifyInference")
+    explorer.keyboard.press("b")
+    expect(explorer.locator(".pl-maker")).to_have_count(0)
+
+
+def test_passes_are_found_by_an_operator_they_touched(explorer):
+    explorer.keyboard.press("/")
+    explorer.keyboard.type("batch_norm")
+    expect(explorer.locator(".pl-pass-name")).to_have_text(["SimplifyInference"])
+
+
+def test_where_nothing_changed_the_program_is_shown(explorer):
+    explorer.keyboard.press("g")
+    expect(explorer.locator(".pl-above")).to_contain_text("starts with")
+    expect(explorer.locator(".pl-body .pl-row").first).to_contain_text("def @main")
+
+
+def test_what_is_looked_for_is_marked_and_counted_while_it_is_typed(pages, chrome):
+    page = chrome.new_page(viewport={"width": 1400, "height": HEIGHT})
+    page.goto(pages["module"].as_uri())
+    page.keyboard.press("/")
+    page.keyboard.type("softmax")
+    expect(page.locator(".pl-found")).to_have_text("1 of 1")
+    expect(page.locator(".pl-word")).to_have_text(["softmax"])
+    page.keyboard.type("x")
+    expect(page.locator(".pl-found")).to_have_text("not there")
+    page.keyboard.press("Escape")
+    expect(page.locator(".pl-found")).to_be_empty()
+    page.keyboard.press("/")
+    page.keyboard.type("relu")
+    page.keyboard.press("Enter")
+    expect(page.locator(".pl-found")).to_contain_text("2 of ")
+    expect(page.locator(".pl-row-found")).to_contain_text("relu")
     page.close()

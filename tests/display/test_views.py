@@ -255,3 +255,44 @@ def test_a_flame_chart_stands_what_runs_inside_below_and_side_by_side():
     read = Reader(flame_chart(rows))
     assert "deep (failed): 500.00 ms, 6.2%" in [value for name, value in read.attributes if name == "title"]
     assert flame_chart([(0, "nothing", 0.0, "")]) == ""
+
+
+def with_bias():
+    return passlab.record(
+        passlab.parse("""def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32], %b: Tensor[(4), float32]) {
+          nn.relu(nn.bias_add(nn.dense(%x, %w), %b))
+        }"""),
+        "CanonicalizeOps, FuseOps",
+        opt_level=4,
+    )
+
+
+def test_each_line_of_a_step_says_which_pass_made_it():
+    rec = with_bias()
+    view = recording_view(rec)
+    data = view.data()
+    steps, last = data["steps"], data["steps"][-1]["after"]
+    made = {
+        data["lines"][line][0].strip(): None if maker < 0 else steps[maker]["name"]
+        for line, maker in zip(data["modules"][last], data["makers"][last], strict=True)
+    }
+    for line in view.lines(rec.last):
+        maker = None if line.made is None else rec.provenance.maker(line.made)
+        assert made[line.text.strip()] == (None if maker is None else maker.text or maker.name)
+    assert set(made.values()) == {None, "CanonicalizeOps", "FuseOps"}
+
+
+def test_a_let_is_made_by_who_made_its_value():
+    @module_pass(opt_level=0)
+    def soften(mod, ctx):
+        return passlab.parse("def @main(%x: Tensor[(2), float32]) { let %y = tanh(%x); %y }")
+
+    rec = passlab.record(passlab.parse("def @main(%x: Tensor[(2), float32]) { let %y = nn.relu(%x); %y }"), [soften])
+    view = recording_view(rec)
+    (line,) = [line for line in view.lines(rec.last) if "let %y" in line.text]
+    assert rec.provenance.maker(line.made).name == "soften"
+
+
+def test_a_step_names_the_operators_it_touched():
+    steps = recording_view(with_bias()).data()["steps"]
+    assert [step["touched"] for step in steps if not step["depth"]] == [[], ["add", "nn.bias_add"], []]

@@ -3,6 +3,7 @@ import { el, HoverCard, icon, ICONS, many } from "./dom.js";
 import { broken, code, hanging, holds, nameAt, Rows } from "./rows.js";
 
 const GUTTER = 7; // characters
+const MAKER = 5; // characters of the gutter that says who made a line
 const PARAMETERS = 8; // of a function, above which they start folded
 
 /** @typedef {import("./rows.js").Table} Table */
@@ -20,6 +21,9 @@ export class CodePane {
     this.picked = "";
     this.sought = ""; // text that is looked for, in lower case
     this.hits = /** @type {number[]} */ ([]); // lines that hold the name that is followed, or the text
+    this.makers = /** @type {number[] | null} */ (null);
+    this.maker = /** @type {(number: number) => {id: string, name: string, here: boolean}} */ ((number) => ({ id: String(number), name: "", here: false }));
+    this.asked = /** @type {(number: number) => void} */ (() => {}); // hears whose maker was clicked
     this.width = 100;
     this.hovers = new WeakMap();
     this.card = new HoverCard(root);
@@ -39,6 +43,8 @@ export class CodePane {
       const target = /** @type {Element} */ (event.target);
       const fold = target.closest(".pl-fold, .pl-more");
       if (fold) return this.toggle(this.lineAt(fold));
+      const maker = target.closest(".pl-maker");
+      if (maker) return this.makers && this.makers[this.lineAt(maker)] >= 0 && this.asked(this.makers[this.lineAt(maker)]);
       if (String(window.getSelection())) return;
       this.pick(nameAt(target));
     });
@@ -52,12 +58,11 @@ export class CodePane {
     this.box.addEventListener("scroll", () => this.card.hide(), { passive: true });
   }
 
-  /** Show a program. @param {Table} table @param {number[]} lines numbers of lines of the table */
-  show(table, lines) {
-    const same = this.table === table && this.lines === lines;
-    this.table = table;
-    this.lines = lines;
-    if (same) return;
+  /** Show a program. @param {Table} table @param {number[]} lines numbers of lines of the table @param {number[] | null} [makers] for each line who made it, -1 for nobody */
+  show(table, lines, makers = null) {
+    const same = this.table === table && this.lines === lines, told = this.makers === makers;
+    [this.table, this.lines, this.makers] = [table, lines, makers];
+    if (same) return told ? undefined : this.arrange();
     this.ends = ends(lines.map((number) => table.lines[number][0]));
     this.folded = new Set();
     [this.picked, this.sought, this.current] = ["", "", undefined];
@@ -77,7 +82,7 @@ export class CodePane {
   /** Lay the lines out: what is folded, and where they break. */
   arrange() {
     const types = this.types && this.width >= 84 && this.typeWidth ? this.typeWidth + 5 : 0;
-    this.codeWidth = this.width - types;
+    this.codeWidth = this.width - types - (this.makers ? MAKER : 0);
     this.seen = [];
     for (let at = 0; at < this.lines.length; at++) {
       const text = this.table.lines[this.lines[at]][0];
@@ -99,7 +104,16 @@ export class CodePane {
     if (folded && last) text.append(el("button", "pl-more", `⋯ ${many(this.ends[at] - at, line[0].endsWith("(") ? "parameter" : "line")}`));
     const type = last && this.showTypes && line[2] >= 0 ? el("span", "pl-type-beside", this.table.texts[line[2]]) : null;
     const row = el("div", this.sought && at === this.current ? "pl-row pl-row-found" : "pl-row", el("span", "pl-number", first ? at + 1 : ""), caret, text, type);
+    if (this.makers) row.prepend(this.gutter(first ? this.makers[at] : -1));
     return row;
+  }
+
+  /** Who made a line, -1 for nobody. @param {number} number */
+  gutter(number) {
+    if (number === undefined || number < 0) return el("span", "pl-maker");
+    const { id, name, here } = this.maker(number), made = el("span", here ? "pl-maker pl-maker-here" : "pl-maker", id);
+    made.title = `made by ${name}: go there`;
+    return made;
   }
 
   /** The line that an element of a row belongs to. @param {Element} element */

@@ -9,7 +9,7 @@ const OUTCOMES = ["changed", "unchanged", "skipped", "failed"];
 const TABS = ["IR", "Diff", "Graph", "Table"];
 const KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous pass"], ["g G", "first and last"], ["/", "search the passes, by name or by an operator they touched"], ["c", "only passes that changed something"],
-  ["i", "passes inside passes"], ["1 2 3 4", "program, diff, graph, table"], ["t f", "types beside lines; fold all"], ...DIFF_KEYS.slice(0, 4), ["● ○", "the pass changed something, nothing"], ["– ✕", "it was skipped, it failed"],
+  ["i", "passes inside passes"], ["1 2 3 4", "program, diff, graph, table"], ["t f", "types beside lines; fold all"], ["b", "which pass made each line"], ...DIFF_KEYS.slice(0, 4), ["● ○", "the pass changed something, nothing"], ["– ✕", "it was skipped, it failed"],
   ...DIFF_KEYS.slice(5),
 ]);
 const SHAPES = /** @type {Record<string, () => SVGElement>} */ ({
@@ -122,6 +122,17 @@ class Passes {
     return made;
   }
 
+  /** Choose a step that may be out of sight: one inside another, or filtered out. @param {number} at */
+  go(at) {
+    if (!this.shown.includes(at)) {
+      if (this.steps[at].depth) this.inner = true;
+      this.hidden.delete(this.steps[at].outcome);
+      this.search.value = "";
+      this.draw();
+    }
+    this.choose(at);
+  }
+
   /** @param {number} at */
   choose(at) {
     if (at === undefined || at === this.at) return;
@@ -170,6 +181,7 @@ class Step {
     this.model = model;
     this.tab = "Diff";
     this.code = new CodePane(root);
+    this.blamed = true; // whether the program says which pass made each line
     this.diff = new DiffPane(root, () => this.press());
     this.graph = new GraphPane();
     this.title = el("span", "pl-step-name");
@@ -190,10 +202,12 @@ class Step {
     this.unified.title = "one below the other, or side by side (u)";
     this.all = button("all lines", () => this.diff.toggleAll());
     this.all.title = "unchanged lines too (a)";
+    this.blame = button("made by", () => { this.blamed = !this.blamed; this.press(); this.show(this.step); });
+    this.blame.title = "at the left the pass that made each line; a click goes there (b)";
     this.press();
     this.body = el("div", "pl-body", this.above, this.code.element, this.diff.element, this.graph.element, this.table, this.note);
     this.element = el("div", "pl-step", el("div", "pl-step-head", el("div", "pl-step-line", this.title, this.facts), this.said, this.chips),
-      el("div", "pl-bar pl-tab-bar", this.tabs, el("span", "pl-grow"), this.unified, this.all), this.body);
+      el("div", "pl-bar pl-tab-bar", this.tabs, el("span", "pl-grow"), this.blame, this.unified, this.all), this.body);
   }
 
   /** @param {string} tab */
@@ -218,10 +232,10 @@ class Step {
     let note = "", above = "";
     const lines = data.modules[step.after];
     if (data.partial && (this.tab === "IR" || step.diff === undefined ? !lines && this.tab !== "Graph" && this.tab !== "Table" : this.tab === "Diff" && !diff)) note = "Loading ...";
-    else if (this.tab === "IR") this.code.show(data, lines);
+    else if (this.tab === "IR") this.program(data, step);
     else if (this.tab === "Diff" && !diff && step.outcome !== "failed") {
       above = step.outcome === "input" ? "The program the pipeline starts with:" : step.outcome === "skipped" ? "The pass did not run. The program is still:" : "Nothing changed. The program is still:";
-      this.code.show(data, lines);
+      this.program(data, step);
     } else if (this.tab === "Diff" && !diff) note = "";
     else if (this.tab === "Diff") this.diff.show(data, data.modules[step.before], data.modules[step.after], diff);
     else if (this.tab === "Graph") note = this.showGraph(step);
@@ -233,12 +247,22 @@ class Step {
     this.note.hidden = !note && (above !== "" || this.tab !== "Diff" || diff !== null);
     this.note.replaceChildren(note || el("pre", "pl-code pl-error-text", step.error));
     this.unified.hidden = this.all.hidden = this.tab !== "Diff" || !diff;
+    this.blame.hidden = this.code.element.hidden || !data.makers.length;
     if (this.tab === "Diff" && diff) this.diff.mapSoon();
   }
 
   press() {
     this.unified.setAttribute("aria-pressed", String(this.diff.unified));
     this.all.setAttribute("aria-pressed", String(this.diff.all));
+    this.blame.setAttribute("aria-pressed", String(this.blamed));
+  }
+
+  /** The program of a step, with who made its lines. @param {any} data @param {any} step */
+  program(data, step) {
+    const { steps, makers } = data;
+    this.code.maker = (number) => ({ id: steps[number].id, name: `${steps[number].id} ${steps[number].name}`, here: steps[number] === this.step });
+    this.code.show(data, data.modules[step.after], this.blamed && makers[step.after] && makers[step.after].some((/** @type {number} */ m) => m >= 0) ? makers[step.after] : null);
+    this.code.rows.update(true);
   }
 
   /** @param {any} step @returns {string} what to say in place of a graph */
@@ -294,6 +318,7 @@ function render({ model, el: host }) {
   });
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())),
     el("div", "pl-columns", passes.element, step.element));
+  step.code.asked = (at) => passes.go(at);
   const diff = (/** @type {() => unknown} */ run) => () => (step.tab === "Diff" ? run() : false);
   keys(root, {
     "?": () => keyHelp(), j: () => passes.step(1), k: () => passes.step(-1), ArrowDown: () => passes.step(1), ArrowUp: () => passes.step(-1),
@@ -301,7 +326,7 @@ function render({ model, el: host }) {
     "/": () => passes.search.focus(), c: () => passes.toggleChanged(), i: () => passes.toggleInner(),
     1: () => step.choose("IR"), 2: () => step.choose("Diff"), 3: () => step.choose("Graph"), 4: () => step.choose("Table"),
     n: diff(() => step.diff.next(1)), p: diff(() => step.diff.next(-1)), u: diff(() => step.unified.click()), a: diff(() => step.all.click()),
-    t: () => (step.tab === "IR" ? step.code.toggleTypes() : false),
+    b: () => step.blame.click(), t: () => (step.tab === "IR" ? step.code.toggleTypes() : false),
     f: () => (step.tab === "IR" ? step.code.toggleAll() : step.tab === "Graph" && step.graph.data ? step.graph.toggleAll() : false),
     Enter: () => root.focus(), Escape: () => root.focus(),
   });
