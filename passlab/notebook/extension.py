@@ -9,7 +9,7 @@ from passlab.notebook import completion, formatters, inspection
 from passlab.notebook.magics import RelayMagics
 
 _loaded: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
-MAGICS = {"line": ("passes", "instruments", "graph", "run", "vm"), "cell": ("relay", "passes")}
+MAGICS = {"line": ("passes", "instruments", "graph", "blame", "run", "vm"), "cell": ("relay", "passes")}
 
 
 def load(shell: Any) -> None:

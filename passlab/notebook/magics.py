@@ -1,4 +1,5 @@
-"""The magics: `%%relay` parses, `%passes` runs pipelines, `%graph` draws, `%run` runs, `%vm` steps through a run.
+"""The magics: `%%relay` parses, `%passes` runs pipelines, `%graph` draws, `%blame` tells who made what, `%run` runs,
+`%vm` steps through a run.
 
 Every magic says what it takes with `?`. Bad input ends in a diagnostic, and no name that was bound is lost.
 """
@@ -18,6 +19,7 @@ from IPython.utils.process import arg_split  # type: ignore[attr-defined, unused
 from passlab.errors import did_you_mean
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
+from passlab.lab.recording import Recording
 from passlab.notebook import pipelines, values
 
 _NAME = re.compile(r"[^\W\d]\w*\Z")
@@ -35,6 +37,7 @@ class RelayMagics(Magics):
         super().__init__(shell)
         self.run_script = run_script
         self.instruments_wanted: list[str] = []
+        self.recorded: Recording | None = None  # by the last %passes
 
     # ------------------------------------------------------------ %%relay
     @no_var_expand
@@ -122,6 +125,7 @@ class RelayMagics(Magics):
             self.shell.user_ns,
             self.instruments_wanted,
         )
+        self.recorded = recording
         if options.recording:
             self.shell.user_ns[options.recording] = recording
         if not options.quiet:
@@ -153,7 +157,7 @@ class RelayMagics(Magics):
             self.instruments_wanted = [n for n in names if n != "none"]
         print(f"instruments: {', '.join(self.instruments_wanted) or 'none'}")  # noqa: T201 - a magic answers in text
 
-    # ------------------------------------------------------------ %graph, %run
+    # ------------------------------------------------------------ %graph, %blame, %run
     @magic_arguments()
     @argument("program", help="the name of a program or of one of its functions (net or net.main)")
     @argument("--changed-from", metavar="NAME", default="", help="an earlier program: what is new since then is marked")
@@ -165,6 +169,26 @@ class RelayMagics(Magics):
         options = _options(self.graph, line)
         before = self._part(options.changed_from) if options.changed_from else None
         self._display(graph_view(self._part(options.program), changed_from=before))
+
+    @magic_arguments()
+    @argument("recording", nargs="?", default="", help="the name of a recording (default: that of the last %%passes)")
+    @argument("--step", metavar="STEP", default="-1", help="after which step: a number, an id or a pass (default: all)")
+    @line_magic
+    def blame(self, line: str) -> Any:
+        """Show a recorded program with the pass that made each line.
+
+        %blame rec      %blame rec --step FuseOps      %blame --step 3.1
+        """
+        from passlab.display import blame_view
+
+        options = _options(self.blame, line)
+        recording = self._recording(options.recording)
+        step = int(options.step) if re.fullmatch(r"-?\d+", options.step) else options.step
+        try:
+            view = blame_view(recording, step)
+        except IndexError as error:
+            raise UsageError(f"%blame: there is no {error}") from None
+        self._display(view)
 
     @no_var_expand
     @line_magic
@@ -279,6 +303,22 @@ class RelayMagics(Magics):
             raise UsageError(f"`{name}` is a {type(space[name]).__name__}, not a program{cure}")
         cure = did_you_mean(name, known) or (f"programs here: {', '.join(known)}" if known else "make one with %%relay")
         raise UsageError(f"there is no program `{name}` in this notebook: {cure}")
+
+    def _recording(self, name: str) -> Recording:
+        """The recording of a name of the notebook; of none, that of the last %passes."""
+        space = self.shell.user_ns
+        found = space.get(name) if name else self.recorded
+        if isinstance(found, Recording):
+            return found
+        if name in space:
+            raise UsageError(
+                f"`{name}` is no recording but of type {type(found).__name__}: %passes NAME ... -r rec makes one"
+            )
+        known = [n for n, v in space.items() if isinstance(v, Recording) and not n.startswith("_")]
+        there = f"recordings here: {', '.join(known)}" if known else "make one with %passes NAME ... -r rec"
+        if not name:
+            raise UsageError(f"no %passes has run yet: {there}")
+        raise UsageError(f"there is no recording `{name}` in this notebook: {did_you_mean(name, known) or there}")
 
     def _part(self, name: str) -> IRModule | Expr:
         """The module or expression of a name (`net`), or one function of a module (`net.main`)."""
