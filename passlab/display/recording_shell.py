@@ -50,7 +50,7 @@ def _filters(steps: list[dict[str, Any]]) -> Markup:
     """How many passes had each outcome."""
     many = Counter(step["outcome"] for step in steps if not step["depth"])
     made = [
-        _span("pl-button", _mark(name), str(many[name])) for name in OUTCOMES if many[name] and name != "input"
+        _span("pl-button", _mark(name), f"{many[name]} {name}") for name in OUTCOMES if many[name] and name != "input"
     ]  # fmt: skip
     if any(step["depth"] for step in steps):
         made.append(_span("pl-button pl-inner", "inner"))

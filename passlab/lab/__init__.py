@@ -8,6 +8,7 @@ __getattr__, __dir__ = face(
         **{name: f"passlab.lab.recording:{name}" for name in ("Recording", "record")},
         **{name: f"passlab.lab.diffing:{name}" for name in ("Diff", "diff")},
         "Provenance": "passlab.lab.provenance:Provenance",
+        "prospects": "passlab.lab.prospects:prospects",
         "validate": "passlab.lab.validating:validate",
         **{name: f"passlab.lab.bisecting:{name}" for name in ("Bisection", "bisect")},
         **{name: f"passlab.lab.reducing:{name}" for name in ("Reduction", "reduce")},

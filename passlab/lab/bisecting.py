@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passlab.errors import Diagnostic, PassError, PasslabError
@@ -44,7 +46,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class _Question:
+class Question:
     """How to tell a good program from a bad one: a predicate, or what it computes on some inputs."""
 
     good: Predicate | None
@@ -93,7 +95,7 @@ class Bisection:
     """
 
     def __init__(
-        self, recording: Recording, question: _Question, answers: Sequence[Answer], event: Event | None, why: str = "",
+        self, recording: Recording, question: Question, answers: Sequence[Answer], event: Event | None, why: str = "",
         check: Check | None = None,
     ) -> None:  # fmt: skip
         self.recording = recording
@@ -101,7 +103,7 @@ class Bisection:
         self.event = event
         self.why = why
         self.check = check
-        self._question = question
+        self.question = question
 
     @property
     def found(self) -> bool:
@@ -161,6 +163,51 @@ class Bisection:
         before, after = (self._alone(event.before, PassLimit(rewrites=count)).last for count in (good, bad))
         return GuiltyRewrite(bad, len(rules), rules[bad - 1], before, after)
 
+    @cached_property
+    def needed(self) -> tuple[Event, ...]:
+        """The passes without which it does not happen, the guilty one last: that one alone, a pair, seldom more.
+
+        A pass may be wrong only about what an earlier one leaves behind. Parts of the pipeline are run again on its
+        input, ever smaller ones, until no pass can be left out (delta debugging). Empty when no pass broke the program,
+        or when it does not happen again.
+        """
+        if self.event is None:
+            return ()
+        earlier = [e for e in self._earlier() if e.status == "ran" and e.changed]
+        if not self._happens_after(earlier):
+            return ()
+        size = len(earlier)
+        while size:
+            start = 0
+            while start < len(earlier):
+                rest = earlier[:start] + earlier[start + size :]
+                if self._happens_after(rest):
+                    earlier = rest
+                else:
+                    start += size
+            size //= 2
+        return (*earlier, self.event)
+
+    def _earlier(self) -> list[Event]:
+        """The passes that ran before the guilty one: before it, and before each of those that it stands in."""
+        found: list[Event] = []
+        inner, steps = self.event, self.recording.steps
+        while inner is not None:
+            around = steps if inner in steps or inner.parent is None else inner.parent.children
+            found = [*around[: around.index(inner)], *found]
+            inner = None if around is steps else inner.parent
+        return found
+
+    def _happens_after(self, earlier: Sequence[Event]) -> bool:
+        """Whether the guilty pass does what it did when only some passes have run before it."""
+        mod = self.recording.events[0].after
+        for event in earlier:
+            again = self._again(event, mod)
+            if again.error is not None:
+                return False
+            mod = again.last
+        return self._is_broken(mod, self._alone(mod))
+
     def reduce(self, **options: Any) -> Reduction:
         """Return the smallest program found that the same pass breaks in the same way; `options` as for `lab.reduce`.
 
@@ -170,7 +217,16 @@ class Bisection:
 
         if self.event is None:
             raise PassError("there is nothing to reduce: no pass broke the program")
-        return reduce(self.event.before, self._still, **options)
+        return reduce(self.event.before, self._still, of=self, **options)
+
+    def notebook(self, path: str | PathLike[str]) -> Path:
+        """Write a notebook that shows what was found to whoever opens it, and return its path: see `reproducing`.
+
+        Raises `PassError` when no pass broke the program, and `PasslabError` where nbformat is not installed.
+        """
+        from passlab.lab.reproducing import write_bisection
+
+        return write_bisection(self, path)
 
     def _still(self, mod: IRModule) -> bool:
         """Whether the pass does to a program what it did to this one."""
@@ -178,8 +234,11 @@ class Bisection:
 
     def _alone(self, mod: IRModule, *instruments: Any) -> Recording:
         """Run the guilty pass on a program as it was run here."""
-        event = self.event
-        assert event is not None
+        assert self.event is not None
+        return self._again(self.event, mod, *instruments)
+
+    def _again(self, event: Event, mod: IRModule, *instruments: Any) -> Recording:
+        """Run a pass on a program as it was run here."""
         return record(
             mod, as_pass(event.pass_ if event.pass_ is not None else event.text), event.context.opt_level,
             required_pass=event.context.required_pass, config=event.context.config, instruments=instruments,
@@ -191,7 +250,7 @@ class Bisection:
         assert event is not None
         if event.error is not None or again.error is not None:
             return type(event.error) is type(again.error)
-        return self._question.broken(event, mod, again.last)
+        return self.question.broken(event, mod, again.last)
 
     def text(self) -> str:
         """Return what was found and what was asked as text."""
@@ -219,7 +278,7 @@ def bisect(
             Diagnostic("a recording has its pipeline already", hint="bisect(mod, passes, ...) runs another")
         )
     recording = program if isinstance(program, Recording) else record(program, passes, **options)
-    question = _Question(good, inputs, entry, seed, undeclared)
+    question = Question(good, inputs, entry, seed, undeclared)
     if good is None:
         return _compared(recording, question)
     search = _Search(recording, good)
@@ -240,7 +299,7 @@ def bisect(
     return Bisection(recording, question, search.told(), event, search.answers[event.id].why)
 
 
-def _compared(recording: Recording, question: _Question) -> Bisection:
+def _compared(recording: Recording, question: Question) -> Bisection:
     """Hold each pass to its promise until one breaks it."""
     trial, answers = question.trial(), list[Answer]()
     for event in recording.events[1:]:

@@ -12,10 +12,12 @@ is in `reduction_stages`; this module keeps the best so far and counts the tries
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
+from os import PathLike
+from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from passlab.errors import Diagnostic, PassError, PasslabError
 from passlab.infer import infer_module
@@ -27,6 +29,9 @@ from passlab.ir.variables import free_vars
 from passlab.ir.walk import LEAVES, post_order
 from passlab.lab.reduction_stages import STAGES
 from passlab.transform.table import Table
+
+if TYPE_CHECKING:
+    from passlab.lab.bisecting import Bisection
 
 Predicate = Callable[[IRModule], Any]
 Size = tuple[int, int, int]
@@ -50,6 +55,8 @@ class Reduction:
     steps: tuple[Shrinking, ...]
     tries: int
     stopped: str = ""
+    predicate: Predicate | None = field(default=None, repr=False)
+    of: Bisection | None = field(default=None, repr=False)  # whose guilty pass breaks it
 
     def summary(self) -> str:
         """Return how much smaller it is, in a sentence."""
@@ -70,15 +77,31 @@ class Reduction:
         """Return the summary and the program as Relay text."""
         return f"{self.summary()}\n{self.module.astext()}"
 
+    def notebook(self, path: str | PathLike[str]) -> Path:
+        """Write a notebook that shows the smallest program to whoever opens it, and return its path.
+
+        It says what holds for the program, or which pass breaks it, in a cell that fails once that is mended. Raises
+        `PasslabError` where nbformat is not installed.
+        """
+        from passlab.lab.reproducing import write_bisection, write_reduction
+
+        if self.of is not None:
+            return write_bisection(self.of, path, self.module)
+        return write_reduction(self, self.predicate, path)
+
     def __repr__(self) -> str:
         return self.text()
 
 
-def reduce(mod: IRModule, predicate: Predicate, *, tries: int = 2000, seconds: float | None = None) -> Reduction:
+def reduce(
+    mod: IRModule, predicate: Predicate, *, tries: int = 2000, seconds: float | None = None,
+    of: Bisection | None = None,
+) -> Reduction:  # fmt: skip
     """Return the smallest program found for which a predicate over modules holds, as it does for `mod`.
 
     No single cut makes the result smaller. A predicate that raises does not hold. After `tries` questions, or
-    `seconds`, and after an interrupt from the keyboard, the smallest program so far is returned. Raises `PassError`
+    `seconds`, and after an interrupt from the keyboard, the smallest program so far is returned; `of` is the bisection
+    that it is about, for its notebook. Raises `PassError`
     when the predicate does not hold for `mod`, and `DiagnosticError` when that has no types. Each try costs, besides
     the predicate, time linear in the functions it changes.
     """
@@ -95,7 +118,7 @@ def reduce(mod: IRModule, predicate: Predicate, *, tries: int = 2000, seconds: f
         stopped = str(enough)
     except KeyboardInterrupt:
         stopped = "interrupted"
-    return Reduction(mod, search.best, tuple(search.steps), search.tries, stopped)
+    return Reduction(mod, search.best, tuple(search.steps), search.tries, stopped, predicate, of)
 
 
 class _EnoughError(Exception):

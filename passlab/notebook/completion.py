@@ -55,7 +55,7 @@ def candidates(text: str, before: str, namespace: Any) -> tuple[list[tuple[str, 
     head = text.lstrip()
     if head.startswith("%%relay") and "\n" in before.lstrip():
         pool = _in_relay(text, before, fragment)
-    elif re.match(r"%%?passes\b", head):
+    elif re.match(r"%%?(passes|bisect)\b", head):
         pool = _in_passes(before, fragment, namespace)
     elif head.startswith("%instruments"):
         pool = ((name, "instrument") for name in (*INSTRUMENTS, "none"))
@@ -95,6 +95,11 @@ def _in_passes(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str
     words = before.split()
     if before.lstrip().startswith("%") and len(words) - bool(fragment) <= 1:
         yield from _programs(namespace)
+        if re.match(r"%%?bisect\b", before.lstrip()):
+            yield from ((n, "recording") for n, v in namespace.items() if type(v).__name__ == "Recording")
+        return
+    if words[-2 if fragment else -1] == "--good":
+        yield from ((n, "function") for n, v in namespace.items() if callable(v) and not n.startswith("_"))
         return
     for name in PASSES:
         yield name, "pass"

@@ -50,7 +50,7 @@ def describe(code: str, position: int) -> str | None:
     head = code.lstrip()
     if head.startswith("%%relay") and "\n" in code[:position].lstrip():
         tell: Callable[[str], str | None] = _operator
-    elif re.match(r"%%?passes\b", head):
+    elif re.match(r"%%?(passes|bisect)\b", head):
         tell = _pass
     else:
         return None

@@ -11,33 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic import Magics, cell_magic, line_cell_magic, line_magic, magics_class, no_var_expand
+from IPython.core.magic import cell_magic, line_cell_magic, line_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments
-from IPython.display import display
-from IPython.utils.process import arg_split  # type: ignore[attr-defined, unused-ignore]
 
 from passlab.errors import did_you_mean
-from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.lab.recording import Recording
 from passlab.notebook import pipelines, values
+from passlab.notebook.naming import NAME, NamedMagics, options_of, pipeline_of, shielded, takes_pipeline, words
 
-_NAME = re.compile(r"[^\W\d]\w*\Z")
-_UNKNOWN_OPTION = re.compile(r"unrecognized arguments: .*?(--?[\w-]+)")
 SHOWS = ("module", "text", "graph", "table", "none")
 
 
 @magics_class
-class RelayMagics(Magics):
+class RelayMagics(NamedMagics):
     """The magics of one shell, with the instruments its pipelines run under."""
-
-    shell: Any
 
     def __init__(self, shell: Any, run_script: Any = None) -> None:
         super().__init__(shell)
         self.run_script = run_script
         self.instruments_wanted: list[str] = []
-        self.recorded: Recording | None = None  # by the last %passes
+        self.last_recording: Recording | None = None  # of %passes
 
     # ------------------------------------------------------------ %%relay
     @no_var_expand
@@ -60,7 +54,7 @@ class RelayMagics(Magics):
 
         A cell without `def` is one expression.
         """
-        options = _options(self.relay, line)
+        options = options_of(self.relay, line)
         self._check_targets(options.name)
         program = pipelines.read(
             cell, f"In[{self._cell_number()}]", infer=not options.no_infer, constants=self._constants(options.const)
@@ -90,12 +84,7 @@ class RelayMagics(Magics):
     @no_var_expand
     @magic_arguments()
     @argument("mod", help="the name of the program")
-    @argument("pipeline", nargs="*", help="passes with their options: FoldConstant, FuseOps(fuse_opt_level=2)")
-    @argument("-O", "--opt-level", type=int, default=3, help="the optimisation level of the pass context (default 3)")
-    @argument("--disable", metavar="PASSES", default="", help="passes that must not run, separated by commas")
-    @argument(
-        "--require", metavar="PASSES", default="", help="passes that must run whatever the level, separated by commas"
-    )
+    @takes_pipeline
     @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
     @argument("-r", "--recording", metavar="NAME", default="", help="the name the recording is bound to")
     @argument("-q", "--quiet", action="store_true", help="show nothing")
@@ -105,27 +94,18 @@ class RelayMagics(Magics):
 
         %passes net InferType, FoldConstant, FuseOps(fuse_opt_level=2) -O 3 -o out
 
-        As a cell magic the pipeline is the cell: one pass a line, comments after #. When a pass fails, the recording up
-        to it is shown, then the error; nothing is bound to -o.
+        As a cell magic the pipeline is the cell: one pass a line, comments after #. When a
+        pass fails, the recording up to it is shown, then the error; nothing is bound to -o.
+        Without a pipeline, `%passes net` tells which passes would change the program.
         """
-        options = _options(self.passes, _shielded(line))
+        options = options_of(self.passes, shielded(line))
         mod = self._program(options.mod)
         self._check_targets(options.out, options.recording)
-        text = "\n".join(
-            [*([_unshielded(" ".join(options.pipeline))] if options.pipeline else []), *([cell] if cell else [])]
-        )
-        if not text.strip():
-            raise UsageError("%passes needs a pipeline: %passes net InferType, FoldConstant")
-        recording, reports = pipelines.run(
-            mod,
-            text,
-            options.opt_level,
-            _words(options.disable),
-            _words(options.require),
-            self.shell.user_ns,
-            self.instruments_wanted,
-        )
-        self.recorded = recording
+        text = pipeline_of(options, cell)
+        if not text:
+            return pipelines.outlook(mod, options.mod)
+        recording, reports = self._recorded(mod, text, options, self.instruments_wanted)
+        self.last_recording = recording
         if options.recording:
             self.shell.user_ns[options.recording] = recording
         if not options.quiet:
@@ -148,7 +128,7 @@ class RelayMagics(Magics):
 
         What they have measured is shown with the recording.
         """
-        names = _options(self.instruments, line).names
+        names = options_of(self.instruments, line).names
         for name in names:
             if name not in (*pipelines.INSTRUMENTS, "none"):
                 cure = did_you_mean(name, pipelines.INSTRUMENTS) or f"there are {', '.join(pipelines.INSTRUMENTS)}"
@@ -166,7 +146,7 @@ class RelayMagics(Magics):
         """Draw the dataflow graph of a program."""
         from passlab.display import graph_view
 
-        options = _options(self.graph, line)
+        options = options_of(self.graph, line)
         before = self._part(options.changed_from) if options.changed_from else None
         self._display(graph_view(self._part(options.program), changed_from=before))
 
@@ -181,8 +161,10 @@ class RelayMagics(Magics):
         """
         from passlab.display import blame_view
 
-        options = _options(self.blame, line)
-        recording = self._recording(options.recording)
+        options = options_of(self.blame, line)
+        recording = self._recording(options.recording) if options.recording else self.last_recording
+        if recording is None:
+            raise UsageError("%blame: no %passes has run yet: %passes NAME ... -r rec makes a recording")
         step = int(options.step) if re.fullmatch(r"-?\d+", options.step) else options.step
         try:
             view = blame_view(recording, step)
@@ -200,7 +182,7 @@ class RelayMagics(Magics):
         first = line.split(maxsplit=1)[0] if line.strip() else ""
         if not first:
             raise UsageError("%run needs a program, or a script: %run net --random 0")
-        no_script = _NAME.match(first) and not Path(first).exists() and not Path(f"{first}.py").exists()
+        no_script = NAME.match(first) and not Path(first).exists() and not Path(f"{first}.py").exists()
         if self.run_script is None or no_script or isinstance(self.shell.user_ns.get(first), IRModule):
             return self.run_program(line)
         return self.run_script(line)
@@ -218,7 +200,7 @@ class RelayMagics(Magics):
         """Run a function of a program on named or random arguments and give its result."""
         from passlab.executor import create_executor
 
-        options = _options(self.run_program, line)
+        options = options_of(self.run_program, line)
         mod = self._program(options.mod)
         self._check_targets(options.out)
         arguments = self._arguments(mod[options.entry], options.args, options.random)
@@ -257,7 +239,7 @@ class RelayMagics(Magics):
         from passlab.lab.time_travel.debugger import Debugger
         from passlab.lab.time_travel.trace import Trace
 
-        options = _options(self.vm, line)
+        options = options_of(self.vm, line)
         self._check_targets(options.out)
         found = self.shell.user_ns.get(options.program)
         kind = type(found).__name__
@@ -273,107 +255,10 @@ class RelayMagics(Magics):
             mod = self._program(options.program)
             given = self._arguments(mod[options.entry], options.args, options.random)
             debugger = Debugger(mod, *given, entry=options.entry, executor=options.executor)
-        for wanted in (part for text in options.breaks for part in _words(text)):
+        for wanted in (part for text in options.breaks for part in words(text)):
             debugger.breakpoint(wanted)
         if options.breaks:
             debugger.to_first_stop()
         if options.out:
             self.shell.user_ns[options.out] = debugger
         return debugger
-
-    def _arguments(self, function: Any, names: str, seed: int | None) -> list[Any]:
-        """The arguments a line asks for: by name, or made up from a seed."""
-        from passlab.evaluate.samples import random_arguments
-
-        if names:
-            return values.from_names(names, self.shell.user_ns)
-        if seed is not None or function.params:
-            return random_arguments(function, seed or 0, "give it with --args")
-        return []
-
-    # ------------------------------------------------------------ names
-    def _program(self, name: str) -> IRModule:
-        """The module of a name of the notebook."""
-        space = self.shell.user_ns
-        if isinstance(space.get(name), IRModule):
-            return space[name]  # type: ignore[no-any-return]
-        known = [n for n, v in space.items() if isinstance(v, IRModule) and not n.startswith("_")]
-        if name in space:
-            cure = f": `passlab.IRModule.from_expr({name})` makes one" if isinstance(space[name], Expr) else ""
-            raise UsageError(f"`{name}` is a {type(space[name]).__name__}, not a program{cure}")
-        cure = did_you_mean(name, known) or (f"programs here: {', '.join(known)}" if known else "make one with %%relay")
-        raise UsageError(f"there is no program `{name}` in this notebook: {cure}")
-
-    def _recording(self, name: str) -> Recording:
-        """The recording of a name of the notebook; of none, that of the last %passes."""
-        space = self.shell.user_ns
-        found = space.get(name) if name else self.recorded
-        if isinstance(found, Recording):
-            return found
-        if name in space:
-            raise UsageError(
-                f"`{name}` is no recording but of type {type(found).__name__}: %passes NAME ... -r rec makes one"
-            )
-        known = [n for n, v in space.items() if isinstance(v, Recording) and not n.startswith("_")]
-        there = f"recordings here: {', '.join(known)}" if known else "make one with %passes NAME ... -r rec"
-        if not name:
-            raise UsageError(f"no %passes has run yet: {there}")
-        raise UsageError(f"there is no recording `{name}` in this notebook: {did_you_mean(name, known) or there}")
-
-    def _part(self, name: str) -> IRModule | Expr:
-        """The module or expression of a name (`net`), or one function of a module (`net.main`)."""
-        head, dot, function = name.partition(".")
-        found = self.shell.user_ns.get(head)
-        if dot and isinstance(found, IRModule):
-            part: Expr = found[function]
-            return part
-        return found if isinstance(found, Expr) and not dot else self._program(name)
-
-    def _check_targets(self, *names: str) -> None:
-        """Refuse what cannot be bound, before anything runs whose result would be lost. Empty names bind nothing."""
-        for name in names:
-            if name and not _NAME.match(name):
-                raise UsageError(f"`{name}` is not a Python name")
-
-    def _cell_number(self) -> int:
-        """The number of the running cell; IPython 9 has counted it already, earlier ones have not."""
-        return max(1, len(self.shell.user_ns.get("In", ["", ""])) - 1)
-
-    def _display(self, value: Any) -> None:
-        from passlab.display.view import View
-
-        if isinstance(value, View):
-            from passlab.notebook.widgets import show
-
-            value = show(value)
-        display(value)
-
-
-def _options(magic: Any, line: str) -> Any:
-    """The options of a line. Raises `UsageError` for what the magic does not take, with the nearest that it does."""
-    try:
-        return magic.parser.parse_intermixed_args(arg_split(line))  # options may stand before the pipeline
-    except UsageError as error:
-        unknown = _UNKNOWN_OPTION.match(str(error))
-        if unknown is None:
-            raise
-        known = re.findall(r"--[\w-]+", magic.parser.format_help())
-        cure = did_you_mean(unknown[1], dict.fromkeys(known)) or f"its options are {', '.join(dict.fromkeys(known))}"
-        raise UsageError(f"{error}: {cure}") from None
-
-
-def _words(text: str) -> list[str]:
-    return [w.strip() for w in text.split(",") if w.strip()]
-
-
-# Option values may be strings in quotes, which the argument splitter would take away: shield them while it works.
-_QUOTES: dict[str, str | int | None] = {'"': "\ue000", "'": "\ue001"}
-_BARE: dict[str, str | int | None] = {str(shield): quote for quote, shield in _QUOTES.items()}
-
-
-def _shielded(line: str) -> str:
-    return line.translate(str.maketrans(_QUOTES))
-
-
-def _unshielded(text: str) -> str:
-    return text.translate(str.maketrans(_BARE))

@@ -8,10 +8,11 @@ from types import FunctionType
 from typing import Any
 
 from passlab import instrument
-from passlab.display import table_view
+from passlab.display import TableView, table_view
 from passlab.infer import infer_expr, infer_module
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
+from passlab.lab.prospects import prospects
 from passlab.lab.recording import Recording, record
 from passlab.text import parser
 from passlab.text.lexer import lex
@@ -61,6 +62,13 @@ def run(
     )  # fmt: skip
     reports = [_report(name, one) for name, one in zip(instruments, made, strict=True)]
     return recording, [report for report in reports if report is not None]
+
+
+def outlook(mod: IRModule, name: str) -> TableView:
+    """Return which passes would change a program of this name, and what each would do."""
+    found = prospects(mod)
+    what = "these passes, each by itself, would change" if len(found) else "no pass that needs no options would change"
+    return table_view(found, f"{what} `{name}`")
 
 
 def _report(name: str, made: Any) -> Any:

@@ -296,8 +296,16 @@ def test_the_timeline_goes_where_it_is_clicked(opened):
     assert abs(opened.at - len(opened.dbg.trace) / 2) <= 1
     opened.page.mouse.move(box["x"] + box["width"] / 4, box["y"] + 20)
     expect(opened.page.locator(".pl-tip")).to_be_visible()
-    opened.page.get_by_text("peak", exact=False).last.click()
+    opened.page.get_by_role("button", name="peak").click()
     assert opened.at == opened.dbg.storage.peak[1]
+
+
+@on("resnet")
+def test_the_timeline_says_what_its_marks_mean(opened):
+    legend = opened.page.locator(".pl-time-legend")
+    for meaning in ("kernels", "live memory", "peak", "storages", "reused"):
+        expect(legend).to_contain_text(meaning)
+    expect(legend).not_to_contain_text("depth of calls")
 
 
 @on("resnet")

@@ -246,3 +246,61 @@ def test_what_was_found_is_reduced_to_the_one_operator(net, bad, good, operator)
     assert [node.op.name for node in nodes] == [operator]
     again = lab.bisect(small.module, [bad], good)
     assert again.event.name == bad.info.name
+
+
+# ---------------------------------------------------------------- which passes it takes
+DOUBLE = replacing("Doubles", "nn.relu", lambda node: call("negative", call("negative", node)))
+TWISTS = replacing("Twists", "negative", lambda node: node.args[0] if is_call(node.args[0], "negative") else node)
+NOISE = [
+    transform.InferType(),
+    replacing("Turns", "tanh", lambda node: call("tanh", node.args[0])),
+    transform.FoldConstant(),
+]
+
+
+def is_call(node, operator):
+    return isinstance(node, Call) and node.op.name == operator
+
+
+def names(events):
+    return [event.name for event in events]
+
+
+@pytest.mark.parametrize("good", [None, lambda mod: mod.astext().count("negative(") != 1])
+def test_a_pass_that_is_wrong_about_what_another_leaves_makes_a_pair(net, good):
+    found = lab.bisect(net, [*NOISE, DOUBLE, *NOISE, TWISTS, transform.FoldConstant()], good)
+    assert found.event.name == "Twists"
+    assert names(found.needed) == ["Doubles", "Twists"]
+    assert not lab.bisect(net, [TWISTS], good).found
+
+
+def test_a_pass_that_is_wrong_by_itself_needs_no_other(net):
+    found = lab.bisect(net, [transform.InferType(), *idles(2), TO_SIN, SWAPS])
+    assert names(found.needed) == ["ToSin"]
+    assert names(lab.bisect(net, [*idles(3), refusing("Refuses", "tanh")]).needed) == ["Refuses"]
+    assert lab.bisect(net, "InferType").needed == ()
+
+
+def test_passes_inside_passes_are_looked_at_by_themselves(net):
+    inner = transform.Sequential([DOUBLE, transform.Sequential([*NOISE, TWISTS], name="Inner")], name="Outer")
+    found = lab.bisect(net, [transform.InferType(), inner])
+    assert found.event.name == "Twists"
+    assert names(found.needed) == ["Doubles", "Twists"]
+
+
+def test_three_passes_may_be_needed(net):
+    again = replacing("Again", "negative", lambda node: call("negative", call("copy", node.args[0])))
+    late = replacing("Late", "copy", lambda node: call("abs", node.args[0]))
+    found = lab.bisect(net, [*NOISE, DOUBLE, again, *NOISE, late])
+    assert names(found.needed) == ["Doubles", "Again", "Late"]
+
+
+def test_what_does_not_happen_again_needs_nothing(net):
+    calls_made = []
+
+    @function_pass(opt_level=0)
+    def moody(func, mod, ctx):
+        calls_made.append(1)
+        return func.with_fields(body=call("negative", func.body), ret_type=None) if len(calls_made) == 1 else func
+
+    assert lab.bisect(net, [moody]).needed == ()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from IPython.core.error import UsageError
-from IPython.testing.globalipapp import start_ipython
 
 from passlab.errors import ParseError, PassError, PasslabError, TypeInferenceError
 from passlab.ir.module import IRModule
@@ -14,15 +13,6 @@ NET = """def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) {
   nn.relu(nn.dense(%x, %w))
 }
 """
-
-
-@pytest.fixture(scope="module")
-def running_shell():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv(
-            "VIRTUAL_ENV", raising=False
-        )  # IPython warns where another environment is active than the one in use
-        return start_ipython()
 
 
 @pytest.fixture
@@ -329,3 +319,10 @@ def test_a_debugger_shows_itself_as_a_widget_with_a_plain_twin(shell):
     assert "application/vnd.jupyter.widget-view+json" in data
     assert data["text/plain"].startswith("@main on the virtual machine: 9 instructions, 1 kernel call\n")
     assert ">     5  @main   5  fused_nn_dense_nn_relu" in data["text/plain"]
+
+
+def test_passes_without_a_pipeline_tells_which_would_change_the_program(shell):
+    shell.run_cell_magic("relay", "net --show none", "def @main(%x: Tensor[(2), float32]) { nn.relu(%x * (2f * 3f)) }")
+    shown = shell.run_line_magic("passes", "net")
+    assert "FoldConstant" in shown.table.column("pass")
+    assert "would change `net`" in shown.html()

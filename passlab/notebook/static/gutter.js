@@ -2,7 +2,7 @@
 import { el } from "./dom.js";
 
 const AGAIN = 20; // lines after which a long stretch is named again, so that a name is always in sight
-const WIDE = 100, NAME = 24; // characters of a pane in which there is room for names, and of a name
+const WIDE = 100, NAME = 20; // characters of a pane in which there is room for names, and of a name
 const BAR = 3; // characters for the bar and the space beside both
 const BLANK = -2; // the origin of a line that defines nothing
 

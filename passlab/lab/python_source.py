@@ -1,0 +1,173 @@
+"""The Python source of what users gave: passes made from functions and classes, and predicates.
+
+What a function uses goes along: imports, plain values, and the other functions of its file or notebook. A definition
+that cannot be told (typed at a prompt, made by other code, with variables of its own from outside) becomes a comment
+that says what is to be filled in. Nothing of it is run here.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from textwrap import dedent
+from types import FunctionType, ModuleType
+from typing import Any
+
+from passlab.errors import PasslabError
+from passlab.transform.base import FunctionPass, Pass
+from passlab.transform.pipeline import as_pass
+from passlab.transform.sequential import Sequential
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """A value as Python: an expression, and the statements that have to come before it ("" for none)."""
+
+    expression: str
+    definition: str = ""
+
+
+def pass_source(made: Pass | None, text: str) -> Spelled:
+    """Return how a pass is made: its text in the pipeline language, where a new process would understand it."""
+    if made is None or _is_known(made, text):
+        return Spelled(repr(text))
+    function = getattr(made, "pass_func", None)
+    if inspect.isfunction(function):
+        return _function_pass(made, function)
+    own = type(getattr(made, "_user_object", made))
+    definition = _with_uses(own) or _unknown(f"the pass `{made.info.name}`")
+    _, paren, options = text.partition("(")
+    return Spelled(f"{own.__name__}({options}" if paren else f"{own.__name__}()", definition)
+
+
+def _is_known(made: Pass, text: str) -> bool:
+    """Whether the pipeline language makes the same pass in a process that knows the standard passes only."""
+    try:
+        pipeline = as_pass([text])
+    except PasslabError:
+        return False
+    members = pipeline.passes if isinstance(pipeline, Sequential) else [pipeline]
+    alike = [p for p in members if type(p) is type(made) and p.as_text() == text]
+    return len(members) == len(alike) == 1 and type(made).__module__.startswith("passlab.")
+
+
+def _function_pass(made: Pass, function: Any) -> Spelled:
+    definition = _with_uses(function)
+    name = getattr(function, "__name__", "")
+    if definition is None or not name.isidentifier():
+        return Spelled(_identifier(made.info.name), _unknown(f"the pass `{made.info.name}`"))
+    if not (_source(function) or "").startswith("@"):
+        kind = "function_pass" if isinstance(made, FunctionPass) else "module_pass"
+        info = made.info
+        definition += (
+            f"\n\n{name} = transform.{kind}({name}, opt_level={info.opt_level}, name={info.name!r}, "
+            f"required={list(info.required)!r})\n"
+        )
+    return Spelled(name, definition)
+
+
+def function_source(function: Any, name: str) -> Spelled:
+    """Return how a function, a predicate say, is defined; a lambda under the name given."""
+    own = getattr(function, "__name__", "")
+    definition = _with_uses(function, name if own == "<lambda>" else "")
+    if definition is None or not (own.isidentifier() or own == "<lambda>"):
+        return Spelled(name, _unknown(f"`{name}`"))
+    return Spelled(own if own.isidentifier() else name, definition)
+
+
+def _source(value: Any) -> str | None:
+    """The source of a function or class, None where it cannot be told or means nothing without what is around it."""
+    if inspect.isfunction(value) and value.__closure__:
+        return None
+    try:
+        return dedent(inspect.getsource(value))
+    except (OSError, TypeError):
+        return None
+
+
+def _with_uses(function: Any, name: str = "") -> str | None:
+    """The source of a function below all that it uses; a lambda is given a name. None where it cannot be told."""
+    imports, blocks = dict[str, None](), dict[int, str]()
+    waiting: list[tuple[Any, str, str | None]] = [(function, name, None)]
+    begun: set[int] = set()
+    while waiting:
+        value, called, done = waiting.pop()
+        if done is not None:  # what it uses stands before it
+            blocks[id(value)] = done
+        elif id(value) not in begun:
+            begun.add(id(value))
+            source = _named_source(value, called) or ""
+            waiting.append((value, called, source))
+            for used, held in _globals_used(value, source):
+                line = _import(used, held, function.__module__)
+                if line is not None:
+                    imports[line] = None
+                elif isinstance(held, FunctionType) or inspect.isclass(held):
+                    waiting.append((held, used, None))
+                elif isinstance(held, (bool, int, float, str)):
+                    blocks[id(held)] = f"{used} = {held!r}\n"
+    if not blocks[id(function)]:
+        return None
+    head = "".join(f"{line}\n" for line in sorted(imports))
+    return "\n\n".join(filter(None, [head, *blocks.values()]))
+
+
+def _named_source(value: Any, name: str) -> str | None:
+    """The source of a function or class; of a lambda a statement that gives it the name."""
+    source = _source(value)
+    if source is None or getattr(value, "__name__", "") != "<lambda>":
+        return source
+    text = _only_lambda(source)
+    return f"{name} = {text}\n" if text else None
+
+
+def _globals_used(value: Any, source: str) -> Iterator[tuple[str, Any]]:
+    """Yield the names of its module that stand in the source of a function or class, with their values."""
+    space = getattr(value, "__globals__", None) or vars(sys.modules.get(value.__module__, sys))
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Name) and space.get(node.id, value) is not value:
+            yield node.id, space[node.id]
+
+
+def _import(name: str, value: Any, home: str) -> str | None:
+    """The statement that imports a value under a name; None for what only the module `home` holds."""
+    if isinstance(value, ModuleType):
+        package, _, module = value.__name__.rpartition(".")
+        if package and module == name:
+            return f"from {package} import {module}"
+        return f"import {value.__name__}" + ("" if value.__name__ == name else f" as {name}")
+    where: Any = getattr(value, "__module__", None)
+    what = getattr(value, "__qualname__", "")
+    if where in (home, "__main__") or getattr(sys.modules.get(where), what, None) is not value:
+        return None
+    return f"from {where} import {what}" + ("" if what == name else f" as {name}")
+
+
+def _only_lambda(source: str) -> str | None:
+    """The one lambda in a piece of source: the longest part from its start that is a lambda and nothing else."""
+    if source.count("lambda") != 1:
+        return None
+    start = source.index("lambda")
+    for end in range(len(source), start, -1):
+        try:
+            tree = ast.parse(source[start:end], mode="eval")
+        except SyntaxError:
+            continue
+        if isinstance(tree.body, ast.Lambda):
+            return source[start:end].strip()
+    return None
+
+
+def _identifier(name: str) -> str:
+    return re.sub(r"\W|^(?=\d)", "_", name, flags=re.ASCII)
+
+
+def _unknown(what: str) -> str:
+    return f"# Define {what} here: its source cannot be told.\n"
+
+
+__all__ = ["Spelled", "function_source", "pass_source"]

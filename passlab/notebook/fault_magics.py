@@ -1,0 +1,75 @@
+"""The magic that finds faults: `%bisect` names the pass that broke a program, and shows the smallest that it breaks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import line_cell_magic, magics_class, no_var_expand
+from IPython.core.magic_arguments import argument, magic_arguments
+
+from passlab.errors import did_you_mean
+from passlab.lab.recording import Recording
+from passlab.notebook import values
+from passlab.notebook.naming import NamedMagics, options_of, pipeline_of, shielded, takes_pipeline
+
+
+@magics_class
+class FaultMagics(NamedMagics):
+    """The magics that look for what a pipeline did wrong."""
+
+    @no_var_expand
+    @magic_arguments()
+    @argument("program", help="the name of a program; or of a recording, whose pipeline is looked at as it ran")
+    @takes_pipeline
+    @argument("--good", metavar="NAME", default="", help="a function that is true of good programs")
+    @argument("--every", action="store_true", help="ask it after every pass, in order")
+    @argument("--args", metavar="NAMES", default="", help="names of the arguments, separated by commas")
+    @argument("--random", metavar="SEED", type=int, default=0, help="the seed of made up arguments (default 0)")
+    @argument("--entry", metavar="FUNCTION", default="main", help="the function to run (default main)")
+    @argument("--reduce", action="store_true", help="show the smallest program too")
+    @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
+    @line_cell_magic
+    def bisect(self, line: str, cell: str | None = None) -> Any:
+        """Name the pass that broke a program, or raised.
+
+        %bisect net InferType, FoldConstant, mine -O 3 -o found
+
+        What programs compute is compared around each pass, on random arguments or those of
+        --args; with --good a function of yours is asked instead. As a cell magic the pipeline
+        is the cell, as in %%passes. With --reduce the smallest program that the pass breaks in
+        the same way is shown as well; what is bound to -o is the bisection.
+        """
+        options = options_of(self.bisect, shielded(line))
+        self._check_targets(options.out)
+        text, found = pipeline_of(options, cell), self.shell.user_ns.get(options.program)
+        good = self._predicate(options.good) if options.good else None
+        if isinstance(found, Recording):
+            if text:
+                raise UsageError(f"%bisect: `{options.program}` is a recording, which has its pipeline already")
+            recording = found
+        else:
+            mod = self._program(options.program)
+            if not text:
+                raise UsageError(f"%bisect needs a pipeline: %bisect {options.program} InferType, FoldConstant")
+            recording, _ = self._recorded(mod, text, options, [])
+        inputs = values.from_names(options.args, self.shell.user_ns) if options.args else None
+        bisection = recording.bisect(good, inputs=inputs, entry=options.entry, seed=options.random, every=options.every)
+        if options.out:
+            self.shell.user_ns[options.out] = bisection
+        if not options.reduce or not bisection.found:
+            return bisection
+        self._display(bisection)
+        return bisection.reduce()
+
+    def _predicate(self, name: str) -> Any:
+        """The function of a name of the notebook."""
+        space = self.shell.user_ns
+        if callable(space.get(name)):
+            return space[name]
+        if name in space:
+            raise UsageError(f"--good: `{name}` is a {type(space[name]).__name__}, not a function")
+        known = [n for n, v in space.items() if callable(v) and not n.startswith("_")]
+        raise UsageError(
+            f"--good: there is no function `{name}` in this notebook: {did_you_mean(name, known) or 'define it'}"
+        )

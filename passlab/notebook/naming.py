@@ -1,0 +1,147 @@
+"""What the magics of a notebook have in common: names of its programs, options of a line, pipelines in a line or cell.
+
+Names that are wrong end in a `UsageError` that says which there are.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics
+from IPython.core.magic_arguments import argument
+from IPython.display import display
+from IPython.utils.process import arg_split  # type: ignore[attr-defined, unused-ignore]
+
+from passlab.errors import did_you_mean
+from passlab.ir.expr import Expr
+from passlab.ir.module import IRModule
+from passlab.lab.recording import Recording
+from passlab.notebook import pipelines, values
+
+NAME = re.compile(r"[^\W\d]\w*\Z")
+_UNKNOWN_OPTION = re.compile(r"unrecognized arguments: .*?(--?[\w-]+)")
+
+_PIPELINE = (
+    argument("pipeline", nargs="*", help="passes with their options: FoldConstant, FuseOps(fuse_opt_level=2)"),
+    argument("-O", "--opt-level", type=int, default=3, help="the optimisation level of the pass context (default 3)"),
+    argument("--disable", metavar="PASSES", default="", help="passes that must not run, separated by commas"),
+    argument(
+        "--require", metavar="PASSES", default="", help="passes that must run whatever the level, separated by commas"
+    ),
+)
+
+
+def takes_pipeline(magic: Any) -> Any:
+    """Give a magic the arguments of a pipeline and its context."""
+    for one in reversed(_PIPELINE):
+        magic = one(magic)
+    return magic
+
+
+class NamedMagics(Magics):
+    """Magics whose arguments are names of a notebook."""
+
+    shell: Any
+
+    def _arguments(self, function: Any, names: str, seed: int | None) -> list[Any]:
+        """The arguments a line asks for: by name, or made up from a seed."""
+        from passlab.evaluate.samples import random_arguments
+
+        if names:
+            return values.from_names(names, self.shell.user_ns)
+        if seed is not None or function.params:
+            return random_arguments(function, seed or 0, "give it with --args")
+        return []
+
+    def _recorded(self, mod: IRModule, text: str, options: Any, instruments: list[str]) -> tuple[Recording, list[Any]]:
+        """Run a pipeline under the options of a line; return the recording and the reports of instruments."""
+        disabled, required = words(options.disable), words(options.require)
+        return pipelines.run(mod, text, options.opt_level, disabled, required, self.shell.user_ns, instruments)
+
+    def _program(self, name: str) -> IRModule:
+        """The module of a name of the notebook."""
+        space = self.shell.user_ns
+        if isinstance(space.get(name), IRModule):
+            return space[name]  # type: ignore[no-any-return]
+        known = [n for n, v in space.items() if isinstance(v, IRModule) and not n.startswith("_")]
+        if name in space:
+            cure = f": `passlab.IRModule.from_expr({name})` makes one" if isinstance(space[name], Expr) else ""
+            raise UsageError(f"`{name}` is a {type(space[name]).__name__}, not a program{cure}")
+        cure = did_you_mean(name, known) or (f"programs here: {', '.join(known)}" if known else "make one with %%relay")
+        raise UsageError(f"there is no program `{name}` in this notebook: {cure}")
+
+    def _recording(self, name: str) -> Recording:
+        """The recording of a name of the notebook."""
+        space = self.shell.user_ns
+        if isinstance(space.get(name), Recording):
+            return space[name]  # type: ignore[no-any-return]
+        if name in space:
+            kind = type(space[name]).__name__
+            raise UsageError(f"`{name}` is no recording but of type {kind}: %passes NAME ... -r rec makes one")
+        known = [n for n, v in space.items() if isinstance(v, Recording) and not n.startswith("_")]
+        there = f"recordings here: {', '.join(known)}" if known else "make one with %passes NAME ... -r rec"
+        raise UsageError(f"there is no recording `{name}` in this notebook: {did_you_mean(name, known) or there}")
+
+    def _part(self, name: str) -> IRModule | Expr:
+        """The module or expression of a name (`net`), or one function of a module (`net.main`)."""
+        head, dot, function = name.partition(".")
+        found = self.shell.user_ns.get(head)
+        if dot and isinstance(found, IRModule):
+            part: Expr = found[function]
+            return part
+        return found if isinstance(found, Expr) and not dot else self._program(name)
+
+    def _check_targets(self, *names: str) -> None:
+        """Refuse what cannot be bound, before anything runs whose result would be lost. Empty names bind nothing."""
+        for name in names:
+            if name and not NAME.match(name):
+                raise UsageError(f"`{name}` is not a Python name")
+
+    def _cell_number(self) -> int:
+        """The number of the running cell; IPython 9 has counted it already, earlier ones have not."""
+        return max(1, len(self.shell.user_ns.get("In", ["", ""])) - 1)
+
+    def _display(self, value: Any) -> None:
+        from passlab.display.view import View
+
+        if isinstance(value, View):
+            from passlab.notebook.widgets import show
+
+            value = show(value)
+        display(value)
+
+
+def options_of(magic: Any, line: str) -> Any:
+    """The options of a line. Raises `UsageError` for what the magic does not take, with the nearest that it does."""
+    try:
+        return magic.parser.parse_intermixed_args(arg_split(line))  # options may stand before the pipeline
+    except UsageError as error:
+        unknown = _UNKNOWN_OPTION.match(str(error))
+        if unknown is None:
+            raise
+        known = re.findall(r"--[\w-]+", magic.parser.format_help())
+        cure = did_you_mean(unknown[1], dict.fromkeys(known)) or f"its options are {', '.join(dict.fromkeys(known))}"
+        raise UsageError(f"{error}: {cure}") from None
+
+
+def pipeline_of(options: Any, cell: str | None) -> str:
+    """The pipeline of a line, which the cell below it goes on with; "" where there is none."""
+    line = " ".join(options.pipeline).translate(str.maketrans(_BARE))
+    return "\n".join(part for part in (line, cell or "") if part.strip())
+
+
+def words(text: str) -> list[str]:
+    """The words of a list with commas."""
+    return [w.strip() for w in text.split(",") if w.strip()]
+
+
+# Option values may be strings in quotes, which the argument splitter would take away: shield them while it works.
+_QUOTES: dict[str, str | int | None] = {'"': "\ue000", "'": "\ue001"}
+_BARE: dict[str, str | int | None] = {str(shield): quote for quote, shield in _QUOTES.items()}
+
+
+def shielded(line: str) -> str:
+    """A line whose quotes the splitter of arguments leaves alone; `pipeline_of` puts them back."""
+    return line.translate(str.maketrans(_QUOTES))
