@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from passlab.faces import face
 
 if TYPE_CHECKING:
+    from passlab.display.blame import BlameView, blame_view
     from passlab.display.diffs import DiffView, diff_view
     from passlab.display.graph import GraphView, graph_view
     from passlab.display.module import ModuleView, module_view
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "BisectionView": "passlab.display.searches:BisectionView",
+    "BlameView": "passlab.display.blame:BlameView",
     "DiffView": "passlab.display.diffs:DiffView",
     "GraphView": "passlab.display.graph:GraphView",
     "ModuleView": "passlab.display.module:ModuleView",
@@ -37,6 +39,7 @@ _NAMES = {
     "TimingView": "passlab.display.timing:TimingView",
     "View": "passlab.display.view:View",
     "bisection_view": "passlab.display.searches:bisection_view",
+    "blame_view": "passlab.display.blame:blame_view",
     "diff_view": "passlab.display.diffs:diff_view",
     "graph_view": "passlab.display.graph:graph_view",
     "module_view": "passlab.display.module:module_view",
@@ -50,10 +53,10 @@ _NAMES = {
     "write_html": "passlab.display.report:write_html",
 }
 __all__ = [
-    "BisectionView", "DiffView", "GraphView", "ModuleView", "OperatorsView", "ProfileView", "RecordingView",
-    "ReductionView", "StepperView", "TableView", "TimingView", "View", "bisection_view", "diff_view", "graph_view",
-    "module_view", "operators_view", "profile_view", "recording_view", "reduction_view", "stepper_view", "table_view",
-    "timing_view", "write_html",
+    "BisectionView", "BlameView", "DiffView", "GraphView", "ModuleView", "OperatorsView", "ProfileView",
+    "RecordingView", "ReductionView", "StepperView", "TableView", "TimingView", "View", "bisection_view", "blame_view",
+    "diff_view", "graph_view", "module_view", "operators_view", "profile_view", "recording_view", "reduction_view",
+    "stepper_view", "table_view", "timing_view", "write_html",
 ]  # fmt: skip
 
 __getattr__, __dir__ = face(__name__, _NAMES)

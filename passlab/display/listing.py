@@ -37,12 +37,14 @@ class Line(NamedTuple):
     """One line: its text, its marked pieces from left to right, and its subject.
 
     `subject` is the node whose value or definition the line is: that of a temporary, the variable of a let, the call or
-    function in tail position; None for parameters and closing brackets.
+    function in tail position; None for parameters and closing brackets. `made` is the node whose maker made the line:
+    the subject, but of a let its value, where that is a call, a function or a branch.
     """
 
     text: str
     pieces: tuple[Piece, ...]
     subject: Expr | None
+    made: Expr | None
 
     @property
     def type(self) -> Type | None:
@@ -133,6 +135,7 @@ class _Builder:
         self.pieces: list[Piece] = []
         self.subject: Expr | None = None
         self.fixed = False
+        self.value: Expr | None = None  # of the let that the line begins
 
     def add(self, piece: Piece) -> None:
         kind = piece.kind
@@ -143,6 +146,8 @@ class _Builder:
     def around(self, mark: Mark) -> None:
         if self.subject is None and not self.fixed:
             self.subject = mark.node
+        if self.value is None and type(self.subject) is Var:
+            self.value = mark.node
 
 
 def _lines(printed: Printed, cuts: list[_Cut]) -> list[Line]:
@@ -179,11 +184,12 @@ def _lines(printed: Printed, cuts: list[_Cut]) -> list[Line]:
 
 
 def _line(text: str, builder: _Builder) -> Line:
+    made = builder.value or builder.subject
     if len(text) > LINE_WIDTH:
         more = len(text) - LINE_WIDTH
         kept = tuple(p for p in builder.pieces if p.end <= LINE_WIDTH)
-        return Line(f"{text[:LINE_WIDTH]} ... {more:,} more characters", kept, builder.subject)
-    return Line(text, tuple(builder.pieces), builder.subject)
+        return Line(f"{text[:LINE_WIDTH]} ... {more:,} more characters", kept, builder.subject, made)
+    return Line(text, tuple(builder.pieces), builder.subject, made)
 
 
 # ---------------------------------------------------------------- types in a few characters

@@ -56,10 +56,9 @@ class ModuleView(View):
         shown = 0
         for start, end, folded in _stretches(self.lines):
             shown += 0 if folded else end - start
-            pre = tag("pre", *[tag("span", code_line(line), style=_LINE) for line in self.lines[start:end]], style=_PRE)
+            pre = tag("pre", *[self.line_html(at) for at in range(start, end)], style=_PRE)
             if folded:
-                looks = f"{PROSE};color:{MUTED};padding:0 12px 0 40px"
-                many = tag("summary", f"⋯ {end - start} parameters", style=looks)
+                many = tag("summary", f"⋯ {end - start} parameters", style=self.fold_looks)
                 pre = tag("details", many, pre)
             parts.append(pre)
             if shown >= STATIC_LINES and end < len(self.lines):
@@ -68,8 +67,20 @@ class ModuleView(View):
         title = tag("div", self.title, style=f"{PROSE};color:{MUTED}")
         return tag("div", title, tag("div", *parts, style=f"{BOX};padding:6px 0"))
 
+    @property
+    def fold_looks(self) -> str:
+        """The style of the line that stands for a folded list of parameters."""
+        return f"{PROSE};color:{MUTED};padding:0 12px 0 40px"
+
+    def line_html(self, at: int) -> Markup:
+        """Return one line as highlighted HTML, a row of its own."""
+        return tag("span", code_line(self.lines[at]), style=_LINE)
+
     def data(self) -> dict[str, Any]:
-        table = LineTable()
+        return self.data_with(LineTable())
+
+    def data_with(self, table: LineTable) -> dict[str, Any]:
+        """Return what the widget needs, with the lines in a table that others may add to before it is read."""
         most = limits.current().shown_lines
         rows = [table.add(line) for line in self.lines[:most]]
         return {

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from passlab.display.blame import Makers
 from passlab.display.diffs import DiffView, sentence
 from passlab.display.html import Markup, tag
 from passlab.display.listing import Line, LineTable, listing
@@ -145,15 +146,14 @@ class RecordingView(View):
         pages = _Pages(self, {self.start} if only_start else None)
         steps = [pages.step(at, event, self._step(event)) for at, event in enumerate(self.events)]
         return {"kind": self.kind, "title": self.title, "start": self.start, "partial": only_start, "steps": steps,
-                "modules": pages.modules, "makers": [] if only_start else self._makers(pages.printed),
+                "modules": pages.modules, "makers": None if only_start else self._makers(pages.printed, pages.table),
                 "diffs": pages.diffs, **pages.table.data()}  # fmt: skip
 
-    def _makers(self, programs: list[IRModule]) -> list[list[int]]:
-        """For each program, line by line, the number of the event that made what the line says; -1 for the input."""
-        number = {event: at for at, event in enumerate(self.events)}
-        provenance = self.recording.provenance
-        makers = ([provenance.maker(line.made) if line.made else None for line in self.lines(mod)] for mod in programs)
-        return [[-1 if maker is None else number[maker] for maker in found] for found in makers]
+    def _makers(self, programs: list[IRModule], table: LineTable) -> dict[str, Any]:
+        """Who made the lines of each program: see `blame.Makers`."""
+        makers = Makers(self.recording, table)
+        numbers = [makers.numbers(self.lines(mod)) for mod in programs]
+        return makers.data(programs=numbers)
 
     def _step(self, event: Event) -> dict[str, Any]:
         nodes, calls = count_module(event.after)

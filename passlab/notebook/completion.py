@@ -9,6 +9,7 @@ from typing import Any
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, find_op
 from passlab.ir.walk import post_order
+from passlab.lab.recording import Recording
 from passlab.notebook.pipelines import INSTRUMENTS
 
 _WORD = re.compile(r"(?:--)?[%@]?[\w.]*\Z")
@@ -60,6 +61,8 @@ def candidates(text: str, before: str, namespace: Any) -> tuple[list[tuple[str, 
         pool = ((name, "instrument") for name in (*INSTRUMENTS, "none"))
     elif re.match(r"%(graph|run)\b", head):
         pool = _programs(namespace)
+    elif re.match(r"%blame\b", head):
+        pool = _in_blame(before, fragment, namespace)
     elif re.match(r"%vm\b", head):
         pool = _in_vm(before, fragment, namespace)
     else:
@@ -100,6 +103,19 @@ def _in_passes(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str
         return
     for name in PASSES:
         yield name, "pass"
+
+
+def _in_blame(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str, str]]:
+    words = before[: len(before) - len(fragment)].split()
+    if words[-1] == "--step":
+        found = namespace.get(words[1])
+        yield from ((step.name, "pass") for step in (found.events[1:] if isinstance(found, Recording) else ()))
+        return
+    yield "--step", "option"
+    if len(words) == 1:
+        yield from (
+            (n, "recording") for n, v in namespace.items() if isinstance(v, Recording) and not n.startswith("_")
+        )
 
 
 def _in_vm(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,10 @@ from passlab.notebook.fault_magics import FaultMagics
 from passlab.notebook.magics import RelayMagics
 
 _loaded: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
-MAGICS = {"line": ("passes", "bisect", "instruments", "graph", "run", "vm"), "cell": ("relay", "passes", "bisect")}
+MAGICS = {
+    "line": ("passes", "bisect", "instruments", "graph", "blame", "run", "vm"),
+    "cell": ("relay", "passes", "bisect"),
+}
 
 
 def load(shell: Any) -> None:

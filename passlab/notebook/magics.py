@@ -1,10 +1,12 @@
-"""The magics: `%%relay` parses, `%passes` runs pipelines, `%graph` draws, `%run` runs, `%vm` steps through a run.
+"""The magics: `%%relay` parses, `%passes` runs pipelines, `%graph` draws, `%blame` tells who made what, `%run` runs,
+`%vm` steps through a run.
 
 Every magic says what it takes with `?`. Bad input ends in a diagnostic, and no name that was bound is lost.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 from passlab.errors import did_you_mean
 from passlab.ir.module import IRModule
+from passlab.lab.recording import Recording
 from passlab.notebook import pipelines, values
 from passlab.notebook.naming import NAME, NamedMagics, options_of, pipeline_of, shielded, takes_pipeline, words
 
@@ -28,6 +31,7 @@ class RelayMagics(NamedMagics):
         super().__init__(shell)
         self.run_script = run_script
         self.instruments_wanted: list[str] = []
+        self.last_recording: Recording | None = None  # of %passes
 
     # ------------------------------------------------------------ %%relay
     @no_var_expand
@@ -101,6 +105,7 @@ class RelayMagics(NamedMagics):
         if not text:
             return pipelines.outlook(mod, options.mod)
         recording, reports = self._recorded(mod, text, options, self.instruments_wanted)
+        self.last_recording = recording
         if options.recording:
             self.shell.user_ns[options.recording] = recording
         if not options.quiet:
@@ -132,7 +137,7 @@ class RelayMagics(NamedMagics):
             self.instruments_wanted = [n for n in names if n != "none"]
         print(f"instruments: {', '.join(self.instruments_wanted) or 'none'}")  # noqa: T201 - a magic answers in text
 
-    # ------------------------------------------------------------ %graph, %run
+    # ------------------------------------------------------------ %graph, %blame, %run
     @magic_arguments()
     @argument("program", help="the name of a program or of one of its functions (net or net.main)")
     @argument("--changed-from", metavar="NAME", default="", help="an earlier program: what is new since then is marked")
@@ -144,6 +149,28 @@ class RelayMagics(NamedMagics):
         options = options_of(self.graph, line)
         before = self._part(options.changed_from) if options.changed_from else None
         self._display(graph_view(self._part(options.program), changed_from=before))
+
+    @magic_arguments()
+    @argument("recording", nargs="?", default="", help="the name of a recording (default: that of the last %%passes)")
+    @argument("--step", metavar="STEP", default="-1", help="after which step: a number, an id or a pass (default: all)")
+    @line_magic
+    def blame(self, line: str) -> Any:
+        """Show a recorded program with the pass that made each line.
+
+        %blame rec      %blame rec --step FuseOps      %blame --step 3.1
+        """
+        from passlab.display import blame_view
+
+        options = options_of(self.blame, line)
+        recording = self._recording(options.recording) if options.recording else self.last_recording
+        if recording is None:
+            raise UsageError("%blame: no %passes has run yet: %passes NAME ... -r rec makes a recording")
+        step = int(options.step) if re.fullmatch(r"-?\d+", options.step) else options.step
+        try:
+            view = blame_view(recording, step)
+        except IndexError as error:
+            raise UsageError(f"%blame: there is no {error}") from None
+        self._display(view)
 
     @no_var_expand
     @line_magic

@@ -72,6 +72,18 @@ class NamedMagics(Magics):
         cure = did_you_mean(name, known) or (f"programs here: {', '.join(known)}" if known else "make one with %%relay")
         raise UsageError(f"there is no program `{name}` in this notebook: {cure}")
 
+    def _recording(self, name: str) -> Recording:
+        """The recording of a name of the notebook."""
+        space = self.shell.user_ns
+        if isinstance(space.get(name), Recording):
+            return space[name]  # type: ignore[no-any-return]
+        if name in space:
+            kind = type(space[name]).__name__
+            raise UsageError(f"`{name}` is no recording but of type {kind}: %passes NAME ... -r rec makes one")
+        known = [n for n, v in space.items() if isinstance(v, Recording) and not n.startswith("_")]
+        there = f"recordings here: {', '.join(known)}" if known else "make one with %passes NAME ... -r rec"
+        raise UsageError(f"there is no recording `{name}` in this notebook: {did_you_mean(name, known) or there}")
+
     def _part(self, name: str) -> IRModule | Expr:
         """The module or expression of a name (`net`), or one function of a module (`net.main`)."""
         head, dot, function = name.partition(".")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import passlab
-from passlab.display import diff_view, graph_view, module_view, recording_view
+from passlab.display import blame_view, diff_view, graph_view, module_view, recording_view
 from passlab.display.page import write
 from passlab.testing import resnet
 from tests.browser.lab_page import browser
@@ -30,7 +30,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     mod, _ = resnet.get_workload(num_layers=18)
     rec = passlab.record(mod, "InferType, SimplifyInference, FuseOps", opt_level=3)
     views = {
-        "module": module_view(rec.output), "diff": diff_view(rec[2].diff()), "graph": graph_view(rec.output),
+        "module": module_view(rec.output), "blame": blame_view(rec), "diff": diff_view(rec[2].diff()), "graph": graph_view(rec.output),
         "pipeline": recording_view(rec),
     }  # fmt: skip
     folder = tmp_path_factory.mktemp("pages")
@@ -41,7 +41,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [900, 1600])
-@pytest.mark.parametrize("name", ["module", "diff", "graph", "pipeline"])
+@pytest.mark.parametrize("name", ["module", "blame", "diff", "graph", "pipeline"])
 def test_a_view_fills_the_window(name, width, scheme, pages, chrome):
     page = chrome.new_page(viewport={"width": width, "height": HEIGHT}, color_scheme=scheme)
     errors: list[str] = []
@@ -103,11 +103,35 @@ def test_a_line_says_which_pass_made_it_and_a_click_goes_there(explorer):
     explorer.keyboard.press("G")
     explorer.keyboard.press("1")
     expect(explorer.locator(".pl-step-name")).to_have_text("FuseOps")
-    expect(explorer.locator(".pl-maker-here").first).to_have_text("3")
-    explorer.locator(".pl-maker", has_text="2").first.click()
+    expect(explorer.locator(".pl-maker-here").first).to_have_text("3 FuseOps")
+    explorer.locator(".pl-maker", has_text="2 SimplifyInference").first.click()
     expect(explorer.locator(".pl-step-name")).to_have_text("SimplifyInference")
     explorer.keyboard.press("b")
     expect(explorer.locator(".pl-maker")).to_have_count(0)
+
+
+@pytest.mark.parametrize(("width", "named"), [(1400, True), (600, False)])
+def test_the_gutter_of_a_program_names_passes_where_there_is_room(width, named, pages, chrome):
+    page = chrome.new_page(viewport={"width": width, "height": HEIGHT})
+    page.goto(pages["blame"].as_uri())
+    gutter = page.locator(".pl-maker:not(:empty)").first
+    expect(gutter).to_have_text("3 FuseOps")
+    expect(gutter.locator(".pl-maker-name")).to_be_visible(visible=named)
+    gutter.hover()
+    expect(page.locator(".pl-card")).to_contain_text("in place of")
+    rows = page.locator(".pl-row")
+    lefts = {box["x"] for box in (row.locator(".pl-text").bounding_box() for row in rows.all()[:12]) if box}
+    assert len(lefts) == 1, "the lines of the program begin at one place"
+    page.close()
+
+
+def test_a_stretch_of_one_pass_is_marked_all_along_and_named_once(pages, chrome):
+    page = chrome.new_page(viewport={"width": 1400, "height": HEIGHT})
+    page.goto(pages["blame"].as_uri())
+    again = page.locator(".pl-maker.pl-again").first
+    expect(again).to_have_css("color", "rgba(0, 0, 0, 0)")
+    expect(again).not_to_have_css("border-right-color", "rgba(0, 0, 0, 0)")
+    page.close()
 
 
 def test_passes_are_found_by_an_operator_they_touched(explorer):

@@ -267,21 +267,6 @@ def with_bias():
     )
 
 
-def test_each_line_of_a_step_says_which_pass_made_it():
-    rec = with_bias()
-    view = recording_view(rec)
-    data = view.data()
-    steps, last = data["steps"], data["steps"][-1]["after"]
-    made = {
-        data["lines"][line][0].strip(): None if maker < 0 else steps[maker]["name"]
-        for line, maker in zip(data["modules"][last], data["makers"][last], strict=True)
-    }
-    for line in view.lines(rec.last):
-        maker = None if line.made is None else rec.provenance.maker(line.made)
-        assert made[line.text.strip()] == (None if maker is None else maker.text or maker.name)
-    assert set(made.values()) == {None, "CanonicalizeOps", "FuseOps"}
-
-
 def test_a_let_is_made_by_who_made_its_value():
     @module_pass(opt_level=0)
     def soften(mod, ctx):

@@ -52,3 +52,14 @@ def test_vm_completes_programs_options_breakpoints_and_arrays():
     assert names("%vm net --break nan,ex", **space) == ["exp"]
     assert names("%vm net --entry ma", **space) == ["main"]
     assert "nn.conv2d" not in names("%vm net --break nn.", **space)
+
+
+def test_blame_completes_recordings_its_option_and_passes():
+    from passlab.lab.recording import record
+    from passlab.relay import parse
+
+    net = parse("def @main(%x: Tensor[(2), float32]) { nn.relu(exp(%x)) }")
+    space = {"rec": record(net, "InferType, FuseOps"), "ref": net, "_12": record(net, "InferType")}
+    assert names("%blame re", **space) == ["rec"]
+    assert names("%blame rec --", **space) == ["--step"]
+    assert names("%blame rec --step Fu", **space) == ["FuseOps"]

@@ -175,6 +175,39 @@ def test_graph_draws_a_module_a_function_or_an_expression(shell, capsys):
         shell.run_line_magic("graph", "net.mian")
 
 
+def test_blame_shows_who_made_each_line(shell, capsys):
+    shell.run_line_magic("passes", "net InferType, FuseOps(fuse_opt_level=2), ToANormalForm -O 3 -r rec -q")
+    shell.run_line_magic("blame", "rec")
+    assert "After 3 ToANormalForm" in capsys.readouterr().out
+    for step in ("2", "-2", "FuseOps"):
+        shell.run_line_magic("blame", f"rec --step {step}")
+        out = capsys.readouterr().out
+        assert "After 2 FuseOps" in out
+        assert "2 FuseOps |" in out
+
+
+def test_blame_without_a_name_is_about_the_last_passes(shell, capsys):
+    with pytest.raises(UsageError, match="no %passes has run yet"):
+        shell.run_line_magic("blame", "")
+    shell.run_line_magic("passes", "net FuseOps -O 3 -q")
+    shell.run_line_magic("blame", "--step 0")
+    assert "The input: 3 lines" in capsys.readouterr().out
+
+
+def test_blame_of_what_is_not_there_is_told(shell):
+    shell.run_line_magic("passes", "net FuseOps -O 3 -r rec -q")
+    for line, cure in [
+        ("recc", "did you mean `rec`"),
+        ("net", "`net` is no recording but of type IRModule"),
+        ("rec --step 7", "steps 0 to 1"),
+        ("rec --stp 1", "did you mean `--step`"),
+    ]:
+        with pytest.raises(UsageError, match=cure):
+            shell.run_line_magic("blame", line)
+    with pytest.raises(PassError, match="did you mean `FuseOps`"):
+        shell.run_line_magic("blame", "rec --step FuseOp")
+
+
 def test_run_computes(shell):
     shell.user_ns.update(x=np.ones((1, 8), "float32"), w=np.full((4, 8), 0.5, "float32"))
     np.testing.assert_array_equal(shell.run_line_magic("run", "net --args x,w -o y"), np.full((1, 4), 4, "float32"))
@@ -218,7 +251,7 @@ def test_instruments_are_remembered(shell, capsys):
 
 
 def test_every_magic_has_help(shell):
-    for name in ("passes", "graph", "run", "instruments"):
+    for name in ("passes", "graph", "blame", "run", "instruments"):
         assert shell.find_line_magic(name).__doc__
     assert "--const" in shell.find_cell_magic("relay").__doc__
 

@@ -1,5 +1,6 @@
 // A program: highlighted, foldable, with types beside the lines; a click on a name shows where it is defined and used.
 import { el, HoverCard, icon, ICONS, many } from "./dom.js";
+import { Gutter } from "./gutter.js";
 import { broken, code, hanging, holds, nameAt, Rows } from "./rows.js";
 
 const GUTTER = 7; // characters
@@ -21,11 +22,10 @@ export class CodePane {
     this.picked = "";
     this.sought = ""; // text that is looked for, in lower case
     this.hits = /** @type {number[]} */ ([]); // lines that hold the name that is followed, or the text
-    this.makers = /** @type {number[] | null} */ (null);
-    this.maker = /** @type {(number: number) => {id: string, name: string, here: boolean}} */ ((number) => ({ id: String(number), name: "", here: false }));
-    this.asked = /** @type {(number: number) => void} */ (() => {}); // hears whose maker was clicked
+    this.asked = /** @type {((event: number) => void) | null} */ (null); // hears which pass was clicked
     this.width = 100;
     this.hovers = new WeakMap();
+    this.gutter = new Gutter(this.hovers);
     this.card = new HoverCard(root);
     this.rows = new Rows((i) => this.row(i), (columns) => {
       this.width = columns - GUTTER;
@@ -43,25 +43,30 @@ export class CodePane {
       const target = /** @type {Element} */ (event.target);
       const fold = target.closest(".pl-fold, .pl-more");
       if (fold) return this.toggle(this.lineAt(fold));
-      const maker = target.closest(".pl-maker");
-      if (maker) return this.makers && this.makers[this.lineAt(maker)] >= 0 && this.asked(this.makers[this.lineAt(maker)]);
+      const maker = target.closest(".pl-maker"), by = maker ? this.gutter.event(this.lineAt(maker)) : -1;
+      if (maker) return by >= 0 && this.asked && this.asked(by);
       if (String(window.getSelection())) return;
       this.pick(nameAt(target));
     });
     this.box.addEventListener("mouseover", (event) => {
       const span = /** @type {Element} */ (event.target), number = this.hovers.get(span);
       if (number === undefined) return this.card.hide();
-      const text = this.table.texts[number], name = span.textContent || "";
-      this.card.show(span, () => [el("div", "pl-card-name", name), ...text.split("\n").map((line) => el("div", "", line))]);
+      const text = this.table.texts[number], name = span.textContent || "", goes = this.asked && span.classList.contains("pl-maker");
+      const told = [...text.split("\n"), goes ? "a click goes there" : ""].filter(Boolean);
+      this.card.show(span, () => [el("div", "pl-card-name", name), ...told.map((line) => el("div", "", line))]);
     });
     this.box.addEventListener("mouseleave", () => this.card.hide());
     this.box.addEventListener("scroll", () => this.card.hide(), { passive: true });
   }
 
-  /** Show a program. @param {Table} table @param {number[]} lines numbers of lines of the table @param {number[] | null} [makers] for each line who made it, -1 for nobody */
-  show(table, lines, makers = null) {
-    const same = this.table === table && this.lines === lines, told = this.makers === makers;
-    [this.table, this.lines, this.makers] = [table, lines, makers];
+  /**
+   * Show a program. @param {Table} table @param {number[]} lines numbers of lines of the table
+   * @param {import("./gutter.js").Makers | null} [makers] @param {number[] | null} [origins] who made each line: see `Gutter`
+   */
+  show(table, lines, makers = null, origins = null) {
+    const same = this.table === table && this.lines === lines, told = this.gutter.lines === origins;
+    [this.table, this.lines] = [table, lines];
+    if (!same || !told) this.gutter.show(makers, origins);
     if (same) return told ? undefined : this.arrange();
     this.ends = ends(lines.map((number) => table.lines[number][0]));
     this.folded = new Set();
@@ -81,8 +86,8 @@ export class CodePane {
 
   /** Lay the lines out: what is folded, and where they break. */
   arrange() {
-    const types = this.types && this.width >= 84 && this.typeWidth ? this.typeWidth + 5 : 0;
-    this.codeWidth = this.width - types - (this.makers ? MAKER : 0);
+    const width = this.width - this.gutter.fit(this.width, this.box), types = this.types && width >= 84 && this.typeWidth ? this.typeWidth + 5 : 0;
+    this.codeWidth = width - types;
     this.seen = [];
     for (let at = 0; at < this.lines.length; at++) {
       const text = this.table.lines[this.lines[at]][0];
@@ -104,7 +109,7 @@ export class CodePane {
     if (folded && last) text.append(el("button", "pl-more", `⋯ ${many(this.ends[at] - at, line[0].endsWith("(") ? "parameter" : "line")}`));
     const type = last && this.showTypes && line[2] >= 0 ? el("span", "pl-type-beside", this.table.texts[line[2]]) : null;
     const row = el("div", this.sought && at === this.current ? "pl-row pl-row-found" : "pl-row", el("span", "pl-number", first ? at + 1 : ""), caret, text, type);
-    if (this.makers) row.prepend(this.gutter(first ? this.makers[at] : -1));
+    if (this.gutter.widest) row.prepend(this.gutter.cell(at, first));
     return row;
   }
 

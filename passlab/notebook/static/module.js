@@ -47,7 +47,7 @@ function render({ model, el: host }) {
   const update = () => {
     const data = model.get("data");
     title.textContent = data.title;
-    pane.show(data, data.rows);
+    pane.show(data, data.rows, data.makers, data.makers ? data.makers.rows : null);
     count();
   };
   update();

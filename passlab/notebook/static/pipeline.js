@@ -247,7 +247,7 @@ class Step {
     this.note.hidden = !note && (above !== "" || this.tab !== "Diff" || diff !== null);
     this.note.replaceChildren(note || el("pre", "pl-code pl-error-text", step.error));
     this.unified.hidden = this.all.hidden = this.tab !== "Diff" || !diff;
-    this.blame.hidden = this.code.element.hidden || !data.makers.length;
+    this.blame.hidden = this.code.element.hidden || !data.makers;
     if (this.tab === "Diff" && diff) this.diff.mapSoon();
   }
 
@@ -259,9 +259,9 @@ class Step {
 
   /** The program of a step, with who made its lines. @param {any} data @param {any} step */
   program(data, step) {
-    const { steps, makers } = data;
-    this.code.maker = (number) => ({ id: steps[number].id, name: `${steps[number].id} ${steps[number].name}`, here: steps[number] === this.step });
-    this.code.show(data, data.modules[step.after], this.blamed && makers[step.after] && makers[step.after].some((/** @type {number} */ m) => m >= 0) ? makers[step.after] : null);
+    const { makers, steps } = data, origins = this.blamed && makers ? makers.programs[step.after] : null;
+    this.code.gutter.here = steps.indexOf(step);
+    this.code.show(data, data.modules[step.after], makers, origins);
     this.code.rows.update(true);
   }
 

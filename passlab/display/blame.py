@@ -1,0 +1,230 @@
+"""The view of who made what: the program after a step, and beside each line the pass that made what the line defines.
+
+What stems from the input has nothing beside it. A stretch of lines of one pass is named where it begins and marked all
+along; the rule that made a line, and what it took the place of, are told by hovering. Linear in the recording, the
+first time one is asked, and then in the program. What the passes did is known by `lab.provenance` alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from passlab.display.html import Markup, tag
+from passlab.display.listing import Line, LineTable
+from passlab.display.module import ModuleView, code_line
+from passlab.display.palette import AMBER, BLUE, CODE, GREEN, MUTED, RUST, TEAL, VIOLET
+from passlab.display.view import capped
+from passlab.errors import visible
+from passlab.instrument.events import Event
+from passlab.lab.diffing import node_name
+from passlab.lab.provenance import Origin, Provenance
+from passlab.lab.recording import Recording
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLOURS = (BLUE, AMBER, VIOLET, TEAL, RUST, GREEN)  # of passes, one after the other; in widgets `.pl-made-0` and so on
+NAME_WIDTH = 24  # characters of a pass that a gutter shows
+NAMED = 3  # passes that the title names
+
+
+class Makers:
+    """Who made the lines of the programs of one recording, as data for a browser: each different origin once.
+
+    `numbers` are those of `origins`, -1 for what stems from the input, -2 for lines that define nothing. An origin is
+    `[pass, text]`: a number of `passes` and one of the texts of the line table, which hovering shows. A pass is
+    `[label, colour, event]`.
+    """
+
+    def __init__(self, recording: Recording, table: LineTable) -> None:
+        self.provenance = recording.provenance
+        self.table = table
+        self.passes: list[list[Any]] = []
+        self.origins: list[list[int]] = []
+        self._events = {event: at for at, event in enumerate(recording.events)}
+        self._colours = colours(recording)
+        self._passes: dict[Event, int] = {}
+        self._origins: dict[tuple[int, int], int] = {}
+
+    def numbers(self, lines: Sequence[Line]) -> list[int]:
+        """Return the number of the origin of each line."""
+        found = zip(lines, origins(self.provenance, lines), strict=True)
+        return [(-2 if line.made is None else -1) if origin is None else self._origin(origin) for line, origin in found]
+
+    def _origin(self, origin: Origin) -> int:
+        key = (self._pass(origin.event), self.table.text(visible(told(self.provenance, origin))))
+        number = self._origins.get(key)
+        if number is None:
+            number = self._origins[key] = len(self.origins)
+            self.origins.append(list(key))
+        return number
+
+    def _pass(self, event: Event) -> int:
+        number = self._passes.get(event)
+        if number is None:
+            number = self._passes[event] = len(self.passes)
+            self.passes.append([visible(label(event)), self._colours[event.name], self._events[event]])
+        return number
+
+    def data(self, **programs: Any) -> dict[str, Any]:
+        """Return what was numbered as JSON-able data, with the numbers of the programs."""
+        return {"passes": self.passes, "origins": self.origins, **programs}
+
+
+class BlameView(ModuleView):
+    """The program after a step of a recording, with the makers of its lines."""
+
+    def __init__(self, recording: Recording, event: Event) -> None:
+        super().__init__(event.after)
+        self.recording = recording
+        self.event = event
+
+    @cached_property
+    def origins(self) -> list[Origin | None]:
+        """How what each line defines came to be; None for the input, and where a line defines nothing."""
+        return origins(self.recording.provenance, self.lines)
+
+    @cached_property
+    def title(self) -> str:
+        """Who made how many of the lines: `After 3 FuseOps: 6 lines, 4 by FuseOps, 2 from the input`."""
+        made = Counter(origin.event.name for origin in self.origins if origin is not None).most_common()
+        named = made if len(made) <= NAMED + 1 else made[:NAMED]
+        shown = [(count, f"by {name}") for name, count in named]
+        if len(named) < len(made):
+            shown.append((sum(count for _, count in made[NAMED:]), f"by {len(made) - NAMED} others"))
+        total = sum(line.made is not None for line in self.lines)
+        shown.append((total - sum(count for _, count in made), "from the input"))
+        counts = [f"{count:,} {by}" for count, by in shown if count]
+        where = "The input" if self.event.status == "input" else f"After {label(self.event)}"
+        lines = f"{total:,} line{'' if total == 1 else 's'}"
+        return visible(f"{where}: {', '.join([lines, *counts])}")
+
+    def text(self) -> str:
+        gutters = [
+            f"{name.ljust(self._width)} {' ' if origin is None else '|'} " if self._width else ""
+            for name, origin in zip(self._names, self.origins, strict=True)
+        ]
+        lines = [f"{gutter}{line.text}".rstrip() for gutter, line in zip(gutters, self.lines, strict=True)]
+        return capped([f"{self.title}.", "", *lines], "frame() has a row for each")
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """What stands in the gutter: the pass where a stretch of it begins."""
+        names = []
+        last: Event | None = None
+        for line, origin in zip(self.lines, self.origins, strict=True):
+            if line.made is None:
+                names.append("")
+                continue
+            event = None if origin is None else origin.event
+            names.append("" if event is None or event is last else shortened(label(event)))
+            last = event
+        return names
+
+    @cached_property
+    def _width(self) -> int:
+        """How many characters the longest name in the gutter has; 0 where no pass made anything."""
+        return max((len(name) for name in self._names), default=0)
+
+    # ------------------------------------------------------------ static HTML
+    @cached_property
+    def _colours(self) -> dict[str, int]:
+        return colours(self.recording)
+
+    def line_html(self, at: int) -> Markup:
+        """Return a line with its gutter: the pass, and a bar along what it made, which hovering explains."""
+        if not self._width:
+            return super().line_html(at)
+        origin = self.origins[at]
+        colour, said = MUTED, None
+        if origin is not None:
+            colour = COLOURS[self._colours[origin.event.name]]
+            said = f"{label(origin.event)}\n{told(self.recording.provenance, origin)}".strip()
+        looks = f"{_GUTTER};color:{colour};width:{self._width + 2}ch"
+        bar = tag("span", style=f"{_BAR};background:{'transparent' if origin is None else colour}", title=said)
+        name = tag("span", self._names[at], style=looks, title=said)
+        return tag("span", name, bar, tag("span", code_line(self.lines[at]), style=_TEXT), style=_ROW)
+
+    @property
+    def fold_looks(self) -> str:
+        return f"{CODE};color:{MUTED};padding:0 12px 0 {self._width + 5}ch" if self._width else super().fold_looks
+
+    # ------------------------------------------------------------ data
+    def data(self) -> dict[str, Any]:
+        table = LineTable()
+        shown = super().data_with(table)
+        makers = Makers(self.recording, table)
+        numbers = makers.numbers(self.lines[: len(shown["rows"])])
+        return {**shown, "makers": makers.data(rows=numbers)}
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per line: its text, the pass that made it, by which rule, from which node."""
+        import pandas as pd
+
+        rows = [
+            (number, line.text, *_row(line, origin))
+            for number, (line, origin) in enumerate(zip(self.lines, self.origins, strict=True), 1)
+        ]
+        return pd.DataFrame(rows, columns=["line", "text", "made by", "rule", "from"])
+
+
+_ROW = "display:flex"
+_GUTTER = "flex:none;padding-right:1ch;text-align:right;white-space:pre;overflow:hidden;box-sizing:border-box"
+_BAR = "flex:none;width:3px;margin-right:1ch"
+_TEXT = "flex:1;min-width:0;padding-left:44px;text-indent:-44px"
+
+
+def blame_view(recording: Recording, step: int | str = -1) -> BlameView:
+    """Return the program after a step (the last, unless given) with the pass that made each line.
+
+    `step` is a number, an id ("3.1") or the name of a pass. Raises `IndexError` and `PassError` for steps that were not
+    recorded.
+    """
+    return BlameView(recording, recording[step])
+
+
+# ---------------------------------------------------------------- who made what
+def origins(provenance: Provenance, lines: Sequence[Line]) -> list[Origin | None]:
+    """Return how what each line defines came to be: None for the input, and where a line defines nothing."""
+    return [None if line.made is None else provenance.origin(line.made) for line in lines]
+
+
+def label(event: Event) -> str:
+    """Return how a gutter calls a pass: `3 FuseOps`."""
+    return f"{event.id} {event.name}"
+
+
+def told(provenance: Provenance, origin: Origin) -> str:
+    """Return what hovering tells besides the pass: its options, the rule, and what was there before."""
+    event, old = origin.event, origin.old
+    lines = [event.text] if event.text != event.name else []
+    if origin.rule:
+        lines.append(f"rule: {origin.rule}")
+    if old is not None:
+        maker = provenance.maker(old)
+        lines.append(f"in place of {node_name(old)} ({'input' if maker is None else label(maker)})")
+    return "\n".join(lines)
+
+
+def colours(recording: Recording) -> dict[str, int]:
+    """Return a number of a colour for each name of a pass, in the order in which they first changed something."""
+    changed = [event.name for event in recording.events if event.changed]
+    names = dict.fromkeys([*changed, *(event.name for event in recording.events)])
+    return {name: place % len(COLOURS) for place, name in enumerate(names)}
+
+
+def shortened(name: str) -> str:
+    """Return the label of a pass as a gutter has room for it."""
+    return name if len(name) <= NAME_WIDTH else f"{name[: NAME_WIDTH - 3]}..."
+
+
+def _row(line: Line, origin: Origin | None) -> tuple[str, str, str]:
+    if origin is None:
+        return "" if line.made is None else "input", "", ""
+    return label(origin.event), origin.rule, "" if origin.old is None else node_name(origin.old)
+
+
+__all__ = ["BlameView", "Makers", "blame_view"]
