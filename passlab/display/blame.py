@@ -1,6 +1,7 @@
 """The view of who made what: the program after a step, and beside each line the pass that made what the line defines.
 
-What stems from the input has nothing beside it. A stretch of lines of one pass is named where it begins and marked all
+What stems from the input has nothing beside it, unless a constant in the line, which has no line of its own, was made
+by a pass. A stretch of lines of one pass is named where it begins and marked all
 along; the rule that made a line, and what it took the place of, are told by hovering. Linear in the recording, the
 first time one is asked, and then in the program. What the passes did is known by `lab.provenance` alone.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from passlab.display.html import Markup, tag
 from passlab.display.listing import Line, LineTable
@@ -19,6 +20,7 @@ from passlab.display.palette import AMBER, BLUE, CODE, GREEN, MUTED, RUST, TEAL,
 from passlab.display.view import capped
 from passlab.errors import visible
 from passlab.instrument.events import Event
+from passlab.ir.expr import Constant
 from passlab.lab.diffing import node_name
 from passlab.lab.provenance import Origin, Provenance
 from passlab.lab.recording import Recording
@@ -29,6 +31,48 @@ if TYPE_CHECKING:
 COLOURS = (BLUE, AMBER, VIOLET, TEAL, RUST, GREEN)  # of passes, one after the other; in widgets `.pl-made-0` and so on
 NAME_WIDTH = 24  # characters of a pass that a gutter shows
 NAMED = 3  # passes that the title names
+
+
+class Credit(NamedTuple):
+    """What made a line: the origin of what it defines, or of one constant in it, which is then `part`."""
+
+    origin: Origin
+    part: str = ""
+
+    @property
+    def event(self) -> Event:
+        """The pass."""
+        return self.origin.event
+
+    def told(self, provenance: Provenance) -> str:
+        """Return what hovering tells besides the pass: its options, the rule, and what was there before."""
+        event, old = self.event, self.origin.old
+        lines = [event.text] if event.text != event.name else []
+        if self.origin.rule:
+            lines.append(f"rule: {self.origin.rule}")
+        if old is not None:
+            maker = provenance.maker(old)
+            place = f"in place of {node_name(old)} ({'input' if maker is None else label(maker)})"
+            lines.append(f"{self.part} {place}".strip())
+        elif self.part:
+            lines.append(f"made {self.part}")
+        return "\n".join(lines)
+
+
+def credits_of(provenance: Provenance, lines: Sequence[Line]) -> list[Credit | None]:
+    """Return what made each line: None for the input, and where a line defines nothing."""
+    return [_credit(provenance, line) for line in lines]
+
+
+def _credit(provenance: Provenance, line: Line) -> Credit | None:
+    origin = None if line.made is None else provenance.origin(line.made)
+    if origin is not None:
+        return Credit(origin)
+    for piece in line.pieces:
+        origin = provenance.origin(piece.node) if type(piece.node) is Constant else None
+        if origin is not None:
+            return Credit(origin, line.text[piece.start : piece.end])
+    return None
 
 
 class Makers:
@@ -51,11 +95,11 @@ class Makers:
 
     def numbers(self, lines: Sequence[Line]) -> list[int]:
         """Return the number of the origin of each line."""
-        found = zip(lines, origins(self.provenance, lines), strict=True)
-        return [(-2 if line.made is None else -1) if origin is None else self._origin(origin) for line, origin in found]
+        found = zip(lines, credits_of(self.provenance, lines), strict=True)
+        return [self._origin(credit) if credit else -2 if line.made is None else -1 for line, credit in found]
 
-    def _origin(self, origin: Origin) -> int:
-        key = (self._pass(origin.event), self.table.text(visible(told(self.provenance, origin))))
+    def _origin(self, credit: Credit) -> int:
+        key = (self._pass(credit.event), self.table.text(visible(credit.told(self.provenance))))
         number = self._origins.get(key)
         if number is None:
             number = self._origins[key] = len(self.origins)
@@ -83,19 +127,21 @@ class BlameView(ModuleView):
         self.event = event
 
     @cached_property
-    def origins(self) -> list[Origin | None]:
-        """How what each line defines came to be; None for the input, and where a line defines nothing."""
-        return origins(self.recording.provenance, self.lines)
+    def credits(self) -> list[Credit | None]:
+        """What made each line; None for the input, and where a line defines nothing."""
+        return credits_of(self.recording.provenance, self.lines)
 
     @cached_property
     def title(self) -> str:
         """Who made how many of the lines: `After 3 FuseOps: 6 lines, 4 by FuseOps, 2 from the input`."""
-        made = Counter(origin.event.name for origin in self.origins if origin is not None).most_common()
+        made = Counter(credit.event.name for credit in self.credits if credit is not None).most_common()
         named = made if len(made) <= NAMED + 1 else made[:NAMED]
         shown = [(count, f"by {name}") for name, count in named]
         if len(named) < len(made):
             shown.append((sum(count for _, count in made[NAMED:]), f"by {len(made) - NAMED} others"))
-        total = sum(line.made is not None for line in self.lines)
+        total = sum(
+            line.made is not None or credit is not None for line, credit in zip(self.lines, self.credits, strict=True)
+        )
         shown.append((total - sum(count for _, count in made), "from the input"))
         counts = [f"{count:,} {by}" for count, by in shown if count]
         where = "The input" if self.event.status == "input" else f"After {label(self.event)}"
@@ -104,8 +150,8 @@ class BlameView(ModuleView):
 
     def text(self) -> str:
         gutters = [
-            f"{name.ljust(self._width)} {' ' if origin is None else '|'} " if self._width else ""
-            for name, origin in zip(self._names, self.origins, strict=True)
+            f"{name.ljust(self._width)} {' ' if credit is None else '|'} " if self._width else ""
+            for name, credit in zip(self._names, self.credits, strict=True)
         ]
         lines = [f"{gutter}{line.text}".rstrip() for gutter, line in zip(gutters, self.lines, strict=True)]
         return capped([f"{self.title}.", "", *lines], "frame() has a row for each")
@@ -115,11 +161,11 @@ class BlameView(ModuleView):
         """What stands in the gutter: the pass where a stretch of it begins."""
         names = []
         last: Event | None = None
-        for line, origin in zip(self.lines, self.origins, strict=True):
-            if line.made is None:
+        for line, credit in zip(self.lines, self.credits, strict=True):
+            if line.made is None and credit is None:
                 names.append("")
                 continue
-            event = None if origin is None else origin.event
+            event = None if credit is None else credit.event
             names.append("" if event is None or event is last else shortened(label(event)))
             last = event
         return names
@@ -138,13 +184,13 @@ class BlameView(ModuleView):
         """Return a line with its gutter: the pass, and a bar along what it made, which hovering explains."""
         if not self._width:
             return super().line_html(at)
-        origin = self.origins[at]
+        credit = self.credits[at]
         colour, said = MUTED, None
-        if origin is not None:
-            colour = COLOURS[self._colours[origin.event.name]]
-            said = f"{label(origin.event)}\n{told(self.recording.provenance, origin)}".strip()
+        if credit is not None:
+            colour = COLOURS[self._colours[credit.event.name]]
+            said = f"{label(credit.event)}\n{credit.told(self.recording.provenance)}".strip()
         looks = f"{_GUTTER};color:{colour};width:{self._width + 2}ch"
-        bar = tag("span", style=f"{_BAR};background:{'transparent' if origin is None else colour}", title=said)
+        bar = tag("span", style=f"{_BAR};background:{'transparent' if credit is None else colour}", title=said)
         name = tag("span", self._names[at], style=looks, title=said)
         return tag("span", name, bar, tag("span", code_line(self.lines[at]), style=_TEXT), style=_ROW)
 
@@ -165,8 +211,8 @@ class BlameView(ModuleView):
         import pandas as pd
 
         rows = [
-            (number, line.text, *_row(line, origin))
-            for number, (line, origin) in enumerate(zip(self.lines, self.origins, strict=True), 1)
+            (number, line.text, *_row(line, credit))
+            for number, (line, credit) in enumerate(zip(self.lines, self.credits, strict=True), 1)
         ]
         return pd.DataFrame(rows, columns=["line", "text", "made by", "rule", "from"])
 
@@ -186,27 +232,10 @@ def blame_view(recording: Recording, step: int | str = -1) -> BlameView:
     return BlameView(recording, recording[step])
 
 
-# ---------------------------------------------------------------- who made what
-def origins(provenance: Provenance, lines: Sequence[Line]) -> list[Origin | None]:
-    """Return how what each line defines came to be: None for the input, and where a line defines nothing."""
-    return [None if line.made is None else provenance.origin(line.made) for line in lines]
-
-
+# ---------------------------------------------------------------- names and colours
 def label(event: Event) -> str:
     """Return how a gutter calls a pass: `3 FuseOps`."""
     return f"{event.id} {event.name}"
-
-
-def told(provenance: Provenance, origin: Origin) -> str:
-    """Return what hovering tells besides the pass: its options, the rule, and what was there before."""
-    event, old = origin.event, origin.old
-    lines = [event.text] if event.text != event.name else []
-    if origin.rule:
-        lines.append(f"rule: {origin.rule}")
-    if old is not None:
-        maker = provenance.maker(old)
-        lines.append(f"in place of {node_name(old)} ({'input' if maker is None else label(maker)})")
-    return "\n".join(lines)
 
 
 def colours(recording: Recording) -> dict[str, int]:
@@ -221,10 +250,11 @@ def shortened(name: str) -> str:
     return name if len(name) <= NAME_WIDTH else f"{name[: NAME_WIDTH - 3]}..."
 
 
-def _row(line: Line, origin: Origin | None) -> tuple[str, str, str]:
-    if origin is None:
+def _row(line: Line, credit: Credit | None) -> tuple[str, str, str]:
+    if credit is None:
         return "" if line.made is None else "input", "", ""
-    return label(origin.event), origin.rule, "" if origin.old is None else node_name(origin.old)
+    old = credit.origin.old
+    return label(credit.event), credit.origin.rule, "" if old is None else node_name(old)
 
 
 __all__ = ["BlameView", "Makers", "blame_view"]

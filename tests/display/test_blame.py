@@ -86,6 +86,7 @@ def test_every_line_agrees_with_the_provenance():
         rows = view.frame().to_dict("records")
         assert [row["text"] for row in rows] == [line.text for line in view.lines]
         for line, row in zip(view.lines, rows, strict=True):
+            assert not any(piece.kind == "constant" for piece in line.pieces)
             maker = None if line.made is None else rec.provenance.maker(line.made)
             known = f"{maker.id} {maker.name}" if maker is not None else "" if line.made is None else "input"
             assert row["made by"] == known
@@ -107,6 +108,15 @@ def test_hovering_tells_the_rule_and_what_was_there_before():
     assert told["%2(%x, %w, %b)"] == ("3 FuseOps", "FuseOps(fuse_opt_level=2)\nin place of nn.relu (input)")
     titles = [value for name, value in Reader(view.html()).attributes if name == "title"]
     assert any("rule: bias_add as add" in title for title in titles)
+
+
+def test_a_constant_has_no_line_of_its_own_so_its_line_names_its_maker():
+    program = "def @main(%x: Tensor[(2), float32]) { add(%x, multiply(2f, 3f)) }"
+    rec = recorded("FoldConstant", program)
+    assert "1 FoldConstant |   add(%x, 6f)" in blame_view(rec).text()
+    assert "rule: folded\n6f in place of multiply (input)" in blame_view(rec).data()["texts"]
+    rec = recorded("FoldConstant", "def @main() { multiply(2f, 3f) }")
+    assert "1 FoldConstant |   6f" in blame_view(rec).text()
 
 
 def test_lines_that_define_nothing_are_told_from_those_of_the_input():
