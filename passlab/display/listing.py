@@ -53,15 +53,6 @@ class Line(NamedTuple):
             return None
         return self.subject.checked_type_
 
-    @property
-    def made(self) -> Expr | None:
-        """The node of the line that some pass made: the value of a let, not its variable; None without a subject."""
-        if not isinstance(self.subject, Var):
-            return self.subject
-        return next(
-            (piece.call for piece in self.pieces if piece.kind == "op" and piece.call is not None), self.subject
-        )
-
 
 def listing(program: Any) -> list[Line]:
     """Return the lines of a module, expression, type or pattern."""
