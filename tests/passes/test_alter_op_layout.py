@@ -16,7 +16,6 @@ from passlab.ir import IRModule
 from passlab.ir.equal import assert_structural_equal
 from passlab.ir.op import Op
 from passlab.text.parser import parse
-from passlab.transform.registering import _levels
 from tests.passes.law_programs import arguments
 
 X, W = "%x: Tensor[(1, 4, 6, 6), float32]", "%w: Tensor[(8, 4, 3, 3), float32]"
@@ -26,14 +25,13 @@ CONV = "nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3])"
 @pytest.fixture(autouse=True)
 def own_registry() -> Iterator[None]:
     """Each test starts from the operators as they are declared."""
-    extras = {name: dict(Op.get(name).spec.extra) for name in Op.list_op_names()}
-    levels = dict(_levels)
+    before = {name: (dict(Op.get(name).spec.extra), dict(Op.get(name).spec.levels)) for name in Op.list_op_names()}
     yield
-    for name, extra in extras.items():
-        Op.get(name).spec.extra.clear()
-        Op.get(name).spec.extra.update(extra)
-    _levels.clear()
-    _levels.update(levels)
+    for name, (extra, levels) in before.items():
+        spec = Op.get(name).spec
+        for facts, old in ((spec.extra, extra), (spec.levels, levels)):
+            facts.clear()
+            facts.update(old)
 
 
 def typed(text: str) -> IRModule:
