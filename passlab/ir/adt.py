@@ -47,7 +47,7 @@ class Constructor(Expr):
 
 
 class TypeData(Type):
-    """The definition of a type: its `header`, type parameters and constructors. Without any here it is `extern`.
+    """The definition of a type: its `header`, type parameters and constructors. `extern` has no constructors here.
 
     The constructors of a definition get their tags when it is made, so a definition owns its constructor objects.
     """
@@ -68,7 +68,7 @@ class TypeData(Type):
         _set(self, "header", header)
         _set(self, "type_vars", tuple(type_vars))
         _set(self, "constructors", tuple(constructors))
-        _set(self, "extern", extern or not self.constructors)
+        _set(self, "extern", extern)
         _set(self, "_inside", 0)  # a definition is no part of a type
         for index, constructor in enumerate(self.constructors):
             if constructor.tag == -1:

@@ -399,7 +399,7 @@ def _constructor(self: Comparison, a: Constructor, b: Constructor, link: Link) -
 
 
 def _type_data(self: Comparison, a: TypeData, b: TypeData, link: Link) -> bool:
-    if a.header is not b.header or a.extern != b.extern:
+    if a.header is not b.header:
         return self.fail((link, "header", -1), a.header, b.header, "different types")
     if [c.name_hint for c in a.constructors] != [c.name_hint for c in b.constructors]:
         return self.fail((link, "constructors", -1), a.constructors, b.constructors, "different constructors")

@@ -196,7 +196,7 @@ def _one_hash(node: Any) -> int:
             known = _hashes[node] = _program_hash(node)
         return known
     if isinstance(node, TypeData):
-        return hash((text_token(node.header.name_hint), node.extern, *map(_constructor_token, node.constructors)))
+        return hash((text_token(node.header.name_hint), *map(_constructor_token, node.constructors)))
     if isinstance(node, Type):
         return type_form(node).token
     if isinstance(node, Attrs):

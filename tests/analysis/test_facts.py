@@ -35,6 +35,7 @@ from passlab.analysis import (
     users,
 )  # fmt: skip
 from passlab.errors import DiagnosticError
+from passlab.infer import infer_module
 from passlab.ir import (
     Call,
     Expr,
@@ -287,9 +288,10 @@ def test_intermediate_expressions() -> None:
     want = parse("""
     def @main(%x: Tensor[(2, 8), float32], %w: Tensor[(4, 8), float32]) { %0 = nn.dense(%x, %w); nn.relu(%0) }
     """)
-    assert structural_equal(extract_intermediate_expr(mod, 1), want)
+    assert structural_equal(infer_module(extract_intermediate_expr(mod, 1)), want)
+    assert structural_equal(infer_module(extract_intermediate_expr(mod, 5)), mod)
     assert extract_intermdeiate_expr is extract_intermediate_expr
-    with pytest.raises(DiagnosticError, match="from 0 to 4"):
+    with pytest.raises(DiagnosticError, match="from 0 to 5"):
         extract_intermediate_expr(mod, 9)
 
 

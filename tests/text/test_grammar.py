@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from passlab.ir.equal import structural_equal
+from passlab.ir.equal import structural_equal, structural_hash
 from passlab.ir.expr import Call, Function, Let, Tuple, TupleGetItem
 from passlab.ir.types import ANY, FuncType, RefType, TensorType, TupleType
 from passlab.text.parser import parse, parse_expr
@@ -250,3 +250,10 @@ def test_negative_projections_are_kept() -> None:
     assert isinstance(picked, TupleGetItem)
     assert picked.index == -1
     assert pretty(picked).endswith("%t.-1")
+
+
+def test_an_external_type_equals_one_without_constructors() -> None:
+    extern, empty = parse("extern type T[A]"), parse("type T[A] { }")
+    assert structural_equal(extern, empty)
+    assert structural_hash(extern) == structural_hash(empty)
+    assert pretty(extern).startswith("extern")
