@@ -50,7 +50,7 @@ def test_errors_are_diagnostics_and_not_tracebacks(tour: LabPage) -> None:
     assert errors
     for error in errors:
         shown = "\n".join(error["traceback"])
-        assert shown.lstrip().startswith("error: "), shown
+        assert shown.startswith("\x1b[1merror: "), shown  # in bold
         assert "Traceback" not in shown
 
 

@@ -4,7 +4,6 @@ import { Gutter } from "./gutter.js";
 import { broken, code, hanging, holds, nameAt, Rows } from "./rows.js";
 
 const GUTTER = 7; // characters
-const MAKER = 5; // characters of the gutter that says who made a line
 const PARAMETERS = 8; // of a function, above which they start folded
 
 /** @typedef {import("./rows.js").Table} Table */
@@ -111,14 +110,6 @@ export class CodePane {
     const row = el("div", this.sought && at === this.current ? "pl-row pl-row-found" : "pl-row", el("span", "pl-number", first ? at + 1 : ""), caret, text, type);
     if (this.gutter.widest) row.prepend(this.gutter.cell(at, first));
     return row;
-  }
-
-  /** Who made a line, -1 for nobody. @param {number} number */
-  gutter(number) {
-    if (number === undefined || number < 0) return el("span", "pl-maker");
-    const { id, name, here } = this.maker(number), made = el("span", here ? "pl-maker pl-maker-here" : "pl-maker", id);
-    made.title = `made by ${name}: go there`;
-    return made;
   }
 
   /** The line that an element of a row belongs to. @param {Element} element */
