@@ -115,7 +115,7 @@ def _arange_length(attrs: Any, start: Any, stop: Any, step: Any) -> int:
     A step that this would make 0 is divided by as it is.
     """
     bounds = (start, stop, step)
-    known = all(isinstance(value, Constant) for value in (attrs.start, attrs.stop, attrs.step))
+    known = all(hasattr(value, "data") for value in (attrs.start, attrs.stop, attrs.step))  # constants
     if known or not all(map(math.isfinite, bounds)) or int(step) == 0:
         return _arange_count(*bounds)
     return _arange_count(*map(int, bounds))
