@@ -16,7 +16,7 @@ RENAMED: dict[str, tuple[str, tuple[int, ...]]] = {
     "BitwiseNot": ("bitwise_not", (18,)), "Ceil": ("ceil", (1, 6, 13)), "Cos": ("cos", (7, 22)),
     "Cosh": ("cosh", (9, 22)), "Erf": ("erf", (9, 13)), "Exp": ("exp", (1, 6, 13)), "Floor": ("floor", (1, 6, 13)),
     "IsNaN": ("isnan", (9, 13, 20)), "Log": ("log", (1, 6, 13)), "Neg": ("negative", (1, 6, 13)),
-    "Not": ("logical_not", (1,)), "Relu": ("nn.relu", (1, 6, 13, 14)), "Round": ("round", (11, 22)),
+    "Not": ("logical_not", (1,)), "Relu": ("nn.relu", (1, 6, 13, 14)),
     "Sigmoid": ("sigmoid", (1, 6, 13)), "Sign": ("sign", (9, 13)), "Sin": ("sin", (7, 22)),
     "Sinh": ("sinh", (9, 22)), "Sqrt": ("sqrt", (1, 6, 13)), "Tan": ("tan", (7, 22)), "Tanh": ("tanh", (1, 6, 13)),
 }  # fmt: skip
@@ -31,6 +31,18 @@ def _renamed(relay_name: str) -> Any:
 
 for _name, (_relay_name, _versions) in RENAMED.items():
     enter(_name, _versions, _renamed(_relay_name), f"`{_relay_name}`.")
+
+
+def to_even(n: Node, x: Expr) -> Expr:
+    """Return the nearest integers; of two as near the even one, where Relay's `round` takes the one away from zero."""
+    between = n("equal", n("abs", n("subtract", x, n("trunc", x))), 0.5)
+    return n("where", between, n("multiply", n("round", n("multiply", x, 0.5)), 2), n("round", x))
+
+
+@onnx_operator("Round", 11, 22)
+def round_(n: Node, x: Expr) -> Expr:
+    """`round`, and twice the `round` of the half where two integers are as near: that is the even one."""
+    return to_even(n, x)
 
 
 @onnx_operator("Identity", 1, 13, 14, 16, 19, 21, 23, 24, 25)

@@ -7,7 +7,7 @@ import numpy as np
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
 from passlab.frontend.onnx.operators.convolution import convolved, kernel_of
-from passlab.frontend.onnx.operators.elementwise import saturated
+from passlab.frontend.onnx.operators.elementwise import saturated, to_even
 from passlab.frontend.onnx.operators.matrices import matrix_product
 from passlab.frontend.onnx.operators.padding import padded
 from passlab.frontend.onnx.tensors import dtype_of
@@ -28,8 +28,8 @@ def _axis(n: Node, x: Expr, scale: Expr) -> int:
 def _is_relays(n: Node, integer: str, number: Expr, scale: Expr, zero: Expr | None, block: int) -> bool:
     """Whether Relay quantizes so: numbers of 32 bits to 8 by known scales, one, or one for each place along an axis.
 
-    Half-way between two integers Relay rounds what the zero point was added to, and ONNX what it is then added to:
-    where that is odd, they differ by one. Models whose scales are computed show it, and are left to the formula.
+    Half-way between two integers Relay takes the one away from zero, and ONNX the even one: such numbers may differ by
+    one. Models whose scales are computed are left to the formula.
     """
     if n.value(scale) is None or (zero is not None and n.value(zero) is None):
         return False
@@ -71,7 +71,7 @@ def quantize(n: Node, x: Expr, scale: Expr, zero: Expr | None = None) -> Expr:
     ratio = n("divide", n.cast(x, wide), n.cast(_spread(n, scale, x, axis, block), wide))
     if dtype not in _RANGES:
         return n.cast(saturated(n, ratio, dtype), dtype)
-    made = n("round", ratio)
+    made = to_even(n, ratio)
     if zero is not None:
         made = n("add", made, n.cast(_spread(n, zero, x, axis, block), wide))
     low, high = _RANGES[dtype]
@@ -105,9 +105,9 @@ def dynamic_quantize(n: Node, x: Expr) -> list[Expr]:
     high = n("maximum", n("max", x, axis=axes) if axes else x, 0)
     low = n("minimum", n("min", x, axis=axes) if axes else x, 0)
     scale = n("divide", n("subtract", high, low), 255)
-    start = n("clip", n("round", n("divide", n("negative", low), scale)), a_min=0.0, a_max=255.0)
+    start = n("clip", to_even(n, n("divide", n("negative", low), scale)), a_min=0.0, a_max=255.0)
     zero = n.cast(start, "uint8")
-    made = n("add", n("round", n("divide", x, scale)), start)
+    made = n("add", to_even(n, n("divide", x, scale)), start)
     return [n.cast(n("clip", made, a_min=0.0, a_max=255.0), "uint8"), scale, zero]
 
 
@@ -168,7 +168,7 @@ def quantized_matmul(
 def _requantized(n: Node, x: Expr, scale: Expr, y_scale: Expr, y_zero: Expr, axis: int) -> Expr:
     """Return 32-bit numbers of one scale as 8-bit numbers of another, by rounding half to even as ONNX does."""
     ratio = n.cast(n("divide", n.cast(scale, "float32"), n.cast(y_scale, "float32")), "float32")
-    made = n("round", n("multiply", n.cast(x, "float32"), _spread(n, ratio, x, axis, 0)))
+    made = to_even(n, n("multiply", n.cast(x, "float32"), _spread(n, ratio, x, axis, 0)))
     made = n("add", made, n.cast(_spread(n, y_zero, x, axis, 0), "float32"))
     low, high = _RANGES.get(n.dtype(y_zero), (-np.inf, np.inf))
     return n.cast(n("clip", made, a_min=float(low), a_max=float(high)), n.dtype(y_zero))
