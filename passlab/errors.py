@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Place(Protocol):
@@ -228,8 +228,8 @@ class RunTypeError(RunError, TypeError):
     """A program, an input or an output was given as an object of a type that cannot be one."""
 
 
-class InterruptedRunError(KeyboardInterrupt):
-    """A run was interrupted from the keyboard: where it stood. Like every interrupt it is no `Exception`."""
+class Interruption(KeyboardInterrupt):
+    """Something was interrupted from the keyboard: where it stood. Like every interrupt it is no `Exception`."""
 
     def __init__(self, *findings: Diagnostic) -> None:
         self.diagnostics = findings
@@ -241,6 +241,18 @@ class InterruptedRunError(KeyboardInterrupt):
     def _render_traceback_(self) -> list[str]:
         """IPython shows these lines instead of a traceback."""
         return _shown(str(self))
+
+
+class InterruptedRunError(Interruption):
+    """A run of a program was interrupted."""
+
+
+class InterruptedPassesError(Interruption):
+    """A pipeline was interrupted; `recording` has the steps up to there, the last of which failed."""
+
+    def __init__(self, recording: Any, *findings: Diagnostic) -> None:
+        super().__init__(*findings)
+        self.recording = recording
 
 
 class LimitError(PasslabError):

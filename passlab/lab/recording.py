@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from passlab.errors import Diagnostic, PassError, PassTypeError, did_you_mean
+from passlab.errors import Diagnostic, InterruptedPassesError, PassError, PassTypeError, did_you_mean
 from passlab.instrument.events import Event
 from passlab.instrument.recorder import Recorder
 from passlab.instrument.statistics import count_module, shown_change
@@ -271,7 +271,8 @@ def record(
     `passes` is a pass, a list of passes, or a text of the pipeline language, in which `scope` may add names. A pass
     that raises ends the recording: `rec.error` is what it raised, `rec.last` how far it came, and `rec.output` raises.
     With `memory` each event tells the bytes its pass allocated at most, at the price of time; `name` is for titles.
-    Raises `PassError` for passes that do not exist and `PassTypeError` for what is no module, pass or instrument.
+    Raises `PassError` for passes that do not exist, `PassTypeError` for what is no module, pass or instrument, and
+    `InterruptedPassesError`, which has the recording up to there, for an interrupt from the keyboard.
     """
     if not isinstance(instruments, Iterable):
         raise PassTypeError(Diagnostic("instruments must be a list", hint="write `instruments=[...]`"))
@@ -284,6 +285,13 @@ def record(
     except Exception:
         if not any(run.error is not None for run in recorder.roots):
             raise  # not of a pass: there would be no trace of it in the recording
+    except KeyboardInterrupt as error:
+        if not recorder.roots:
+            raise
+        recording = Recording(recorder.roots, recorder.input or mod.snapshot(), name)
+        where = f"in step {recording.failed.id}, {recording.failed.name}" if recording.failed else "between passes"
+        finding = Diagnostic(f"the pipeline was interrupted {where}", hint="`error.recording` has what was recorded")
+        raise InterruptedPassesError(recording, finding) from error
     return Recording(recorder.roots, recorder.input or mod.snapshot(), name)
 
 

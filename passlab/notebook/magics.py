@@ -14,7 +14,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic import cell_magic, line_cell_magic, line_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from passlab.errors import did_you_mean
+from passlab.errors import InterruptedPassesError, did_you_mean
 from passlab.ir.module import IRModule
 from passlab.lab.recording import Recording
 from passlab.notebook import pipelines, values
@@ -104,16 +104,20 @@ class RelayMagics(NamedMagics):
         text = pipeline_of(options, cell)
         if not text:
             return pipelines.outlook(mod, options.mod)
-        recording, reports = self._recorded(mod, text, options, self.instruments_wanted)
+        try:
+            recording, reports = self._recorded(mod, text, options, self.instruments_wanted)
+            error = recording.error
+        except InterruptedPassesError as interruption:
+            recording, reports, error = interruption.recording, [], interruption
         self.last_recording = recording
         if options.recording:
             self.shell.user_ns[options.recording] = recording
         if not options.quiet:
             for report in reports:
                 self._display(report)
-        if recording.error is not None:
+        if error is not None:
             self._display(recording)
-            raise recording.error
+            raise error
         if options.out:
             self.shell.user_ns[options.out] = recording.output
         return None if options.quiet else recording

@@ -7,8 +7,8 @@ import pytest
 from IPython.core.error import UsageError
 from IPython.utils.capture import capture_output
 
-from passlab import parse
-from passlab.errors import ParseError, PassError, PasslabError, TypeInferenceError
+from passlab import parse, transform
+from passlab.errors import InterruptedPassesError, ParseError, PassError, PasslabError, TypeInferenceError
 from passlab.ir.module import IRModule
 
 NET = """def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) {
@@ -347,3 +347,21 @@ def test_an_error_says_in_bold_what_is_wrong_and_where():
     assert "error: operator `nn.reluu`" in said
     assert "^^^^^^^^" in pointed
     assert "\n".join(lines).replace("\x1b[1m", "").replace("\x1b[0m", "") == str(caught.value)
+
+
+def test_an_interrupted_pipeline_keeps_what_was_recorded(shell, capsys):
+    @transform.module_pass(opt_level=0)
+    def hurry(mod, ctx):
+        raise KeyboardInterrupt
+
+    shell.user_ns |= {"hurry": hurry, "out": None}
+    with pytest.raises(InterruptedPassesError, match="interrupted in step 2, hurry") as told:
+        shell.run_line_magic("passes", "net InferType, hurry, FuseOps -r rec -o out")
+    recording = shell.user_ns["rec"]
+    assert recording is told.value.recording
+    assert [event.name for event in recording.steps] == ["input", "InferType", "hurry"]
+    assert recording.failed.name == "hurry"
+    assert shell.user_ns["out"] is None
+    assert "hurry" in capsys.readouterr().out
+    shell.run_line_magic("passes", "net InferType -o out -q")
+    assert shell.user_ns["out"] is not None
