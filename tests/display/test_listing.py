@@ -117,3 +117,17 @@ def test_the_data_of_a_line_gives_back_its_pieces():
     assert table.texts[type_number] == "(1, 4) float32"
     op_hover = table.texts[marks[4 * 1 + 3]]
     assert op_hover.split("\n")[0] == "Tensor[(1, 4), float32]"
+
+
+def test_who_made_a_line_is_asked_of_the_value_of_a_let():
+    mod = passlab.parse("""def @main(%x: Tensor[(2), float32], %c: bool) {
+      let %f = fn (%a: Tensor[(2), float32]) { tanh(%a) };
+      let %z = %f(%x);
+      let %i = if (%c) { %z } else { %x };
+      let %t = (%z, %i);
+      exp(%i)
+    }""")
+    made = {line.text.split(" ")[3].rstrip(":"): line.made for line in listing(mod) if line.text.startswith("  let")}
+    assert {name: type(node).__name__ for name, node in made.items()} == {
+        "%f": "Function", "%z": "Call", "%i": "If", "%t": "Var",
+    }  # fmt: skip
