@@ -159,7 +159,7 @@ def test_l2_normalize_and_lrn():
         run("nn.l2_normalize", x, eps=1e-3, axis=(1,)),
         x / np.sqrt(np.maximum((x * x).sum(axis=1, keepdims=True), 1e-3)),
     )
-    close(run("nn.l2_normalize", x, eps=1e-3, axis=()), x / np.sqrt((x * x).sum()))
+    close(run("nn.l2_normalize", x, eps=1e-3, axis=None), x / np.sqrt((x * x).sum()))
     want = np.empty_like(x)
     for c in range(5):
         total = (x[:, max(0, c - 1) : c + 2] ** 2).sum(axis=1)
