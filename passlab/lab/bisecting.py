@@ -67,7 +67,7 @@ class Question:
         return examine(event.name, before, after, promise, self.trial()).outcome == "broken"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GuiltyRewrite:
     """The rewrite of a pass that broke a program: the `number`-th of `count`, by a named rule.
 
@@ -86,6 +86,8 @@ class GuiltyRewrite:
 
     def __str__(self) -> str:
         return f"rewrite {self.number:,} of {self.count:,}, by the rule `{self.rule}`"
+
+    __repr__ = __str__
 
 
 class Bisection:
@@ -328,17 +330,17 @@ class _Search:
 
     def ask(self, event: Event) -> bool:
         """Return whether the program after a step is good."""
-        self._ask_all([event])
-        known = self._known[id(event.after)]
+        known = self._ask_all([event.after])[0]
         self.answers[event.id] = Answer(event, known.holds, known.why)
         return known.holds
 
-    def _ask_all(self, events: Sequence[Event]) -> None:
-        """Ask about the programs after some steps that were not asked about before."""
-        new = {id(event.after): event.after for event in events if id(event.after) not in self._known}
+    def _ask_all(self, mods: Sequence[IRModule]) -> list[asking.Answer]:
+        """Return what is known of some programs, after asking about those that were not asked about before."""
+        new = {id(mod): mod for mod in mods if id(mod) not in self._known}
         for key, told in zip(new, self.asker.all(list(new.values())), strict=True):
             self._known[key] = told
             self.error = told.error or self.error
+        return [self._known[id(mod)] for mod in mods]
 
     def first(self, steps: Sequence[Event], every: bool) -> Event | None:
         """Return a pass that found a good program and left a bad one, the innermost; None when the last is good."""
@@ -346,10 +348,10 @@ class _Search:
         while True:
             changed = [e for e in steps if e.status == "ran" and e.changed]
             if self.asker.executor is not None:
-                self._ask_all(changed)
+                self._ask_all([event.after for event in changed])
             event = (self._in_order if every else self._halving)(changed)
-            if event is None:
-                return found
+            if event is None or (found is not None and not self._ask_all([event.before])[0].holds):
+                return found  # what broke it was the work of the pass itself, before or between those inside it
             found, steps = event, event.children
 
     def _in_order(self, steps: Sequence[Event]) -> Event | None:

@@ -49,7 +49,7 @@ class FieldChange:
         return f"{self.name}: {short(self.before)} -> {short(self.after)}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NodeChange:
     """One node's fate; `before` is None for an added node, `after` for a removed one."""
 
@@ -67,14 +67,24 @@ class NodeChange:
         detail = f" ({'; '.join(map(str, self.fields))})" if self.fields else ""
         return f"{self.change.value} {self.what}{detail}"
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class FunctionDiff:
     """What changed in one function; `before` or `after` is None when it was added or removed."""
 
     name: str
     before: Expr | None
     after: Expr | None
+
+    def __str__(self) -> str:
+        many = Counter(node.change.value for node in self.touched)
+        return f"@{self.name} {', '.join(f'{count:,} {what}' for what, count in many.items()) or self.change.value}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
     @property
     def change(self) -> Change:
@@ -113,7 +123,7 @@ class FunctionDiff:
         return {n.before: n for n in self.nodes if n.before is not None}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diff:
     """What changed between two programs, function by function. Falsy when nothing did."""
 
@@ -128,6 +138,9 @@ class Diff:
 
     def __bool__(self) -> bool:
         return bool(self.changed)
+
+    def __repr__(self) -> str:
+        return f"<Diff: {'; '.join(map(str, self.changed)) or 'nothing changed'}>"
 
     def nodes(self, *kinds: Change) -> Iterator[NodeChange]:
         """The fates of nodes, over all functions, of the given kinds (of all that were touched, without kinds)."""

@@ -248,6 +248,15 @@ def test_what_was_found_is_reduced_to_the_one_operator(net, bad, good, operator)
     assert again.event.name == bad.info.name
 
 
+def test_a_pass_is_not_taken_for_the_inference_that_runs_after_it(net):
+    no_half = lambda mod: "float16" not in mod.astext()  # noqa: E731
+    for every in (False, True):
+        found = lab.bisect(
+            net, "InferType, FoldConstant, ToMixedPrecision, FastMath", no_half, opt_level=4, every=every
+        )
+        assert (found.event.name, found.event.id) == ("ToMixedPrecision", "3")
+
+
 # ---------------------------------------------------------------- which passes it takes
 DOUBLE = replacing("Doubles", "nn.relu", lambda node: call("negative", call("negative", node)))
 TWISTS = replacing("Twists", "negative", lambda node: node.args[0] if is_call(node.args[0], "negative") else node)

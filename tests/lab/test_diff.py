@@ -129,3 +129,13 @@ def test_types_that_were_inferred_are_said() -> None:
     x = relay.var("x", shape=(2,))
     untyped = passlab.IRModule.from_expr(relay.Function([x], relay.exp(x)))
     assert str(diff(untyped, transform.InferType()(untyped))) == "only types were inferred"
+
+
+def test_a_diff_inside_other_values_is_told_in_a_line():
+    before = passlab.parse("def @main(%x: float32) { exp(%x) + 1f }")
+    after = passlab.parse("def @main(%x: float32) { abs(%x) + 1f }")
+    found = diff(before, after)
+    assert repr([found]) == "[<Diff: @main 1 added, 1 changed, 1 removed>]"
+    assert repr(found.functions) == "(<@main 1 added, 1 changed, 1 removed>,)"
+    assert repr(next(found.nodes())) == "<added abs>"
+    assert repr(diff(before, before)) == "<Diff: nothing changed>"

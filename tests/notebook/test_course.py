@@ -30,7 +30,7 @@ def shown(cell):
 
 
 def test_there_is_a_lesson_on_each_subject():
-    assert {path.stem[:2] for path in LESSONS} >= {f"{number:02}" for number in range(2, 13)}
+    assert {path.stem[:2] for path in LESSONS} >= {f"{number:02}" for number in range(2, 14)}
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
