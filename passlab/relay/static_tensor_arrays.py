@@ -1,0 +1,255 @@
+"""Tensor arrays of tensors of one shape, which keep that shape in the types of what comes out.
+
+The names end in dtype and shape (`tensor_array_read_float32_2_any`); types of other shapes, such as that of what is
+stacked, are defined where they are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from string import Template
+from typing import TYPE_CHECKING
+
+from passlab.analysis import free_vars
+from passlab.errors import Diagnostic, NodeValueError
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import Expr, Function, GlobalVar
+from passlab.ir.type_text import type_text
+from passlab.ir.types import ANY, Any, GlobalTypeVar, TensorType, TypeCall
+from passlab.relay import tensor_array_text as texts
+from passlab.relay.tensor_arrays import HasModule
+from passlab.text.parser import parse
+from passlab.transform import get_pass
+
+if TYPE_CHECKING:
+    from passlab.relay.prelude import Prelude
+
+Shape = Sequence["int | Any"]
+
+
+def static_name(
+    canonical: str,
+    dtype: str,
+    shape: Shape,
+    batch_dim: int | None = None,
+    extra_shapes: Mapping[str, Shape] | None = None,
+) -> str:
+    """Return the name of a type, constructor or function for tensors of `shape`; unknown lengths are called `any`.
+
+    `extra_shapes` are shapes of other arguments that the function was made for. Only `batch_dim=1` shows.
+    """
+    dims = _dims(shape) + "".join(f"_{name}_{_dims(other)}" for name, other in (extra_shapes or {}).items())
+    dims = dims or "scalar"
+    if canonical == "tensor_t":
+        return f"static_tensor_{dtype}_{dims}_t"
+    if batch_dim != 1 or canonical in ("tensor_constructor", "tensor_nil"):
+        return f"{canonical}_{dtype}_{dims}"
+    return f"{canonical}_{dtype}_batch{batch_dim}_{dims}"
+
+
+def _dims(shape: Shape) -> str:
+    return "_".join("any" if isinstance(dim, Any) else str(int(dim)) for dim in shape)
+
+
+def get_tensor_array_shape(expr: Expr, dtype: str, prelude: Prelude) -> tuple[int | Any, ...] | None:
+    """Return the shape of the tensors in an array made by `StaticTensorArrayOps`, or None for arrays of any rank.
+
+    Raises `NodeValueError` when `expr`, typed in the module of `prelude`, is no list.
+    """
+    mod = prelude.mod.snapshot()
+    mod["main"] = Function(free_vars(expr), expr)
+    found = get_pass("InferType")(mod)["main"].body.checked_type
+    if not isinstance(found, TypeCall) or not found.args or not isinstance(found.args[0], TypeCall):
+        raise NodeValueError(Diagnostic("this is no tensor array", found=type_text(found)))
+    header = found.args[0].func
+    if not isinstance(header, GlobalTypeVar) or not header.name_hint.startswith(f"static_tensor_{dtype}_"):
+        return None
+    tensor = prelude.mod.get_type(header.name_hint)[2].inputs[0]
+    return tuple(tensor.shape)
+
+
+class StaticTensorArrayOps:
+    """The tensor arrays of tensors of `dtype` and `shape` in the module of a prelude.
+
+    With `batch_dim=1` what is stacked is one tensor, and its new first axis has length 1 instead of an unknown one.
+    """
+
+    def __init__(self, prelude: HasModule, dtype: str, shape: Shape, batch_dim: int | None = None) -> None:
+        self.prelude = prelude
+        self.dtype = dtype
+        self.shape = tuple(shape)
+        self.batch_dim = batch_dim
+
+    # ------------------------------------------------------------ names
+    def get_name(self, canonical: str, extra_shapes: Mapping[str, Shape] | None = None) -> str:
+        """Return the name of something for this dtype and shape."""
+        return static_name(canonical, self.dtype, self.shape, self.batch_dim, extra_shapes)
+
+    def get_global_var(self, canonical: str) -> GlobalVar:
+        """Return the global variable of a function: `tensor_array_read`, `tensor_get_data`, ..."""
+        return self.prelude.mod.get_global_var(self.get_name(canonical))
+
+    def get_type(self, canonical: str) -> GlobalTypeVar:
+        """Return the type variable of `tensor_t`."""
+        return self.prelude.mod.get_global_type_var(self.get_name(canonical))
+
+    def get_ctor(self, canonical: str) -> Constructor:
+        """Return a constructor: `tensor_constructor` or `tensor_nil`."""
+        return self.prelude.mod.get_constructor(self.get_name("tensor_t"), self.get_name(canonical))
+
+    # ------------------------------------------------------------ definitions
+    def register(self) -> None:
+        """Add the data type and all functions to the module; a second time changes nothing."""
+        self.define_tensor_adt()
+        self.define_tensor_take()
+        self.define_tensor_concatenate()
+        self.define_tensor_expand_dims()
+        self.define_tensor_array()
+        self.define_tensor_array_read()
+        self.define_tensor_array_write()
+        self.define_tensor_array_unstack()
+        self.define_tensor_array_scatter()
+        self.define_tensor_array_split()
+        self.define_tensor_array_concat()
+        self.define_tensor_array_stack()
+        self.define_tensor_array_gather()
+        self.define_tensor_get_data()
+
+    def define_tensor_adt(self) -> None:
+        """Define the data type: a tensor of this shape, or nothing yet."""
+        name = self.get_name("tensor_t")
+        if self.prelude.mod.find_type(name) is None:
+            self._add(name, texts.STATIC)
+
+    def define_tensor_take(self) -> None:
+        """Define `tensor_take`: rows lower to upper (not included). Not for scalars."""
+        if self.shape:
+            self._define("tensor_take", texts.TAKE)
+
+    def define_tensor_concatenate(self) -> None:
+        """Define `tensor_concatenate`: one tensor behind the other. Not for scalars."""
+        if self.shape:
+            self._define("tensor_concatenate", texts.CONCATENATE)
+
+    def define_tensor_expand_dims(self) -> None:
+        """Define `tensor_expand_dims`: a new first axis of length 1."""
+        self._define("tensor_expand_dims", texts.EXPAND_DIMS)
+
+    def define_tensor_array(self) -> None:
+        """Define `tensor_array`: an array of n elements without tensors."""
+        self._define("tensor_array", texts.ARRAY)
+
+    def define_tensor_array_read(self) -> None:
+        """Define `tensor_array_read`: the element at a place."""
+        self._define("tensor_array_read", texts.READ)
+
+    def define_tensor_array_write(self) -> None:
+        """Define `tensor_array_write`: the array with another element at a place."""
+        self._define("tensor_array_write", texts.WRITE)
+
+    def define_tensor_array_unstack(self) -> None:
+        """Define `tensor_array_unstack`: the rows of a plain tensor of this shape. Not for scalars."""
+        if self.shape:
+            self._define("tensor_array_unstack", texts.UNSTACK, "tensor_array_unstack_helper")
+
+    def define_tensor_array_scatter(self, indices_shape: Shape | None = None, force_update: bool = False) -> None:
+        """Define `tensor_array_scatter`: an array with values at indices.
+
+        `indices_shape` fixes the number of indices, which then is a part of the name; `force_update` defines it anew.
+        """
+        extra = {"indices": indices_shape} if indices_shape is not None else None
+        name = self.get_name("tensor_array_scatter", extra)
+        if force_update or name not in self.prelude.mod:
+            helper = self.get_name("tensor_array_scatter_helper", extra)
+            indices = _vector(indices_shape)
+            self.define_tensor_array_read()
+            self.define_tensor_array_write()
+            self._add(name, texts.SCATTER, helper=helper, scatter=name, indices=indices)
+
+    def define_tensor_array_split(
+        self, value_shape: Shape | None = None, lengths_shape: Shape | None = None, force_update: bool = False
+    ) -> None:
+        """Define `tensor_array_split`: a tensor cut into pieces along its first axis. Not for scalars.
+
+        `value_shape` and `lengths_shape` fix the types of the arguments; `force_update` defines it anew for those.
+        """
+        name = self.get_name("tensor_array_split")
+        if not self.shape or (name in self.prelude.mod and not force_update):
+            return
+        self._joined().define_tensor_array_write()
+        value = self if value_shape is None else self._of(value_shape)
+        value.define_tensor_take()
+        own = {"value": value.get_name("tensor_t"), "take": value.get_name("tensor_take")}
+        self._add(name, texts.SPLIT, helper=self.get_name("ta_split_helper"), lengths=_vector(lengths_shape), **own)
+
+    def define_tensor_array_concat(self) -> None:
+        """Define `tensor_array_concat`: all tensors of an array behind each other. Not for scalars."""
+        if self.shape:
+            self._joined().define_tensor_concatenate()
+            self._define("tensor_array_concat", texts.CONCAT)
+
+    def define_tensor_array_stack(self) -> None:
+        """Define `tensor_array_stack`: the tensors of an array along a new first axis."""
+        self.define_tensor_expand_dims()
+        if self.batch_dim == 1:
+            self._define("tensor_array_stack", texts.STACK_ONE)
+        else:
+            self._stacked().define_tensor_concatenate()
+            self._define("tensor_array_stack", texts.STACK)
+
+    def define_tensor_array_gather(self) -> None:
+        """Define `tensor_array_gather`: the elements at some indices, stacked."""
+        self.define_tensor_array_read()
+        self.define_tensor_array_stack()
+        self._define("tensor_array_gather", texts.GATHER, "tensor_array_gather_helper")
+
+    def define_tensor_get_data(self) -> None:
+        """Define `tensor_get_data`: the plain tensor in an element."""
+        self._define("tensor_get_data", texts.GET_DATA)
+
+    # ------------------------------------------------------------ how
+    def _of(self, shape: Shape) -> StaticTensorArrayOps:
+        """The arrays of another shape, whose data type is there afterwards."""
+        ops = StaticTensorArrayOps(self.prelude, self.dtype, shape, self.batch_dim)
+        ops.define_tensor_adt()
+        return ops
+
+    def _joined(self) -> StaticTensorArrayOps:
+        return self._of((ANY, *self.shape[1:]))
+
+    def _stacked(self) -> StaticTensorArrayOps:
+        return self._of((1 if self.batch_dim == 1 else ANY, *self.shape))
+
+    def _define(self, canonical: str, text: Template, helper: str = "") -> None:
+        name = self.get_name(canonical)
+        if name not in self.prelude.mod:
+            self._add(name, text, helper=self.get_name(helper))
+
+    def _add(self, name: str, text: Template, **own: str) -> None:
+        used = set(text.get_identifiers())
+        names = {word: self._meaning(word) for word in used - own.keys()} | own
+        mod = self.prelude.mod
+        mod.update(parse(text.substitute(names), name, mod))
+
+    def _meaning(self, word: str) -> str:
+        """Return what a word of the texts stands for here; types that it names are defined on the way."""
+        kind, _, rest = word.partition("_")
+        if kind in ("joined", "stacked"):
+            other = self._joined() if kind == "joined" else self._stacked()
+            return other._meaning(rest or "element")
+        if word == "tensor":
+            return type_text(TensorType(self.shape, self.dtype))
+        if word in ("part", "wrap"):
+            return self._of(self.shape[1:])._meaning("element" if word == "part" else "constructor")
+        return self.get_name(_CANONICAL.get(word) or f"tensor_array_{word}")
+
+
+_CANONICAL = {
+    "array": "tensor_array", "concatenate": "tensor_concatenate", "constructor": "tensor_constructor",
+    "element": "tensor_t", "expand_dims": "tensor_expand_dims", "get_data": "tensor_get_data", "nil": "tensor_nil",
+    "take": "tensor_take",
+}  # fmt: skip
+
+
+def _vector(shape: Shape | None) -> str:
+    return type_text(TensorType(shape if shape is not None else (ANY,), "int32"))
