@@ -38,7 +38,12 @@ CHANGES_TYPES = {
 NEEDS_DATAFLOW = {"FirstOrderGradient"}
 REORDERS_EFFECTS = {"ToGraphNormalForm"}  # by its definition: lets are what orders effects
 GROWS = {"EtaExpand", "FirstOrderGradient", "ToCPS", "ToMixedPrecision"}  # there is more to do in what they make
-FINDS_SOMETHING = {*GROWS, "AnnotateSpans", "ExtractFusedFunctions"}  # in any program, the first time
+FINDS_SOMETHING = {
+    *GROWS,
+    "AnnotateSpans",
+    "CapturePostDfsIndexInSpans",
+    "ExtractFusedFunctions",
+}  # in any program, once
 UNROLLS = {("PartialEvaluate", "recursion")}  # each run takes one more step of a loop without a known end
 EVERY_PASS = sorted(PASSES)
 

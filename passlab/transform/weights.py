@@ -1,0 +1,40 @@
+"""Weights in another form: operators that use a parameter get new parameters in its place.
+
+Knows nothing of passes. Beside the program its arrays change, which is the work of `relay.data_dep_optimization`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from passlab.ir.expr import Call, Expr, Function, Var
+from passlab.ir.variables import free_vars
+from passlab.ir.walk import rewrite
+
+Rule = Callable[[Call, Call], tuple[Expr, Sequence[Var]] | None]
+
+
+def with_weights(func: Function, rule: Rule, name: str) -> Function:
+    """Return the function with some of its calls replaced; itself where the rule finds none.
+
+    `rule(pre, post)` returns what to put for a call, and the new variables in it. As in Relay the parameters of the
+    result are those of the old that are still used, in order of use, and then the new ones.
+    """
+    added: dict[Var, None] = {}
+
+    def replaced(pre: Expr, post: Expr) -> Expr:
+        assert isinstance(pre, Call)
+        assert isinstance(post, Call)
+        found = rule(pre, post)
+        if found is None:
+            return post
+        added.update(dict.fromkeys(found[1]))
+        return found[0]
+
+    body = rewrite(func.body, replaced, only=(Call,), name=name)
+    used = free_vars(body)
+    new = [var for var in used if var in added]
+    if not new:
+        return func
+    old = [var for var in used if var not in added]
+    return Function([*old, *new], body, func.ret_type, func.type_params, func.attrs, func.span)
