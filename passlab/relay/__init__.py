@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from passlab.relay.scope_builder import ScopeBuilder
 
 _ROOMS = (
-    "adt", "analysis", "annotation", "backend", "build_module", "dataflow_pattern", "debug_executor", "expr",
-    "expr_functor", "frontend", "function", "graph_executor", "image", "loops", "memory", "nn", "op", "prelude", "qnn",
-    "random", "runtime", "testing", "transform", "ty", "type_functor", "vision", "vm",
+    "adt", "analysis", "annotation", "backend", "build_module", "data_dep_optimization", "dataflow_pattern",
+    "debug_executor", "expr", "expr_functor", "frontend", "function", "graph_executor", "image", "loops", "memory", "nn",
+    "op", "prelude", "qnn", "random", "runtime", "testing", "transform", "ty", "type_functor", "vision", "vm",
 )  # fmt: skip
 _EXPRESSIONS = (
     "Call", "Constant", "Expr", "Function", "GlobalVar", "If", "Let", "Match", "RefCreate", "RefRead", "RefWrite",

@@ -2,4 +2,6 @@
 
 from passlab.faces import forward
 
-__getattr__, __dir__ = forward(__name__, "passlab.transform")
+__getattr__, __dir__ = forward(
+    __name__, "passlab.transform", {"build_config": "passlab.relay.build_module:build_config"}
+)

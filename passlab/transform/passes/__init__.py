@@ -84,6 +84,7 @@ ALIASES: dict[str, str] = {
 }
 
 FUNCTIONS: dict[str, str] = {
+    "FlexibleShapeDispatch": "flexible_shapes:FlexibleShapeDispatch",
     "FoldConstantExpr": "expressions:fold_constants",
     "InferTypeLocal": "expressions:type_of",
     "LayoutConfig": "layout_config:LayoutConfig",

@@ -1,0 +1,66 @@
+"""Which weights of dense layers are mostly zero, and their parts as sparse matrices in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from passlab.errors import Diagnostic, NodeValueError
+from passlab.ir.expr import Call, Expr, Var
+from passlab.ir.op import find_op
+from passlab.ir.walk import post_order
+
+
+class SparseAnalysisResult(NamedTuple):
+    """The weights that are sparse enough, and for each the lengths of its parts: data (3), indices, row pointers."""
+
+    weight_name: list[str]
+    weight_shape: list[list[int]]
+
+
+def search_dense_op_weight(expr: Expr) -> list[str]:
+    """Return the names of the variables that are the second argument of an `nn.dense`, in evaluation order."""
+    dense = find_op("nn.dense")
+    calls = (node for node in post_order(expr) if isinstance(node, Call) and node.op is dense)
+    return list(dict.fromkeys(call.args[1].name_hint for call in calls if isinstance(call.args[1], Var)))
+
+
+def process_params(
+    expr: Expr, params: MutableMapping[str, Any], block_size: tuple[int, int], sparsity_threshold: float
+) -> SparseAnalysisResult:
+    """Replace the weights of dense layers in `params` of whose elements at least that part is zero by their blocks.
+
+    The array NAME becomes NAME.data (blocks, rows, columns), NAME.indices and NAME.indptr; weights that `params` does
+    not have stay. Raises `NodeValueError` for a weight that blocks of that size do not cover.
+    """
+    found = SparseAnalysisResult([], [])
+    for name in search_dense_op_weight(expr):
+        if name not in params:
+            continue
+        weight = np.asarray(getattr(params[name], "data", params[name]))
+        if 1 - np.count_nonzero(weight) / max(weight.size, 1) < sparsity_threshold:
+            continue
+        parts = block_parts(name, weight, block_size)
+        del params[name]
+        params.update(parts)
+        found.weight_name.append(name)
+        found.weight_shape.append([length for part in parts.values() for length in part.shape])
+    return found
+
+
+def block_parts(name: str, weight: np.ndarray[Any, Any], block_size: tuple[int, int]) -> Mapping[str, Any]:
+    """Return data, indices and row pointers of a matrix in blocks (BSR), without the blocks that are all zero."""
+    height, width = (int(length) for length in block_size)
+    rows, columns = weight.shape
+    if height < 1 or width < 1 or rows % height or columns % width:
+        what = f"blocks do not cover the weight `{name}`"
+        raise NodeValueError(Diagnostic(what, expected=f"divisors of {weight.shape}", found=str(tuple(block_size))))
+    blocks = weight.reshape(rows // height, height, columns // width, width).swapaxes(1, 2)
+    kept = blocks.any(axis=(2, 3))
+    return {
+        f"{name}.data": np.ascontiguousarray(blocks[kept]),
+        f"{name}.indices": np.nonzero(kept)[1].astype("int32"),
+        f"{name}.indptr": np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype("int32"),
+    }

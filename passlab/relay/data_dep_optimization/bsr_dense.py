@@ -1,0 +1,27 @@
+"""Dense layers whose weights are mostly zero become sparse ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from passlab.analysis.sparse_dense import process_params
+from passlab.ir.expr import Expr
+from passlab.ir.variables import all_vars
+from passlab.relay.testing import run_opt_pass
+from passlab.transform.passes.dense_to_sparse import DenseToSparse
+
+
+def convert(
+    func: Expr, params: Mapping[str, Any], blocksize: tuple[int, int], sparsity_threshold: float
+) -> tuple[Expr, dict[str, Any]]:
+    """Return the function with `nn.sparse_dense` where at least that part of a weight is zero, and its arrays by name.
+
+    Raises `NodeValueError` where blocks of `blocksize` do not cover such a weight. A weight that other operators use
+    too stays among the arrays.
+    """
+    arrays = dict(params)
+    names, shapes = process_params(func, arrays, blocksize, sparsity_threshold)
+    made = run_opt_pass(func, DenseToSparse(names, shapes))
+    used = {var.name_hint for var in all_vars(made)}
+    return made, arrays | {name: params[name] for name in names if name in used}
