@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 _ROOMS = (
     "adt", "analysis", "annotation", "backend", "build_module", "data_dep_optimization", "dataflow_pattern",
-    "debug_executor", "expr", "expr_functor", "frontend", "function", "graph_executor", "image", "loops", "memory", "nn",
-    "op", "prelude", "qnn", "random", "runtime", "testing", "transform", "ty", "type_functor", "vision", "vm",
+    "debug_executor", "expr", "expr_functor", "frontend", "function", "graph_executor", "image", "loops", "memory",
+    "nn", "op", "prelude", "qnn", "random", "runtime", "testing", "transform", "ty", "type_functor", "vision", "vm",
 )  # fmt: skip
 _EXPRESSIONS = (
     "Call", "Constant", "Expr", "Function", "GlobalVar", "If", "Let", "Match", "RefCreate", "RefRead", "RefWrite",
