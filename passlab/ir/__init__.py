@@ -66,4 +66,9 @@ __all__ = [
 ]  # fmt: skip
 
 # The text room knows the record types by name; it stands on this one.
-__getattr__, _ = face(__name__, {"make_node": "passlab.text.records:make_node"})
+_TEXT = {
+    "load_json": "passlab.text.program_json:load_json",
+    "make_node": "passlab.text.records:make_node",
+    "save_json": "passlab.text.program_json:save_json",
+}
+__getattr__, _ = face(__name__, _TEXT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Any
 
 from passlab.devices import DEVICE_KINDS, Device, Target, VirtualDevice
@@ -23,6 +23,7 @@ from passlab.ir.types import (
     TypeCall,
     TypeVar,
 )  # fmt: skip
+from passlab.text.program_objects import KINDS, built
 from passlab.text.records import MetaObject, record_class
 
 Node = dict[str, Any]
@@ -49,7 +50,8 @@ _REFERENCES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _ALIASED = ("TupleType", "FuncType", "TypeVar", "GlobalTypeVar", "TypeCall", "IncompleteType", "GlobalVar")
 _REFERENCES.update({f"relay.{key}": _REFERENCES[key] for key in _ALIASED})
-_NODE_KINDS = ("str", "list", "shape")  # fields of these kinds are always nodes
+_REFERENCES.update({key: kind.nodes for key, kind in KINDS.items()})
+_PLAIN_KINDS = ("int", "bool", "float", "dtype")  # fields of all other kinds are always nodes
 _TARGETS = {"int": ("IntImm",), "bool": ("IntImm",), "float": ("FloatImm", "IntImm")}  # what a number may be as a node
 
 
@@ -67,15 +69,15 @@ def references(node: Node, nodes: list[Node], owned: Set[int]) -> Iterator[tuple
             if name in attrs:
                 yield int(attrs[name]), True
         return
-    fields = _fields(key)
+    fields = _fields(key, attrs)
     for name, text in attrs.items():
         sure = _is_node(fields.get(name), text, nodes, owned)
         if sure is not None:
             yield int(text), sure
 
 
-def _fields(type_key: str) -> dict[str, Field]:
-    record = record_class(type_key) if type_key.startswith("relay.attrs.") else None
+def _fields(type_key: str, names: Iterable[str]) -> dict[str, Field]:
+    record = record_class(type_key, names) if type_key.startswith("relay.attrs.") else None
     return {f.name: f for f in record.schema} if record else {}
 
 
@@ -87,7 +89,7 @@ def _is_node(field: Field | None, text: Any, nodes: list[Node], owned: Set[int])
     if field is None:
         return False if index == 0 or index not in owned else None
     kind, _, optional = field.kind.partition(" or ")
-    if optional == "None" or kind.startswith(_NODE_KINDS) or kind.startswith("'"):
+    if optional == "None" or kind not in _PLAIN_KINDS:
         return True
     fits = nodes[index].get("type_key") in _TARGETS.get(kind, ())
     return False if fits and index not in owned else None
@@ -99,10 +101,10 @@ def build_record(node: Node, nodes: list[Node], owned: Set[int], get: Get) -> An
     if not TYPE_KEY.match(key):
         raise ValueError(f"`{key}` is not the name of a type")
     attrs = node.get("attrs", {})
-    record = record_class(key) if key.startswith("relay.attrs.") else None
+    record = record_class(key, attrs) if key.startswith("relay.attrs.") else None
     if key in _REFERENCES:
         return MetaObject(key, {n: get(int(t)) if n in _REFERENCES[key] else _plain(t) for n, t in attrs.items()})
-    fields = _fields(key)
+    fields = _fields(key, attrs)
     values = {
         n: get(int(t)) if _is_node(fields.get(n), t, nodes, owned) is not None else _plain(t) for n, t in attrs.items()
     }
@@ -211,3 +213,6 @@ BUILDERS: dict[str, Builder] = {
 }
 BUILDERS["tir.Var"] = BUILDERS["tir.SizeVar"]
 BUILDERS.update({f"relay.{key}": BUILDERS[key] for key in _ALIASED})
+BUILDERS.update(
+    {key: lambda node, get, tensor, kind=kind: built(kind, node.get("attrs", {}), get) for key, kind in KINDS.items()}  # type: ignore[misc]
+)

@@ -33,7 +33,7 @@ OMITTED = """\
  * `astext(show_meta_data=True)` shows it; without it this text
  * can be read again only with `init_meta_table`. */
 """
-_UNCONSTRAINED = MetaObject(
+UNCONSTRAINED = MetaObject(
     "VirtualDevice", {"device_type_int": -1, "memory_scope": "", "target": None, "virtual_device_id": -1}
 )
 _ODD = re.compile(r"[^\w.:-]", re.ASCII)
@@ -80,15 +80,16 @@ class MetaWriter:
 
     def section(self) -> str:
         """Return the section with its mark, or nothing when no object was mentioned."""
-        return f"#[metadata]\n{_Graph(self.objects).json()}" if self.objects else ""
+        return f"#[metadata]\n{Graph(self.objects).json()}" if self.objects else ""
 
 
-class _Graph:
+class Graph:
     """The object graph while it is written. What holds other objects is written by generators under `drive`."""
 
     def __init__(self, objects: dict[str, list[Any]]) -> None:
         self.nodes: list[dict[str, Any]] = [{"type_key": ""}, {}]
         self.tensors: list[str] = []
+        self.root = 1
         self._shared: dict[Any, int] = {}
         lists = [drive(self._array(values)) for values in objects.values()]
         self.nodes[1] = {"type_key": "Map", "keys": list(objects), "data": lists}
@@ -99,9 +100,10 @@ class _Graph:
         tensors = ", \n".join(f"    {json.dumps(t)}" for t in self.tensors)
         listed = f"[\n{tensors}\n  ]" if tensors else "[]"
         version = '{"tvm_version": "0.14.0"}'
-        return (
-            f'{{\n  "root": 1, \n  "nodes": [\n{nodes}\n  ], \n  "b64ndarrays": {listed}, \n  "attrs": {version}\n}}\n'
+        body = (
+            f'  "root": {self.root}, \n  "nodes": [\n{nodes}\n  ], \n  "b64ndarrays": {listed}, \n  "attrs": {version}'
         )
+        return f"{{\n{body}\n}}\n"
 
     def _add(self, type_key: str, attrs: dict[str, Any] | None = None, **more: Any) -> int:
         node: dict[str, Any] = {"type_key": type_key, **more}
@@ -152,7 +154,7 @@ class _Graph:
 
     def _constant(self, value: Constant) -> Parse:
         ty = yield self._value(value._checked_type if isinstance(value._checked_type, TensorType) else None)
-        device = yield self._value(_UNCONSTRAINED)
+        device = yield self._value(UNCONSTRAINED)
         self.tensors.append(encode_tensor(value.data))
         attrs = {"_checked_type_": ty, "data": len(self.tensors) - 1, "span": 0, "virtual_device_": device}
         return self._add("relay.Constant", attrs)
@@ -160,7 +162,7 @@ class _Graph:
     def _var(self, value: Var) -> Parse:
         vid = self._add("relay.Id", {"name_hint": (yield self._value(value.name_hint))})
         attrs = {"_checked_type_": 0, "span": 0, "type_annotation": (yield self._value(value.type_annotation))}
-        device = yield self._value(_UNCONSTRAINED if value.virtual_device is None else value.virtual_device)
+        device = yield self._value(UNCONSTRAINED if value.virtual_device is None else value.virtual_device)
         return self._add("relay.Var", {**attrs, "vid": vid, "virtual_device_": device})
 
     def _tensor_type(self, value: TensorType) -> Parse:

@@ -27,7 +27,7 @@ class MetaTable:
         self.objects: dict[str, list[Any]] = {}
         if start is not None:
             try:
-                self.objects = _Section(source, start).read()
+                self.objects = Section(source, start).read()
             except PasslabError:
                 raise
             except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
@@ -63,18 +63,20 @@ def _malformed(source: Source, start: int, what: str) -> ParseError:
     )
 
 
-class _Section:
-    """One metadata section while it is read."""
+class Section:
+    """One object graph while it is read, from `start` on; its objects nest at most `deepest` deep (None: any depth)."""
 
-    def __init__(self, source: Source, start: int) -> None:
+    def __init__(self, source: Source, start: int, deepest: int | None = _DEEPEST) -> None:
         self.source = source
         self.start = start
+        self.deepest = deepest
         text = (source.text or "")[start:]
         try:
             graph = json.loads(text)
         except json.JSONDecodeError as error:
             place = Span(source, start + error.pos, start + error.pos + 1)
-            raise ParseError(Diagnostic(f"malformed metadata section: {error.msg}", place)) from None
+            what = "metadata section" if start else "JSON"
+            raise ParseError(Diagnostic(f"malformed {what}: {error.msg}", place)) from None
         self.nodes: list[Node] = graph["nodes"]
         self.root = int(graph.get("root", 1))
         self.tensors: list[str] = graph.get("b64ndarrays", [])
@@ -86,7 +88,7 @@ class _Section:
 
     def read(self) -> dict[str, list[Any]]:
         """Return the objects of the root map by key."""
-        table = self._build(self.root)
+        table = self.build(self.root)
         if not isinstance(table, dict):
             raise ValueError("its root is not a map")
         return {key: list(objects) for key, objects in table.items()}
@@ -97,7 +99,7 @@ class _Section:
             ref for node in self.nodes for ref, sure in references(node, self.nodes, frozenset()) if sure
         }
 
-    def _build(self, root: int) -> Any:
+    def build(self, root: int) -> Any:
         """Make the object of a node and of all it refers to, without recursion."""
         stack = [(root, False)]
         while stack:
@@ -109,8 +111,8 @@ class _Section:
             refs = [ref for ref, _ in references(self.nodes[index], self.nodes, self.owned)]
             if ready:
                 self.depth[index] = 1 + max((self.depth[r] for r in refs), default=0)
-                if self.depth[index] > _DEEPEST:
-                    raise ValueError(f"its objects nest more than {_DEEPEST} deep")
+                if self.deepest is not None and self.depth[index] > self.deepest:
+                    raise ValueError(f"its objects nest more than {self.deepest} deep")
                 self.made[index] = self._make(self.nodes[index])
             elif index in self.depth:
                 raise ValueError("its objects contain themselves")

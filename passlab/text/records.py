@@ -6,7 +6,7 @@ that passlab does not have (a target, a virtual device, an executor) as what it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from passlab.errors import AttrsError, Diagnostic, did_you_mean
@@ -14,17 +14,21 @@ from passlab.ir.attrs import Attrs, DictAttrs, as_value, same_values, value_hash
 from passlab.ir.op import Op
 from passlab.ir.types import Immutable
 
-_known: dict[str, type[Attrs]] = {"DictAttrs": DictAttrs}
+_known: dict[str, list[type[Attrs]]] = {"DictAttrs": [DictAttrs]}
 
 
-def record_class(type_key: str) -> type[Attrs] | None:
-    """Return the record class of a type key such as "relay.attrs.Conv2DAttrs"; None when no operator declares it."""
+def record_class(type_key: str, fields: Iterable[str] = ()) -> type[Attrs] | None:
+    """Return the record class of a type key such as "relay.attrs.Conv2DAttrs"; None when no operator declares it.
+
+    Where operators have different records of one name, it is the first that has all of some `fields`.
+    """
     if type_key not in _known:
         for name in Op.list_op_names():
             declared = Op.get(name).spec.attrs
-            if declared is not None:
-                _known.setdefault(declared.type_key, declared)
-    return _known.get(type_key)
+            if declared is not None and declared not in (known := _known.setdefault(declared.type_key, [])):
+                known.append(declared)
+    found, wanted = _known.get(type_key, []), set(fields)
+    return next((cls for cls in found if wanted <= {f.name for f in cls.schema}), found[0] if found else None)
 
 
 def make_node(type_key: str, **fields: Any) -> Any:

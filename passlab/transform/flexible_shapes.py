@@ -82,7 +82,7 @@ class FlexibleShapeDispatch(ModulePass):
             ty = types[i]
             assert isinstance(ty, TensorType)
             value = self._padded(params[i], ty, length, bucket) if self.auto_pad else params[i]
-            args[i] = make("reshape", value, newshape=[0 if isinstance(d, Any) else int(d) for d in ty.shape])
+            args[i] = make("reshape", value, newshape=[d if isinstance(d, int) else 0 for d in ty.shape])
         made = Call(name, args)
         return self._cut(made, main.ret_type, length) if self.auto_pad and self.affects_output else made
 

@@ -36,9 +36,9 @@ def with_param_types(func: Function, types: Mapping[Var, Type]) -> Function:
 
 def _untyped(pre: Expr, post: Expr) -> Expr:
     if type(post) is Call:
-        return post.with_fields(type_args=()) if post.type_args else post  # type: ignore[no-any-return]
+        return post.with_fields(type_args=()) if post.type_args else post
     assert isinstance(post, Function)
-    return post.with_fields(ret_type=None) if post.ret_type is not None else post  # type: ignore[no-any-return]
+    return post.with_fields(ret_type=None) if post.ret_type is not None else post
 
 
 def resized(ty: Type | None, axis: int, length: int | Any, what: str) -> TensorType:

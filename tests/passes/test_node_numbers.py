@@ -39,7 +39,7 @@ def test_what_is_used_twice_is_dominated_where_the_uses_meet() -> None:
     assert numbered(text) == [
         ("Var", "index:0:8"),
         ("Constant", "index:2:3"),
-        ("Call", "index:3:9"),
+        ("Call", "index:3:7"),
         ("Constant", "index:4:5"),
         ("Tuple", "index:5:6"),
         ("TupleGetItem", "index:6:7"),

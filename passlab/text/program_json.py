@@ -1,0 +1,137 @@
+"""Programs as JSON, the way TVM saves them: `save_json(mod)`, `load_json(text)`.
+
+The form is that of the metadata section (an object graph, see `metadata`), of whole programs: functions, types, modules
+and whatever else text can mention. What is read is untyped, as after parsing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.devices import Target, VirtualDevice
+from passlab.errors import Diagnostic, NodeTypeError, ParseError, PasslabError
+from passlab.ir.attrs import Attrs, DictAttrs
+from passlab.ir.expr import NO_ATTRS, Expr, Function, GlobalVar
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.span import Source, Span
+from passlab.ir.types import Any as AnyLength
+from passlab.ir.types import SizeVar, Type
+from passlab.ir.walk import post_order
+from passlab.text.cursor import Parse, drive
+from passlab.text.meta_writer import UNCONSTRAINED, Graph
+from passlab.text.metadata import Section
+from passlab.text.program_objects import KINDS
+from passlab.text.records import MetaObject
+
+
+def save_json(node: Any) -> str:
+    """Return a module, expression, type, attribute record, or a tuple or dict by name of such, as TVM's JSON.
+
+    Types that were inferred are not saved, nor are places in a text. Raises `NodeTypeError` for other objects.
+    """
+    return ProgramGraph(node).json()
+
+
+def load_json(json_str: str) -> Any:
+    """Return the object that TVM's or passlab's `save_json` wrote; programs are untyped, as after parsing.
+
+    Raises `ParseError` for what is no such JSON, and for operators and objects that passlab does not know.
+    """
+    if not isinstance(json_str, str):
+        raise NodeTypeError(f"JSON is a string, not a {type(json_str).__name__}")
+    source = Source("json", json_str)
+    try:
+        section = Section(source, 0, deepest=None)
+        return section.build(section.root)
+    except PasslabError:
+        raise
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        what = f"no node {error}" if isinstance(error, KeyError) else str(error)
+        raise ParseError(Diagnostic(f"malformed JSON of a program: {what}", Span(source, 0, 0))) from None
+
+
+class ProgramGraph(Graph):
+    """The object graph of one program while it is written; children are written before what is made of them."""
+
+    def __init__(self, root: Any) -> None:
+        super().__init__({})
+        self.nodes = [{"type_key": ""}]
+        self.root = drive(self._value(root))
+
+    def _program_object(self, value: Any) -> Parse | None:
+        if isinstance(value, IRModule):
+            return self._module(value)
+        if isinstance(value, Op):
+            return self._op(value)
+        if isinstance(value, GlobalVar):
+            return self._fields("GlobalVar", value, ("name_hint",), ())
+        key = _KEYS.get(type(value))
+        if key is not None:
+            return self._deep(key, value) if isinstance(value, Expr) else self._kind(key, value)
+        if isinstance(value, Attrs) and not isinstance(value, DictAttrs):
+            return self._attrs(value)
+        if not isinstance(value, (Expr, Type, MetaObject, DictAttrs, *_RECORDS)):
+            raise NodeTypeError(f"a {type(value).__name__} cannot be saved as JSON")
+        return super()._program_object(value)
+
+    def _deep(self, key: str, value: Expr) -> Parse:
+        """Write an expression from its leaves on, so that no generator waits for one far below."""
+        for node in post_order(value)[:-1]:
+            if node not in self._shared:
+                made = self._kind(_KEYS[type(node)], node) if type(node) in _KEYS else self._program_object(node)
+                self._shared[node] = yield made
+        return (yield self._kind(key, value))
+
+    def _kind(self, key: str, value: Any) -> Parse:
+        kind = KINDS[key]
+        return self._fields(key, value, kind.nodes, kind.numbers)
+
+    def _fields(self, key: str, value: Any, nodes: tuple[str, ...], numbers: tuple[str, ...]) -> Parse:
+        attrs: dict[str, Any] = {"span": 0}
+        for name in nodes:
+            field = getattr(value, name)
+            plain = isinstance(value, Function) and name == "attrs" and field is NO_ATTRS
+            attrs[name] = 0 if plain else (yield self._value(field))
+        attrs |= {name: int(getattr(value, name)) for name in numbers}
+        if isinstance(value, Expr):
+            attrs |= {"_checked_type_": 0, "virtual_device_": (yield self._value(_device(value)))}
+        return self._add(key, dict(sorted(attrs.items())))
+
+    def _op(self, value: Op) -> Parse:
+        yield from ()
+        return self._add("Op", repr_str=value.name)
+
+    def _module(self, mod: IRModule) -> Parse:
+        functions: list[Any] = [part for pair in mod.functions.items() for part in pair]
+        types: list[Any] = [part for pair in mod.type_definitions.items() for part in pair]
+        attrs = {
+            "functions": self._add("Map", data=(yield self._values(functions))),
+            "type_definitions": self._add("Map", data=(yield self._values(types))),
+        }
+        attrs["global_var_map_"] = yield self._value({var.name_hint: var for var in mod.functions})
+        attrs["global_type_var_map_"] = yield self._value({t.name_hint: t for t in mod.type_definitions})
+        attrs["attrs"] = yield self._value(mod.attrs if mod.attrs is not NO_ATTRS else None)
+        return self._add("IRModule", {**attrs, "global_infos": self._add("Map"), "source_map": 0})
+
+    def _attrs(self, value: Attrs) -> Parse:
+        """Write an attribute record: dtypes and what is a number in TVM's records as text, all else as nodes."""
+        attrs = {}
+        for field in value.schema:
+            held = getattr(value, field.name)
+            number = isinstance(held, (bool, int, float)) and "None" not in field.kind
+            dtype = isinstance(held, str) and field.kind == "dtype"
+            if number or dtype:
+                attrs[field.name] = int(held) if isinstance(held, bool) else held
+            else:
+                attrs[field.name] = yield self._value(held)
+        return self._add(value.type_key, attrs)
+
+
+def _device(value: Expr) -> Any:
+    found = getattr(value, "virtual_device", None)
+    return UNCONSTRAINED if found is None else found
+
+
+_KEYS: dict[type, str] = {kind.cls: key for key, kind in KINDS.items() if kind.cls is not IRModule}
+_RECORDS = (VirtualDevice, Target, AnyLength, SizeVar)

@@ -1,0 +1,76 @@
+"""The nodes of programs in TVM's object-graph JSON: what each kind refers to, and how it is made of that.
+
+One table for both directions. Fields are named as TVM names them: those that are nodes, then those that are numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from passlab.ir.adt import (
+    Clause,
+    Constructor,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+    TypeData,
+)  # fmt: skip
+from passlab.ir.attrs import Attrs
+from passlab.ir.expr import Call, Function, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+
+
+class Kind(NamedTuple):
+    """One kind of node: its class, its fields, and what makes one of them."""
+
+    cls: type
+    nodes: tuple[str, ...]
+    numbers: tuple[str, ...] = ()
+    make: Callable[..., Any] | None = None
+
+
+def _module(functions: Any, type_definitions: Any, attrs: Any) -> IRModule:
+    mod = IRModule(None, type_definitions, attrs)
+    return mod.with_functions(functions or {}).snapshot()
+
+
+def _call(op: Any, args: Any, attrs: Any, type_args: Any) -> Call:
+    """A call whose attributes are of its operator's own record: several have records of one name."""
+    declared = op.spec.attrs if isinstance(op, Op) else None
+    if declared is not None and type(attrs) is not declared and isinstance(attrs, Attrs):
+        attrs = declared(**dict(attrs.items()))
+    return Call(op, args, attrs, type_args)
+
+
+KINDS: dict[str, Kind] = {
+    "relay.Call": Kind(Call, ("op", "args", "attrs", "type_args"), (), _call),
+    "relay.Function": Kind(Function, ("params", "body", "ret_type", "type_params", "attrs")),
+    "relay.Let": Kind(Let, ("var", "value", "body")),
+    "relay.If": Kind(If, ("cond", "true_branch", "false_branch")),
+    "relay.Tuple": Kind(Tuple, ("fields",)),
+    "relay.TupleGetItem": Kind(TupleGetItem, ("tuple_value",), ("index",)),
+    "relay.RefCreate": Kind(RefCreate, ("value",)),
+    "relay.RefRead": Kind(RefRead, ("ref",)),
+    "relay.RefWrite": Kind(RefWrite, ("ref", "value")),
+    "relay.Match": Kind(Match, ("data", "clauses"), ("complete",)),
+    "relay.Clause": Kind(Clause, ("lhs", "rhs")),
+    "relay.PatternWildcard": Kind(PatternWildcard, ()),
+    "relay.PatternVar": Kind(PatternVar, ("var",)),
+    "relay.PatternConstructor": Kind(PatternConstructor, ("constructor", "patterns")),
+    "relay.PatternTuple": Kind(PatternTuple, ("patterns",)),
+    "relay.Constructor": Kind(Constructor, ("name_hint", "inputs", "belong_to"), ("tag",)),
+    "relay.TypeData": Kind(TypeData, ("header", "type_vars", "constructors")),
+    "IRModule": Kind(IRModule, ("functions", "type_definitions", "attrs"), (), _module),
+}
+
+
+def built(kind: Kind, attrs: dict[str, Any], get: Callable[[int], Any]) -> Any:
+    """Return the object of a node. Fields that are not there, as in files of other releases, are null or 0."""
+    values = {name: get(int(attrs.get(name, 0))) for name in kind.nodes}
+    values |= {name: int(attrs.get(name, 0)) for name in kind.numbers}
+    if kind.cls is Match:
+        values["complete"] = bool(values["complete"])
+    return (kind.make or kind.cls)(**values)
