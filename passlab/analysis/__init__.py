@@ -3,6 +3,7 @@
 `relay.analysis` has the same names. Nothing here changes a program or knows a pass.
 """
 
+from passlab.analysis.annotated_regions import AnnotatedRegion, AnnotatedRegionSet
 from passlab.analysis.blocks import check_basic_block_normal_form
 from passlab.analysis.call_graph import CallGraph
 from passlab.analysis.census import (
@@ -29,10 +30,11 @@ from passlab.infer import check_kind, unmatched_cases
 from passlab.ir.variables import all_vars, bound_vars, free_vars
 
 __all__ = [
-    "CallGraph", "Feature", "ModulePurity", "OpCost", "Purity", "WellFormedness", "all_dtypes", "all_type_vars",
-    "all_vars", "analyze_operations_distribution", "bound_type_vars", "bound_vars", "call_cost",
-    "check_basic_block_normal_form", "check_constant", "check_kind", "costs", "count_layers", "detect_feature",
-    "extract_fused_functions", "extract_intermdeiate_expr", "extract_intermediate_expr", "free_type_vars", "free_vars",
-    "get_total_mac_number", "list_fake_quantized_op_freqs", "list_op_freqs", "module_purity", "operator_calls",
-    "post_order_visit", "search_fc_transpose", "unmatched_cases", "users", "well_formed",
+    "AnnotatedRegion", "AnnotatedRegionSet", "CallGraph", "Feature", "ModulePurity", "OpCost", "Purity",
+    "WellFormedness", "all_dtypes", "all_type_vars", "all_vars", "analyze_operations_distribution", "bound_type_vars",
+    "bound_vars", "call_cost", "check_basic_block_normal_form", "check_constant", "check_kind", "costs",
+    "count_layers", "detect_feature", "extract_fused_functions", "extract_intermdeiate_expr",
+    "extract_intermediate_expr", "free_type_vars", "free_vars", "get_total_mac_number", "list_fake_quantized_op_freqs",
+    "list_op_freqs", "module_purity", "operator_calls", "post_order_visit", "search_fc_transpose", "unmatched_cases",
+    "users", "well_formed",
 ]  # fmt: skip

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from passlab.relay.scope_builder import ScopeBuilder
 
 _ROOMS = (
-    "adt", "analysis", "annotation", "backend", "build_module", "data_dep_optimization", "dataflow_pattern",
+    "adt", "analysis", "annotation", "backend", "base", "build_module", "data_dep_optimization", "dataflow_pattern",
     "debug_executor", "expr", "expr_functor", "frontend", "function", "graph_executor", "image", "loops", "memory",
     "nn", "op", "prelude", "qnn", "random", "runtime", "testing", "transform", "ty", "type_functor", "vision", "vm",
 )  # fmt: skip
@@ -78,13 +78,20 @@ _NAMES = {
     "Module": "passlab.ir.module:IRModule",
     "Prelude": "passlab.relay.prelude:Prelude",
     "ScopeBuilder": "passlab.relay.scope_builder:ScopeBuilder",
-    "Span": "passlab.ir.span:Span",
+    "Op": "passlab.ir.op:Op",
+    "SourceName": "passlab.relay.standins:SourceName",
+    "Span": "passlab.relay.standins:Span",
+    "Feature": "passlab.analysis.features:Feature",
     "TupleWrapper": "passlab.ir.expr:TupleWrapper",
     "TypeKind": "passlab.ir.types:Kind",
+    **{name: f"passlab.transform:{name}" for name in ("PassContext", "PassInfo", "function_pass", "module_pass")},
     "astext": "passlab.text.printer:astext",
     "build": "passlab.executor:build",
     "build_config": "passlab.relay.build_module:build_config",
     "create_executor": "passlab.executor:create_executor",
+    "contrib": "passlab.relay.op.contrib",
+    "feature": "passlab.analysis.features",
+    "param_dict": "passlab.executor.param_dict",
     "bind": "passlab.ir.variables:bind",
     "load_param_dict": "passlab.executor.param_dict:load_param_dict",
     "save_param_dict": "passlab.executor.param_dict:save_param_dict",

@@ -7,7 +7,6 @@ __getattr__, __dir__ = forward(
     __name__,
     "passlab.analysis",
     {
-        "annotated_regions": "passlab.analysis.regions",
         "extract_fused_functions": "passlab.transform.expressions:fused_functions",
         "feature": "passlab.analysis.features",
         "get_calibration_data": "passlab.relay.calibration:get_calibration_data",

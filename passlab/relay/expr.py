@@ -17,10 +17,13 @@ from passlab.ir.expr import (
     TupleWrapper,
     Var,
 )
+from passlab.ir.op import Op
 from passlab.ir.variables import bind
+from passlab.relay.base import Span, astext, pretty_print
 from passlab.relay.leaves import const, var
 
 __all__ = [
-    "Call", "Constant", "Expr", "Function", "GlobalVar", "If", "Let", "RefCreate", "RefRead", "RefWrite", "RelayExpr",
-    "Tuple", "TupleGetItem", "TupleWrapper", "Var", "bind", "const", "var",
+    "Call", "Constant", "Expr", "Function", "GlobalVar", "If", "Let", "Op", "RefCreate", "RefRead", "RefWrite",
+    "RelayExpr", "Span", "Tuple", "TupleGetItem", "TupleWrapper", "Var", "astext", "bind", "const", "pretty_print",
+    "var",
 ]  # fmt: skip

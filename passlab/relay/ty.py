@@ -19,9 +19,12 @@ from passlab.ir.types import (
     is_dynamic,
     scalar_type,
 )
+from passlab.relay.leaves import ShapeVar
 
 TypeKind = Kind
+type_has_any = is_dynamic
 __all__ = [
-    "ANY", "Any", "FuncType", "GlobalTypeVar", "IncompleteType", "Kind", "RefType", "SizeVar", "TensorType",
-    "TupleType", "Type", "TypeCall", "TypeKind", "TypeRelation", "TypeVar", "is_dynamic", "scalar_type", "type_text",
+    "ANY", "Any", "FuncType", "GlobalTypeVar", "IncompleteType", "Kind", "RefType", "ShapeVar", "SizeVar", "TensorType",
+    "TupleType", "Type", "TypeCall", "TypeKind", "TypeRelation", "TypeVar", "is_dynamic", "scalar_type",
+    "type_has_any", "type_text",
 ]  # fmt: skip

@@ -62,10 +62,6 @@ class ProgramGraph(Graph):
     def _program_object(self, value: Any) -> Parse | None:
         if isinstance(value, IRModule):
             return self._module(value)
-        if isinstance(value, Op):
-            return self._op(value)
-        if isinstance(value, GlobalVar):
-            return self._fields("GlobalVar", value, ("name_hint",), ())
         key = _KEYS.get(type(value))
         if key is not None:
             return self._deep(key, value) if isinstance(value, Expr) else self._kind(key, value)
@@ -73,14 +69,21 @@ class ProgramGraph(Graph):
             return self._attrs(value)
         if not isinstance(value, (Expr, Type, MetaObject, DictAttrs, *_RECORDS)):
             raise NodeTypeError(f"a {type(value).__name__} cannot be saved as JSON")
+        return self._leaf(value)
+
+    def _leaf(self, value: Any) -> Parse | None:
+        if isinstance(value, Op):
+            return self._op(value)
+        if isinstance(value, GlobalVar):
+            return self._fields("GlobalVar", value, ("name_hint",), ())
         return super()._program_object(value)
 
     def _deep(self, key: str, value: Expr) -> Parse:
         """Write an expression from its leaves on, so that no generator waits for one far below."""
         for node in post_order(value)[:-1]:
             if node not in self._shared:
-                made = self._kind(_KEYS[type(node)], node) if type(node) in _KEYS else self._program_object(node)
-                self._shared[node] = yield made
+                kind = _KEYS.get(type(node))
+                self._shared[node] = yield (self._kind(kind, node) if kind else self._leaf(node))
         return (yield self._kind(key, value))
 
     def _kind(self, key: str, value: Any) -> Parse:

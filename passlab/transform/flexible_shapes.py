@@ -97,11 +97,13 @@ class FlexibleShapeDispatch(ModulePass):
 
     def _cut(self, result: Expr, ty: Type | None, length: Expr) -> Expr:
         """Return a result, or each part of a tuple, up to `length` along `dim`."""
-        if isinstance(ty, TupleType):
-            return Tuple([self._cut(TupleGetItem(result, i), part, length) for i, part in enumerate(ty.fields)])
-        resized(ty, self.dim, ANY, "a result of main")
         rows = make("arange", _number(0), length, _number(1), dtype="int32")
-        return make("take", result, rows, axis=self.dim)
+        parts = ty.fields if isinstance(ty, TupleType) else (ty,)
+        for part in parts:
+            resized(part, self.dim, ANY, "a result of main")
+        if not isinstance(ty, TupleType):
+            return make("take", result, rows, axis=self.dim)
+        return Tuple([make("take", TupleGetItem(result, i), rows, axis=self.dim) for i in range(len(parts))])
 
 
 def _length(value: Expr, axis: int) -> Expr:

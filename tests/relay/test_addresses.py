@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 
+import numpy as np
 import pytest
 
 import passlab
 from passlab import relay, transform
-from passlab.errors import AttrsError
+from passlab.errors import AttrsError, NodeValueError
 from passlab.ir import DictAttrs, IRModule
 from passlab.ir.op import Op
 
@@ -18,6 +19,11 @@ from passlab.ir.op import Op
     [
         ("passlab.ir.instrument", "PassTimingInstrument"),
         ("passlab.ir.transform", "PassContext"),
+        ("passlab.ir", "load_json"),
+        ("passlab.relay.backend.interpreter", "RefValue"),
+        ("passlab.relay.base", "SourceName"),
+        ("passlab.relay.data_dep_optimization.bsr_dense", "convert"),
+        ("passlab.relay.expr", "pretty_print"),
         ("passlab.relay.function", "Function"),
         ("passlab.relay.op.op", "register_legalize"),
         ("passlab.relay.prelude", "Prelude"),
@@ -77,3 +83,30 @@ def test_records_are_made_by_the_name_of_their_type():
     assert passlab.ir.make_node("Executor", name="graph").name == "graph"
     with pytest.raises(AttrsError, match="no attribute `axes`"):
         passlab.ir.make_node("relay.attrs.SoftmaxAttrs", axes=1)
+
+
+def test_a_span_is_made_of_a_name_and_four_numbers():
+    span = relay.Span(relay.SourceName("f.py"), 3, 4, 5, 6)
+    assert (span.source_name, span.line, span.end_line, span.column, span.end_column) == ("f.py", 3, 4, 5, 6)
+    assert relay.SourceName("f.py").name == "f.py"
+    assert isinstance(span, relay.Span)
+    assert isinstance(passlab.parse_expr("1").span, relay.Span)
+    assert not isinstance("f.py:3:5", relay.Span)
+    assert relay.var("x", span=span).span is span
+    with pytest.raises(NodeValueError, match="a span has four places"):
+        relay.Span(relay.SourceName("f.py"), 3)
+
+
+def test_values_of_data_types_are_made_and_recognised_as_by_relays_interpreter():
+    from passlab.relay.backend.interpreter import ConstructorValue
+
+    p = relay.Prelude()
+    none = ConstructorValue(p.Nil.tag, [], p.Nil)
+    some = ConstructorValue(p.Cons.tag, [np.int32(3), none], p.Cons)
+    length = relay.create_executor("vm", p.mod).evaluate(p.length)
+    assert int(np.asarray(length(some))) == 1
+    reverse = relay.create_executor("debug", p.mod).evaluate(p.rev)(some)
+    assert isinstance(reverse, ConstructorValue)
+    assert (reverse.tag, reverse.constructor.name_hint, int(reverse.fields[0])) == (p.Cons.tag, "Cons", 3)
+    with pytest.raises(NodeValueError, match="the tag of its constructor"):
+        ConstructorValue(p.Nil.tag + 1, [], p.Nil)

@@ -2,7 +2,7 @@
 
     relay.build(mod, executor=relay.backend.Executor("aot"), runtime=relay.backend.Runtime("cpp"))
 
-`vm` is the virtual machine once more, at the address of Relay's own sources.
+`vm` is the virtual machine once more, at the address of Relay's own sources; `interpreter` has the classes of values.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from passlab.relay import vm
+from passlab.relay.backend import interpreter
 
 
 @dataclass(frozen=True)
@@ -36,4 +37,4 @@ class Runtime:
         return self.name
 
 
-__all__ = ["Executor", "Runtime", "vm"]
+__all__ = ["Executor", "Runtime", "interpreter", "vm"]

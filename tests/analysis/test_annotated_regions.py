@@ -1,0 +1,54 @@
+"""`AnnotatedRegionSet` tells what lies between compiler_begin and compiler_end."""
+
+from __future__ import annotations
+
+import pytest
+
+from passlab import relay
+from passlab.analysis import AnnotatedRegionSet
+from passlab.errors import NodeValueError, PassError
+from passlab.ir import Op
+
+
+def begin(value: relay.Expr, compiler: str) -> relay.Expr:
+    return relay.annotation.compiler_begin(value, compiler)
+
+
+def end(value: relay.Expr, compiler: str) -> relay.Expr:
+    return relay.annotation.compiler_end(value, compiler)
+
+
+MARKS = Op.get("annotation.compiler_begin"), Op.get("annotation.compiler_end")
+
+
+def test_regions_have_their_compiler_nodes_and_borders() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    first_in, second_in = begin(x, "one"), begin(y, "one")
+    inner = relay.add(first_in, second_in)
+    out = end(inner, "one")
+    other_in = begin(out, "two")
+    other = relay.exp(other_in)
+    whole = end(other, "two")
+    found = AnnotatedRegionSet(relay.Function([x, y], relay.tanh(whole)), *MARKS)
+    assert len(found) == 2
+    one, two = found.regions
+    assert (one.target, set(one.nodes), one.ins, one.outs) == (
+        "one", {first_in, second_in, inner, out}, (first_in, second_in), (out,),
+    )  # fmt: skip
+    assert (two.target, set(two.nodes), two.ins, two.outs) == ("two", {other_in, other, whole}, (other_in,), (whole,))
+    assert found.get_region(inner) is found.get_region(out) is one
+    assert found.get_region(other_in) is two
+    assert found.get_region(x) is None
+
+
+def test_programs_without_marks_have_no_regions() -> None:
+    x = relay.var("x", shape=(2,))
+    assert len(AnnotatedRegionSet(relay.exp(x), *MARKS)) == 0
+
+
+def test_what_is_no_region_is_told() -> None:
+    x = relay.var("x", shape=(2,))
+    with pytest.raises(PassError, match="regions for `one` and `two` meet"):
+        AnnotatedRegionSet(end(relay.exp(begin(x, "one")), "two"), *MARKS)
+    with pytest.raises(NodeValueError, match="regions are marked by"):
+        AnnotatedRegionSet(x, Op.get("exp"), MARKS[1])
