@@ -162,7 +162,7 @@ def meta_reference(attrs: Any) -> Any:
 
 
 # ---------------------------------------------------------------- devices
-def _place(where: Any) -> Any:
+def place(where: Any) -> Any:
     """A place as the attributes hold it: a device, or its name, is a virtual device without target or scope."""
     where = device(where) if isinstance(where, str) else where
     return VirtualDevice(where) if isinstance(where, Device) else where
@@ -171,12 +171,12 @@ def _place(where: Any) -> Any:
 def _on_device_face(body: Any, device: Any, constrain_result: bool = False, constrain_body: bool = True) -> Call:
     """State that `body` runs, and with `constrain_result` is left, on a device: by name, or a `VirtualDevice`."""
     constraints = {"constrain_result": constrain_result, "constrain_body": constrain_body}
-    return call("on_device", body, virtual_device=_place(device), **constraints)
+    return call("on_device", body, virtual_device=place(device), **constraints)
 
 
 def _device_copy_face(data: Any, src_device: Any, dst_device: Any) -> Call:
     """`data`, copied from one device to another: each by name, or a `VirtualDevice`."""
-    return call("device_copy", data, src_virtual_device=_place(src_device), dst_virtual_device=_place(dst_device))
+    return call("device_copy", data, src_virtual_device=place(src_device), dst_virtual_device=place(dst_device))
 
 
 on_device = _mark(

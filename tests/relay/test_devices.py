@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import passlab
+from passlab import relay
 from passlab.devices import Target
-from passlab.errors import DiagnosticError
+from passlab.errors import DiagnosticError, NodeValueError
 
 
 def test_devices() -> None:
@@ -27,3 +28,16 @@ def test_targets() -> None:
     for bad in ("", "llvm mcpu", 3):
         with pytest.raises(DiagnosticError, match="target"):
             Target.of(bad)
+
+
+def test_a_function_is_told_where_its_parameters_and_result_live() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    func = relay.Function([x, y], relay.add(relay.on_device(relay.exp(x), "cuda"), y))
+    placed = relay.annotation.function_on_device(func, ["cuda", passlab.cpu()], passlab.cpu())
+    assert [p.virtual_device.device for p in placed.params] == [passlab.cuda(), passlab.cpu()]
+    assert placed.virtual_device.device == passlab.cpu()
+    assert [p.virtual_device for p in func.params] == [None, None]
+    planned = relay.transform.PlanDevices()(relay.transform.InferType()(relay.IRModule.from_expr(placed)))
+    assert relay.testing.count_ops(planned)["device_copy"] == 1
+    with pytest.raises(NodeValueError, match="a device for each parameter"):
+        relay.annotation.function_on_device(func, ["cpu"], "cpu")

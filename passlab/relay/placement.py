@@ -1,0 +1,29 @@
+"""Where the parameters and the result of a function live: what `on_device` says of one value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passlab.errors import Diagnostic, NodeValueError
+from passlab.ir.expr import Expr, Function, Var
+from passlab.ir.walk import substitute
+from passlab.op.annotation import place
+
+
+def function_on_device(function: Function, param_devices: Sequence[Any], result_device: Any) -> Function:
+    """Return the function with a device for each parameter, and one for its result, as PlanDevices reads them.
+
+    Devices are given as for `on_device`. Raises `NodeValueError` unless there is one for each parameter.
+    """
+    if len(param_devices) != len(function.params):
+        wanted, found = str(len(function.params)), str(len(param_devices))
+        raise NodeValueError(Diagnostic("a function has a device for each parameter", expected=wanted, found=found))
+    placed = {
+        p: Var(p.name_hint, p.type_annotation, p.span, place(device))
+        for p, device in zip(function.params, param_devices, strict=True)
+    }
+    mapping: dict[Expr, Expr] = dict(placed.items())
+    body = substitute(function.body, mapping)
+    made: Function = function.with_fields(params=tuple(placed.values()), body=body, virtual_device=place(result_device))
+    return made
