@@ -42,6 +42,7 @@ PREPARED: dict[str, tuple[str, ...]] = {  # what makes programs that there is so
     "ToBasicBlockNormalForm": ("FuseOps",),
     "UnCPS": ("ToCPS",),
 }
+SPANS = ("AnnotateSpans", "CapturePostDfsIndexInSpans")  # they change nothing else
 UNTYPED_RESULT = CHANGES_TYPES - {"ToCPS"}
 RANKED_A = (
     "InferType", "ToANormalForm", "ToBasicBlockNormalForm", "ToGraphNormalForm", "DeadCodeElimination", "EtaExpand",
@@ -166,7 +167,7 @@ def law_breaking(names: Sequence[str], subject: Subject, start: IRModule) -> str
     made = run(names[-1:], start)
     if not all(dict(start.items())[n] is f for n, f in functions.items()) or structural_hash(start) != before:
         return "the input was changed"
-    if made is not start and last != "AnnotateSpans" and same_module(made, start):
+    if made is not start and last not in SPANS and same_module(made, start):
         return "nothing changed, and the result is another object"
     made = infer_module(made)
     if not well_formed(made):
@@ -178,7 +179,7 @@ def law_breaking(names: Sequence[str], subject: Subject, start: IRModule) -> str
 
 def settles(name: str, mod: IRModule) -> bool:
     """Whether a pass soon has nothing left to do. What it made may have more exact types, which lead to more."""
-    if name in GROWS or name in ("PartialEvaluate", "AnnotateSpans"):
+    if name in GROWS or name in ("PartialEvaluate", *SPANS):
         return True
     rounds = 30 if name == "ToBasicBlockNormalForm" else 3  # as in Relay, each moves a use on to the next alias
     for _ in range(rounds):
