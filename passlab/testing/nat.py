@@ -16,6 +16,11 @@ def _constructors(prelude: Any) -> tuple[Constructor, Constructor]:
     return zero, successor
 
 
+def add_nat_definitions(prelude: Any) -> None:
+    """Add `nat.rly` to the module of a prelude (or to a module): `nat` and the functions that count with it."""
+    getattr(prelude, "mod", prelude).import_from_std("nat.rly")
+
+
 def _natural(n: int) -> int:
     if n < 0:
         raise PasslabError(Diagnostic("a natural number is not negative", found=str(n)))

@@ -15,6 +15,7 @@ from passlab.ir.op import remove_op
 from passlab.ir.types import TensorType
 from passlab.op.declare import operator
 from passlab.op.relations import identity
+from passlab.relay.prelude import Prelude
 from passlab.text.parser import parse, parse_expr
 
 
@@ -71,8 +72,9 @@ def test_check_grad_finds_a_wrong_gradient():
 # ---------------------------------------------------------------- natural numbers
 def test_natural_numbers_there_and_back():
     mod = IRModule()
-    mod.import_from_std("prelude.rly")
-    mod.import_from_std("nat.rly")
+    prelude = Prelude(mod)
+    testing.add_nat_definitions(prelude)
+    assert testing.count(prelude, testing.make_nat_value(prelude, 3)) == 3
     assert testing.count(mod, testing.make_nat_value(mod, 2_000)) == 2_000
     expr = Call(mod.get_global_var("nat_add"), [testing.make_nat_expr(mod, 3), testing.make_nat_expr(mod, 4)])
     mod["main"] = Function([], expr)
