@@ -7,6 +7,7 @@ nothing moves then.
 from __future__ import annotations
 
 from collections import Counter
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from passlab.display.html import Markup, tag
@@ -61,7 +62,7 @@ def _pass(step: dict[str, Any], longest: float, chosen: bool) -> Markup:
     part = step["ms"] / longest
     name = _span("pl-pass-name", step["name"], style=f"padding-left:{14 * step['depth']}px")
     timed = step["outcome"] not in ("input", "skipped")
-    width = "0" if part < SLIGHT else f"calc({part:.4f} * (100% - 24px))"
+    width = "0" if part < SLIGHT else f"calc({part!r} * (100% - 24px))"
     known = step["outcome"] if step["outcome"] != "input" else "other"
     return _div(
         f"pl-pass pl-pass-{known}{' pl-chosen' if chosen else ''}",
@@ -115,8 +116,13 @@ def counted(count: int, what: str) -> str:
 def spent(ms: float) -> str:
     """Return a time as `pipeline.js` shows it."""
     if ms >= 1000:
-        return f"{ms / 1000:.2f} s"
-    return f"{ms:.0f} ms" if ms >= 100 else f"{ms:.1f} ms" if ms >= 0.1 else "<0.1 ms"
+        return f"{_fixed(ms / 1000, '0.01')} s"
+    return f"{_fixed(ms, '1')} ms" if ms >= 100 else f"{_fixed(ms, '0.1')} ms" if ms >= 0.1 else "<0.1 ms"
+
+
+def _fixed(value: float, places: str) -> Decimal:
+    """A number as `toFixed` rounds it: halves up, where Python's formats go to the even one."""
+    return Decimal(value).quantize(Decimal(places), ROUND_HALF_UP)
 
 
 __all__ = ["shell_of"]

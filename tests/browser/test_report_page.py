@@ -117,6 +117,7 @@ def test_what_is_there_before_the_script_stays_where_it_is(size, tmp_path, chrom
         if page_text is text:
             expect(page.locator(".pl-pipeline .pl-pass").first).to_be_visible()
             expect(page.locator(".pl-shell")).to_have_count(0)
+            page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         looks = ["title", "pass", "pass-name", "time-bar", "step-name", "step-said", "chip", "tabs>.pl-button"]
         places = [f".pl-{look}" for look in looks]
         seen.append([page.evaluate(_PLACED, place) for place in places])

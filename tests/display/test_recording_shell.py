@@ -52,8 +52,8 @@ def test_a_pass_that_failed_inside_another_is_named():
 
 
 def test_times_are_those_that_the_script_shows():
-    assert [spent(ms) for ms in (0.04, 0.1, 99.94, 100, 999.4, 1234)] == [
-        "<0.1 ms", "0.1 ms", "99.9 ms", "100 ms", "999 ms", "1.23 s"
+    assert [spent(ms) for ms in (0.04, 0.1, 2.25, 2.75, 99.94, 100, 100.5, 999.4, 1234, 1125)] == [
+        "<0.1 ms", "0.1 ms", "2.3 ms", "2.8 ms", "99.9 ms", "100 ms", "101 ms", "999 ms", "1.23 s", "1.13 s"
     ]  # fmt: skip
 
 
