@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 from passlab.analysis import free_vars
 from passlab.errors import Diagnostic, NodeValueError
-from passlab.ir.adt import Constructor
-from passlab.ir.expr import Expr, Function, GlobalVar
+from passlab.ir.expr import Expr, Function
 from passlab.ir.type_text import type_text
 from passlab.ir.types import ANY, Any, GlobalTypeVar, TensorType, TypeCall
 from passlab.relay import tensor_array_text as texts
-from passlab.relay.tensor_arrays import HasModule
+from passlab.relay.tensor_arrays import ArrayNames, HasModule
 from passlab.text.parser import parse
 from passlab.transform import get_pass
 
@@ -68,7 +67,7 @@ def get_tensor_array_shape(expr: Expr, dtype: str, prelude: Prelude) -> tuple[in
     return tuple(tensor.shape)
 
 
-class StaticTensorArrayOps:
+class StaticTensorArrayOps(ArrayNames):
     """The tensor arrays of tensors of `dtype` and `shape` in the module of a prelude.
 
     With `batch_dim=1` what is stacked is one tensor, and its new first axis has length 1 instead of an unknown one.
@@ -84,18 +83,6 @@ class StaticTensorArrayOps:
     def get_name(self, canonical: str, extra_shapes: Mapping[str, Shape] | None = None) -> str:
         """Return the name of something for this dtype and shape."""
         return static_name(canonical, self.dtype, self.shape, self.batch_dim, extra_shapes)
-
-    def get_global_var(self, canonical: str) -> GlobalVar:
-        """Return the global variable of a function: `tensor_array_read`, `tensor_get_data`, ..."""
-        return self.prelude.mod.get_global_var(self.get_name(canonical))
-
-    def get_type(self, canonical: str) -> GlobalTypeVar:
-        """Return the type variable of `tensor_t`."""
-        return self.prelude.mod.get_global_type_var(self.get_name(canonical))
-
-    def get_ctor(self, canonical: str) -> Constructor:
-        """Return a constructor: `tensor_constructor` or `tensor_nil`."""
-        return self.prelude.mod.get_constructor(self.get_name("tensor_t"), self.get_name(canonical))
 
     # ------------------------------------------------------------ definitions
     def register(self) -> None:

@@ -42,7 +42,29 @@ def dynamic_name(canonical: str, dtype: str) -> str:
     return f"tensor_{dtype}_t" if canonical == "tensor_t" else f"{canonical}_{dtype}"
 
 
-class TensorArrayOps:
+class ArrayNames:
+    """What is found in the module of a prelude by the names that one kind of tensor arrays gives."""
+
+    prelude: HasModule
+
+    def get_name(self, canonical: str) -> str:
+        """Return the name of something for this kind of arrays."""
+        raise NotImplementedError
+
+    def get_global_var(self, canonical: str) -> GlobalVar:
+        """Return the global variable of a function: `tensor_array_read`, ..."""
+        return self.prelude.mod.get_global_var(self.get_name(canonical))
+
+    def get_type(self, canonical: str) -> GlobalTypeVar:
+        """Return the type variable of `tensor_t`."""
+        return self.prelude.mod.get_global_type_var(self.get_name(canonical))
+
+    def get_ctor(self, canonical: str) -> Constructor:
+        """Return a constructor: `tensor_nil`, and those that hold tensors."""
+        return self.prelude.mod.get_constructor(self.get_name("tensor_t"), self.get_name(canonical))
+
+
+class TensorArrayOps(ArrayNames):
     """The tensor arrays of `dtype` in the module of a prelude: `TensorArrayOps(prelude, "float32").register()`.
 
     A `Prelude` registers those that it is asked for by dtype, so this is rarely needed.
@@ -57,18 +79,6 @@ class TensorArrayOps:
     def get_name(self, canonical: str) -> str:
         """Return the name of something in this dtype: `tensor_array_read` is `tensor_array_read_float32`."""
         return dynamic_name(canonical, self.dtype)
-
-    def get_global_var(self, canonical: str) -> GlobalVar:
-        """Return the global variable of a function: `tensor_array`, `tensor_array_read`, ..."""
-        return self.prelude.mod.get_global_var(self.get_name(canonical))
-
-    def get_type(self, canonical: str) -> GlobalTypeVar:
-        """Return the type variable of `tensor_t`."""
-        return self.prelude.mod.get_global_type_var(self.get_name(canonical))
-
-    def get_ctor(self, canonical: str) -> Constructor:
-        """Return a constructor: `tensor_nil`, `tensor0` ... `tensor6`."""
-        return self.prelude.mod.get_constructor(self.get_name("tensor_t"), self.get_name(canonical))
 
     def register(self) -> None:
         """Add the data type and its functions to the module; a second time changes nothing."""
