@@ -12,6 +12,7 @@ import passlab
 from passlab.display.page import document
 from passlab.display.recording import recording_view
 from passlab.testing import resnet
+from tests.browser.first_picture import before_and_after
 from tests.browser.lab_page import WIDE, browser
 from tests.display.hostile import hostile_recording
 
@@ -109,18 +110,8 @@ def test_what_is_there_before_the_script_stays_where_it_is(size, tmp_path, chrom
         opt_level=3,
     )
     text = document(recording_view(rec))
-    seen = []
-    for page_text in (text[: text.index('<script type="module">')], text):
-        (tmp_path / "page.html").write_text(page_text, encoding="utf-8")
-        page = chrome.new_page(viewport={"width": size[0], "height": size[1]})
-        page.goto((tmp_path / "page.html").as_uri())
-        if page_text is text:
-            expect(page.locator(".pl-pipeline .pl-pass").first).to_be_visible()
-            expect(page.locator(".pl-shell")).to_have_count(0)
-            page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        looks = ["title", "pass", "pass-name", "time-bar", "step-name", "step-said", "chip", "tabs>.pl-button"]
-        places = [f".pl-{look}" for look in looks]
-        seen.append([page.evaluate(_PLACED, place) for place in places])
-        page.close()
+    looks = ["title", "pass", "pass-name", "time-bar", "step-name", "step-said", "chip", "tabs>.pl-button"]
+    pages = before_and_after(text, size, ".pl-pipeline .pl-pass", tmp_path, chrome)
+    seen = [[page.evaluate(_PLACED, f".pl-{look}") for look in looks] for page in pages]
     assert seen[0] == seen[1]
     assert all(seen[0])

@@ -19,6 +19,7 @@ from passlab.display.page import document, write
 from passlab.display.stepper import stepper_view
 from passlab.testing import lstm, resnet
 from passlab.transform.parameters import bind_params
+from tests.browser.first_picture import before_and_after
 from tests.browser.lab_page import WIDE, browser
 from tests.vm.programs import LOOP
 from tests.vm.traced import LOGARITHM, TREE
@@ -153,17 +154,8 @@ def test_what_is_there_before_the_script_stays_where_it_is(name, size, tmp_path,
     for part in (0, 3, 2):
         dbg.goto(part * len(dbg.trace) // 4)
         text = document(stepper_view(dbg))
-        seen = []
-        for page_text in (text[: text.index('<script type="module">')], text):
-            (tmp_path / "page.html").write_text(page_text, encoding="utf-8")
-            page = chrome.new_page(viewport={"width": size[0], "height": size[1]})
-            page.goto((tmp_path / "page.html").as_uri())
-            if page_text is text:
-                expect(page.locator(".pl-stepper .pl-inst").first).to_be_visible()
-                expect(page.locator(".pl-shell")).to_have_count(0)
-                page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-            seen.append([page.evaluate(_PLACED, row) for row in (".pl-inst", ".pl-register")])
-            page.close()
+        pages = before_and_after(text, size, ".pl-stepper .pl-inst", tmp_path, chrome)
+        seen = [[page.evaluate(_PLACED, row) for row in (".pl-inst", ".pl-register")] for page in pages]
         assert seen[0] == seen[1]
         assert seen[0][0]
 
