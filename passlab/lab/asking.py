@@ -20,7 +20,7 @@ Predicate = Callable[[IRModule], Any]
 FALSE = "the predicate is false"  # why a program is bad about which nothing was raised
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """Whether a predicate holds for a program; if not, why, and what it raised, where it raised here."""
 
     holds: bool
@@ -36,18 +36,18 @@ class Asker:
         self.executor = executor
         self.ahead = 1 if executor is None else int(getattr(executor, "_max_workers", 0)) or os.cpu_count() or 1
 
-    def one(self, mod: IRModule) -> Answer:
+    def one(self, mod: IRModule) -> Reply:
         """Ask about one program, here or there."""
         return self.all([mod])[0]
 
-    def all(self, mods: Sequence[IRModule]) -> list[Answer]:
+    def all(self, mods: Sequence[IRModule]) -> list[Reply]:
         """Ask about several programs, at once where there is an executor.
 
         Raises `PassError` when the executor cannot ask, as when the predicate cannot be sent.
         """
         if self.executor is None:
             return [answer(self.predicate, mod) for mod in mods]
-        waiting: list[Future[Answer]] = []
+        waiting: list[Future[Reply]] = []
         try:
             for mod in mods:
                 waiting.append(self._sent(self.executor, mod))
@@ -62,22 +62,22 @@ class Asker:
             for future in waiting:
                 future.cancel()
 
-    def _sent(self, executor: Executor, mod: IRModule) -> Future[Answer]:
+    def _sent(self, executor: Executor, mod: IRModule) -> Future[Reply]:
         if isinstance(executor, ThreadPoolExecutor):
             return executor.submit(answer, self.predicate, mod)
         return executor.submit(answer_of_text, self.predicate, mod.astext())
 
 
-def answer(predicate: Predicate, mod: IRModule) -> Answer:
+def answer(predicate: Predicate, mod: IRModule) -> Reply:
     """Ask about a program. One that the predicate cannot be asked about, for it raises, is one it does not hold for."""
     try:
         holds = bool(predicate(mod))
     except Exception as error:  # noqa: BLE001 - whatever it is, this is why
-        return Answer(False, raised(error), error)
-    return Answer(holds, "" if holds else FALSE)
+        return Reply(False, raised(error), error)
+    return Reply(holds, "" if holds else FALSE)
 
 
-def answer_of_text(predicate: Predicate, text: str) -> Answer:
+def answer_of_text(predicate: Predicate, text: str) -> Reply:
     """Ask about a program given as text, in another process: what was raised stays there, but for its words."""
     return answer(predicate, infer_module(parse(text)))._replace(error=None)
 
@@ -88,4 +88,4 @@ def raised(error: BaseException | None) -> str:
     return f"{type(error).__name__}: {told}"
 
 
-__all__ = ["FALSE", "Answer", "Asker", "answer", "raised"]
+__all__ = ["FALSE", "Reply", "Asker", "answer", "raised"]

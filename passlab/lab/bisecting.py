@@ -24,8 +24,7 @@ from passlab.instrument.events import Event
 from passlab.instrument.limit import PassLimit
 from passlab.instrument.validation import UNDECLARED, Check, Inputs, Trial, examine, promise_of
 from passlab.ir.module import IRModule
-from passlab.lab import asking
-from passlab.lab.asking import Asker, Predicate, answer, raised
+from passlab.lab.asking import Asker, Predicate, Reply, answer, raised
 from passlab.lab.diffing import Diff, diff
 from passlab.lab.recording import Recording, record
 from passlab.lab.validating import examined, is_checked
@@ -326,7 +325,7 @@ class _Search:
         self.asker = Asker(good, executor)
         self.answers: dict[str, Answer] = {}  # by the number of the step
         self.error: Exception | None = None  # what the predicate raised last
-        self._known: dict[int, asking.Answer] = {}  # by program: steps that change nothing share theirs
+        self._known: dict[int, Reply] = {}  # by program: steps that change nothing share theirs
 
     def ask(self, event: Event) -> bool:
         """Return whether the program after a step is good."""
@@ -334,7 +333,7 @@ class _Search:
         self.answers[event.id] = Answer(event, known.holds, known.why)
         return known.holds
 
-    def _ask_all(self, mods: Sequence[IRModule]) -> list[asking.Answer]:
+    def _ask_all(self, mods: Sequence[IRModule]) -> list[Reply]:
         """Return what is known of some programs, after asking about those that were not asked about before."""
         new = {id(mod): mod for mod in mods if id(mod) not in self._known}
         for key, told in zip(new, self.asker.all(list(new.values())), strict=True):
