@@ -47,6 +47,11 @@ def _escape(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def counted(count: int, what: str) -> str:
+    """Return `1 node`, `2,000 nodes`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def did_you_mean(name: str, candidates: Iterable[str], count: int = 3) -> str | None:
     """Return "did you mean `a` or `b`?" for the candidates nearest to `name`, or None when none is near."""
     close = difflib.get_close_matches(str(name), dict.fromkeys(map(str, candidates)), n=count, cutoff=0.6)

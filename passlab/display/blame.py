@@ -18,7 +18,7 @@ from passlab.display.listing import Line, LineTable
 from passlab.display.module import ModuleView, code_line
 from passlab.display.palette import AMBER, BLUE, CODE, GREEN, MUTED, RUST, TEAL, VIOLET
 from passlab.display.view import capped
-from passlab.errors import visible
+from passlab.errors import counted, visible
 from passlab.instrument.events import Event
 from passlab.ir.expr import Constant
 from passlab.lab.diffing import node_name
@@ -145,7 +145,7 @@ class BlameView(ModuleView):
         shown.append((total - sum(count for _, count in made), "from the input"))
         counts = [f"{count:,} {by}" for count, by in shown if count]
         where = "The input" if self.event.status == "input" else f"After {label(self.event)}"
-        lines = f"{total:,} line{'' if total == 1 else 's'}"
+        lines = counted(total, "line")
         return visible(f"{where}: {', '.join([lines, *counts])}")
 
     def text(self) -> str:

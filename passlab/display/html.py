@@ -77,6 +77,16 @@ def tag(name: str, *children: str, **attributes: object) -> Markup:
     return Markup(head if name in _VOID else f"{head}{join(children)}</{name}>")
 
 
+def div(look: str, *children: str, **attributes: object) -> Markup:
+    """Return a `<div>` with class names."""
+    return tag("div", *children, class_=look, **attributes)
+
+
+def span(look: str, *children: str, **attributes: object) -> Markup:
+    """Return a `<span>` with class names."""
+    return tag("span", *children, class_=look, **attributes)
+
+
 def _attribute(key: str, value: object) -> str:
     name = key if key == "viewBox" else key.rstrip("_").replace("_", "-")
     if value is True and key == "open":
@@ -102,4 +112,4 @@ def picture(svg: Markup, alt: str, style: str = "") -> Markup:
     return tag("img", src=f"data:image/svg+xml;base64,{encoded}", alt=alt, style=style or None)
 
 
-__all__ = ["Markup", "escape", "join", "picture", "tag"]
+__all__ = ["Markup", "div", "escape", "join", "picture", "span", "tag"]

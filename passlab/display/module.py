@@ -11,6 +11,7 @@ from passlab.display.html import Markup, join, tag
 from passlab.display.listing import Line, LineTable, listing, short_type, type_text
 from passlab.display.palette import BOX, CODE, KIND_COLOURS, MUTED, PROSE
 from passlab.display.view import View, capped
+from passlab.errors import counted
 from passlab.ir.module import IRModule
 from passlab.lab.diffing import count_operators
 
@@ -40,7 +41,7 @@ class ModuleView(View):
             count_operators(self.program) if hasattr(self.program, "items") or hasattr(self.program, "span") else {}
         )
         calls = sum(counts.values())
-        words = f"{calls:,} operator{'' if calls == 1 else 's'}"
+        words = counted(calls, "operator")
         if not isinstance(self.program, IRModule):
             return f"{type(self.program).__name__.lower()}: {words}" if calls else type(self.program).__name__.lower()
         names = [f"@{name}" for name, _ in self.program.items()]

@@ -10,8 +10,9 @@ from collections import Counter
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from passlab.display.html import Markup, tag
+from passlab.display.html import Markup, div, span, tag
 from passlab.display.palette import OUTCOMES
+from passlab.errors import counted
 
 TABS = ("IR", "Diff", "Graph", "Table")
 MARK = "width:12px;height:12px"  # the room of an outcome's mark
@@ -23,19 +24,11 @@ SLIGHT = 0.02  # part of the longest time below which no bar is seen
 def shell_of(data: dict[str, Any]) -> Markup:
     """Return the first picture of the data of a recording."""
     steps, start = data["steps"], data["start"]
-    head = _div("pl-bar", _span("pl-title", data["title"]), _span("pl-grow"), _span("pl-button", "?"))
+    head = div("pl-bar", span("pl-title", data["title"]), span("pl-grow"), span("pl-button", "?"))
     chosen = steps[start]
     operators = data["diffs"][chosen["diff"]]["operators"] if "diff" in chosen else []
-    columns = _div("pl-columns", _passes(steps, start), _step(chosen, operators))
-    return _div("passlab pl-shell", head, columns)
-
-
-def _div(look: str, *children: str, **attributes: Any) -> Markup:
-    return tag("div", *children, class_=look, **attributes)
-
-
-def _span(look: str, *children: str, **attributes: Any) -> Markup:
-    return tag("span", *children, class_=look, **attributes)
+    columns = div("pl-columns", _passes(steps, start), _step(chosen, operators))
+    return div("passlab pl-shell", head, columns)
 
 
 def _passes(steps: list[dict[str, Any]], start: int) -> Markup:
@@ -43,39 +36,39 @@ def _passes(steps: list[dict[str, Any]], start: int) -> Markup:
     shown = [(at, step) for at, step in enumerate(steps) if not step["depth"] or step["outcome"] == "failed"]
     longest = max(0.001, *[step["ms"] for step in steps])
     rows = [_pass(step, longest, at == start) for at, step in shown]
-    search = _div("pl-search", _span("pl-find"))
-    return _div("pl-passes", search, _filters(steps), _div("pl-list", *rows))
+    search = div("pl-search", span("pl-find"))
+    return div("pl-passes", search, _filters(steps), div("pl-list", *rows))
 
 
 def _filters(steps: list[dict[str, Any]]) -> Markup:
     """How many passes had each outcome."""
     many = Counter(step["outcome"] for step in steps if not step["depth"])
     made = [
-        _span("pl-button", _mark(name), f"{many[name]} {name}") for name in OUTCOMES if many[name] and name != "input"
+        span("pl-button", _mark(name), f"{many[name]} {name}") for name in OUTCOMES if many[name] and name != "input"
     ]  # fmt: skip
     if any(step["depth"] for step in steps):
-        made.append(_span("pl-button pl-inner", "inner"))
-    return _div("pl-filters", *made)
+        made.append(span("pl-button pl-inner", "inner"))
+    return div("pl-filters", *made)
 
 
 def _pass(step: dict[str, Any], longest: float, chosen: bool) -> Markup:
     part = step["ms"] / longest
-    name = _span("pl-pass-name", step["name"], style=f"padding-left:{14 * step['depth']}px")
+    name = span("pl-pass-name", step["name"], style=f"padding-left:{14 * step['depth']}px")
     timed = step["outcome"] not in ("input", "skipped")
     width = "0" if part < SLIGHT else f"calc({part!r} * (100% - 24px))"
     known = step["outcome"] if step["outcome"] != "input" else "other"
-    return _div(
+    return div(
         f"pl-pass pl-pass-{known}{' pl-chosen' if chosen else ''}",
         _mark(step["outcome"]),
-        _span("pl-pass-id", "" if step["depth"] else step["id"]),
+        span("pl-pass-id", "" if step["depth"] else step["id"]),
         name,
-        _span("pl-time", spent(step["ms"]) if timed else ""),
-        *([_span("pl-time-bar", style=f"width:{width}")] if timed else []),
+        span("pl-time", spent(step["ms"]) if timed else ""),
+        *([span("pl-time-bar", style=f"width:{width}")] if timed else []),
     )
 
 
 def _mark(outcome: str) -> Markup:
-    return _span(f"pl-mark pl-mark-{outcome}", style=MARK)
+    return span(f"pl-mark pl-mark-{outcome}", style=MARK)
 
 
 def _step(step: dict[str, Any], operators: list[Any]) -> Markup:
@@ -83,34 +76,27 @@ def _step(step: dict[str, Any], operators: list[Any]) -> Markup:
     timed = step["outcome"] not in ("input", "skipped")
     facts = [spent(step["ms"]) if timed else "", counted(step["calls"], "operator"), counted(step["nodes"], "node"),
              counted(step["rewrites"], "rewrite") if step["rewrites"] else ""]  # fmt: skip
-    line = _div(
-        "pl-step-line", _span("pl-step-name", step["name"]), _span("pl-facts", "  ·  ".join(filter(None, facts)))
-    )
-    said = _div(f"pl-step-said{' pl-error' if step['outcome'] == 'failed' else ''}", step["said"])
+    line = div("pl-step-line", span("pl-step-name", step["name"]), span("pl-facts", "  ·  ".join(filter(None, facts))))
+    said = div(f"pl-step-said{' pl-error' if step['outcome'] == 'failed' else ''}", step["said"])
     chips = [
-        _span(
+        span(
             "pl-chip",
-            _span("pl-op", name),
+            span("pl-op", name),
             f" {before} → ",
             tag("b", str(after), class_="pl-more-of" if after > before else "pl-less-of"),
         )
         for name, before, after in operators[:CHIPS]
     ]
-    tabs = _div(
+    tabs = div(
         "pl-tabs",
-        *[_span("pl-button", name, style=f"font-weight:{CHOSEN if name == 'Diff' else 'inherit'}") for name in TABS],
+        *[span("pl-button", name, style=f"font-weight:{CHOSEN if name == 'Diff' else 'inherit'}") for name in TABS],
     )
-    return _div(
+    return div(
         "pl-step",
-        _div("pl-step-head", line, said, *([_div("pl-chips", *chips)] if chips else [])),
-        _div("pl-bar pl-tab-bar", tabs),
-        _div("pl-body"),
+        div("pl-step-head", line, said, *([div("pl-chips", *chips)] if chips else [])),
+        div("pl-bar pl-tab-bar", tabs),
+        div("pl-body"),
     )
-
-
-def counted(count: int, what: str) -> str:
-    """Return `1 node`, `2 nodes`, as `many` in `dom.js`."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def spent(ms: float) -> str:

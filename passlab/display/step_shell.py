@@ -7,9 +7,8 @@ gives it, so that nothing moves then. How much there is depends on what fits on 
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from passlab.display.html import Markup, tag
+from passlab.display.html import Markup, div, span, tag
 from passlab.errors import visible
 from passlab.lab.time_travel.instant import Instant
 from passlab.lab.time_travel.sites import KERNEL
@@ -30,34 +29,26 @@ _SCROLLED = (
 def shell_of(now: Instant, title: str) -> Markup:
     """Return the first picture of the stepper at an instant."""
     operators = " + ".join(visible(name) for name in now.operators)
-    head = _div("pl-bar pl-step-title", _span("pl-title", title), _span("pl-grow"), _span("pl-stepper-said", operators))
-    values = _div("pl-step-column pl-values", _registers(now), _div("pl-value"))
-    sides = _div("pl-step-column pl-sides", _div("pl-pane-title"))
+    head = div("pl-bar pl-step-title", span("pl-title", title), span("pl-grow"), span("pl-stepper-said", operators))
+    values = div("pl-step-column pl-values", _registers(now), div("pl-value"))
+    sides = div("pl-step-column pl-sides", div("pl-pane-title"))
     time = tag("div", style=f"height:{TIMELINE if len(now.trace.storage) else NO_MEMORY}px")
-    columns = _div("pl-step-columns", _code(now), values, sides)
-    return _div("passlab pl-shell", head, _div("pl-bar pl-step-bar"), columns, _div("pl-timeline", time))
-
-
-def _div(look: str, *children: str, **attributes: Any) -> Markup:
-    return tag("div", *children, class_=look, **attributes)
-
-
-def _span(look: str, *children: str, **attributes: Any) -> Markup:
-    return tag("span", *children, class_=look, **attributes)
+    columns = div("pl-step-columns", _code(now), values, sides)
+    return div("passlab pl-shell", head, div("pl-bar pl-step-bar"), columns, div("pl-timeline", time))
 
 
 def _list(rows: list[Markup], first: int, here: int, count: int, style: str = "") -> Markup:
     """A scrolled list of `count` rows in which row `here` must be seen; the rows from `first` on are given."""
     scrolled = _SCROLLED.format(here=here * ROW, all=count * ROW + MARGINS)
     top = f"top:calc({first * ROW + MARGINS // 2}px - {scrolled})"
-    return _div("pl-scroll pl-code", tag("div", *rows, style=f"position:absolute;left:0;right:0;{top};{style}"))
+    return div("pl-scroll pl-code", tag("div", *rows, style=f"position:absolute;left:0;right:0;{top};{style}"))
 
 
 def _code(now: Instant) -> Markup:
     """The function that runs, around the counter; after the end the one that ran last."""
     trace, sites = now.trace, now.trace.sites
     if now.site < 0 and not len(trace):
-        return _div("pl-step-pane pl-code-pane", _div("pl-pane-title"))
+        return div("pl-step-pane pl-code-pane", div("pl-pane-title"))
     last = now.site if now.site >= 0 else int(trace.site[now.number - 1])
     func = int(sites.function[last])
     function, base = sites.functions[func], sites.bases[func]
@@ -65,8 +56,8 @@ def _code(now: Instant) -> Markup:
     first = max(0, here - AROUND)
     rows = [_instruction(now, base, pc) for pc in range(first, min(count, here + AROUND))]
     name, params = visible(str(function.name)), ", ".join(visible(p) for p in function.params)
-    title = _div("pl-pane-title", tag("b", _short_name(name)), _span("pl-dim", f"({params})"))
-    return _div("pl-step-pane pl-code-pane", title, _list(rows, first, here, count))
+    title = div("pl-pane-title", tag("b", _short_name(name)), span("pl-dim", f"({params})"))
+    return div("pl-step-pane pl-code-pane", title, _list(rows, first, here, count))
 
 
 def _short_name(name: str) -> str:
@@ -79,10 +70,10 @@ def _instruction(now: Instant, base: int, pc: int) -> Markup:
     text, role = visible(sites.text(site)), int(sites.role[site])
     found = _HEAD.match(text)
     head = found[0] if found else ""
-    name = _span("pl-op" if role == KERNEL else "pl-keyword", head, style=f"min-width:{min(len(head), NAME)}ch")
+    name = span("pl-op" if role == KERNEL else "pl-keyword", head, style=f"min-width:{min(len(head), NAME)}ch")
     look = f"pl-inst pl-role-{role}{' pl-here' if site == now.site else ''}"
-    shown = _span("pl-inst-text", name, _span("pl-rest", text[len(head) :]))
-    return _div(look, _span("pl-gutter"), _span("pl-counter"), _span("pl-number", str(pc)), shown)
+    shown = span("pl-inst-text", name, span("pl-rest", text[len(head) :]))
+    return div(look, span("pl-gutter"), span("pl-counter"), span("pl-number", str(pc)), shown)
 
 
 def _registers(now: Instant) -> Markup:
@@ -94,14 +85,14 @@ def _registers(now: Instant) -> Markup:
     here = listed.index(picked) if known else 0
     first = max(0, here - AROUND)
     rows = [
-        _div("pl-register pl-chosen" if r == picked else "pl-register" if r in held else "pl-register pl-none",
-             _span("pl-reg-look"), _span("pl-reg-name", f"${r}"), _span("pl-reg-param", names.get(r, "")),
-             _span("pl-reg-value", visible(short_text(held[r])) if r in held else "–"))
+        div("pl-register pl-chosen" if r == picked else "pl-register" if r in held else "pl-register pl-none",
+             span("pl-reg-look"), span("pl-reg-name", f"${r}"), span("pl-reg-param", names.get(r, "")),
+             span("pl-reg-value", visible(short_text(held[r])) if r in held else "–"))
         for r in listed[first : here + AROUND]
     ]  # fmt: skip
     wide = min(14, 2 + max((len(names.get(r, "")) for r in listed), default=-2))
     body = _list(rows, first, here, len(listed), f"--pl-name:{wide}ch")
-    return _div("pl-step-pane pl-register-pane", _div("pl-pane-title", tag("b", "Registers")), body)
+    return div("pl-step-pane pl-register-pane", div("pl-pane-title", tag("b", "Registers")), body)
 
 
 def _names(now: Instant) -> dict[int, str]:

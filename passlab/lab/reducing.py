@@ -21,7 +21,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from passlab.errors import Diagnostic, PassError, PasslabError
+from passlab.errors import Diagnostic, PassError, PasslabError, counted
 from passlab.infer import infer_module
 from passlab.instrument.statistics import count_module
 from passlab.ir.expr import Constant, Function
@@ -211,7 +211,7 @@ def size_of(mod: IRModule) -> Size:
 
 def _told(mod: IRModule) -> str:
     nodes, functions = count_module(mod)[0], len(mod)
-    return f"{nodes:,} nodes in {functions:,} function{'' if functions == 1 else 's'}"
+    return f"{nodes:,} nodes in {counted(functions, 'function')}"
 
 
 __all__ = ["Reduction", "Search", "reduce", "size_of"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, PasslabError, RunError, did_you_mean
+from passlab.errors import Diagnostic, PasslabError, RunError, counted, did_you_mean
 from passlab.lab.time_travel.breakpoints import PREDICATES, holds, predicate_of, words_of
 from passlab.lab.time_travel.values import short_text
 
@@ -136,7 +136,7 @@ class Session:
     def _all(self, rest: str) -> str:
         found = self.dbg.query(rest)
         more = f" ... {len(found) - _MANY:,} more" if len(found) > _MANY else ""
-        count = f"{len(found):,} instant{'' if len(found) == 1 else 's'}"
+        count = counted(len(found), "instant")
         return f"{count}: {' '.join(f'{i:,}' for i in found[:_MANY])}{more}" if found else "nowhere"
 
     def _stops(self) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab import limits
-from passlab.errors import Diagnostic, PasslabError, RunError, RunTypeError
+from passlab.errors import Diagnostic, PasslabError, RunError, RunTypeError, counted
 from passlab.evaluate.arguments import check_argument
 from passlab.instrument.recorder import Recorder
 from passlab.ir.expr import Expr
@@ -411,10 +411,8 @@ class Trace:
         """Return what was recorded, in a line."""
         kernels = int((self.role == KERNEL).sum())
         calls = int((self.role == CALL).sum())
-        parts = [f"{len(self):,} instruction{'' if len(self) == 1 else 's'}"]
-        parts += [
-            f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in ((kernels, "kernel call"), (calls, "call")) if n
-        ]
+        parts = [counted(len(self), "instruction")]
+        parts += [counted(n, what) for n, what in ((kernels, "kernel call"), (calls, "call")) if n]
         end = "failed" if self.error is not None else f"recording stopped: {self.stopped}" if self.stopped else ""
         return ", ".join([*parts, end] if end else parts)
 
