@@ -14,7 +14,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10 p
 
 TOUR      := notebooks/01-tour.ipynb
 NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
-NBVAL     := -p nbval.plugin --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with=tests/nbval_sanitize.cfg
+NBVAL     := -p no:randomly -p nbval.plugin --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with=tests/nbval_sanitize.cfg
 SELECT    := $(if $(SLOW),,-m "not slow")
 
 # The kernels and extensions of .venv come before those the user has installed elsewhere.
@@ -67,7 +67,7 @@ extension: ## rebuild the JupyterLab extension from its sources (needs Node 20);
 
 lock: ## renew requirements.lock (needs uv)
 	@test -n "$(UV)" || { echo "make lock needs uv: https://docs.astral.sh/uv"; exit 1; }
-	$(UV) pip compile --quiet --upgrade --universal --python-version 3.10 --all-extras --no-emit-package passlab \
+	$(UV) pip compile --quiet --upgrade --universal --python-version 3.10 --extra dev --extra bench --no-emit-package passlab \
 	  --no-annotate --custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
 
 clean: ## remove .venv and everything else make has made

@@ -16,6 +16,7 @@ BENCHMARKS = (
     "memory_plan",
     "time_travel",
     "first_paint",
+    "dumps",
 )
 
 

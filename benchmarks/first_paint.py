@@ -28,8 +28,8 @@ from passlab import vm
 from passlab.display.page import write
 from passlab.display.recording import recording_view
 from passlab.display.stepper import stepper_view
+from passlab.rewriting.parameters import bind_params
 from passlab.testing import resnet
-from passlab.transform.parameters import bind_params
 from tests.browser.lab_page import WIDE, browser
 from tests.conftest import find_chromium
 

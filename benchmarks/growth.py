@@ -24,14 +24,14 @@ from typing import Any
 from benchmarks.calibrate import calibrate
 from benchmarks.shapes import SHAPES, Shape
 from passlab import limits, relay, transform
+from passlab.diffing.diff import diff
 from passlab.errors import PasslabError
 from passlab.infer import infer_module
 from passlab.ir.equal import structural_equal, structural_hash
 from passlab.ir.module import IRModule
-from passlab.lab.diffing import diff
 from passlab.lab.recording import record
+from passlab.passes import PASSES
 from passlab.text.parser import parse
-from passlab.transform.passes import PASSES
 
 GROWTH = 1.7  # caches of the processor and the garbage collector account for as much
 PATIENCE = 30  # seconds

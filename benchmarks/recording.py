@@ -25,8 +25,8 @@ import passlab
 from benchmarks.calibrate import calibrate
 from passlab import relay, transform
 from passlab.infer import infer_module
+from passlab.rewriting.parameters import bind_params
 from passlab.text.parser import parse as parse_only
-from passlab.transform.parameters import bind_params
 
 CLEAN = ("InferType", "SimplifyInference", "FoldConstant", "FoldScaleAxis", "EliminateCommonSubexpr",
          "CanonicalizeOps", "FoldConstant", "DeadCodeElimination", "SimplifyExpr", "FastMath", "FoldExplicitPadding",

@@ -21,9 +21,9 @@ import passlab
 from benchmarks.calibrate import calibrate, median_ms
 from benchmarks.vm_time import LOOP
 from passlab import limits
+from passlab.debugger.debugger import Debugger
+from passlab.debugger.trace import Trace
 from passlab.display.stepper import StepperView, stepper_view
-from passlab.lab.time_travel.debugger import Debugger
-from passlab.lab.time_travel.trace import Trace
 from passlab.testing import resnet
 from passlab.vm import Machine, compile
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from passlab.faces import face
+from passlab.lazy import lazy_module
 
 if TYPE_CHECKING:
     from passlab.devices import Device, Target, VirtualDevice, cpu, cuda, device, gpu
     from passlab.errors import PasslabError
     from passlab.ir.equal import assert_structural_equal, structural_equal, structural_hash
     from passlab.ir.module import IRModule
-    from passlab.relay.reading import parse, parse_expr
+    from passlab.relay.parsing import parse, parse_expr
 
 __version__ = "0.1.0"
 
@@ -25,14 +25,14 @@ _NAMES = {
     )},
     **{name: f"passlab.devices:{name}" for name in ("Device", "Target", "VirtualDevice")},
     **{name: f"passlab.devices:{name}" for name in ("cpu", "cuda", "device", "gpu")},
-    **{name: f"passlab.relay.reading:{name}" for name in ("fromtext", "parse", "parse_expr")},
+    **{name: f"passlab.relay.parsing:{name}" for name in ("fromtext", "parse", "parse_expr")},
     **{name: f"passlab.ir.equal:{name}" for name in ("assert_structural_equal", "structural_equal", "structural_hash")},
     "IRModule": "passlab.ir.module:IRModule",
     "PasslabError": "passlab.errors:PasslabError",
-    "Debugger": "passlab.lab.time_travel.debugger:Debugger",
+    "Debugger": "passlab.debugger.debugger:Debugger",
     "Recording": "passlab.lab.recording:Recording",
-    "Trace": "passlab.lab.time_travel.trace:Trace",
-    "diff": "passlab.lab.diffing:diff",
+    "Trace": "passlab.debugger.trace:Trace",
+    "diff": "passlab.diffing.diff:diff",
     "record": "passlab.lab.recording:record",
     "runtime": "passlab.relay.runtime",
     "load_ipython_extension": "passlab.notebook:load_ipython_extension",
@@ -43,4 +43,4 @@ __all__ = [
     "gpu", "parse", "parse_expr", "structural_equal", "structural_hash",
 ]  # fmt: skip
 
-__getattr__, __dir__ = face(__name__, _NAMES)
+__getattr__, __dir__ = lazy_module(__name__, _NAMES)

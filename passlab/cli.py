@@ -1,9 +1,12 @@
-"""The command line: `passlab opt|run|report|bisect|passes`, also as `python -m passlab`.
+"""The command line: `passlab opt|run|report|culprit|fuzz|bisect|dump|passes|doctor`, also as `python -m passlab`.
 
+    passlab opt net.onnx simplify -o small.onnx
     passlab opt net.relay "InferType, FoldConstant, FuseOps(fuse_opt_level=2)" -O 3 -o out.relay
     passlab run net.relay --random 0
     passlab report net.relay @pipeline.passes report.html
-    passlab bisect net.relay SimplifyExpr
+    passlab culprit net.relay "InferType, SimplifyExpr, FuseOps" --script bug.py
+    passlab fuzz SimplifyExpr --seconds 60 -o fuzzed
+    clang -O2 -c x.c -mllvm -print-changed 2>&1 | passlab dump - -o report.html
 
 Programs are files of Relay text (`-` reads standard input) or ONNX models (`.onnx`); pipelines are in the pipeline
 language, or in a file after `@`. The exit status is 0, 1 where a program, a pipeline or a pass is at fault, 2 for wrong
@@ -16,16 +19,18 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from passlab import __version__, instrument
-from passlab.errors import Diagnostic, PassError, PasslabError, RunError
+from passlab.errors import Diagnostic, PassError, PasslabError, RunError, visible
+from passlab.frontend import to_onnx
 from passlab.infer import infer_module
 from passlab.lab.recording import Recording, record
+from passlab.lab.simplification import simplify
 from passlab.text.parser import parse
 from passlab.transform import list_passes
 from passlab.transform.pipeline import as_pass, context_names
@@ -63,7 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     opt = commands.add_parser("opt", help="run a pipeline and print the program it leaves")
     _pipeline_arguments(opt, _opt)
-    opt.add_argument("-o", "--out", type=Path, metavar="FILE", help="write the program there instead")
+    opt.add_argument("-o", "--out", type=Path, metavar="FILE", help="write the program there, *.onnx as a model")
+    opt.add_argument("--shape", action="append", default=[], metavar="NAME=DIMS", help="simplify: an input's shape")
     opt.add_argument("--steps", action="store_true", help="say on standard error what each pass did")
     opt.add_argument("--time", action="store_true", help="say on standard error how long each pass took")
     opt.add_argument("--verify", action="store_true", help="check the program after each pass")
@@ -81,13 +87,59 @@ def _parser() -> argparse.ArgumentParser:
     _pipeline_arguments(report, _report)
     report.add_argument("out", type=Path, help="the HTML file; a name without .html is a folder of text and JSON")
     report.add_argument("--static", action="store_true", help="a page without scripts")
+    _search_arguments(commands)
+    _dump_arguments(commands)
+    passes = commands.add_parser("passes", help="list the passes there are")
+    passes.set_defaults(command=_passes)
+    doctor = commands.add_parser("doctor", help="tell which optional parts are installed and what works")
+    doctor.set_defaults(command=_doctor)
+    return parser
+
+
+def _search_arguments(commands: Any) -> None:
+    """Declare the commands that look for faults."""
+    culprit = commands.add_parser("culprit", help="find what broke a program: pass, rewrite, operator, executor")
+    _pipeline_arguments(culprit, _culprit)
+    culprit.add_argument("--random", type=int, default=0, metavar="SEED", help="the seed of the inputs (default 0)")
+    culprit.add_argument("--entry", default="main", metavar="FUNCTION", help="the function (default main)")
+    culprit.add_argument("--seconds", type=float, default=60.0, help="the time that it may take (default 60)")
+    culprit.add_argument("--executors", default="debug", help="executors to compare, as in debug,vm,graph,aot")
+    culprit.add_argument("--script", type=Path, metavar="FILE", help="write a Python script that shows the fault")
+    culprit.add_argument("--notebook", type=Path, metavar="FILE", help="write a notebook that shows the fault")
+    fuzz = commands.add_parser("fuzz", help="look for programs that a pipeline breaks")
+    fuzz.add_argument("pipeline", help="passes, as in SimplifyExpr; @FILE reads a file")
+    fuzz.add_argument("--seconds", type=float, default=60.0, help="the time that it may take (default 60)")
+    fuzz.add_argument("--hours", type=float, metavar="N", help="the same in hours")
+    fuzz.add_argument("--seed", type=int, default=0, help="the seed of the programs (default 0)")
+    fuzz.add_argument("--most", type=int, default=3, metavar="N", help="stop after N kinds of failures (default 3)")
+    fuzz.add_argument("-o", "--out", type=Path, metavar="DIR", help="write a test for each failure; go on from there")
+    fuzz.set_defaults(command=_fuzz)
     bisect = commands.add_parser("bisect", help="name the first pass that changes what the program computes")
     _pipeline_arguments(bisect, _bisect)
     bisect.add_argument("--random", type=int, default=0, metavar="SEED", help="the seed of the inputs (default 0)")
     bisect.add_argument("--reduce", action="store_true", help="print the smallest program that the pass breaks so")
-    passes = commands.add_parser("passes", help="list the passes there are")
-    passes.set_defaults(command=_passes)
-    return parser
+
+
+def _dump_arguments(commands: Any) -> None:
+    """Declare the command that reads dumps of other compilers."""
+    dump = commands.add_parser("dump", help="read what another compiler printed of its passes")
+    dump.add_argument("dump", help="a file or folder of LLVM, MLIR, XLA, TVM, ... ; `-` is standard input")
+    dump.add_argument("-o", "--out", type=Path, metavar="FILE", help="write the recording there, as one HTML file")
+    dump.add_argument("--static", action="store_true", help="a page without scripts")
+    dump.add_argument("--format", default=None, help="the format, where it is not told from the dump")
+    dump.add_argument("--step", metavar="STEP", help="print what this step changed: a number, or the name of a pass")
+    dump.add_argument(
+        "--unit", metavar="NAME", help="a function: its lines with who made them; with --step, of that step"
+    )
+    dump.add_argument("--find", metavar="REGEX", help="print where text of the programs matches")
+    dump.add_argument("--hide", default="", metavar="KINDS", help="noise to leave out, as in `debug info,metadata`")
+    dump.add_argument(
+        "--bisect",
+        nargs=argparse.REMAINDER,
+        metavar="COMMAND",
+        help="name the first step after which the command fails on the program ({} is its file)",
+    )
+    dump.set_defaults(command=_dump)
 
 
 def _program_argument(parser: argparse.ArgumentParser, command: Any) -> None:
@@ -110,16 +162,16 @@ def _names(text: str) -> list[str]:
 
 def _config(settings: list[str]) -> dict[str, Any]:
     """Return options of a context from texts `key=value`; values are JSON, or else plain words."""
-    found: dict[str, Any] = {}
+    config: dict[str, Any] = {}
     for setting in settings:
         key, sign, text = setting.partition("=")
         if not sign:
             raise PassError(Diagnostic("an option of the context is written KEY=VALUE", found=repr(setting)))
         try:
-            found[key.strip()] = json.loads(text)
+            config[key.strip()] = json.loads(text)
         except ValueError:
-            found[key.strip()] = text
-    return found
+            config[key.strip()] = text
+    return config
 
 
 def _read(name: str) -> IRModule:
@@ -139,15 +191,21 @@ def _pipeline(text: str) -> str:
 def _recorded(options: argparse.Namespace, *instruments: Any) -> Recording:
     pipeline = as_pass(_pipeline(options.pipeline))
     return record(
-        _read(options.program), pipeline, options.opt_level, instruments=instruments,
+        _read(options.program),
+        pipeline,
+        options.opt_level,
+        instruments=instruments,
         required_pass=context_names(_names(options.require), pipeline),
-        disabled_pass=context_names(_names(options.disable), pipeline), config=_config(options.config),
+        disabled_pass=context_names(_names(options.disable), pipeline),
+        config=_config(options.config),
         name="" if options.program == "-" else Path(options.program).stem,
-    )  # fmt: skip
+    )
 
 
 # ---------------------------------------------------------------- commands
 def _opt(options: argparse.Namespace) -> int:
+    if options.pipeline == "simplify":
+        return _simplify(options)
     timing = instrument.PassTimingInstrument()
     used: list[Any] = [timing]
     if options.limit is not None:
@@ -164,12 +222,38 @@ def _opt(options: argparse.Namespace) -> int:
         print(recording.text(), file=sys.stderr)
     if options.time:
         print(timing.render(), end="", file=sys.stderr)
-    text = recording.output.astext(show_meta_data=not options.no_meta_data)
+    _write(recording.output, options)
+    return 0
+
+
+def _write(mod: IRModule, options: argparse.Namespace) -> None:
+    """Write a program: as ONNX to a file `*.onnx`, as Relay text otherwise."""
+    if options.out is not None and options.out.suffix.lower() == ".onnx":
+        to_onnx(mod, path=options.out)
+        return
+    text = mod.astext(show_meta_data=not options.no_meta_data)
     if options.out is None:
         print(text, end="" if text.endswith("\n") else "\n")
     else:
         options.out.write_text(text, encoding="utf-8")
+
+
+def _simplify(options: argparse.Namespace) -> int:
+    """Make a model smaller and say on standard error what each pass removed."""
+    is_model = options.program.lower().endswith(".onnx")
+    shapes = dict(map(_shape, options.shape))
+    small = simplify(options.program if is_model else _read(options.program), shapes, _names(options.disable))
+    print(small.text(), file=sys.stderr)
+    _write(small.module, options)
     return 0
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """Return the name and the shape of an input from a text `name=1,3,224,224`."""
+    name, _, dims = text.rpartition("=")
+    if not name or not all(part.strip().isdecimal() for part in dims.split(",")):
+        raise PassError(Diagnostic("a shape is written NAME=1,3,224,224", found=repr(text)))
+    return name, tuple(int(part) for part in dims.split(","))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -212,6 +296,60 @@ def _report(options: argparse.Namespace) -> int:
     return int(recording.error is not None)
 
 
+def _culprit(options: argparse.Namespace) -> int:
+    from passlab.lab.culprit_search import culprit
+
+    pipeline = as_pass(_pipeline(options.pipeline))
+    found = culprit(
+        _read(options.program),
+        pipeline,
+        entry=options.entry,
+        seed=options.random,
+        executors=_names(options.executors),
+        seconds=options.seconds,
+        progress=_progress(),
+        opt_level=options.opt_level,
+        required_pass=context_names(_names(options.require), pipeline),
+        disabled_pass=context_names(_names(options.disable), pipeline),
+        config=_config(options.config),
+    )
+    print(visible(found.text()))
+    if found.found:
+        for path, write in ((options.script, found.script), (options.notebook, found.notebook)):
+            if path is not None:
+                write(path)
+    return int(found.found)
+
+
+def _fuzz(options: argparse.Namespace) -> int:
+    from passlab.lab.fuzzing import fuzz
+
+    seconds = options.seconds if options.hours is None else options.hours * 3600
+    campaign = fuzz(
+        _pipeline(options.pipeline),
+        seconds=seconds,
+        seed=options.seed,
+        most=options.most,
+        progress=_progress(),
+        directory=options.out,
+    )
+    print(visible(campaign.text()))
+    return int(campaign.found)
+
+
+def _progress() -> Callable[[str, str, float], None] | None:
+    """A line on the terminal that says how far a search is; nothing where standard error is no terminal."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(stage: str, text: str, seconds: float) -> None:
+        left = "" if seconds == float("inf") else f", {max(0.0, seconds):.0f} s left"
+        sys.stderr.write(f"\r\x1b[K{visible(text)}{left}")
+        sys.stderr.flush()
+
+    return show
+
+
 def _bisect(options: argparse.Namespace) -> int:
     found = _recorded(options).bisect(seed=options.random)
     if found.event is None:
@@ -223,9 +361,47 @@ def _bisect(options: argparse.Namespace) -> int:
     return 1
 
 
+def _dump(options: argparse.Namespace) -> int:
+    from passlab.dumps import read
+
+    recording = read(sys.stdin.buffer if options.dump == "-" else Path(options.dump), options.format)
+    if options.out is not None:
+        recording.to_html(options.out, options.static)
+        print(f"{options.out}: {recording.summary()}")
+        if recording.advice:
+            print(f"a dump that tells more: {recording.advice}", file=sys.stderr)
+        return 0
+    if options.bisect is not None:
+        culprit = recording.bisect(options.bisect, unit=options.unit)
+        print(culprit)
+        return int(culprit.step is not None)
+    hidden = _names(options.hide)
+    if options.find is not None:
+        for one in recording.find(options.find):
+            print(f"{one.unit or 'module'}: after step {one.first} to {one.last}: {visible(one.line)}")
+    elif options.step is not None:
+        step = recording[int(options.step) if options.step.lstrip("-").isdigit() else options.step]
+        print(f"{step}\n{visible(recording.diff(step, unit=options.unit, filters=hidden).text())}")
+        if step.command:
+            print(f"run just this pass: {step.command}")
+    elif options.unit is not None:
+        print(recording.blame(options.unit).text())
+    else:
+        print(recording.text())
+    return 0
+
+
 def _passes(options: argparse.Namespace) -> int:
     print(list_passes())
     return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from passlab.doctor import examine, report
+
+    findings = examine()
+    print(report(findings))
+    return 1 if any(finding.state == "broken" for finding in findings) else 0
 
 
 if __name__ == "__main__":

@@ -6,10 +6,11 @@ Everything runs on this CPU: any target is accepted, kept and printed back, and 
 from __future__ import annotations
 
 import re
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from passlab.errors import Diagnostic, DiagnosticError, did_you_mean
+from passlab.errors import Diagnostic, DiagnosticError, NodeValueError, did_you_mean
 
 # Relay's numbers of the kinds of devices, which its texts use (`device_type=1`).
 DEVICE_KINDS = {"cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10}
@@ -57,7 +58,7 @@ def device(kind: Any, device_id: int = 0) -> Device:
         name = KIND_ALIASES.get(name, name)
     if name not in DEVICE_KINDS:
         hint = did_you_mean(name, [*DEVICE_KINDS, *KIND_ALIASES]) or f"known: {', '.join(DEVICE_KINDS)}"
-        raise DiagnosticError(Diagnostic(f"there is no kind of device `{name}`", hint=hint))
+        raise NodeValueError(Diagnostic(f"there is no kind of device `{name}`", hint=hint))
     return Device(name, device_id)
 
 
@@ -74,13 +75,54 @@ def cuda(device_id: int = 0) -> Device:
 gpu = cuda
 
 
+_TARGETS: ContextVar[tuple[Target, ...]] = ContextVar("targets", default=())
+
+
 @dataclass(frozen=True)
 class Target:
-    """What a program is compiled for: a kind such as "llvm" and its options, as written in Relay's target strings."""
+    """What a program is compiled for: a kind such as "llvm" and its options, as written in Relay's target strings.
+
+    `Target("llvm -mcpu=native", host="llvm")` and `Target({"kind": "llvm"})` read what Relay's programs write.
+    `with Target("llvm"):` makes it the current one, as programs do around passes; here that means nothing more.
+    """
 
     kind: str = "llvm"
     options: tuple[tuple[str, str], ...] = field(default=())
     host: Target | None = None
+
+    def __post_init__(self) -> None:
+        written: Any = self.kind
+        second: Any = self.options
+        host: Any = self.host
+        if isinstance(second, (str, Target)):  # Relay's second argument is the host
+            host, second = second, ()
+        if not isinstance(written, str) or written.split() != [written]:
+            parsed = _parsed(written)
+            written, second, host = parsed.kind, (*parsed.options, *second), host or parsed.host
+        object.__setattr__(self, "kind", written)
+        object.__setattr__(self, "options", tuple(second))
+        object.__setattr__(self, "host", None if host is None else _parsed(host))
+
+    @staticmethod
+    def current(allow_none: bool = True) -> Target | None:
+        """Return the target of the innermost `with`. Raises `DiagnosticError` outside when it must be there."""
+        entered = _TARGETS.get()
+        if not entered and not allow_none:
+            hint = 'write `with Target("llvm"):` around it'
+            raise DiagnosticError(Diagnostic("no target is current", hint=hint))
+        return entered[-1] if entered else None
+
+    def __enter__(self) -> Target:
+        _TARGETS.set((*_TARGETS.get(), self))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _TARGETS.set(_TARGETS.get()[:-1])
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What the target is like: always a CPU."""
+        return ("cpu",)
 
     @staticmethod
     def of(target: Any, host: Any = None) -> Target:
@@ -106,12 +148,13 @@ def _parsed(target: Any) -> Target:
     if isinstance(target, Target):
         return target
     if isinstance(target, dict):
-        rest = {k: v for k, v in target.items() if k != "kind"}
-        return Target(str(target.get("kind", "llvm")), tuple((str(k), str(v)) for k, v in rest.items()))
+        rest = {k: v for k, v in target.items() if k not in ("kind", "host")}
+        pairs = tuple((str(k), str(v)) for k, v in rest.items())
+        return Target(str(target.get("kind", "llvm")), pairs, target.get("host"))
     if not isinstance(target, str) or not target.split():
         raise DiagnosticError(Diagnostic('a target is a string such as "llvm", a dict or a Target', found=repr(target)))
     kind, *words = target.split()
-    options = []
+    options: list[tuple[str, str]] = []
     for word in words:
         found = _OPTION.match(word)
         if found is None:
@@ -127,3 +170,15 @@ class VirtualDevice:
     device: Device = field(default_factory=Device)
     target: Target | None = None
     memory_scope: str = ""
+
+    @property
+    def device_type_int(self) -> int:
+        """Relay's number of the kind of device."""
+        return self.device.device_type
+
+    device_type = device_type_int
+
+    @property
+    def virtual_device_id(self) -> int:
+        """The number of the device among those of its kind."""
+        return self.device.device_id

@@ -18,7 +18,7 @@ class Place(Protocol):
     """Where something stands in a text; lines and columns count from 1, the end column is exclusive."""
 
     @property
-    def source_name(self) -> str: ...
+    def source_name(self) -> str | None: ...
     @property
     def line(self) -> int: ...
     @property
@@ -97,7 +97,7 @@ _STRONG = re.compile(r"(?:error|warning): |\s+\| +\^+\Z")  # lines that say what
 def _excerpt(place: Place | None) -> list[str]:
     if place is None:
         return []
-    head = f" --> {visible(place.source_name)}:{place.line}:{place.column}"
+    head = f" --> {visible(place.source_name or '<unknown>')}:{place.line}:{place.column}"
     text = place.source_line(place.line)
     if text is None:
         return [head]
@@ -133,8 +133,13 @@ class PasslabError(Exception):
         )
         super().__init__(*findings)
 
+    @property
+    def args(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The texts of the findings, as programs that read `error.args[0]` expect."""
+        return tuple(d.render() for d in self.diagnostics)
+
     def __str__(self) -> str:
-        return "\n".join(d.render() for d in self.diagnostics)
+        return "\n".join(self.args)
 
     def _render_traceback_(self) -> list[str]:
         """IPython shows these lines instead of a traceback."""
@@ -258,6 +263,16 @@ class InterruptedPassesError(Interruption):
     def __init__(self, recording: Any, *findings: Diagnostic) -> None:
         super().__init__(*findings)
         self.recording = recording
+
+
+class FileAccessError(PasslabError, OSError):
+    """A file or folder cannot be read or written: it is not there, is of another kind, or may not be touched."""
+
+
+class DumpError(DiagnosticError, ValueError):
+    """A file or folder is no dump of passes that can be read, or a question about one cannot be answered."""
+
+    __str__ = PasslabError.__str__
 
 
 class LimitError(PasslabError):

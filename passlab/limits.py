@@ -31,6 +31,9 @@ class Limits:
     model_bytes: int = 2 * 2**30  # bytes of one model file (what protobuf can read), its external data not counted
     model_nesting: int = 50  # graphs inside graphs, and calls of functions inside functions, of one model
     model_nodes: int = 1_000_000  # nodes of one model, counted each time that they are translated
+    tuple_fields: int = 1_000_000  # results of one operator
+    operations: int = 10**12  # products that one call of `einsum` adds up
+    type_parts: int = 1_000_000  # types in the text of one type that has type parameters of its surroundings
     numeral_digits: int = 400  # characters of one number in a text
     instructions: int = 10**12  # virtual machine instructions of one run
     frames: int = 1_000_000  # virtual machine or evaluator call depth
@@ -41,6 +44,9 @@ class Limits:
     output_bytes: int = 256 * 2**10  # bytes of one plain-text display in a notebook before it is summarised
     shown_lines: int = 100_000  # lines of one program that a widget holds
     match_cases: int = 1_000_000  # pattern rows looked at to tell whether one match is complete
+    dump_bytes: int = 64 * 2**30  # bytes of one dump of passes
+    dump_steps: int = 5_000_000  # passes of one dump
+    dump_lines: int = 200_000  # lines of one program of a dump that are compared, blamed or drawn
     graph_nodes: int = 2_000  # nodes of one drawn graph before it is summarised
     layout_seconds: float = 10.0  # seconds one graph layout may take
 

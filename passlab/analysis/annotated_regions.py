@@ -21,6 +21,16 @@ class AnnotatedRegion:
     ins: tuple[Call, ...]
     outs: tuple[Call, ...]
 
+    @property
+    def args(self) -> tuple[Call, ...]:
+        """The marks at which values enter, under Relay's name."""
+        return self.ins
+
+    @property
+    def rets(self) -> tuple[Call, ...]:
+        """The marks at which values leave, under Relay's name."""
+        return self.outs
+
 
 class AnnotatedRegionSet:
     """The regions between `annotation.compiler_begin` and `annotation.compiler_end` in an expression.

@@ -97,7 +97,7 @@ class CallGraph:
         """Return the references of one function as text."""
         name = self._known(function)
         inner = [f"  @{callee} x {count}" for callee, count in sorted(self._references[name].items())]
-        return "\n".join([f"@{name} (referred to {self.ref_count(name)} times)", *inner])
+        return "\n".join([f"@{name}, #refs = {self.ref_count(name)}", *inner])
 
     def __str__(self) -> str:
         return "\n".join(self.print_var(name) for name in self.topological_order())

@@ -105,5 +105,5 @@ def analyze_operations_distribution(mod: IRModule) -> dict[str, tuple[str, str, 
 def _regions(function: Function) -> list[tuple[Expr, str]]:
     """Return the functions inside, innermost first, that name a compiler of their own, and the whole."""
     inner = [node for node in post_order(function) if isinstance(node, Function)]
-    named = [(node, str(node.attrs["Compiler"])) for node in inner if "Compiler" in node.attrs]
+    named = [(node, str(node.attrs["Compiler"])) for node in inner if node.attrs.get("Compiler")]
     return [*named, (function, "generic")]

@@ -23,7 +23,7 @@ def extract_fused_functions(mod: IRModule) -> dict[int, Function]:
         key = outline(kernel)
         if key is None or key not in known:
             known.add(key)
-            found.setdefault(structural_hash(kernel), kernel)
+            found.setdefault(structural_hash(kernel, exact=True), kernel)
     return found
 
 

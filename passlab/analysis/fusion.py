@@ -103,10 +103,12 @@ class FusionGraph:
 
 
 _RULES: dict[type, Callable[..., None]] = {
-    Constant: FusionGraph._constant, Call: FusionGraph._call, Tuple: FusionGraph._tuple,
+    Constant: FusionGraph._constant,
+    Call: FusionGraph._call,
+    Tuple: FusionGraph._tuple,
     TupleGetItem: FusionGraph._projection,
     **dict.fromkeys((Function, Let, If, Match, RefCreate, RefRead, RefWrite), FusionGraph._all_outside),
-}  # fmt: skip
+}
 
 
 class FusionGroups:

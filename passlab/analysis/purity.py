@@ -218,10 +218,21 @@ def _ref_write(node: RefWrite, nodes: Nodes, functions: Functions) -> Purity:
 
 
 _RULES: dict[type, Callable[[Any, Nodes, Functions], Purity]] = {
-    Constant: _pure, Constructor: _pure, Op: _operator, GlobalVar: _global, Function: _function, Call: _call,
-    Let: _let, If: _if, Match: _match, Tuple: _tuple, TupleGetItem: _projection, RefCreate: _ref_create,
-    RefRead: _ref_read, RefWrite: _ref_write,
-}  # fmt: skip
+    Constant: _pure,
+    Constructor: _pure,
+    Op: _operator,
+    GlobalVar: _global,
+    Function: _function,
+    Call: _call,
+    Let: _let,
+    If: _if,
+    Match: _match,
+    Tuple: _tuple,
+    TupleGetItem: _projection,
+    RefCreate: _ref_create,
+    RefRead: _ref_read,
+    RefWrite: _ref_write,
+}
 
 
 class LocalPurity:

@@ -35,7 +35,7 @@ def compiler_of(mark: Call) -> str:
 
 def is_closed(expr: Expr) -> bool:
     """Whether an expression is a function that is one operator to all who see it: a composite, a kernel."""
-    return type(expr) is Function and ("Composite" in expr.attrs or expr.is_primitive or "Compiler" in expr.attrs)
+    return type(expr) is Function and ("Composite" in expr.attrs or expr.is_primitive or expr.attrs.get("Compiler"))
 
 
 def enter(expr: Expr) -> bool:

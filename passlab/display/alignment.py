@@ -13,11 +13,11 @@ from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
+from passlab.diffing.diff import Change, Diff, FunctionDiff
+from passlab.diffing.matching import resolve
 from passlab.display.listing import Line
 from passlab.display.words import Spans, changed_words, line_key
 from passlab.ir.expr import Constant, Expr, Var
-from passlab.lab.diffing import Change, Diff, FunctionDiff
-from passlab.lab.matching import resolve
 
 NONE = " "  # no line on this side
 SAME, MOVED, CHANGED, REMOVED, ADDED, AWAY, HERE = "=~*-+<>"

@@ -13,22 +13,23 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from passlab.diffing.diff import node_name
 from passlab.display.html import Markup, tag
 from passlab.display.listing import Line, LineTable
 from passlab.display.module import ModuleView, code_line
-from passlab.display.palette import AMBER, BLUE, CODE, GREEN, MUTED, RUST, TEAL, VIOLET
+from passlab.display.nodes import Links
+from passlab.display.palette import AMBER, BLUE, CODE, GREEN, MUTED, PINK, TEAL, VIOLET
 from passlab.display.view import capped
 from passlab.errors import counted, visible
 from passlab.instrument.events import Event
 from passlab.ir.expr import Constant
-from passlab.lab.diffing import node_name
 from passlab.lab.provenance import Origin, Provenance
 from passlab.lab.recording import Recording
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLOURS = (BLUE, AMBER, VIOLET, TEAL, RUST, GREEN)  # of passes, one after the other; in widgets `.pl-made-0` and so on
+COLOURS = (BLUE, AMBER, VIOLET, TEAL, PINK, GREEN)  # of passes, one after the other; in widgets `.pl-made-0` and so on
 NAME_WIDTH = 24  # characters of a pass that a gutter shows
 NAMED = 3  # passes that the title names
 
@@ -204,7 +205,14 @@ class BlameView(ModuleView):
         shown = super().data_with(table)
         makers = Makers(self.recording, table)
         numbers = makers.numbers(self.lines[: len(shown["rows"])])
-        return {**shown, "makers": makers.data(rows=numbers)}
+        links = Links(self.recording)
+        links.add_program(self.lines)
+        return {
+            **shown,
+            **table.data(),
+            "makers": makers.data(rows=numbers),
+            "links": links.data(lambda rule: table.text(visible(rule))),
+        }
 
     def frame(self) -> pd.DataFrame:
         """Return one row per line: its text, the pass that made it, by which rule, from which node."""

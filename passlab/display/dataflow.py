@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from passlab.errors import visible
-from passlab.ir.adt import Constructor
+from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
 from passlab.ir.expr import (
     Call,
     Constant,
@@ -29,7 +29,7 @@ from passlab.ir.expr import (
     Tuple,
     TupleGetItem,
     Var,
-)  # fmt: skip
+)
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import Scope, Scopes, children, use_counts
@@ -205,7 +205,7 @@ class _Reader:
             kind, name = "branch", "else" if part else "then"
         else:
             assert isinstance(owner, Match)
-            kind, name = "branch", visible(pretty(owner.clauses[part].lhs))
+            kind, name = "branch", pattern_text(owner.clauses[part].lhs)
         number = len(self.graph.groups)
         self.graph.groups.append(Group(number, kind, name, owner, outer))
         return number
@@ -223,9 +223,12 @@ class _Reader:
         if isinstance(source, Constant):
             return not source.data.ndim or (self.uses.get(source, 0) <= 1 and operand is not node.args[0])
         return (
-            isinstance(source, Var) and self.uses.get(source, 0) <= 2 and operand is not node.args[0]
-            and self._is_parameter(source) and isinstance(node.op, Op)
-        )  # fmt: skip
+            isinstance(source, Var)
+            and self.uses.get(source, 0) <= 2
+            and operand is not node.args[0]
+            and self._is_parameter(source)
+            and isinstance(node.op, Op)
+        )
 
     def _is_parameter(self, var: Var) -> bool:
         return isinstance(self.root, Function) and self.scopes.of[var].owner is self.root and self.uses[var] == 2
@@ -270,11 +273,32 @@ def _operands(node: Expr) -> Iterator[tuple[str, Expr]]:
         yield from (("if", node.cond), ("then", node.true_branch), ("else", node.false_branch))
     elif isinstance(node, Match):
         yield "match", node.data
-        yield from ((visible(pretty(clause.lhs)), clause.rhs) for clause in node.clauses)
+        yield from ((pattern_name(clause.lhs), clause.rhs) for clause in node.clauses)
     elif isinstance(node, Function):
         yield "body", node.body
     elif not isinstance(node, (Var, Constant)):
         yield from (("", kid) for kid in children(node))
+
+
+def pattern_name(pattern: Pattern) -> str:
+    """Return the constructor of a pattern, of a variable its name: what an arrow into a `match` says."""
+    if isinstance(pattern, PatternConstructor):
+        return visible(pattern.constructor.name_hint)
+    if isinstance(pattern, PatternVar):
+        return f"%{visible(pattern.var.name_hint)}"
+    return "(...)" if isinstance(pattern, PatternTuple) else "_"
+
+
+def pattern_text(pattern: Pattern) -> str:
+    """Return a pattern without types, what is nested in its parts cut: `Node(%left, Leaf(...))`."""
+    if not isinstance(pattern, (PatternConstructor, PatternTuple)):
+        return pattern_name(pattern)
+    parts = []
+    for part in pattern.patterns:
+        inside = isinstance(part, PatternConstructor) and part.patterns
+        parts.append(f"{pattern_name(part)}(...)" if inside else pattern_name(part))
+    head = pattern_name(pattern) if isinstance(pattern, PatternConstructor) else ""
+    return f"{head}({', '.join(parts)})" if parts or not head else head
 
 
 def _call_box(node: Call) -> tuple[str, str]:

@@ -7,15 +7,16 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from passlab import limits
+from passlab.diffing.diff import Diff
 from passlab.display.alignment import CHANGED, MOVED, SAME, Row, align
 from passlab.display.html import Markup, join, tag
 from passlab.display.listing import Line, LineTable, listing, type_text
 from passlab.display.module import more
+from passlab.display.nodes import line_numbers
 from passlab.display.palette import BOX, CODE, MUTED, PROSE, ROWS
 from passlab.display.view import View, capped
 from passlab.display.words import Spans
-from passlab.lab.diffing import Diff
-from passlab.transform.table import text_table
+from passlab.table import text_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,10 +103,14 @@ class DiffView(View):
     def html_operators(self) -> Markup:
         """Return how often which operator is called now, as one line of HTML."""
         items = [
-            tag("span", f"{name} ", tag("span", f"{old} → {new}", style=f"color:{ROWS['+' if new > old else '-'][1]}"),
-                style="margin-right:16px;white-space:nowrap")
+            tag(
+                "span",
+                f"{name} ",
+                tag("span", f"{old} → {new}", style=f"color:{ROWS['+' if new > old else '-'][1]}"),
+                style="margin-right:16px;white-space:nowrap",
+            )
             for name, old, new in self.operators
-        ]  # fmt: skip
+        ]
         return tag("div", *items, style=f"{CODE};color:{MUTED}") if items else Markup("")
 
     def html_lines(self, most: int = STATIC_LINES) -> Markup:
@@ -127,8 +132,16 @@ class DiffView(View):
         table = LineTable()
         before = [table.add(line) for line in self.before]
         after = [table.add(line) for line in self.after]
-        return {"kind": self.kind, "title": sentence(self.diff), "before": before, "after": after,
-                "operators": [list(item) for item in self.operators], **self.row_data(), **table.data()}  # fmt: skip
+        return {
+            "kind": self.kind,
+            "title": sentence(self.diff),
+            "before": before,
+            "after": after,
+            "nodes": [line_numbers(self.before), line_numbers(self.after)],
+            "operators": [list(item) for item in self.operators],
+            **self.row_data(),
+            **table.data(),
+        }
 
     def row_data(self) -> dict[str, Any]:
         """Return the rows as data: two characters a row (line numbers follow from them), and the words that differ."""

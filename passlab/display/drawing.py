@@ -8,8 +8,9 @@ from typing import NamedTuple
 from passlab.display.dataflow import Dataflow
 from passlab.display.html import Markup, join, tag
 from passlab.display.layout import Layout
-from passlab.display.palette import AMBER, BLUE, GREEN, MUTED, TEAL, VIOLET
+from passlab.display.palette import HUES
 
+AMBER, BLUE, GREEN, MUTED, TEAL, VIOLET = (HUES[name] for name in ("amber", "blue", "green", "muted", "teal", "violet"))
 _FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
 _INK = "#6a7280"
 _KINDS = {
@@ -51,15 +52,31 @@ def draw(graph: Dataflow, faces: Sequence[Face], at: Layout) -> Markup:
     ]
     width, height = at.width + 2 * MARGIN, at.height + 2 * MARGIN
     return tag(
-        "svg", *parts, xmlns="http://www.w3.org/2000/svg", width=width, height=height,
-        viewBox=f"{-MARGIN:g} {-MARGIN:g} {width:.2f} {height:.2f}", font_family=_FONT, font_size=11,
-    )  # fmt: skip
+        "svg",
+        *parts,
+        xmlns="http://www.w3.org/2000/svg",
+        width=width,
+        height=height,
+        viewBox=f"{-MARGIN:g} {-MARGIN:g} {width:.2f} {height:.2f}",
+        font_family=_FONT,
+        font_size=11,
+    )
 
 
 def _group(name: str, sides: tuple[float, float, float, float]) -> Markup:
     x0, y0, x1, y1 = sides
-    frame = tag("rect", x=x0, y=y0, width=x1 - x0, height=y1 - y0, rx=8, fill="#8f5bd8", fill_opacity=0.07,
-                stroke="#8f5bd8", stroke_opacity=0.5)  # fmt: skip
+    frame = tag(
+        "rect",
+        x=x0,
+        y=y0,
+        width=x1 - x0,
+        height=y1 - y0,
+        rx=8,
+        fill="#8f5bd8",
+        fill_opacity=0.07,
+        stroke="#8f5bd8",
+        stroke_opacity=0.5,
+    )
     return join([frame, tag("text", name, x=x0 + 8, y=y0 + 13, fill=VIOLET, font_size=10)])
 
 
@@ -87,14 +104,31 @@ def _box(kind: str, face: Face, place: tuple[float, float], size: tuple[float, f
     edge = _FATES.get(face.fate, colour)
     round_ = height / 2 if kind in ("input", "constant", "output") else 6
     looks = {"fill_opacity": 0.14, "stroke_width": 1.6} if face.fate else {"fill_opacity": 0.06, "stroke_width": 1.0}
-    frame = tag("rect", x=x - width / 2, y=y - height / 2, width=width, height=height, rx=min(round_, 12), fill=edge,
-                stroke=edge, stroke_opacity=0.9, **looks)  # fmt: skip
+    frame = tag(
+        "rect",
+        x=x - width / 2,
+        y=y - height / 2,
+        width=width,
+        height=height,
+        rx=min(round_, 12),
+        fill=edge,
+        stroke=edge,
+        stroke_opacity=0.9,
+        **looks,
+    )
     top = y - height / 2 + 17
     lines = [
-        tag("text", line, x=x, y=top + 15 * row, text_anchor="middle", fill=colour if not row else _INK,
-            font_weight="600" if not row else None)
+        tag(
+            "text",
+            line,
+            x=x,
+            y=top + 15 * row,
+            text_anchor="middle",
+            fill=colour if not row else _INK,
+            font_weight="600" if not row else None,
+        )
         for row, line in enumerate(face.lines)
-    ]  # fmt: skip
+    ]
     return tag("g", frame, *lines, *_badge(face.fate, x - width / 2, y - height / 2, edge))
 
 

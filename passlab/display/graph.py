@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from passlab import limits
-from passlab.display.dataflow import Box, Dataflow, Group, dataflow, fold_chains, fold_groups, truncate
+from passlab.analysis.cost import call_cost
+from passlab.diffing.diff import Change, Diff, diff
+from passlab.display.dataflow import Box, Dataflow, dataflow, fold_chains, fold_groups, truncate
 from passlab.display.drawing import Face, box_size, draw
+from passlab.display.families import family
 from passlab.display.html import Markup, picture, tag
-from passlab.display.layout import Layout, LayoutError, lay_out
+from passlab.display.layout import LayoutError, lay_out_all
 from passlab.display.listing import short_type, type_text
+from passlab.display.nodes import number_of
 from passlab.display.palette import BOX, CODE, MUTED, PROSE
+from passlab.display.repeats import Item, Piece, structure
+from passlab.display.sheet import PlacedPiece, pack, parts_of, place
+from passlab.display.sheet_data import SheetData, on_sheet
 from passlab.display.view import View, capped
 from passlab.errors import visible
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Var
-from passlab.ir.misfits import misfit
 from passlab.ir.module import IRModule
+from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.types import FuncType
-from passlab.lab.diffing import Change, Diff, diff
+from passlab.ir.walk import post_order
 
 if TYPE_CHECKING:
     import pandas as pd
 
+WHOLE = 24  # boxes up to which a graph is laid out in one piece
+STEP = 20  # pixels by which the widths of boxes in large graphs grow
+MOST_INNER = 400  # operators of a fused function that its box is lit for
+STATIC_WINDOW = (1000.0, 520.0)  # pixels of the picture in static HTML
 FOLD_AT = 120  # boxes above which fused functions start folded
 WIDEST = 34  # characters of one line in a box
 
@@ -35,7 +48,14 @@ class GraphView(View):
 
     kind = "graph"
 
-    def __init__(self, program: Any, changed: Diff | Iterable[Expr] | None = None, folded: bool | None = None) -> None:
+    def __init__(
+        self,
+        program: Any,
+        changed: Diff | Iterable[Expr] | dict[Expr, str] | None = None,
+        folded: bool | None = None,
+        overlays: Mapping[str, Mapping[Expr, float]] | None = None,
+    ) -> None:
+        self.overlays = overlays or {}
         self.program = program
         self.folded = folded
         self.is_folded = False
@@ -43,7 +63,7 @@ class GraphView(View):
 
     def with_folding(self, folded: bool) -> GraphView:
         """Return the view with every fused function as one box, or with none so."""
-        return GraphView(self.program, self.fates, folded)
+        return GraphView(self.program, self.fates, folded, self.overlays)
 
     @cached_property
     def graph(self) -> Dataflow:
@@ -60,16 +80,32 @@ class GraphView(View):
     @cached_property
     def faces(self) -> list[Face]:
         """What each box shows."""
+        lines = _brief_lines if self.is_large else _lines
         return [
-            Face(_lines(box), self.fates.get(box.expr, "") if box.expr is not None else "") for box in self.graph.boxes
+            Face(lines(box), self.fates.get(box.expr, "") if box.expr is not None else "") for box in self.graph.boxes
         ]
 
     @cached_property
-    def drawn(self) -> Layout | str:
-        """The layout, or in words why there is none."""
+    def sizes(self) -> list[tuple[float, float]]:
+        """Width and height of each box, widths in steps so that alike blocks are laid out once."""
         sizes = [box_size(face.lines) for face in self.faces]
+        return [(ceil(width / STEP) * STEP, height) for width, height in sizes] if self.is_large else sizes
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the graph is drawn as a sheet of blocks."""
+        return len(self.graph.boxes) > WHOLE
+
+    @cached_property
+    def items(self) -> list[Item]:
+        """The blocks of the graph in order, repeats as one item."""
+        return structure(self.graph, WHOLE)
+
+    @cached_property
+    def placed(self) -> dict[Piece, PlacedPiece] | str:
+        """The layout of each piece, or in words why there is none."""
         try:
-            return lay_out(self.graph, sizes)
+            return place(self.graph, self.items, self.sizes)
         except LayoutError as error:
             return str(error)
 
@@ -101,44 +137,50 @@ class GraphView(View):
 
     def html(self) -> Markup:
         title = tag("div", self.title, style=f"{PROSE};color:{MUTED}")
-        if isinstance(self.drawn, str):
-            note = tag("div", self.drawn, style=f"{PROSE};color:{MUTED};padding:4px 12px")
+        if isinstance(self.placed, str):
+            note = tag("div", self.placed, style=f"{PROSE};color:{MUTED};padding:4px 12px")
             listed = tag("pre", self.text(), style=f"{CODE};margin:0;padding:8px 12px;background:transparent")
             return tag("div", title, tag("div", note, listed, style=BOX))
-        svg = draw(self.graph, self.faces, self.drawn)
-        return tag("div", title, tag("div", picture(svg, f"dataflow graph: {self.title}", "max-width:none"), style=BOX))
+        svg = draw(*on_sheet(self.graph, self.faces, pack(self.items, self.placed, STATIC_WINDOW)))
+        look = "max-width:100%" if self.is_large else "max-width:none"
+        return tag("div", title, tag("div", picture(svg, f"dataflow graph: {self.title}", look), style=BOX))
 
     def data(self) -> dict[str, Any]:
         fused = any(group.kind == "fused" for group in self.graph.groups)
-        made: dict[str, Any] = {"kind": self.kind, "title": self.title, "fused": fused, "folded": self.is_folded}
-        if isinstance(self.drawn, str):
-            return {**made, "problem": self.drawn, "text": self.text()}
-        at = self.drawn
+        head: dict[str, Any] = {"kind": self.kind, "title": self.title, "fused": fused, "folded": self.is_folded}
+        if isinstance(self.placed, str):
+            return {**head, "problem": self.placed, "text": self.text()}
         return {
-            **made,
-            "size": [at.width, at.height],
+            **head,
             "boxes": [
                 [
-                    *place,
-                    *box_size(face.lines),
+                    *size,
                     box.kind,
                     face.fate,
                     -1 if box.group is None else box.group,
                     list(face.lines),
                     _about(box),
+                    _box_nodes(box),
+                    family(box),
                 ]
-                for box, face, place in zip(self.graph.boxes, self.faces, at.boxes, strict=True)
+                for box, face, size in zip(self.graph.boxes, self.faces, self.sizes, strict=True)
             ],
-            "arrows": [
-                [arrow.source, arrow.target, arrow.label, points]
-                for arrow, points in zip(self.graph.arrows, at.arrows, strict=True)
+            "arrows": [[arrow.source, arrow.target, arrow.label] for arrow in self.graph.arrows],
+            "groups": [
+                [group.number, -1 if group.parent is None else group.parent, group.kind, group.name]
+                for group in self.graph.groups
             ],
-            "groups": [self._group_data(group, at) for group in self.graph.groups if group.number in at.groups],
+            "values": {name: values for name, values in self._values() if any(v is not None for v in values)},
+            **SheetData(self.graph, self.placed).data(self.items),
         }
 
-    def _group_data(self, group: Group, at: Layout) -> list[Any]:
-        parent = -1 if group.parent is None else group.parent
-        return [group.number, parent, group.kind, group.name, list(at.groups[group.number])]
+    def _values(self) -> Iterator[tuple[str, list[float | None]]]:
+        """Numbers of each box by which it may be coloured: what calls cost, and the overlays that were given."""
+        costs = [call_cost(box.expr) if isinstance(box.expr, Call) else None for box in self.graph.boxes]
+        yield "multiplications", [None if cost is None else cost.macs for cost in costs]
+        yield "output bytes", [None if cost is None else cost.bytes_written for cost in costs]
+        for name, overlay in self.overlays.items():
+            yield name, [None if box.expr is None else overlay.get(box.expr) for box in self.graph.boxes]
 
     def dot(self) -> str:
         """Return the graph as DOT with its labels, for other tools."""
@@ -164,18 +206,31 @@ class GraphView(View):
 
 
 def graph_view(
-    program: Any, changed: Diff | Iterable[Expr] | None = None, *, changed_from: Any = None, folded: bool | None = None
+    program: Any,
+    changed: Diff | Iterable[Expr] | None = None,
+    *,
+    changed_from: Any = None,
+    folded: bool | None = None,
+    overlays: Mapping[str, Mapping[Expr, float]] | None = None,
 ) -> GraphView:
     """Return the view of a module, function or expression as a dataflow graph.
 
     `changed` is a diff, or nodes, whose boxes are marked; `changed_from` an earlier program to compare with. `folded`
-    says whether each fused function is one box; without it that depends on the size of the graph.
+    says whether each fused function is one box; without it that depends on the size of the graph. `overlays` are series
+    of numbers by node, by which boxes may be coloured: `{"milliseconds": {call: 0.3}}`.
     """
     if not isinstance(program, (IRModule, Expr)):
-        raise misfit(program, "a module, a function or an expression")
+        raise not_a_node_error(program, "a module, a function or an expression")
     if changed is None and changed_from is not None:
         changed = diff(changed_from, program)
-    return GraphView(program, changed, folded)
+    return GraphView(program, changed, folded, overlays)
+
+
+def lay_out_together(views: Iterable[GraphView]) -> None:
+    """Lay out many graphs by one process, so that each finds its pieces done; without Graphviz do nothing."""
+    parts = [part for view in views for part in parts_of(view.graph, view.items, view.sizes)]
+    with suppress(LayoutError):  # every view tells its own problem
+        lay_out_all(parts)
 
 
 def _fates(changed: Diff | Iterable[Expr] | None) -> dict[Expr, str]:
@@ -206,6 +261,25 @@ def _lines(box: Box) -> tuple[str, ...]:
     if type_ is not None and (short := short_type(type_)):
         lines.append(_cut(short))
     return tuple(lines)
+
+
+def _brief_lines(box: Box) -> tuple[str, ...]:
+    """The name and the type alone, of float32 the shape: what a box of a large graph shows."""
+    name = _lines(box)[0]
+    type_ = None if box.expr is None else box.expr.checked_type_
+    if box.kind == "fused" and isinstance(type_, FuncType):
+        type_ = type_.ret_type
+    text = "" if type_ is None or (box.count > 1 and box.kind != "fused") else short_type(type_)
+    text = text.removesuffix(" float32") if text.startswith("(") else text
+    return (name, _cut(text)) if text else (name,)
+
+
+def _box_nodes(box: Box) -> list[int]:
+    """The numbers of the nodes that a box stands for, its own first: those of a fused function all of its operators."""
+    if box.expr is None or box.kind == "output":
+        return []
+    inner = [n for n in post_order(box.expr) if isinstance(n, Call)] if isinstance(box.expr, Function) else []
+    return [number_of(node) for node in (box.expr, *box.weights, *inner[:MOST_INNER])]
 
 
 def _weight(node: Expr) -> str:
@@ -245,4 +319,4 @@ def _names(graph: Dataflow) -> list[str]:
     return names
 
 
-__all__ = ["GraphView", "graph_view"]
+__all__ = ["GraphView", "graph_view", "lay_out_together"]

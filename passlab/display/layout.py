@@ -22,7 +22,11 @@ from passlab.display.dataflow import Dataflow
 
 WORKER = Path(__file__).with_name("layout_worker.py")
 POINTS = 72  # to an inch, Graphviz's unit of sizes
+BETWEEN = "//next\n"  # a comment between two graphs, on a line of its own; `layout_worker` splits there
+STRAIGHT = "50"  # the weight of an arrow that runs straight
 _OUTPUT_BYTES = 64 * 2**20
+_REMEMBERED = 4096  # layouts
+_drawings: dict[str, dict[str, Any]] = {}  # Graphviz's answers, by what it was asked
 Size = tuple[float, float]
 
 
@@ -46,15 +50,52 @@ class LayoutError(Exception):
 
 def lay_out(graph: Dataflow, sizes: Sequence[Size]) -> Layout:
     """Return the layout of a graph whose boxes have these sizes, in points. Raises `LayoutError`."""
-    raw = _run(skeleton(graph, sizes))
+    return lay_out_all([(graph, sizes, frozenset())])[0]
+
+
+def lay_out_all(parts: Sequence[tuple[Dataflow, Sequence[Size], frozenset[int]]]) -> list[Layout]:
+    """Return the layouts of several graphs, drawn by one process; equal ones are drawn once, and remembered.
+
+    A part is a graph, the sizes of its boxes, and the numbers of the arrows that should run straight. Raises
+    `LayoutError`.
+    """
+    texts = [skeleton(*part) for part in parts]
+    missing = [text for text in dict.fromkeys(texts) if text not in _drawings]
     try:
-        return _read(json.loads(raw), graph)
+        if missing:
+            drawings = _answers(_run(BETWEEN.join(missing)), len(missing))
+            _drawings.update(zip(missing, drawings, strict=True))
+        layouts = [_read(_drawings[text], graph) for text, (graph, _, _) in zip(texts, parts, strict=True)]
     except (ValueError, KeyError, TypeError, IndexError) as error:
+        forget()
         raise LayoutError("Graphviz gave no layout that could be read") from error
+    while len(_drawings) > _REMEMBERED:
+        del _drawings[next(iter(_drawings))]
+    return layouts
 
 
-def skeleton(graph: Dataflow, sizes: Sequence[Size]) -> str:
-    """Return the graph as DOT with numbers for names: what Graphviz needs to know and no more."""
+def forget() -> None:
+    """Forget all layouts that were drawn."""
+    _drawings.clear()
+
+
+def _answers(raw: bytes, count: int) -> list[dict[str, Any]]:
+    """The drawings, which Graphviz writes one behind the other."""
+    text, decoder, at = raw.decode(), json.JSONDecoder(), 0
+    drawings = []
+    for _ in range(count):
+        while text[at : at + 1].isspace():
+            at += 1
+        drawing, at = decoder.raw_decode(text, at)
+        drawings.append(drawing)
+    return drawings
+
+
+def skeleton(graph: Dataflow, sizes: Sequence[Size], trunk: frozenset[int] = frozenset()) -> str:
+    """Return the graph as DOT with numbers for names: what Graphviz needs to know and no more.
+
+    The arrows of `trunk`, by their numbers, run straight where that is possible.
+    """
     import graphviz
 
     dot = graphviz.Digraph(
@@ -70,10 +111,10 @@ def skeleton(graph: Dataflow, sizes: Sequence[Size]) -> str:
     for box, (width, height) in zip(graph.boxes, sizes, strict=True):
         dot.node(f"n{box.number}", width=f"{width / POINTS:.3f}", height=f"{height / POINTS:.3f}")
     dot.body.extend(text)
-    for arrow in graph.arrows:
-        dot.edge(f"n{arrow.source}", f"n{arrow.target}")
-    made: str = dot.source
-    return made
+    for number, arrow in enumerate(graph.arrows):
+        straight = {"weight": STRAIGHT} if number in trunk else {}
+        dot.edge(f"n{arrow.source}", f"n{arrow.target}", **straight)
+    return str(dot.source)
 
 
 def _clusters(inside: dict[int, list[Any]], parents: dict[int, int | None]) -> list[str]:

@@ -7,13 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from passlab import limits
+from passlab.diffing.diff import count_operators
 from passlab.display.html import Markup, join, tag
 from passlab.display.listing import Line, LineTable, listing, short_type, type_text
+from passlab.display.nodes import line_numbers
 from passlab.display.palette import BOX, CODE, KIND_COLOURS, MUTED, PROSE
 from passlab.display.view import View, capped
 from passlab.errors import counted
 from passlab.ir.module import IRModule
-from passlab.lab.diffing import count_operators
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,6 +89,7 @@ class ModuleView(View):
             "kind": self.kind,
             "title": self.title,
             "rows": rows,
+            "nodes": line_numbers(self.lines[:most]),
             "left_out": max(0, len(self.lines) - most),
             **table.data(),
         }
@@ -151,7 +153,7 @@ def code_line(line: Line, types: bool = True) -> Markup:
     parts.append(line.text[at:])
     beside = short_type(line.type) if types and line.type is not None else ""
     if beside:
-        parts.append(tag("span", f"   {beside}", style=f"color:{MUTED};opacity:.8"))
+        parts.append(tag("span", f"   {beside}", style=f"color:{MUTED}"))
     return join(parts)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from passlab.diffing.diff import count_operators
 from passlab.display.html import Markup, tag
 from passlab.display.palette import BOX, CELL, HEAD, TABLE
 from passlab.display.view import View, capped
-from passlab.lab.diffing import count_operators
-from passlab.transform.table import text_table
+from passlab.table import text_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from passlab.display.scripts import inline, style
 from passlab.display.view import View
 from passlab.errors import Diagnostic, PasslabError
 
-SCRIPTS = ("module", "diff", "graph", "pipeline", "stepper")
+SCRIPTS = ("module", "diff", "graph", "pipeline", "stepper", "dump")
 # What can be seen at once is painted before the script, which takes its place, does anything.
 _HOST = """{
 const host = document.getElementById("host"), shell = host.firstElementChild;
@@ -36,7 +37,7 @@ if (here) here.focus({ preventScroll: true, focusVisible: false }); // the page 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
 <title>{title}</title><style>{style}
 html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body {{ margin: 20px; }}
 .pl-pipeline, .pl-stepper, .pl-shell {{ height: calc(100vh - 48px); }}
@@ -48,8 +49,11 @@ html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body
 """
 
 
-def document(view: View, graphs: dict[str, Any] | None = None, fallback: Markup | None = None) -> str:
-    """Return a view as a page. `graphs` are drawn graphs of a recording.
+Graphs = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def document(view: View, graphs: Graphs | None = None, fallback: Markup | None = None) -> str:
+    """Return a view as a page. `graphs` draws the graphs of a recording from the view's data.
 
     `fallback` stands there where no script may run; the static form of the view, unless given.
     Raises `PasslabError` for views without a widget.
@@ -58,18 +62,23 @@ def document(view: View, graphs: dict[str, Any] | None = None, fallback: Markup 
         raise PasslabError(Diagnostic(f"a {type(view).__name__} is a table: write its html() or frame() instead"))
     data = view.data()
     state = json.dumps(
-        {"data": data, "selected": -1, "picked": -1, "graphs": graphs or {}, "at": data.get("at", 0)},
+        {"data": data, "selected": -1, "nodes": [], "graphs": graphs(data) if graphs else {}, "at": data.get("at", 0)},
         separators=(",", ":"),
     )
     code = inline(view.kind)
     assert not re.search("<(?:/?script|!--)", code, re.IGNORECASE)
     return _PAGE.format(
-        title=escape(data["title"]), style=style(), state=state.replace("<", "\\u003c"), script=code, host=_HOST,
-        fallback=view.html() if fallback is None else fallback, shell=view.shell(data),
-    )  # fmt: skip
+        title=escape(data["title"]),
+        style=style(),
+        state=state.replace("<", "\\u003c"),
+        script=code,
+        host=_HOST,
+        fallback=view.html() if fallback is None else fallback,
+        shell=view.shell(data),
+    )
 
 
-def write(view: View, path: str | os.PathLike[str], graphs: dict[str, Any] | None = None) -> None:
+def write(view: View, path: str | os.PathLike[str], graphs: Graphs | None = None) -> None:
     """Write a view as a page. Raises `OSError`, and `PasslabError` for views without a widget."""
     Path(path).write_text(document(view, graphs), encoding="utf-8")
 

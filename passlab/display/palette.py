@@ -1,22 +1,34 @@
 """The looks of static HTML: colours that read well on white and on black alike, and the styles made of them.
 
 Where no widget runs there is no telling whether the page is light or dark, and untrusted notebooks keep neither style
-sheets nor variables. So every text colour has a contrast near 4.3 to both ends, and every background is a thin veil
-over whatever lies beneath. Widgets have their own style sheet, which follows the theme.
+sheets nor variables. So every text colour is a hue mixed with the page's own ink, which stands out from both ends, and
+every background is a thin veil over whatever lies beneath. Pictures have no ink of a page: they use the hues as they
+are (`HUES`). Widgets have their own style sheet, which follows the theme.
 """
 
 from __future__ import annotations
 
-MUTED = "#707783"
-BLUE, VIOLET, TEAL, GREEN, AMBER, RUST, RED = (
-    "#2577d4",
-    "#8f5bd8",
-    "#1e828c",
-    "#2d874b",
-    "#a46a12",
-    "#c15729",
-    "#d04551",
-)
+HUES = {
+    "muted": "#707783",
+    "blue": "#2577d4",
+    "violet": "#8f5bd8",
+    "teal": "#1e828c",
+    "green": "#2d874b",
+    "amber": "#a46a12",
+    "rust": "#c15729",
+    "pink": "#c2408f",
+    "red": "#d04551",
+}
+
+
+def ink(name: str) -> str:
+    """Return the colour of text in a hue: mixed with the colour that the page's text has."""
+    return f"color-mix(in srgb,{HUES[name]} 58%,currentColor)"
+
+
+MUTED = "color-mix(in srgb,currentColor 74%,transparent)"
+BLUE, VIOLET, TEAL, GREEN = ink("blue"), ink("violet"), ink("teal"), ink("green")
+AMBER, RUST, PINK, RED = ink("amber"), ink("rust"), ink("pink"), ink("red")
 
 KIND_COLOURS = {
     "keyword": VIOLET,

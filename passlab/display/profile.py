@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from passlab.display.html import Markup, picture, tag
-from passlab.display.palette import BLUE, BOX, CELL, HEAD, MUTED, NUMBER, PROSE, TABLE
+from passlab.display.palette import BOX, CELL, HEAD, HUES, MUTED, NUMBER, PROSE, TABLE
 from passlab.display.timing import bar
 from passlab.display.view import View, capped
-from passlab.transform.table import text_table
+from passlab.table import text_table
 from passlab.vm.report import Report, Row
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _memory_drawing(memory: Sequence[tuple[int, int]], events: int) -> Markup:
         points += ((at, points[-1][1]), (at, HEIGHT - (HEIGHT - 2) * live / most))
     points += ((float(WIDTH), points[-1][1]), (float(WIDTH), float(HEIGHT)))
     path = "M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in points) + " Z"
-    shape = tag("path", d=path, fill=BLUE)
+    shape = tag("path", d=path, fill=HUES["blue"])
     box = f"0 0 {WIDTH} {HEIGHT}"
     return tag("svg", shape, xmlns="http://www.w3.org/2000/svg", viewBox=box, width=WIDTH, height=HEIGHT)
 

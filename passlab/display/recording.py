@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from passlab.display.blame import Makers
 from passlab.display.diffs import DiffView, sentence
+from passlab.display.failures import failure_view
+from passlab.display.graph import GraphView, graph_view, lay_out_together
 from passlab.display.html import Markup, tag
 from passlab.display.listing import Line, LineTable, listing
+from passlab.display.nodes import Links, line_numbers
 from passlab.display.palette import BOX, CELL, CODE, HEAD, MUTED, OUTCOMES, PROSE, TABLE
 from passlab.display.recording_shell import shell_of
 from passlab.display.timing import bar, milliseconds
 from passlab.display.view import View, capped
+from passlab.errors import visible
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module
 from passlab.ir.module import IRModule
@@ -23,7 +27,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STATIC_NODES = 1500  # nodes of the programs whose diffs static HTML shows, folded
+PAGE_BOXES = 4000  # of the graphs that a page holds
 STATIC_LINES = 60  # lines of each
+ONLY_TYPES = "only types were inferred"  # what `Diff.summary` says of passes such as InferType
 LARGE = 2500  # nodes of all programs together above which a widget starts with one step and asks for the rest
 
 
@@ -51,21 +57,21 @@ class RecordingView(View):
 
     def lines(self, mod: IRModule) -> list[Line]:
         """The lines of one of the recorded modules."""
-        found = self._listings.get(id(mod))
-        if found is None:
-            found = self._listings[id(mod)] = listing(mod)
-        return found
+        lines = self._listings.get(id(mod))
+        if lines is None:
+            lines = self._listings[id(mod)] = listing(mod)
+        return lines
 
     def diff(self, event: Event) -> DiffView | None:
         """The view of what a pass changed, None when it changed nothing."""
         if not event.changed:
             return None
         key = (id(event.before), id(event.after))
-        found = self._diffs.get(key)
-        if found is None:
+        view = self._diffs.get(key)
+        if view is None:
             lines = partial(self.lines, event.before), partial(self.lines, event.after)
-            found = self._diffs[key] = DiffView(event.diff(), *lines)
-        return found
+            view = self._diffs[key] = DiffView(event.diff(), *lines)
+        return view
 
     def said(self, event: Event) -> str:
         """What a pass did, in a sentence."""
@@ -77,8 +83,8 @@ class RecordingView(View):
         if event.status == "input":
             nodes, calls = count_module(event.after)
             return f"{sum(calls.values()):,} operators, {nodes:,} nodes."
-        found = self.diff(event)
-        return "Nothing changed." if found is None else sentence(found.diff)
+        view = self.diff(event)
+        return "Nothing changed." if view is None else sentence(view.diff)
 
     # ------------------------------------------------------------ forms
     def text(self) -> str:
@@ -96,8 +102,12 @@ class RecordingView(View):
         rows = [self._html_row(event, longest) for event in self.recording.steps]
         head = tag("thead", tag("tr", *[tag("th", name, style=HEAD) for name in ("", "pass", "ms", "what it did")]))
         table = tag("table", head, tag("tbody", *rows), style=f"{TABLE};width:100%")
-        return tag("div", tag("div", self.title, style=f"{PROSE};color:{MUTED}"), tag("div", table, style=BOX),
-                   *[self._html_diff(event) for event in self._shown_diffs()])  # fmt: skip
+        return tag(
+            "div",
+            tag("div", self.title, style=f"{PROSE};color:{MUTED}"),
+            tag("div", table, style=BOX),
+            *[self._html_diff(event) for event in self._shown_diffs()],
+        )
 
     def _shown_diffs(self) -> Iterator[Event]:
         """Yield the steps whose diff is shown in static HTML: those from the start on for which there is room."""
@@ -127,10 +137,16 @@ class RecordingView(View):
 
     @property
     def start(self) -> int:
-        """Which event to show at first: the one that failed, else the first that changed something."""
+        """Which event to show at first: the one that failed, else the first that changed more than types."""
         failed = next((at for at, event in enumerate(self.events) if event.status == "failed"), None)
-        changed = next((at for at, event in enumerate(self.events) if event.changed), 0)
-        return changed if failed is None else failed
+        if failed is not None:
+            return failed
+        changed = [at for at, event in enumerate(self.events) if event.changed]
+        return next((at for at in changed if not self._only_types(self.events[at])), changed[0] if changed else 0)
+
+    def _only_types(self, event: Event) -> bool:
+        view = self.diff(event)
+        return view is not None and view.diff.summary == ONLY_TYPES
 
     @property
     def is_large(self) -> bool:
@@ -145,9 +161,22 @@ class RecordingView(View):
         """Return what the widget needs; with `only_start` the programs and the diff of the first step only."""
         pages = _Pages(self, {self.start} if only_start else None)
         steps = [pages.step(at, event, self._step(event)) for at, event in enumerate(self.events)]
-        return {"kind": self.kind, "title": self.title, "start": self.start, "partial": only_start, "steps": steps,
-                "modules": pages.modules, "makers": None if only_start else self._makers(pages.printed, pages.table),
-                "diffs": pages.diffs, **pages.table.data()}  # fmt: skip
+        return {
+            "kind": self.kind,
+            "title": self.title,
+            "start": self.start,
+            "partial": only_start,
+            "steps": steps,
+            "modules": pages.modules,
+            "makers": None if only_start else self._makers(pages.printed, pages.table),
+            "nodes": [
+                [] if lines is None else line_numbers(self.lines(mod))
+                for mod, lines in zip(pages.printed, pages.modules, strict=True)
+            ],
+            "links": [] if only_start else self._links(pages),
+            "diffs": pages.diffs,
+            **pages.table.data(),
+        }
 
     def _makers(self, programs: list[IRModule], table: LineTable) -> dict[str, Any]:
         """Who made the lines of each program: see `blame.Makers`."""
@@ -155,15 +184,55 @@ class RecordingView(View):
         numbers = [makers.numbers(self.lines(mod)) for mod in programs]
         return makers.data(programs=numbers)
 
+    def _links(self, pages: _Pages) -> list[int]:
+        """Which node replaced which: see `nodes.Links`."""
+        links = Links(self.recording)
+        for mod in pages.printed:
+            links.add_program(self.lines(mod))
+        for at, event in enumerate(self.events):
+            view = self.diff(event)
+            if view is not None:
+                links.add_diff(view.before, view.after, view.rows, at)
+        return links.data(lambda rule: pages.table.text(visible(rule)))
+
     def _step(self, event: Event) -> dict[str, Any]:
         nodes, calls = count_module(event.after)
+        failure = {} if event.error is None else {"failure": failure_view(event).data()}
         return {
-            "id": event.id, "depth": event.depth, "name": event.text or event.name, "outcome": outcome(event),
-            "ms": milliseconds(event.seconds), "said": self.said(event), "role": event.role, "level": event.opt_level,
-            "error": "" if event.error is None else str(event.error), "log": list(event.log[:200]),
+            **failure,
+            "untyped": is_untyped(event.after),
+            "id": event.id,
+            "depth": event.depth,
+            "name": event.text or event.name,
+            "outcome": outcome(event),
+            "ms": milliseconds(event.seconds),
+            "said": self.said(event),
+            "role": event.role,
+            "level": event.opt_level,
+            "error": "" if event.error is None else str(event.error),
+            "log": list(event.log[:200]),
             "touched": touched(event),
-            "nodes": nodes, "calls": sum(calls.values()), "rewrites": len(event.rewrites), "peak": event.peak_bytes,
-        }  # fmt: skip
+            "nodes": nodes,
+            "calls": sum(calls.values()),
+            "rewrites": len(event.rewrites),
+            "peak": event.peak_bytes,
+        }
+
+    def graphs(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Return the drawn graphs of all steps, for a page without a kernel; `data` is that of the widget.
+
+        Steps share what is alike, and are laid out together. What is beyond `PAGE_BOXES` boxes is left out.
+        """
+        views: dict[str, GraphView] = {}
+        room = PAGE_BOXES
+        for row, event in zip(data["steps"], self.events, strict=True):
+            key = f"{row.get('diff', '')}:{row['after']}"
+            if key not in views and room > 0:
+                found = self.diff(event)
+                views[key] = graph_view(event.after, None if found is None else found.diff)
+                room -= len(views[key].graph.boxes)
+        lay_out_together(views.values())
+        return {key: view.data() for key, view in views.items()}
 
     def frame(self) -> pd.DataFrame:
         """Return one row per pass."""
@@ -206,6 +275,12 @@ class _Pages:
         if wanted and self.modules[number] is None:
             self.modules[number] = [self.table.add(line) for line in self.view.lines(mod)]
         return number
+
+
+def is_untyped(mod: IRModule) -> bool:
+    """Whether a program has functions, none of which has a type yet."""
+    functions = list(mod.functions.values())
+    return bool(functions) and all(function.checked_type_ is None for function in functions)
 
 
 def recording_view(recording: Recording) -> RecordingView:

@@ -45,15 +45,16 @@ def _filters(steps: list[dict[str, Any]]) -> Markup:
     many = Counter(step["outcome"] for step in steps if not step["depth"])
     made = [
         span("pl-button", _mark(name), f"{many[name]} {name}") for name in OUTCOMES if many[name] and name != "input"
-    ]  # fmt: skip
+    ]
+    made.append(span("pl-button pl-inner", "by time"))
     if any(step["depth"] for step in steps):
-        made.append(span("pl-button pl-inner", "inner"))
+        made.append(span("pl-button pl-inner", "nested"))
     return div("pl-filters", *made)
 
 
 def _pass(step: dict[str, Any], longest: float, chosen: bool) -> Markup:
     part = step["ms"] / longest
-    name = span("pl-pass-name", step["name"], style=f"padding-left:{14 * step['depth']}px")
+    name = span("pl-pass-name", *_name(step["name"]), style=f"padding-left:{14 * step['depth']}px")
     timed = step["outcome"] not in ("input", "skipped")
     width = "0" if part < SLIGHT else f"calc({part!r} * (100% - 24px))"
     known = step["outcome"] if step["outcome"] != "input" else "other"
@@ -67,6 +68,12 @@ def _pass(step: dict[str, Any], longest: float, chosen: bool) -> Markup:
     )
 
 
+def _name(text: str) -> list[Markup]:
+    """The name of a pass and, in grey, its options."""
+    name, bracket, options = text.partition("(")
+    return [tag("b", name), *([span("pl-pass-options", bracket + options)] if bracket else [])]
+
+
 def _mark(outcome: str) -> Markup:
     return span(f"pl-mark pl-mark-{outcome}", style=MARK)
 
@@ -74,9 +81,15 @@ def _mark(outcome: str) -> Markup:
 def _step(step: dict[str, Any], operators: list[Any]) -> Markup:
     """What the chosen pass did, above the room of the program."""
     timed = step["outcome"] not in ("input", "skipped")
-    facts = [spent(step["ms"]) if timed else "", counted(step["calls"], "operator"), counted(step["nodes"], "node"),
-             counted(step["rewrites"], "rewrite") if step["rewrites"] else ""]  # fmt: skip
-    line = div("pl-step-line", span("pl-step-name", step["name"]), span("pl-facts", "  ·  ".join(filter(None, facts))))
+    facts = [
+        spent(step["ms"]) if timed else "",
+        counted(step["calls"], "operator"),
+        counted(step["nodes"], "node"),
+        counted(step["rewrites"], "rewrite") if step["rewrites"] else "",
+    ]
+    line = div(
+        "pl-step-line", span("pl-step-name", *_name(step["name"])), span("pl-facts", "  ·  ".join(filter(None, facts)))
+    )
     said = div(f"pl-step-said{' pl-error' if step['outcome'] == 'failed' else ''}", step["said"])
     chips = [
         span(

@@ -50,7 +50,8 @@ def _static(recording: Recording) -> Markup:
 
 def explorer_html(recording: Recording) -> str:
     """Return a recording as the explorer of a notebook, in one document: every step, difference and program inside."""
-    return document(RecordingView(recording), fallback=_static(recording))
+    view = RecordingView(recording)
+    return document(view, view.graphs, fallback=_static(recording))
 
 
 def write_html(recording: Recording, path: str | os.PathLike[str], static: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""One script per widget, joined from the small modules in `notebook/static`: no bundler, no network.
+"""One script per widget, joined from the small modules in `display/static`: no bundler, no network.
 
 A widget's front-end must be one ES module. `script(name)` puts the modules it imports in front of it, each as a
 function that returns what it exports, and takes out comments and indentation. `inline(name)` is the same for a page, in
@@ -11,11 +11,11 @@ import re
 from functools import cache
 from pathlib import Path
 
-STATIC = Path(__file__).parents[1] / "notebook" / "static"
+STATIC = Path(__file__).parent / "static"
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
 _DEFAULT = re.compile(r"^function render\(.*\Z", re.MULTILINE | re.DOTALL)
-_DOCS = re.compile(r"^[ \t]*/\*\*.*?\*/\n", re.MULTILINE | re.DOTALL)
+_DOCS = re.compile(r"^[ \t]*/\*\*(?:(?!\*/).)*\*/\n", re.MULTILINE | re.DOTALL)
 _CASTS = re.compile(r"/\*\* @\w+ .*?\*/ ?")
 _COMMENT = re.compile(r"^[ \t]*//.*\n|[ \t]+// .*$", re.MULTILINE)
 

@@ -10,9 +10,9 @@ from passlab.display.html import Markup, tag
 from passlab.display.module import module_view
 from passlab.display.palette import BOX, CELL, GREEN, HEAD, MUTED, PROSE, RED, TABLE
 from passlab.display.view import View, capped
-from passlab.lab.bisecting import Bisection
-from passlab.lab.reducing import Reduction
-from passlab.transform.table import Table
+from passlab.lab.bisection import Bisection
+from passlab.lab.reduction import Reduction
+from passlab.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from passlab.debugger.code_map import CALL, KERNEL, RETURN
+from passlab.debugger.trace import Trace
+from passlab.debugger.values import Unwritten
+from passlab.debugger.writers import changes_of
 from passlab.display.step_values import NOTHING, WAITING, StepValues
-from passlab.lab.time_travel.sites import CALL, KERNEL, RETURN
-from passlab.lab.time_travel.trace import Trace
-from passlab.lab.time_travel.values import Unwritten
-from passlab.lab.time_travel.writers import changes_of
 from passlab.vm.isa import Opcode
 
 TIME_STEPS = 2000  # times are sent as logarithms: to a twentieth of a percent
@@ -51,14 +51,21 @@ def log_data(sweep: Sweep) -> dict[str, Any]:
     kernels = trace.seconds[:length][trace.role[:length] == KERNEL]
     frames = len(log.parent)
     return {
-        "runs": packed(np.diff(starts, append=length)), "runSites": packed(site[starts]),
-        **_by_place(site, sweep.values(), len(trace.sites)), "more": sweep.more,
+        "runs": packed(np.diff(starts, append=length)),
+        "runSites": packed(site[starts]),
+        **_by_place(site, sweep.values(), len(trace.sites)),
+        "more": sweep.more,
         "micros": packed(np.rint(np.log1p(np.maximum(kernels, 0) * 1e6) * TIME_STEPS)),
-        "switches": packed(np.diff(switched_at, append=length)), "switchedTo": packed(switched_to),
-        "parent": packed(log.parent), "function": packed(log.function), "created": packed(log.created),
-        "result": packed(log.result_register), "depth": packed(log.depth), **_given(sweep.given, frames),
+        "switches": packed(np.diff(switched_at, append=length)),
+        "switchedTo": packed(switched_to),
+        "parent": packed(log.parent),
+        "function": packed(log.function),
+        "created": packed(log.created),
+        "result": packed(log.result_register),
+        "depth": packed(log.depth),
+        **_given(sweep.given, frames),
         "waits": _waits(trace),
-    }  # fmt: skip
+    }
 
 
 def _by_place(site: Column, values: Column, sites: int) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
+from passlab.debugger.code_map import KERNEL
+from passlab.debugger.instant import Instant
+from passlab.debugger.values import short_text
 from passlab.display.html import Markup, div, span, tag
 from passlab.errors import visible
-from passlab.lab.time_travel.instant import Instant
-from passlab.lab.time_travel.sites import KERNEL
-from passlab.lab.time_travel.values import short_text
 
 ROW, MARGINS = 20, 12  # pixels, as in `rows.js`
 AROUND = 40  # rows before and after the one that must be seen: more than a screen shows
@@ -85,11 +85,15 @@ def _registers(now: Instant) -> Markup:
     here = listed.index(picked) if known else 0
     first = max(0, here - AROUND)
     rows = [
-        div("pl-register pl-chosen" if r == picked else "pl-register" if r in held else "pl-register pl-none",
-             span("pl-reg-look"), span("pl-reg-name", f"${r}"), span("pl-reg-param", names.get(r, "")),
-             span("pl-reg-value", visible(short_text(held[r])) if r in held else "–"))
+        div(
+            "pl-register pl-chosen" if r == picked else "pl-register" if r in held else "pl-register pl-none",
+            span("pl-reg-look"),
+            span("pl-reg-name", f"${r}"),
+            span("pl-reg-param", names.get(r, "")),
+            span("pl-reg-value", visible(short_text(held[r])) if r in held else "–"),
+        )
         for r in listed[first : here + AROUND]
-    ]  # fmt: skip
+    ]
     wide = min(14, 2 + max((len(names.get(r, "")) for r in listed), default=-2))
     body = _list(rows, first, here, len(listed), f"--pl-name:{wide}ch")
     return div("pl-step-pane pl-register-pane", div("pl-pane-title", tag("b", "Registers")), body)

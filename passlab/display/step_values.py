@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from passlab.debugger.values import Unwritten, short_text
 from passlab.display.tensors import odd_numbers, picture
 from passlab.errors import visible
 from passlab.evaluate.values import value_text
-from passlab.lab.time_travel.values import Unwritten, short_text
 from passlab.vm.objects import Storage
 
 PICTURES = 700  # tensors drawn beforehand

@@ -13,8 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab import limits
+from passlab.debugger.code_map import CALL, KERNEL
+from passlab.debugger.debugger import Debugger
+from passlab.debugger.storage_map import Allocation
+from passlab.debugger.trace import Trace
 from passlab.display.html import Markup, tag
 from passlab.display.listing import LineTable, listing
+from passlab.display.nodes import line_numbers, number_of
 from passlab.display.palette import BOX, CODE, MUTED, PROSE
 from passlab.display.step_log import Sweep, Window, log_data
 from passlab.display.step_shell import shell_of
@@ -22,10 +27,6 @@ from passlab.display.step_values import StepValues
 from passlab.display.view import View, capped
 from passlab.errors import visible
 from passlab.ir.expr import Expr
-from passlab.lab.time_travel.debugger import Debugger
-from passlab.lab.time_travel.sites import CALL, KERNEL
-from passlab.lab.time_travel.storage_map import Allocation
-from passlab.lab.time_travel.trace import Trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,16 +107,25 @@ class StepperView(View):
         trace, length, table = self.trace, sweep.length, LineTable()
         self.values = sweep.numbers
         return {
-            "kind": self.kind, "title": visible(self.title), "executor": trace.kind, "length": length,
-            "left_out": len(trace) - length, "at": min(self.debugger.at, length),
-            "end": self._end(length), "functions": self._functions(), "sites": self._sites(table),
-            **log_data(sweep), "values": self.values.data(),
-            "storage": _NO_STORAGE if partial else self._storage(length), "partial": partial,
+            "kind": self.kind,
+            "title": visible(self.title),
+            "executor": trace.kind,
+            "length": length,
+            "left_out": len(trace) - length,
+            "at": min(self.debugger.at, length),
+            "end": self._end(length),
+            "functions": self._functions(),
+            "sites": self._sites(table),
+            **log_data(sweep),
+            "values": self.values.data(),
+            "storage": _NO_STORAGE if partial else self._storage(length),
+            "partial": partial,
             "breaks": [
                 {"text": visible(b.text), "sites": list(getattr(b, "sites", ()))} for b in self.debugger.breakpoints
             ],
-            "fork": trace.parent[1] if trace.parent is not None else -1, **table.data(),
-        }  # fmt: skip
+            "fork": trace.parent[1] if trace.parent is not None else -1,
+            **table.data(),
+        }
 
     @property
     def _length(self) -> int:
@@ -166,11 +176,23 @@ class StepperView(View):
             "source": [places.of(s) for s in every],
             "kernel": [places.kernel(s) for s in every],
             "lives": [places.lives(s) for s in every],
+            "nodes": [self._nodes(s) for s in every],
+            "programNodes": places.program_nodes,
             "places": [", ".join(f"{visible(n)}:{line}" for n, line in found) for found in sites.lines],
             "program": places.program,
             "kernels": places.kernels,
             "biographies": places.biographies,
         }
+
+    def _nodes(self, site: int) -> list[int]:
+        """The numbers of the nodes that an instruction computes, and of all that they were before."""
+        sites = self.trace.sites
+        numbers = {number_of(node): None for node in sites.sources(site)}
+        for node in sites.nodes(site):
+            numbers[number_of(node)] = None
+            chapters = sites.recording.biography(node).chapters if sites.recording is not None else ()
+            numbers.update((number_of(chapter.node), None) for chapter in chapters)
+        return list(numbers)
 
     def _storage(self, length: int) -> dict[str, Any]:
         found = self.trace.storage
@@ -182,9 +204,14 @@ class StepperView(View):
             change = np.array([part[np.argmax(live[part])] for part in parts])
         blocks = _blocks(found.allocations, length)
         return {
-            "live": [[int(i), int(live[i])] for i in change], "peak": peak, "peakAt": at, "total": found.total,
-            "blocks": blocks, "lanes": 1 + max((block[2] for block in blocks), default=-1), "count": len(found),
-        }  # fmt: skip
+            "live": [[int(i), int(live[i])] for i in change],
+            "peak": peak,
+            "peakAt": at,
+            "total": found.total,
+            "blocks": blocks,
+            "lanes": 1 + max((block[2] for block in blocks), default=-1),
+            "count": len(found),
+        }
 
 
 def stepper_view(program: Trace | Debugger) -> StepperView:
@@ -238,6 +265,7 @@ class _Places:
         self._kernels: dict[int, int] = {}
         self._lives: dict[tuple[str, ...], int] = {}
         self._line_of: dict[Expr, int] = {}
+        self.program_nodes: list[int] = []
         self.program = self._program()
 
     def _program(self) -> list[int]:
@@ -246,6 +274,7 @@ class _Places:
         if program is None:
             return []
         lines = listing(program)[: limits.current().shown_lines]
+        self.program_nodes = line_numbers(lines)
         for number, line in enumerate(lines):
             for piece in line.pieces:
                 for node in (piece.call, piece.node):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from passlab.display.html import Markup, tag
 from passlab.display.palette import BOX, CELL, HEAD, MUTED, NUMBER, PROSE, TABLE
 from passlab.display.view import View, capped
-from passlab.transform.table import Table
+from passlab.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -47,10 +47,13 @@ def picture(tensor: Array, cells: int = CELLS) -> dict[str, Any] | None:
     finite = flat[np.isfinite(flat)] if odd else flat
     sample = finite[:: max(1, finite.size // SAMPLE)]
     made: dict[str, Any] = {
-        "size": int(flat.size), "bytes": int(tensor.nbytes), "nan": int(np.isnan(flat).sum()) if odd else 0,
-        "inf": int((flat == np.inf).sum()) if odd else 0, "ninf": int((flat == -np.inf).sum()) if odd else 0,
+        "size": int(flat.size),
+        "bytes": int(tensor.nbytes),
+        "nan": int(np.isnan(flat).sum()) if odd else 0,
+        "inf": int((flat == np.inf).sum()) if odd else 0,
+        "ninf": int((flat == -np.inf).sum()) if odd else 0,
         "zero": int(flat.size - np.count_nonzero(flat)),
-    }  # fmt: skip
+    }
     if finite.size:
         low, high = float(finite.min()), float(finite.max())
         sample = sample.astype(np.float64)

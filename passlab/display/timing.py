@@ -45,10 +45,15 @@ class TimingView(View):
             ]
         events = [e for e in self.source.events if e.status != "input"]
         return [
-            TimeRow(e.depth, e.text or e.name, e.seconds, e.seconds - sum(c.seconds for c in e.children),
-                    e.status if e.status in ("failed", "skipped") else "")
+            TimeRow(
+                e.depth,
+                e.text or e.name,
+                e.seconds,
+                e.seconds - sum(c.seconds for c in e.children),
+                e.status if e.status in ("failed", "skipped") else "",
+            )
             for e in events
-        ]  # fmt: skip
+        ]
 
     @property
     def whole(self) -> float:

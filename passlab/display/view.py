@@ -33,8 +33,8 @@ class View:
         return Markup("")
 
     def data(self) -> dict[str, Any]:
-        """Return what the widget needs, as JSON-able data."""
-        raise NotImplementedError
+        """Return what the widget needs, as JSON-able data; without a widget of its own, the text."""
+        return {"kind": self.kind, "text": self.text()}
 
     def frame(self) -> pd.DataFrame:
         """Return it as a pandas data frame. Raises `TypeError` where it is no table."""

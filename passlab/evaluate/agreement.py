@@ -13,7 +13,7 @@ import numpy as np
 
 from passlab.evaluate.operators import describe
 from passlab.evaluate.values import ADTValue, RefValue, Value
-from passlab.op.dtypes import is_float
+from passlab.op.dtypes import float_info, is_float
 
 Array = np.ndarray[Any, Any]
 
@@ -117,8 +117,6 @@ def _floats(a: Array, b: Array, ulps: float, finite_only: bool) -> tuple[Array, 
 
 def _spacing(size: Array, dtype: Any) -> Array:
     """Return the distance from each magnitude to the next number of a dtype, as float64."""
-    import ml_dtypes
-
-    info: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    info = float_info(dtype)
     _, exponent = np.frexp(size)
     return np.asarray(np.maximum(np.ldexp(float(info.eps), exponent - 1), float(info.smallest_subnormal)))

@@ -85,7 +85,7 @@ def _fitted(root: Any, root_type: Type | None, callables: tuple[type, ...]) -> V
     value, ty = root, root_type
     while True:
         if id(value) in known and isinstance(value, (ADTValue, RefValue)):
-            made = known[id(value)]
+            result = known[id(value)]
         else:
             whole = _whole(value, ty)
             if isinstance(value, RefValue):
@@ -94,19 +94,19 @@ def _fitted(root: Any, root_type: Type | None, callables: tuple[type, ...]) -> V
                 stack.append(whole)
                 value, ty = whole.parts[0], whole.types[0]
                 continue
-            made = _leaf(value, ty, callables) if whole is None else whole.rebuilt()
+            result = _leaf(value, ty, callables) if whole is None else whole.rebuilt()
         while stack:
             top = stack[-1]
-            top.done.append(made)
+            top.done.append(result)
             count = len(top.done)
             if count < len(top.parts):
                 value, ty = top.parts[count], top.types[count]
                 break
-            made = top.rebuilt()
-            known[id(top.value)] = made
+            result = top.rebuilt()
+            known[id(top.value)] = result
             stack.pop()
         else:
-            return made
+            return result
 
 
 def _whole(value: Any, ty: Type | None) -> _Whole | None:

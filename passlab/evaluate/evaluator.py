@@ -15,8 +15,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from passlab import limits
-from passlab.errors import Diagnostic, LimitError, RunError
+from passlab.errors import Diagnostic, InterruptedRunError, Interruption, LimitError, RunError
 from passlab.evaluate.arguments import check_argument
+from passlab.evaluate.memory import MEMORY_OPERATORS
 from passlab.evaluate.operators import apply_operator, describe
 from passlab.evaluate.values import ADTValue, Closure, RefValue, Value
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
@@ -35,7 +36,7 @@ from passlab.ir.expr import (
     Tuple,
     TupleGetItem,
     Var,
-)  # fmt: skip
+)
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import Scope, Scopes
@@ -45,15 +46,19 @@ Owners = dict[Expr, Function] | None  # the function each node belongs to; None 
 
 
 class Activation:
-    """One call of a function: the values of its nodes. `outer` is the activation its closure was made in."""
+    """One call of a function: the values of its nodes. `outer` is the activation its closure was made in.
 
-    __slots__ = ("depth", "function", "known", "outer", "owners")
+    `killed` are the variables whose memory was given up: no kernel may be called on them any more.
+    """
+
+    __slots__ = ("depth", "function", "killed", "known", "outer", "owners")
 
     def __init__(self, function: Function, outer: Activation | None, owners: Owners, depth: int) -> None:
         self.function = function
         self.outer = outer
         self.owners = owners
         self.known: dict[Expr, Value] = {}
+        self.killed: set[Expr] = set()
         self.depth = depth
 
     def home(self, node: Expr) -> Activation:
@@ -130,17 +135,23 @@ class Evaluator:
         """Evaluate `root` in `act`. A task that finds a part missing goes below that part and is tried again."""
         stack: list[tuple[Expr, Activation]] = [(root, act)]
         steps = self._steps
-        while stack:
-            node, at = stack[-1]
-            home = at.home(node)
-            if node in home.known:
-                stack.pop()
-                continue
-            missing = steps[type(node)](self, node, home)
-            if missing:
-                stack.extend(missing[::-1])
-            else:
-                stack.pop()
+        try:
+            while stack:
+                node, at = stack[-1]
+                home = at.home(node)
+                if node in home.known:
+                    stack.pop()
+                    continue
+                missing = steps[type(node)](self, node, home)
+                if missing:
+                    stack.extend(missing[::-1])
+                else:
+                    stack.pop()
+        except Interruption:
+            raise
+        except KeyboardInterrupt as error:
+            span = stack[-1][0].span if stack else root.span
+            raise InterruptedRunError(Diagnostic("the program was interrupted", span)) from error
         return act.home(root).known[root]
 
     def _enter(self, closure: Closure, args: Sequence[Value], depth: int, call: Call | None) -> Activation:
@@ -303,7 +314,11 @@ def _call(ev: Evaluator, node: Call, act: Activation) -> Waits:
         return waits
     callee, args = _value(act, node.op), [_value(act, a) for a in node.args]
     if isinstance(callee, Op):
-        act.known[node] = apply_operator(callee, node.attrs, args, node.span)
+        of_memory = MEMORY_OPERATORS.get(callee.name)
+        if of_memory is not None:
+            act.known[node] = of_memory(ev, node, act, args)
+        else:
+            act.known[node] = apply_operator(callee, node.attrs, args, node.span)
     elif isinstance(callee, Constructor):
         act.known[node] = ADTValue(callee, args)
     elif isinstance(callee, Closure):

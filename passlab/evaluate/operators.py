@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, PasslabError, RunError
+from passlab.errors import Diagnostic, LimitError, PasslabError, RunError
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.op import Op
@@ -26,16 +26,28 @@ def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None 
     except PasslabError as error:
         if span is None or any(d.place for d in error.diagnostics):
             raise
-        raise RunError(
+        raise type(error)(
             *(Diagnostic(d.message, span, d.expected, d.found, d.notes, d.hint) for d in error.diagnostics)
         ) from error
     except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as error:
-        given = ", ".join(describe(a) for a in args)
-        raise RunError(
-            Diagnostic(
-                f"`{op.name}` failed: {type(error).__name__}: {error}", span, notes=((f"it was given {given}", None),)
-            )
-        ) from error
+        given = ((f"it was given {', '.join(describe(a) for a in args)}", None),)
+        raise failure(error, f"`{op.name}` failed", span, given) from error
+
+
+# What NumPy and Python say of arrays that no memory could hold.
+_TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "too large to convert")
+
+
+def failure(
+    error: Exception, what: str, span: Span | None = None, notes: tuple[tuple[str, Any], ...] = ()
+) -> RunError | LimitError:
+    """Return the error of a kernel that failed: a `LimitError` when it asked for more memory than there is."""
+    if isinstance(error, MemoryError) or (
+        isinstance(error, (ValueError, OverflowError)) and any(text in str(error) for text in _TOO_LARGE)
+    ):
+        hint = "there is not enough memory for its result"
+        return LimitError(Diagnostic(f"{what}: {type(error).__name__}: {error}", span, notes=notes, hint=hint))
+    return RunError(Diagnostic(f"{what}: {type(error).__name__}: {error}", span, notes=notes))
 
 
 def values_inside(function: Function, inputs: Sequence[Value]) -> Iterator[tuple[Call, Value]]:

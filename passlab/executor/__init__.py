@@ -9,7 +9,18 @@ from passlab.executor.graph_module import GraphModule, GraphModuleDebug
 from passlab.executor.load import load_module
 
 __all__ = [
-    "AOTExecutorFactory", "AotModule", "Executor", "Graph", "GraphExecutorFactory", "GraphModule", "GraphModuleDebug",
-    "PythonSource", "build", "create_executor", "create_graph", "load_module", "optimize",
+    "AOTExecutorFactory",
+    "AotModule",
+    "Executor",
+    "Graph",
+    "GraphExecutorFactory",
+    "GraphModule",
+    "GraphModuleDebug",
+    "PythonSource",
+    "build",
+    "create_executor",
+    "create_graph",
+    "load_module",
+    "optimize",
     "python_source",
-]  # fmt: skip
+]

@@ -15,20 +15,21 @@ from passlab.errors import Diagnostic, RunError, RunTypeError, VerifyError, did_
 from passlab.executor.aot.module_source import lowered
 from passlab.executor.factories import AOTExecutorFactory, GraphExecutorFactory
 from passlab.executor.graph_codegen import GraphCode
+from passlab.executor.value_form import value_form
 from passlab.infer import infer_module
-from passlab.ir.collector import building
 from passlab.ir.expr import Function
+from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.types import is_dynamic
 from passlab.ir.walk import post_order
-from passlab.transform import PassContext, Sequential, parse_pipeline
-from passlab.transform.beta_reduction import beta_reduced
-from passlab.transform.parameters import bind_params
-from passlab.transform.passes.infer_type import InferType
-from passlab.transform.passes.inline import Inline
-from passlab.transform.passes.plan_devices import PlanDevices
-from passlab.transform.passes.to_graph_normal_form import ToGraphNormalForm
-from passlab.vm.compiling.compiler import OPTIMISE, as_module, default_device, reachable
+from passlab.passes.functions.inline import Inline
+from passlab.passes.lowering.plan_devices import PlanDevices
+from passlab.passes.normal_form.to_graph_normal_form import ToGraphNormalForm
+from passlab.passes.program.infer_type import InferType
+from passlab.rewriting.beta_reduction import beta_reduced
+from passlab.rewriting.parameters import bind_params
+from passlab.transform import Sequential, parse_pipeline
+from passlab.vm.compiling.compiler import OPTIMISE, as_module, compiling, default_device, reachable
 
 # Shapes that are computed from constants and from known shapes become known; only where some shape is not.
 STATIC = """
@@ -96,15 +97,12 @@ def optimize(
 
 def _optimised(mod: IRModule, params: Mapping[str, Any] | None, target: Any, last: str) -> IRModule:
     """Return the module after the passes of the compiler and those of the pipeline `last`."""
-    context = PassContext.current()
-    with PassContext(
-        max(context.opt_level, 1), context.required_pass, context.disabled_pass, context.instruments, context.config
-    ):
-        mod = _flat(reachable(bind_params(mod, params)))
+    with compiling():
+        mod = _flat(reachable(bind_params(value_form(mod), params)))
         shapes = STATIC if _has_unknown_shape(mod["main"]) else ""
         before, after = parse_pipeline(shapes + OPTIMISE + FLATTEN), parse_pipeline(last)
-        place = PlanDevices(default_device(target))
-        return Sequential([*before.passes, place, *after.passes], name="relay.build")(mod)
+        plan = PlanDevices(default_device(target))
+        return Sequential([*before.passes, plan, *after.passes], name="relay.build")(mod)
 
 
 def build_graph(

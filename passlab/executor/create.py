@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Mapping
+from threading import Lock
 from typing import Any
 
 from passlab.errors import Diagnostic, RunError, RunTypeError, did_you_mean
 from passlab.evaluate import Closure, Evaluator
 from passlab.evaluate.arguments import check_argument
+from passlab.evaluate.ownership import own_result, private_copy
 from passlab.executor.aot import CompiledFunction, python_source
 from passlab.executor.building import build_graph
 from passlab.executor.graph_module import GraphModule
@@ -24,14 +26,14 @@ from passlab.executor.specializing import specialized
 from passlab.infer import infer_expr, infer_module
 from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, TupleWrapper, Var, unwrapped
 from passlab.ir.module import IRModule
-from passlab.ir.types import TupleType, Type, fold_tuple
+from passlab.ir.types import FuncType, TensorType, TupleType, Type, fold_tuple
 from passlab.ir.variables import free_vars
-from passlab.transform.parameters import bind_params
+from passlab.rewriting.parameters import bind_params
 from passlab.vm.compiling.compiler import as_module
 from passlab.vm.compiling.compiler import compile as compile_module
 from passlab.vm.kernels.providers import Choice
 from passlab.vm.objects import VMClosure
-from passlab.vm.virtual_machine import VirtualMachine
+from passlab.vm.relay_api import VirtualMachine
 
 
 class Executor:
@@ -73,9 +75,13 @@ class Executor:
 
     def _callable(self, entry: Function | GlobalVar) -> Callable[..., Any]:
         function: Function = entry if isinstance(entry, Function) else self.mod[entry]
+        keeps = _may_keep_arguments(function)
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            return self.call(entry, arguments(function, args, kwargs))
+            values = arguments(function, args, kwargs)
+            if keeps or any(isinstance(value, FunctionValue) for value in values):
+                return private_copy(self.call(entry, [private_copy(value) for value in values]))
+            return own_result(self.call(entry, values), values)
 
         return run
 
@@ -90,6 +96,19 @@ class Executor:
     def call_value(self, value: Any, args: list[Any]) -> Any:
         """Call a function that a program of this executor returned."""
         raise NotImplementedError
+
+
+def _may_keep_arguments(function: Function) -> bool:
+    """Whether a result may hold functions, which keep what they captured."""
+    ty = function.checked_type_
+    stack: list[Type | None] = [ty.ret_type if isinstance(ty, FuncType) else function.ret_type]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, TupleType):
+            stack.extend(part.fields)
+        elif not isinstance(part, TensorType):
+            return True
+    return False
 
 
 class DebugExecutor(Executor):
@@ -129,17 +148,19 @@ class VMExecutor(Executor):
         self.target = target
         self.providers = providers
         self._machines: dict[Function | str, VirtualMachine] = {}
+        self._lock = Lock()  # a function is compiled once, whichever thread calls it first
 
     def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
         key = entry if isinstance(entry, Function) else entry.name_hint
-        if key not in self._machines:
-            function: Function = entry if isinstance(entry, Function) else self.mod[entry]
-            self._machines[key] = VirtualMachine(
-                compile_module(infer_module(self.mod.with_functions({"main": function})), self.target),
-                providers=self.providers,
-            )
+        with self._lock:
+            if key not in self._machines:
+                function: Function = entry if isinstance(entry, Function) else self.mod[entry]
+                self._machines[key] = VirtualMachine(
+                    compile_module(infer_module(self.mod.with_functions({"main": function})), self.target),
+                    providers=self.providers,
+                )
         machine = self._machines[key]
-        return self._out(machine, machine.run(*args))
+        return self._out(machine, machine.call("main", args))
 
     def _out(self, machine: VirtualMachine, value: Any) -> Any:
         """A function leaves as a Python function."""
@@ -161,21 +182,22 @@ class GraphExecutor(Executor):
     def __init__(self, mod: IRModule) -> None:
         super().__init__(infer_module(mod))
         self._graphs: dict[tuple[Function, tuple[Type | None, ...]], tuple[GraphModule, Type | None]] = {}
+        self._lock = Lock()  # a graph has one memory, so that calls from several threads take turns
 
     def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
         function: Function = entry if isinstance(entry, Function) else self.mod[entry]
         for param, value in zip(function.params, args, strict=True):
             if isinstance(value, tuple) and not isinstance(param.type_annotation, TupleType):
                 check_argument(param, value)  # a graph knows no tuples: to it, one of one array is that array
-        made, types = specialized(function, args)
-        if (function, types) not in self._graphs:
-            mod = infer_module(self.mod.with_functions({"main": made}))
-            self._graphs[function, types] = build_graph(mod).module(), mod["main"].ret_type
-        module, ty = self._graphs[function, types]
-        for i, value in enumerate(args):
-            module.set_input(i, value)
-        module.run()
-        outputs = iter([module.get_output(i) for i in range(module.get_num_outputs())])
+        static, types = specialized(function, args)
+        with self._lock:
+            if (function, types) not in self._graphs:
+                mod = infer_module(self.mod.with_functions({"main": static}))
+                self._graphs[function, types] = build_graph(mod).module(), mod["main"].ret_type
+            module, ty = self._graphs[function, types]
+            module.use_inputs(args)
+            module.run()
+            outputs = iter([module.get_output(i) for i in range(module.get_num_outputs())])
         return fold_tuple(ty, lambda _: next(outputs), tuple) if ty is not None else next(outputs)
 
 
@@ -187,13 +209,15 @@ class AOTExecutor(Executor):
     def __init__(self, mod: IRModule) -> None:
         super().__init__(infer_module(mod))
         self._compiled: dict[Function, CompiledFunction] = {}
+        self._lock = Lock()  # a function is compiled once, whichever thread calls it first
 
     def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
         function: Function = entry if isinstance(entry, Function) else self.mod[entry]
-        if function not in self._compiled:
-            mod = infer_module(self.mod.with_functions({"main": function}))
-            self._compiled[function] = CompiledFunction(python_source(mod), mod["main"], mod)
-        compiled = self._compiled[function]
+        with self._lock:
+            if function not in self._compiled:
+                mod = infer_module(self.mod.with_functions({"main": function}))
+                self._compiled[function] = CompiledFunction(python_source(mod), mod["main"], mod)
+            compiled = self._compiled[function]
         return self._out(compiled, compiled(*args))
 
     def _out(self, compiled: CompiledFunction, value: Any) -> Any:
@@ -231,7 +255,7 @@ class FunctionValue:
         self.value = value
 
     def __call__(self, *args: Any) -> Any:
-        return self.executor.call_value(self.value, list(args))
+        return private_copy(self.executor.call_value(self.value, [private_copy(a) for a in args]))
 
     def __repr__(self) -> str:
         return f"<function of a program, by the {self.executor.kind} executor>"

@@ -12,7 +12,7 @@ from typing import Any
 
 from passlab import limits
 from passlab.errors import Diagnostic, VerifyError
-from passlab.vm.kernels.shape_functions import numpy_dtype
+from passlab.op.dtypes import array_dtype
 
 Entry = tuple[int, int]  # node, result
 NOP = "__nop"  # the function of a node that only gives the elements of its input another shape
@@ -104,7 +104,7 @@ class Graph:
 
     def result_bytes(self, result: int) -> int:
         """The bytes of a result."""
-        return prod(self.shapes[result]) * numpy_dtype(self.dtypes[result]).itemsize
+        return prod(self.shapes[result]) * array_dtype(self.dtypes[result]).itemsize
 
     def to_json(self) -> str:
         """Return Relay's JSON of the graph."""
@@ -147,7 +147,7 @@ class Graph:
 
 def _check_tensor(shape: tuple[int, ...], dtype: str, storage: int, count: int) -> None:
     try:
-        size = prod(shape) * numpy_dtype(dtype).itemsize
+        size = prod(shape) * array_dtype(dtype).itemsize
     except (TypeError, AttributeError):
         raise VerifyError(f"the graph has a tensor of the unknown dtype {dtype[:40]!r}") from None
     limits.check("tensor_bytes", size, "a tensor of the graph")
@@ -161,9 +161,12 @@ def _node_json(node: GraphNode) -> dict[str, Any]:
     if not node.func_name:
         return {"op": "null", "name": node.name, "inputs": inputs}
     attrs = {
-        "num_outputs": str(node.num_outputs), "num_inputs": str(len(inputs)), "flatten_data": "0",
-        "func_name": node.func_name, **dict(node.attrs),
-    }  # fmt: skip
+        "num_outputs": str(node.num_outputs),
+        "num_inputs": str(len(inputs)),
+        "flatten_data": "0",
+        "func_name": node.func_name,
+        **dict(node.attrs),
+    }
     return {"op": "tvm_op", "name": node.name, "attrs": attrs, "inputs": inputs}
 
 

@@ -31,8 +31,8 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType, TupleType, Type, tensor_types
 from passlab.ir.walk import children, post_order
-from passlab.vm.executable import place_of
-from passlab.vm.kernels.shape_functions import numpy_dtype
+from passlab.op.dtypes import array_dtype
+from passlab.vm.executable import device_of
 
 Array = np.ndarray[Any, Any]
 MOST_TRIED = 64  # storages that are looked at for one result
@@ -65,7 +65,7 @@ class GraphCode:
         self.starts: dict[TupleType, list[int]] = {}  # of each field among the tensors of a tuple, and its end
         function: Function = mod[name]
         for param in function.params:
-            self._input(param, param.name_hint, place_of(param.virtual_device))
+            self._input(param, param.name_hint, device_of(param.virtual_device))
         nodes = post_order(function.body)
         pinned = {n.args[0] for n in nodes if isinstance(n, Call) and _is(n, "on_device")}
         pinned -= {part for n in (*nodes, Tuple((function.body,))) if not _is(n, "on_device") for part in children(n)}
@@ -133,11 +133,11 @@ class GraphCode:
         attrs: Any = call.attrs
         if name == "on_device":
             if isinstance(value, Constant) and value not in self.entries:
-                self._constant(call, value, place_of(attrs.virtual_device))
+                self._constant(call, value, device_of(attrs.virtual_device))
             else:
                 self.entries[call] = self.entries[value]
             return
-        here, there = place_of(attrs.src_virtual_device), place_of(attrs.dst_virtual_device)
+        here, there = device_of(attrs.src_virtual_device), device_of(attrs.dst_virtual_device)
         if here == there:
             self.entries[call] = self.entries[value]
             return
@@ -166,12 +166,12 @@ class GraphCode:
             return
         name = self.prefix + kernel
         self.kernels[name] = primitive
-        place = place_of(primitive.virtual_device)
+        place = device_of(primitive.virtual_device)
         self._add(GraphNode(self._unique(name), name, inputs, len(tensor_types(ty)), attrs), ty, call, place)
 
     def _graph(self, heads: list[Entry]) -> Graph:
         flat = [t for tensors in self.tensors for t in tensors]
-        sizes = [prod(t.concrete_shape) * numpy_dtype(t.dtype).itemsize for t in flat]
+        sizes = [prod(t.concrete_shape) * array_dtype(t.dtype).itemsize for t in flat]
         places = [place for place, tensors in zip(self.places, self.tensors, strict=True) for _ in tensors]
         storages = plan_memory(self.nodes, heads, sizes, places)
         shapes = tuple([t.concrete_shape for t in flat])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,8 @@ import numpy as np
 from passlab import limits
 from passlab.errors import Diagnostic, InterruptedRunError, PasslabError, RunError, RunTypeError, VerifyError
 from passlab.evaluate.arguments import check_argument, is_no_number
+from passlab.evaluate.operators import failure
+from passlab.evaluate.ownership import private_copy
 from passlab.executor.arena import placed
 from passlab.executor.graph import COPY, NOP, Entry, Graph
 from passlab.executor.graph_profile import profile
@@ -19,9 +21,9 @@ from passlab.executor.outputs import RunsByInputs, numbered, numbers_of, output_
 from passlab.executor.param_dict import load_param_dict
 from passlab.ir.expr import Constant, Function, Var
 from passlab.ir.types import TensorType, TupleType
+from passlab.op.dtypes import array_dtype
 from passlab.vm.benchmarking import BenchmarkResult, benchmark
 from passlab.vm.kernels.primitive import Kernel
-from passlab.vm.kernels.shape_functions import numpy_dtype
 from passlab.vm.objects import Storage
 from passlab.vm.report import Report
 
@@ -60,7 +62,7 @@ class GraphModule(RunsByInputs):
     def _allocate(self) -> None:
         """Make the tensors that kernels write into: in one piece of memory, or each for itself."""
         graph = self.graph
-        kinds = [numpy_dtype(d) for d in graph.dtypes]
+        kinds = [array_dtype(d) for d in graph.dtypes]
         lives = graph.lives()
         made = list(lives)
         sizes = [graph.result_bytes(result) for result in made]
@@ -92,7 +94,12 @@ class GraphModule(RunsByInputs):
             value = other.get_input(name)
             if value is None:
                 raise RunError(f"the other executor has not set its input `{name}`")
-            self.set_input(name, value)
+            self._use(self._input(name), value)
+
+    def use_inputs(self, values: Sequence[Any]) -> None:
+        """Set all inputs in order without copies, for a run that follows at once."""
+        for number, value in enumerate(values):
+            self._use(number, value)
 
     def get_input_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
         """Return the shapes and the dtypes of the inputs that are no parameters, by name."""
@@ -100,6 +107,10 @@ class GraphModule(RunsByInputs):
         return {n: self.graph.shapes[r] for n, r in open_.items()}, {n: self.graph.dtypes[r] for n, r in open_.items()}
 
     def _set(self, number: int, value: Any) -> None:
+        """Arrays are copied, as in Relay: what the caller writes into them later does not change the input."""
+        self._use(number, private_copy(value))
+
+    def _use(self, number: int, value: Any) -> None:
         """Arrays are converted to the dtype of the input, as in Relay; values that it cannot hold are refused."""
         name = self.names[number]
         node = self.inputs[name]
@@ -144,14 +155,16 @@ class GraphModule(RunsByInputs):
         """Run one node on what its inputs hold. Raises `RunError` when its kernel fails."""
         try:
             (self._steps[number] or self._step(number))()
-        except PasslabError:
-            raise
         except KeyboardInterrupt as error:
             finding = Diagnostic(f"the graph was interrupted in the kernel {self.graph.nodes[number].name}")
             raise InterruptedRunError(finding) from error
         except Exception as error:
-            name = self.graph.nodes[number].name
-            raise RunError(Diagnostic(f"the kernel {name} failed: {type(error).__name__}: {error}")) from error
+            kernel = self.kernels.get(self.graph.nodes[number].func_name)
+            if kernel is not None:
+                kernel.explain(self.inputs_of(number))  # raises the error of the operator that failed, with its place
+            if isinstance(error, PasslabError):
+                raise
+            raise failure(error, f"the kernel {self.graph.nodes[number].name} failed") from error
 
     def _step(self, number: int) -> Callable[[], None]:
         """Return, and keep, what running a node does: everything that the graph alone decides is decided here."""
@@ -211,7 +224,7 @@ def _leaves(value: Any) -> list[Any]:
 
 def _converted(value: Any, ty: TensorType) -> Any:
     """Return an array in the dtype of an input: floats are rounded to floats, all else must stay what it is."""
-    wanted = numpy_dtype(ty.dtype)
+    wanted = array_dtype(ty.dtype)
     if not isinstance(value, np.ndarray) or value.dtype == wanted or is_no_number(value.dtype):
         return value
     with np.errstate(all="ignore"):
@@ -266,9 +279,15 @@ class GraphModuleDebug(GraphModule):
         return profile(self)
 
     def run_individual_node(
-        self, index: int, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0,
-        limit_zero_time_iterations: int = 100, cooldown_interval_ms: float = 0, repeats_to_cooldown: int = 1,
-    ) -> BenchmarkResult:  # fmt: skip
+        self,
+        index: int,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: float = 0,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: float = 0,
+        repeats_to_cooldown: int = 1,
+    ) -> BenchmarkResult:
         """Time one node on what its inputs hold after a run. What only holds a value takes no time."""
         node = self._node_number(index)
         if not self.has_run:
@@ -280,14 +299,24 @@ class GraphModuleDebug(GraphModule):
 
         with np.errstate(all="ignore"):
             return benchmark(
-                run, repeat, number, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms,
+                run,
+                repeat,
+                number,
+                min_repeat_ms,
+                limit_zero_time_iterations,
+                cooldown_interval_ms,
                 repeats_to_cooldown,
-            )  # fmt: skip
+            )
 
     def run_individual(
-        self, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0, limit_zero_time_iterations: int = 100,
-        cooldown_interval_ms: float = 0, repeats_to_cooldown: int = 1,
-    ) -> list[list[float]]:  # fmt: skip
+        self,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: float = 0,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: float = 0,
+        repeats_to_cooldown: int = 1,
+    ) -> list[list[float]]:
         """Time each node; return for each the seconds of one run, once for each repetition."""
         rest = (number, repeat, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown)
         return [list(self.run_individual_node(i, *rest).results) for i in range(len(self.graph.nodes))]

@@ -51,10 +51,13 @@ def _event(module: GraphModuleDebug, number: int, microseconds: float) -> Row:
     arrays = [*module.inputs_of(number), *module.values[rows[number] : rows[number + 1]]]
     kind = module.graph.device_types[rows[number]] if node.num_outputs else 1
     event: Row = {
-        "Name": NAMES.get(node.func_name, node.func_name), "Duration (us)": microseconds,
-        "Device": DEVICES.get(kind, f"device {kind}"), "Argument Shapes": ", ".join(map(described, arrays)),
-        "Bytes": sum(a.nbytes for a in arrays if a is not None), "Node": node.name,
-    }  # fmt: skip
+        "Name": NAMES.get(node.func_name, node.func_name),
+        "Duration (us)": microseconds,
+        "Device": DEVICES.get(kind, f"device {kind}"),
+        "Argument Shapes": ", ".join(map(described, arrays)),
+        "Bytes": sum(a.nbytes for a in arrays if a is not None),
+        "Node": node.name,
+    }
     event.update(marks(node.attrs))
     return event
 

@@ -29,13 +29,13 @@ from passlab.ir.expr import Constant, Expr, Function, Var
 from passlab.ir.module import IRModule
 from passlab.ir.types import tensor_types
 from passlab.ir.walk import substitute
+from passlab.op.dtypes import array_dtype
 from passlab.text.meta_writer import MetaWriter
 from passlab.text.parser import parse
 from passlab.text.printer import HEADER, text_with
 from passlab.vm.files.container import packed
 from passlab.vm.files.loading import Reader, kernel_functions
 from passlab.vm.files.saving import KernelLibrary, texts
-from passlab.vm.kernels.shape_functions import numpy_dtype
 
 GRAPH = "graph"
 PROGRAM = "program"
@@ -84,7 +84,7 @@ def check_params(graph: Graph, params: Arrays) -> None:
         if name not in inputs:
             raise VerifyError(f"the graph has no input for the parameter `{name[:40]}`")
         result = inputs[name]
-        if array.shape != graph.shapes[result] or array.dtype != numpy_dtype(graph.dtypes[result]):
+        if array.shape != graph.shapes[result] or array.dtype != array_dtype(graph.dtypes[result]):
             wanted, found = _described(graph, result), f"Tensor[{array.shape}, {array.dtype.name}]"
             raise VerifyError(Diagnostic(f"the parameter `{name}` does not fit", expected=wanted, found=found))
 
@@ -159,7 +159,7 @@ def _with_inputs(function: Function, names: Sequence[str]) -> Function:
     if not renamed:
         return function
     params = tuple([renamed.get(p, p) for p in function.params])
-    return function.with_fields(params=params, body=substitute(function.body, renamed))  # type: ignore[no-any-return]
+    return function.with_fields(params=params, body=substitute(function.body, renamed))
 
 
 # ------------------------------------------------------------ parts

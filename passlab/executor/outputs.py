@@ -84,9 +84,16 @@ class RunsByInputs(CallableByName):
     """A module that is given inputs, run, and asked for outputs: what follows from `set_input` and `run`."""
 
     offered: tuple[str, ...] = (
-        "benchmark", "get_input", "get_input_index", "get_num_inputs", "get_num_outputs", "get_output", "load_params",
-        "run", "set_input",
-    )  # fmt: skip
+        "benchmark",
+        "get_input",
+        "get_input_index",
+        "get_num_inputs",
+        "get_num_outputs",
+        "get_output",
+        "load_params",
+        "run",
+        "set_input",
+    )
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names  # of the inputs
@@ -124,10 +131,18 @@ class RunsByInputs(CallableByName):
             self.set_input(name, value)
 
     def benchmark(
-        self, device: Any = None, func_name: Any = "run", repeat: int = 5, number: int = 5,
-        min_repeat_ms: float | None = None, limit_zero_time_iterations: int = 100, end_to_end: bool = False,
-        cooldown_interval_ms: float = 0, repeats_to_cooldown: int = 1, **inputs: Any,
-    ) -> BenchmarkResult:  # fmt: skip
+        self,
+        device: Any = None,
+        func_name: Any = "run",
+        repeat: int = 5,
+        number: int = 5,
+        min_repeat_ms: float | None = None,
+        limit_zero_time_iterations: int = 100,
+        end_to_end: bool = False,
+        cooldown_interval_ms: float = 0,
+        repeats_to_cooldown: int = 1,
+        **inputs: Any,
+    ) -> BenchmarkResult:
         """Time runs on inputs given here or set before; see `passlab.vm.benchmarking.benchmark`.
 
         With `end_to_end` the inputs are set and checked each time. `device` is accepted and means this CPU. Raises

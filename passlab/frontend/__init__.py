@@ -1,4 +1,4 @@
-"""Programs of other formats become Relay: `relay.frontend.from_onnx(model)`.
+"""Programs of other formats become Relay, and Relay becomes ONNX: `from_onnx`, `from_pytorch`, `to_onnx`.
 
 Each format is a package of its own here, loaded on first use, and so is the Python package that reads its files. A
 frontend knows the vocabulary, type inference and constant folding; it must not know executors, recordings or views.
@@ -8,11 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from passlab.faces import face
+from passlab.lazy import lazy_module
 
 if TYPE_CHECKING:
+    from passlab.frontend.onnx.export.exporting import to_onnx
     from passlab.frontend.onnx.importing import from_onnx
 
-__all__ = ["from_onnx"]
+__all__ = ["from_onnx", "to_onnx"]
 
-__getattr__, __dir__ = face(__name__, {"from_onnx": "passlab.frontend.onnx.importing:from_onnx"})
+__getattr__, __dir__ = lazy_module(
+    __name__,
+    {
+        "from_onnx": "passlab.frontend.onnx.importing:from_onnx",
+        "to_onnx": "passlab.frontend.onnx.export.exporting:to_onnx",
+    },
+)

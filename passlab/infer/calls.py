@@ -10,7 +10,7 @@ from functools import partial
 
 from passlab.errors import AttrsError, Diagnostic
 from passlab.infer import diagnose
-from passlab.infer.draft import Draft
+from passlab.infer.inference_state import Draft
 from passlab.infer.relations import Instance, OperatorRelation, RefusedError
 from passlab.infer.solver import MismatchError, brief
 from passlab.ir.attrs import Attrs

@@ -95,8 +95,11 @@ def mismatch(
     return Diagnostic(
         "The Relay type checker is unable to show the following types match. "
         f"In particular `{brief(problem.left)}` does not match `{brief(problem.right)}`",
-        place, expected=brief(expected), found=brief(found), notes=(*detail, *elsewhere(notes, place)),
-    )  # fmt: skip
+        place,
+        expected=brief(expected),
+        found=brief(found),
+        notes=(*detail, *elsewhere(notes, place)),
+    )
 
 
 def arity(place: Place | None, expected: int, found: int, at_least: bool, callee: Expr) -> Diagnostic:
@@ -129,9 +132,10 @@ def refused(error: PasslabError, argument: Expr | None, call: Expr, notes: Seque
 def broken_relation(error: Exception, call: Expr, name: str) -> Diagnostic:
     """A type relation that failed by itself: the inputs are unlike anything it was written for."""
     return Diagnostic(
-        f"the type relation of `{name}` cannot handle these inputs: {type(error).__name__}: {error}", call.span,
+        f"the type relation of `{name}` cannot handle these inputs: {type(error).__name__}: {error}",
+        call.span,
         hint="check the number, the types and the attributes of the inputs",
-    )  # fmt: skip
+    )
 
 
 def unresolved(expr: Expr, ty: Type) -> Diagnostic:
@@ -159,6 +163,7 @@ def inexhaustive(cases: Sequence[str], place: Place | None) -> Diagnostic:
     """A `match` that leaves values out."""
     listed = ", ".join(f"case {i}: {case}" for i, case in enumerate(cases))
     return Diagnostic(
-        f"match expression does not handle the following cases: {listed}", place,
+        f"match expression does not handle the following cases: {listed}",
+        place,
         hint="add the missing cases, or write `match?` if they cannot happen",
-    )  # fmt: skip
+    )

@@ -19,7 +19,7 @@ from passlab.ir.adt import (
     PatternTuple,
     PatternVar,
     PatternWildcard,
-)  # fmt: skip
+)
 from passlab.ir.expr import Match
 from passlab.ir.module import IRModule
 
@@ -67,10 +67,7 @@ def _split(rows: list[_Row], columns: int, path: _Path, mod: IRModule | None) ->
         return [(_of_tuples(rows, size), columns - 1 + size, (size, path))]
     constructors = _constructors(shape, mod)
     parts = _of_constructors(rows, constructors)
-    return [
-        (kept, columns - 1 + len(c.inputs), (c, path))
-        for c, kept in zip(constructors, parts, strict=True)
-    ]  # fmt: skip
+    return [(kept, columns - 1 + len(c.inputs), (c, path)) for c, kept in zip(constructors, parts, strict=True)]
 
 
 # An ill-typed pattern fits nothing here; inference says elsewhere what is wrong with it.

@@ -10,18 +10,19 @@ from collections.abc import Iterable
 from weakref import WeakSet
 
 from passlab.errors import Diagnostic, TypeInferenceError
-from passlab.infer.draft import Draft
-from passlab.infer.finish import Finisher
-from passlab.infer.generate import Generator
+from passlab.infer.constraints import Generator
+from passlab.infer.inference_state import Draft
 from passlab.infer.kinds import kind_problem
 from passlab.infer.order import groups
+from passlab.infer.solution import Finisher
 from passlab.infer.solver import WeakenedError
-from passlab.infer.world import RELIANCES, World
+from passlab.infer.type_env import RELIANCES, World
 from passlab.ir.adt import TypeData
-from passlab.ir.collector import building
+from passlab.ir.diagnostics import rendered
 from passlab.ir.expr import Expr, Function, GlobalVar
-from passlab.ir.misfits import misfit
+from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
+from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.walk import post_order
 
 SHOWN_ERRORS = 50
@@ -36,12 +37,12 @@ def infer_module(mod: IRModule) -> IRModule:
     is left as it was.
     """
     if not isinstance(mod, IRModule):
-        raise misfit(mod, "a module")
+        raise not_a_node_error(mod, "a module")
     world = World(mod)
     todo = [name for name, fn in mod.items() if not _typed(fn, world)]
     if not todo:
         return mod
-    with building():
+    with building(), rendered(mod):
         return _typed_module(mod, world, todo)
 
 
@@ -64,7 +65,7 @@ def infer_expr(expr: Expr, mod: IRModule | None = None) -> Expr:
     Free variables must be annotated, or be determined by their uses. Raises `TypeInferenceError`.
     """
     if not isinstance(expr, Expr):
-        raise misfit(expr)
+        raise not_a_node_error(expr)
     world = World(mod)
     if expr._checked_type is not None and not isinstance(expr, GlobalVar) and _typed(expr, world):
         return expr

@@ -23,7 +23,7 @@ from passlab.ir.types import (
     TypeRelation,
     TypeVar,
     type_children,
-)  # fmt: skip
+)
 
 
 def check_kind(ty: Type | SizeVar, mod: IRModule | None = None) -> Kind:
@@ -83,10 +83,9 @@ def _problem(ty: Type, mod: IRModule | None, place: Place | None) -> Diagnostic 
     if isinstance(ty, TypeRelation):
         return _want(Kind.Type, ty.args, "a relation's argument", ty, place)
     if isinstance(ty, FuncType):
-        return (
-            _want(Kind.Type, (*ty.arg_types, ty.ret_type), "a function's parameter or result", ty, place)
-            or _want(Kind.Constraint, ty.type_constraints, "a function's constraint", ty, place)
-        )  # fmt: skip
+        return _want(Kind.Type, (*ty.arg_types, ty.ret_type), "a function's parameter or result", ty, place) or _want(
+            Kind.Constraint, ty.type_constraints, "a function's constraint", ty, place
+        )
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passlab.errors import Diagnostic, Place
-from passlab.infer.draft import Draft
+from passlab.infer.inference_state import Draft
 from passlab.infer.kinds import undefined_type
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
 from passlab.ir.expr import Match, Var

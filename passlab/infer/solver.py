@@ -25,7 +25,7 @@ from passlab.ir.types import (
     holds,
     rebuild_type,
     type_children,
-)  # fmt: skip
+)
 
 _SHOWN_PARTS = 200  # of a type in a message
 

@@ -26,7 +26,7 @@ from passlab.ir.types import (
     TypeRelation,
     map_type,
     rebuild_type,
-)  # fmt: skip
+)
 
 # What unifying gave: the common type, and whether it is weaker than the left and the right type were.
 Outcome = tuple[Type, bool, bool]

@@ -20,7 +20,11 @@ from typing import TYPE_CHECKING, Any
 from passlab.errors import Diagnostic, PassTypeError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from passlab.ir.expr import Expr
     from passlab.ir.module import IRModule
+    from passlab.transform.base import PassRun
     from passlab.transform.pass_info import PassInfo
 
 
@@ -57,6 +61,20 @@ class PassInstrument:
 
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
         """Called with the input, in place of `run_after_pass`, when the pass or an instrument around it raised."""
+
+    def pass_skipped(self, run: PassRun, reason: str) -> None:
+        """Called when a pass does not run, with the reason: `disabled`, a level that is too low, an instrument."""
+
+    def rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr, str], None] | None:
+        """Return what to call as `observer(old, new, rule)` for each node that this run of a pass replaces, or None.
+
+        `rule` is the name of the rewrite, or "" for a node that changes only because its parts did.
+        """
+        return None
+
+    def rewrite_permit(self, run: PassRun) -> Callable[[str], bool] | None:
+        """Return what to call as `permit(rule)` before each named rewrite of this run, which False refuses, or None."""
+        return None
 
     def __str__(self) -> str:
         return self.name

@@ -15,7 +15,7 @@ def changed_functions(before: IRModule, after: IRModule) -> list[str]:
     found = [
         name
         for name, function in new.items()
-        if name not in old or (old[name] is not function and not structural_equal(old[name], function))
+        if name not in old or (old[name] is not function and not structural_equal(old[name], function, exact=True))
     ]
     return found + [name for name in old if name not in new]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.change import is_changed
-from passlab.instrument.running import Running
+from passlab.instrument.per_run import Running
 from passlab.ir.module import IRModule
+from passlab.table import Table
 from passlab.transform.pass_info import PassInfo
-from passlab.transform.table import Table
 
 _OURS = re.compile(r"\d{3,}_[A-Za-z0-9_.-]*\.(relay|failed\.txt)")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from passlab.diffing.diff import diff
 from passlab.errors import Diagnostic
 from passlab.ir.expr import Expr
-from passlab.ir.late import late
 from passlab.ir.module import IRModule
+from passlab.lazy import late
 from passlab.transform.base import Pass
 
 Status = Literal["input", "ran", "skipped", "failed", "running"]
@@ -126,7 +127,7 @@ class Event:
 
     def diff(self) -> Any:
         """Return the difference between the modules before and after (`lab.Diff`)."""
-        return late("passlab.lab.diffing", "diff")(self.before, self.after)
+        return diff(self.before, self.after)
 
     def rerun(self, pass_: Any = None, **context: Any) -> Any:
         """Run the pass again on the same input under the same options, and return the new `lab.Recording`.

@@ -8,10 +8,10 @@ from typing import Any
 from passlab.errors import Diagnostic, PassTypeError
 from passlab.instrument.base import PassInstrument
 from passlab.ir.module import IRModule
+from passlab.table import Table
 from passlab.transform.base import PassRun, current_run
 from passlab.transform.pass_info import PassInfo, as_names
 from passlab.transform.sequential import Sequential
-from passlab.transform.table import Table
 
 
 class PassLimit(PassInstrument):
@@ -50,7 +50,7 @@ class PassLimit(PassInstrument):
         self._rows.append((number, info.name, runs))
         return runs
 
-    def _rewrite_permit(self, run: PassRun) -> Callable[[str], bool]:
+    def rewrite_permit(self, run: PassRun) -> Callable[[str], bool]:
         name = run.pass_.info.name
 
         def permit(rule: str) -> bool:

@@ -10,10 +10,10 @@ import tracemalloc
 from typing import Any
 
 from passlab.instrument.base import PassInstrument
-from passlab.instrument.running import Running
+from passlab.instrument.per_run import Running
 from passlab.ir.module import IRModule
+from passlab.table import Table
 from passlab.transform.pass_info import PassInfo
-from passlab.transform.table import Table
 
 
 class MemoryMeter:

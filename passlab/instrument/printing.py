@@ -8,20 +8,41 @@ The text goes to standard output, or to any object with `write`. What was shown 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
+from passlab.diffing.diff import diff
 from passlab.errors import did_you_mean, visible
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.change import changed_functions, is_changed, only_functions
-from passlab.instrument.running import Running
-from passlab.ir.late import late
+from passlab.instrument.per_run import Running
 from passlab.ir.module import IRModule
+from passlab.table import Table
 from passlab.transform.pass_info import PassInfo, as_names
-from passlab.transform.table import Table
 
 
-class _Printer(PassInstrument):
+@dataclass(frozen=True, eq=False)
+class PrintedStep:
+    """What was shown of one pass: the text, and the programs it tells of. With `before` it is a difference."""
+
+    when: str
+    name: str
+    note: str
+    body: str
+    before: IRModule | None = None
+    after: IRModule | None = None
+
+    def __str__(self) -> str:
+        return _entry(self.when, self.name, self.note, self.body)
+
+
+# Shows a step where a front-end can do better than text: a notebook sets it. None: text goes to standard output.
+presenter: ContextVar[Callable[[PrintedStep], None] | None] = ContextVar("passlab_presenter", default=None)
+
+
+class Printer(PassInstrument):
     """What both directions share: which passes and functions to show, where to, and what has been shown."""
 
     when = ""
@@ -39,11 +60,11 @@ class _Printer(PassInstrument):
         self.functions = None if functions is None else list(as_names(functions, "functions"))
         self.show_meta_data = show_meta_data
         self.file = file
-        self._shown: list[tuple[str, str, str]] = []
+        self.steps: list[PrintedStep] = []
         self._met: dict[str, None] = {}
 
     def enter_pass_ctx(self) -> None:
-        self._shown = []
+        self.steps = []
         self._met = {}
 
     def exit_pass_ctx(self) -> None:
@@ -57,9 +78,16 @@ class _Printer(PassInstrument):
         self._met[info.name] = None
         return self.passes is None or info.name in self.passes
 
-    def _show(self, info: PassInfo, body: str, note: str = "") -> None:
-        self._shown.append((info.name, note, body))
-        self._write(f"{_entry(self.when, info.name, note, body)}\n")
+    def _show(
+        self, info: PassInfo, body: str, note: str = "", before: IRModule | None = None, after: IRModule | None = None
+    ) -> None:
+        step = PrintedStep(self.when, info.name, note, body, before, after)
+        self.steps.append(step)
+        present = presenter.get()
+        if present is not None and self.file is None:
+            present(step)
+        else:
+            self._write(f"{step}\n")
 
     def _write(self, text: str) -> None:
         (sys.stdout if self.file is None else self.file).write(text)
@@ -67,13 +95,16 @@ class _Printer(PassInstrument):
     def _module_text(self, mod: IRModule) -> str:
         return only_functions(mod, self.functions).astext(show_meta_data=self.show_meta_data).rstrip("\n")
 
+    def _selected(self, mod: IRModule) -> IRModule:
+        return only_functions(mod, self.functions).snapshot()
+
     def text(self) -> str:
         """Return everything shown since the context was entered."""
-        return "\n".join(_entry(self.when, *shown) for shown in self._shown)
+        return "\n".join(map(str, self.steps))
 
     def frame(self) -> Any:
         """Return what was shown as a pandas data frame: pass, note, text."""
-        return Table(("pass", "note", "text"), self._shown).frame()
+        return Table(("pass", "note", "text"), [(step.name, step.note, step.body) for step in self.steps]).frame()
 
 
 def _entry(when: str, name: str, note: str, body: str) -> str:
@@ -81,17 +112,17 @@ def _entry(when: str, name: str, note: str, body: str) -> str:
     return f"{head}\n{body}" if body else head
 
 
-class PrintIRBefore(_Printer):
+class PrintIRBefore(Printer):
     """Print the module before passes: before all, or those named in `passes`; all of it, or some `functions`."""
 
     when = "Before"
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
         if self._wanted(info):
-            self._show(info, self._module_text(mod))
+            self._show(info, self._module_text(mod), after=self._selected(mod))
 
 
-class PrintIRAfter(_Printer):
+class PrintIRAfter(Printer):
     """Print the module after passes: after all, or those named in `passes`; all of it, or some `functions`.
 
     With `only_changed` a pass that changed nothing is one line. With `diff` the change is shown instead of the module.
@@ -129,9 +160,9 @@ class PrintIRAfter(_Printer):
         if (self.only_changed or self.diff) and before is not None and not self._changed(before, mod):
             self._show(info, "", "no change")
         elif self.diff and before is not None:
-            self._show(info, self._diff_text(before, mod))
+            self._show(info, self._diff_text(before, mod), "", self._selected(before), self._selected(mod))
         else:
-            self._show(info, self._module_text(mod))
+            self._show(info, self._module_text(mod), after=self._selected(mod))
 
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
         self._running.end()
@@ -145,7 +176,7 @@ class PrintIRAfter(_Printer):
 
     def _diff_text(self, before: IRModule, after: IRModule) -> str:
         names = self.functions
-        sentence = late("passlab.lab.diffing", "diff")(only_functions(before, names), only_functions(after, names))
+        sentence = diff(only_functions(before, names), only_functions(after, names))
         return f"{sentence}\n{unified(self._module_text(before), self._module_text(after))}"
 
 

@@ -10,10 +10,10 @@ from typing import Any
 from passlab.errors import visible
 from passlab.instrument.base import PassInstrument
 from passlab.ir.module import IRModule
+from passlab.table import Table
 from passlab.transform.base import PassRun, current_run
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.sequential import Sequential
-from passlab.transform.table import Table
 
 _CELLS = 24
 

@@ -19,8 +19,8 @@ from passlab.instrument.base import PassInstrument
 from passlab.instrument.events import ContextOptions, Event
 from passlab.instrument.memory import MemoryMeter
 from passlab.ir.expr import Expr
-from passlab.ir.late import late
 from passlab.ir.module import IRModule
+from passlab.lazy import late
 from passlab.transform.base import FunctionPass, ModulePass, PassRun, current_run
 from passlab.transform.context import PassContext
 from passlab.transform.pass_info import PassInfo
@@ -95,12 +95,12 @@ class Recorder(PassInstrument):
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
         self._close(None, error)
 
-    def _pass_skipped(self, run: PassRun, reason: str) -> None:
+    def pass_skipped(self, run: PassRun, reason: str) -> None:
         event = self._event(run, run.module)
         event.status, event.reason = "skipped", reason
         self._place(run, event)
 
-    def _rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr, str], None] | None:
+    def rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr, str], None] | None:
         known = self._open.get(run)
         return known.rewrites.note if known is not None and self._rewrites else None
 
@@ -111,9 +111,14 @@ class Recorder(PassInstrument):
         if self.input is None:
             self.input = before
         return Event(
-            pass_.info.name, before, before, opt_level=pass_.info.opt_level, pass_=pass_, kind=_kind(type(pass_)),
+            pass_.info.name,
+            before,
+            before,
+            opt_level=pass_.info.opt_level,
+            pass_=pass_,
+            kind=_kind(type(pass_)),
             context=self._options(run.context),
-        )  # fmt: skip
+        )
 
     def _place(self, run: PassRun, event: Event) -> None:
         """Put the event of a run into the tree: in its pipeline, or with the pass that requires it."""

@@ -8,13 +8,13 @@ from weakref import WeakKeyDictionary
 
 from passlab.analysis.cost import costs
 from passlab.instrument.base import PassInstrument
-from passlab.instrument.running import Running
+from passlab.instrument.per_run import Running
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order
+from passlab.table import Table
 from passlab.transform.pass_info import PassInfo
-from passlab.transform.table import Table
 
 
 class Size(NamedTuple):
@@ -73,9 +73,13 @@ def function_size(function: Expr) -> Size:
     elements = sum(node.data.size for node in post_order(function) if type(node) is Constant)
     costly = costs(function)
     size = Size(
-        1, nodes, sum(calls.values()), elements, sum(c.macs or 0 for c in costly),
+        1,
+        nodes,
+        sum(calls.values()),
+        elements,
+        sum(c.macs or 0 for c in costly),
         sum((c.bytes_read or 0) + (c.bytes_written or 0) for c in costly),
-    )  # fmt: skip
+    )
     if function.checked_type_ is not None:
         _SIZES[function] = size
     return size

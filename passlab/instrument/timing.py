@@ -10,10 +10,10 @@ from typing import Any
 
 from passlab.errors import Diagnostic, PassError
 from passlab.instrument.base import PassInstrument
-from passlab.instrument.running import Running
+from passlab.instrument.per_run import Running
 from passlab.ir.module import IRModule
+from passlab.table import Table
 from passlab.transform.pass_info import PassInfo
-from passlab.transform.table import Table
 
 _log = logging.getLogger("passlab.instrument")
 _latest = threading.local()

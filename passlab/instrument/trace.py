@@ -10,11 +10,11 @@ from time import perf_counter_ns
 from typing import Any
 
 from passlab.instrument.base import PassInstrument
-from passlab.instrument.running import Running
+from passlab.instrument.per_run import Running
 from passlab.ir.module import IRModule
+from passlab.table import Table
 from passlab.transform.base import current_run
 from passlab.transform.pass_info import PassInfo
-from passlab.transform.table import Table
 
 
 class TraceInstrument(PassInstrument):
@@ -38,9 +38,15 @@ class TraceInstrument(PassInstrument):
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
         run = current_run()
         event = {
-            "name": info.name, "cat": "pass", "ph": "X", "pid": os.getpid(), "tid": threading.get_ident(), "dur": 0.0,
-            "ts": 0.0, "args": {"opt_level": info.opt_level, "path": run.path() if run is not None else info.name},
-        }  # fmt: skip
+            "name": info.name,
+            "cat": "pass",
+            "ph": "X",
+            "pid": os.getpid(),
+            "tid": threading.get_ident(),
+            "dur": 0.0,
+            "ts": 0.0,
+            "args": {"opt_level": info.opt_level, "path": run.path() if run is not None else info.name},
+        }
         self._events.append(event)
         self._running.begin(event)
         event["ts"] = (perf_counter_ns() - self._origin) / 1000

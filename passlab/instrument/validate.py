@@ -14,15 +14,15 @@ from typing import Any
 from passlab.errors import Diagnostic, PassTypeError, ValidationError
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.events import Rewrites
-from passlab.instrument.running import Running
+from passlab.instrument.per_run import Running
 from passlab.instrument.validation import UNDECLARED, Check, Inputs, Trial, examine, promise_of
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
+from passlab.table import Table
 from passlab.transform.base import PassRun, current_run
+from passlab.transform.numeric_contract import Promise
 from passlab.transform.pass_info import PassInfo
-from passlab.transform.promise import Promise
 from passlab.transform.sequential import Sequential
-from passlab.transform.table import Table
 
 
 class Validate(PassInstrument):
@@ -37,9 +37,14 @@ class Validate(PassInstrument):
     """
 
     def __init__(
-        self, inputs: Inputs = None, *, entry: str = "main", seed: int = 0, stop: bool = True,
+        self,
+        inputs: Inputs = None,
+        *,
+        entry: str = "main",
+        seed: int = 0,
+        stop: bool = True,
         undeclared: Promise | None = UNDECLARED,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         if inputs is not None and not isinstance(inputs, (Mapping, list, tuple)):
             found = type(inputs).__name__
@@ -77,7 +82,7 @@ class Validate(PassInstrument):
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
         self._running.end()
 
-    def _rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr, str], None] | None:
+    def rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr, str], None] | None:
         known = self._running.of(run)
         return known[1].note if known is not None else None
 

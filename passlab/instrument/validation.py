@@ -1,57 +1,47 @@
 """Does a program still compute what it did? The work behind `Validate` and `lab.validate`.
 
-A `Trial` runs programs on fixed inputs with the reference evaluator. `examine` holds the two sides of a pass to its
-promise, and where it is broken leads to the first node whose value went wrong.
+A `Trial` runs programs with the reference evaluator on the inputs given, or on draws of many kinds. `examine` holds the
+two sides of a pass to its promise, says on what they were compared and what was left out, and where the promise is
+broken leads to the first node whose value went wrong (`first_wrong`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any, Literal
 
-from passlab.errors import Diagnostic, PasslabError, RunError, did_you_mean
-from passlab.evaluate import Evaluator
+from passlab.errors import Diagnostic, PasslabError, PassTypeError, RunError, counted, did_you_mean
 from passlab.evaluate.agreement import Disagreement, disagreement
-from passlab.evaluate.samples import random_arguments
-from passlab.ir.adt import Constructor
-from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Var
-from passlab.ir.late import late
+from passlab.evaluate.values import Value
+from passlab.instrument.deadline import Deadline
+from passlab.instrument.draws import Draw, draws
+from passlab.instrument.events import Event
+from passlab.instrument.first_wrong import WrongNode, first_wrong
+from passlab.instrument.tolerance import LEAST_NOISE, RUNS, beyond, special_disagreement
+from passlab.instrument.watched import Branch, Watched, branches_of, noisy_runs
+from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.walk import children, post_order
+from passlab.ir.walk import post_order
 from passlab.transform.base import Pass
-from passlab.transform.promise import Promise
+from passlab.transform.numeric_contract import Promise, combined
 
 Inputs = Sequence[Any] | Mapping[str, Any] | None
-Outcome = Literal["kept", "unchanged", "not promised", "broken"]
-UNDECLARED = Promise(4096, finite_only=True)  # what a pass that declares no promise is held to
-
-
-@dataclass(frozen=True)
-class WrongNode:
-    """The first node whose value went wrong: it, the node it came from, by which rule, and how the values differ.
-
-    `added` are operands that the pass put in and that have no older node to be compared with.
-    """
-
-    node: Expr
-    old: Expr
-    finding: Disagreement
-    rule: str = ""
-    added: tuple[Expr, ...] = ()
-
-    def __str__(self) -> str:
-        name = late("passlab.lab.diffing", "node_name")
-        rule = f", by the rule `{self.rule}`" if self.rule else ""
-        added = f"; it uses {', '.join(f'`{name(n)}`' for n in self.added)}, new here" if self.added else ""
-        was = "" if name(self.old) == name(self.node) else f", which was `{name(self.old)}`"
-        return f"the first node that went wrong is `{name(self.node)}`{was}{rule}{added}: {self.finding}"
+Outcome = Literal["kept", "unchanged", "not promised", "not checked", "broken"]
+UNDECLARED = Promise(4, finite_only=True)  # what a pass that declares no promise is held to
+GIVEN = "the inputs given"
+SECONDS = 1.0  # for which one program is run on draws, the first in any case
 
 
 @dataclass(frozen=True)
 class Check:
-    """What became of the promise of one pass. `finding` is how results differ, `error` why it no longer runs."""
+    """What became of the promise of one pass. `finding` is how results differ, `error` why it no longer runs.
+
+    `compared` are the kinds of inputs that the two programs were compared on, `left_out` those that they were not,
+    with the reason; `arguments` are the inputs on which they differ, of the kind `inputs`.
+    """
 
     name: str
     promise: Promise | None
@@ -59,6 +49,10 @@ class Check:
     finding: Disagreement | None = None
     node: WrongNode | None = None
     error: PasslabError | None = None
+    compared: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    inputs: str = ""
+    arguments: tuple[Any, ...] = field(default=(), repr=False)
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """Return the broken promise as findings; none for a promise that was kept."""
@@ -75,46 +69,128 @@ class Check:
         """What is wrong, on one line; "" when nothing is."""
         if self.error is not None:
             return f"the program no longer runs: {self.error.diagnostics[0].message}"
-        return "" if self.finding is None else str(self.node or self.finding)
+        if self.outcome == "not checked":
+            return "; ".join(self.left_out)
+        if self.finding is None:
+            return ""
+        on = f" (on {self.inputs})" if self.inputs and self.inputs != GIVEN else ""
+        return f"{self.node or self.finding}{on}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a program: its value, or its error; whether all floats were finite; which branches were taken."""
+
+    value: Value = None
+    error: PasslabError | None = None
+    finite: bool = True
+    branches: frozenset[Branch] = frozenset()
+
+
+def _check_options(inputs: Any, seed: Any) -> None:
+    """Raise `PassTypeError` for inputs and seeds that are none."""
+    if isinstance(inputs, (str, bytes)) or not (inputs is None or isinstance(inputs, (Mapping, Sequence))):
+        message = "inputs are a list, or a table by name of the parameter"
+        raise PassTypeError(Diagnostic(message, found=type(inputs).__name__))
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise PassTypeError(Diagnostic("a seed is a whole number from 0 on", found=repr(seed)))
 
 
 class Trial:
-    """Runs one function of programs on the same inputs. Inputs are a list, a table by parameter, or None: random ones.
+    """Runs one function of programs on the same inputs: a list, a table by parameter, or None for draws of all kinds.
 
-    The results of the last two programs are remembered: what one pass leaves, the next one is given.
+    The runs of the last two programs are remembered: what one pass leaves, the next one is given. `seconds` is how long
+    one program is run on draws; the first one is run in any case. With `unpromised` passes that promise nothing are
+    compared, too. With `patience` a program that takes so many seconds, and twenty times as long as any before, counts
+    as one that does not end.
     """
 
-    def __init__(self, inputs: Inputs = None, entry: str = "main", seed: int = 0) -> None:
+    def __init__(
+        self,
+        inputs: Inputs = None,
+        entry: str = "main",
+        seed: int = 0,
+        seconds: float = SECONDS,
+        unpromised: bool = False,
+        patience: float | None = None,
+        kinds: Sequence[str] = (),
+    ) -> None:
+        _check_options(inputs, seed)
         self.inputs = inputs
         self.entry = entry
         self.seed = seed
-        self._arguments: list[Any] | None = None
-        self._known: list[tuple[IRModule, Any]] = []
+        self.seconds = seconds
+        self.unpromised = unpromised
+        self.patience = patience
+        self.kinds = tuple(kinds)  # of draws; all without any
+        self._slowest = 0.0
+        self.taken: set[Branch] = set()  # of the branches of the first program
+        self._first: IRModule | None = None
+        self._draws: tuple[Draw, ...] | None = None
+        self._known: list[tuple[IRModule, dict[int, Run]]] = []
+        self._noisy: tuple[IRModule, dict[tuple[int, float, int], list[Value]]] | None = None
 
-    def result(self, mod: IRModule) -> Any:
-        """Return what the function gives. Raises `RunError` where inputs do not fit or the program fails."""
-        for known, value in self._known:
-            if known.same_contents(mod):
-                return value
-        value = Evaluator(mod).run(self.entry, self.arguments(mod))
-        self._known = [*self._known[-1:], (mod, value)]
-        return value
+    def draws(self, mod: IRModule) -> tuple[Draw, ...]:
+        """Return the arguments, which are those for the first program asked about. Raises `RunError`."""
+        if self._draws is None:
+            if self.entry not in mod:
+                names = [name for name, _ in mod.items()]
+                hint = did_you_mean(self.entry, names) or f"it has {', '.join(f'@{name}' for name in names)}"
+                raise RunError(Diagnostic(f"the program has no function @{self.entry}", hint=hint))
+            if self.inputs is None:
+                all_draws = draws(mod, self.entry, self.seed)
+                self._draws = tuple(draw for draw in all_draws if not self.kinds or draw.kind in self.kinds)
+            else:
+                self._draws = (Draw(GIVEN, tuple(self._given(mod[self.entry]))),)
+            self._first = mod
+        return self._draws
 
-    def values(self, mod: IRModule) -> dict[Expr, Any]:
-        """Return the values of the nodes of the function."""
-        return Evaluator(mod).values(self.entry, self.arguments(mod))
+    def run(self, mod: IRModule, number: int) -> Run:
+        """Run a program on one of the draws."""
+        runs: dict[int, Run] = next((stored for program, stored in self._known if program.same_contents(mod)), {})
+        others = [pair for pair in self._known if pair[1] is not runs]
+        self._known = [*others[-1:], (mod, runs)]
+        if number not in runs:
+            runs[number] = self._run(mod, self.draws(mod)[number])
+            if self._first is not None and mod.same_contents(self._first):
+                self.taken |= runs[number].branches
+        return runs[number]
 
-    def arguments(self, mod: IRModule) -> list[Any]:
-        """Return the arguments, which are those for the first program asked about."""
-        if self._arguments is None:
-            self._arguments = self._made(mod[self.entry])
-        return self._arguments
+    def noisy(self, mod: IRModule, number: int, noise: float, count: int) -> list[Value]:
+        """Return results of a program on one of the draws under noise. Raises `PasslabError` where it fails then."""
+        key = (number, noise, count)
+        if self._noisy is None or self._noisy[0] is not mod:
+            self._noisy = (mod, {})
+        results = self._noisy[1]
+        if key not in results:
+            results[key] = noisy_runs(mod, self.entry, self.draws(mod)[number].arguments, noise, count)
+        return results[key]
 
-    def _made(self, function: Function) -> list[Any]:
-        if self.inputs is None:
-            return random_arguments(function, self.seed, "give it: inputs=[...]")
+    def _run(self, mod: IRModule, draw: Draw) -> Run:
+        evaluator = Watched(mod)
+        started = perf_counter()
+        first = self._first is None or mod.same_contents(self._first)
+        seconds = None if self.patience is None or first else max(self.patience, 20 * self._slowest)
+        deadline = Deadline(seconds)
+        try:
+            with deadline:
+                value = evaluator.run(self.entry, draw.arguments)
+        except PasslabError as error:
+            return Run(error=error, branches=frozenset(evaluator.branches))
+        except deadline.error:
+            deadline.close()
+            slow = f"it did not end within {seconds:g} s; programs before it took {self._slowest:.2g} s at most"
+            return Run(error=RunError(slow), branches=frozenset(evaluator.branches))
+        self._slowest = max(self._slowest, perf_counter() - started)
+        return Run(value, None, evaluator.finite, frozenset(evaluator.branches))
+
+    def missing_branches(self) -> int:
+        """Return how many branches of the first program no run has taken."""
+        return len(branches_of(self._first, self.entry) - self.taken) if self._first is not None else 0
+
+    def _given(self, function: Function) -> list[Any]:
         if not isinstance(self.inputs, Mapping):
-            return list(self.inputs)
+            return list(self.inputs or ())
         names = [param.name_hint for param in function.params]
         for name in self.inputs:
             if name not in names:
@@ -125,76 +201,167 @@ class Trial:
             raise RunError(Diagnostic(f"there is no input for %{missing[0]} of @{self.entry}"))
         return [self.inputs[name] for name in names]
 
+    def check_inputs(self, mod: IRModule) -> None:
+        """Raise `RunError` where the inputs given do not fit a program, or it has no such function."""
+        if self.inputs is not None or self.entry not in mod:
+            for number, _ in enumerate(self.draws(mod)):
+                if (error := self.run(mod, number).error) is not None:
+                    raise error
+
+
+def check_contract(undeclared: Any) -> None:
+    """Raise `PassTypeError` for what is no numeric contract, and not None."""
+    if undeclared is not None and not isinstance(undeclared, Promise):
+        hint = "transform.EXACT, transform.Rounds(ulps) or None"
+        raise PassTypeError(Diagnostic("`undeclared` is a numeric contract", found=repr(undeclared), hint=hint))
+
 
 def promise_of(pass_: Pass | None, undeclared: Promise | None = UNDECLARED) -> Promise | None:
     """Return what a pass is held to: its promise; `undeclared` for a pass that is not a standard one and has none."""
+    check_contract(undeclared)
     if pass_ is None:
         return undeclared
     return pass_.promise if pass_.promise is not None or pass_.trusted else undeclared
 
 
+def contract_of(event: Event, undeclared: Promise | None = UNDECLARED) -> Promise | None:
+    """Return what one run of a pass is held to: the contracts of the rules that it applied, where all are known."""
+    promise = promise_of(event.pass_, undeclared)
+    rules = event.rewrites.rules
+    contracts = getattr(event.pass_, "rule_contracts", None)
+    if promise is None or not rules or contracts is None or not all(rule in contracts for rule in rules):
+        return promise
+    return combined(contracts[rule] for rule in rules)
+
+
 def examine(
-    name: str, before: IRModule, after: IRModule, promise: Promise | None, trial: Trial,
+    name: str,
+    before: IRModule,
+    after: IRModule,
+    promise: Promise | None,
+    trial: Trial,
     rewrites: Iterable[tuple[Expr, Expr, str]] = (),
-) -> Check:  # fmt: skip
+    locate: bool = True,
+) -> Check:
     """Hold the two sides of a pass to a promise. `rewrites` are (old, new, rule), as far as they are known.
 
-    Raises `RunError` when the program does not even run before the pass.
+    With `locate` the first wrong node is looked for. Raises `RunError` when the program does not even run before.
     """
     if before.same_contents(after):
         return Check(name, promise, "unchanged")
-    if promise is None:
-        return Check(name, promise, "not promised")
-    expected = trial.result(before)
-    try:
-        found = disagreement(expected, trial.result(after), promise.ulps, promise.finite_only)
-    except PasslabError as error:
-        return Check(name, promise, "broken", error=error)
-    if found is None:
-        return Check(name, promise, "kept")
-    node = first_wrong(before, after, promise, trial, rewrites)
-    return Check(name, promise, "broken", found, node)
+    if promise is None and not trial.unpromised:
+        return Check(name, promise, "not promised", left_out=("the pass promises nothing about values",))
+    comparison = _Comparison(name, before, after, promise, trial)
+    check = comparison.check()
+    if check.finding is None or not locate:
+        return check
+    held, finding = promise or UNDECLARED, check.finding
+    noise = 0.0 if held.exact else max(LEAST_NOISE, held.ulps)
+    noted = list(rewrites)
+    node = first_wrong(before, after, held, trial.entry, check.arguments, noted, noise)
+    return replace(check, finding=finding, node=node)
 
 
-def first_wrong(
-    before: IRModule, after: IRModule, promise: Promise, trial: Trial, rewrites: Iterable[tuple[Expr, Expr, str]] = ()
-) -> WrongNode | None:
-    """Return the first node, operands first, whose value differs from that of the node it came from.
+class _Comparison:
+    """The comparison of two programs on the draws of a trial."""
 
-    None when the difference arises where no node can be led back to an older one of the same function.
-    """
-    old_values, new_values = trial.values(before), trial.values(after)
-    source: dict[Expr, tuple[Expr, str]] = {}
-    for change in late("passlab.lab.diffing", "diff")(before, after).nodes():
-        if change.before is not None and change.after is not None:
-            source[change.after] = (change.before, "")
-    source.update((new, (old, rule)) for old, new, rule in rewrites if new is not old)
-    for node in post_order(after[trial.entry]):
-        if isinstance(node, Var) or node in old_values or node not in new_values:
-            continue
-        old, rule = _led_back(node, source, old_values)
-        if old is None:
-            continue
-        found = disagreement(old_values[old], new_values[node], promise.ulps, promise.finite_only)
-        if found is not None:
-            added = tuple(n for n in _operands(node) if n not in source and n not in old_values)
-            return WrongNode(node, old, found, rule, added)
+    def __init__(self, name: str, before: IRModule, after: IRModule, promise: Promise | None, trial: Trial) -> None:
+        self.name = name
+        self.before = before
+        self.after = after
+        self.promise = promise
+        self.held = promise if promise is not None else UNDECLARED
+        self.trial = trial
+        self.compared: list[str] = []
+        self.left_out: list[str] = []
+
+    def check(self) -> Check:
+        failure: PasslabError | None = None
+        started = perf_counter()
+        all_draws = self.trial.draws(self.before)
+        for number, draw in enumerate(all_draws):
+            if self.compared and perf_counter() - started > self.trial.seconds:
+                self.left_out.append(
+                    f"{counted(len(all_draws) - number, 'kind')} of inputs for which there was no time"
+                )
+                break
+            run = self.trial.run(self.before, number)
+            reason = self._reason(draw, run)
+            if reason:
+                failure = failure or run.error
+                self.left_out.append(f"{draw.kind}: {reason}")
+                continue
+            check = self._on(number, draw, run)
+            if check is not None:
+                return check
+            self.compared.append(draw.kind)
+        if not self.compared:
+            if failure is not None and instructions_of(self.before) is None:
+                raise failure
+            return self._check("not checked")
+        return self._check("kept" if self.promise is not None else "not promised")
+
+    def _check(self, outcome: Outcome, **fields: Any) -> Check:
+        return Check(
+            self.name, self.promise, outcome, compared=tuple(self.compared), left_out=tuple(self.left_out), **fields
+        )
+
+    def _reason(self, draw: Draw, run: Run) -> str:
+        """Why the programs are not compared on a draw, "" where they are."""
+        if run.error is not None:
+            instruction = instructions_of(self.before)
+            if instruction is not None:
+                return f"`{instruction}` is an instruction of the virtual machine, which the evaluator does not run"
+            return f"the program does not run on them: {run.error.diagnostics[0].message}"
+        if self.held.exact:
+            return ""
+        if draw.extreme:
+            return "the contract allows rounding, which has no bound there"
+        if draw.special:
+            return "" if self.promise is UNDECLARED else "the contract says nothing of NaN and infinities"
+        if self.held.finite_only and not run.finite and not draw.typical and draw.kind != GIVEN:
+            return "numbers on the way are not finite"
+        return ""
+
+    def _on(self, number: int, draw: Draw, run: Run) -> Check | None:
+        """Compare on one draw; None where the programs agree."""
+        where = {"inputs": draw.kind, "arguments": draw.arguments}
+        later = self.trial.run(self.after, number)
+        if later.error is not None:
+            instruction = instructions_of(self.after)
+            if instruction is not None:
+                what = f"`{instruction}` is an instruction of the virtual machine, which the evaluator does not run"
+                self.left_out.append(what)
+                return self._check("not checked")
+            return self._check("broken", error=later.error, **where)
+        if draw.special and not self.held.exact:
+            difference = special_disagreement(run.value, later.value)
+        else:
+            difference = disagreement(run.value, later.value, self.held.ulps, self.held.finite_only)
+        if difference is not None and not self.held.exact and not draw.special:
+            difference = self._beyond_noise(number, difference, run.value, later.value)
+        if difference is None:
+            return None
+        return self._check("broken" if self.promise is not None else "not promised", finding=difference, **where)
+
+    def _beyond_noise(self, number: int, difference: Disagreement, before: Value, after: Value) -> Disagreement | None:
+        """Return a difference that rounding does not explain; few noisy runs tell where it is far larger."""
+        noise = max(LEAST_NOISE, self.held.ulps)
+        for count in (2, RUNS):
+            try:
+                noisy = self.trial.noisy(self.before, number, noise, count)
+            except PasslabError:
+                return None  # it fails when it rounds otherwise: nothing can be said
+            rest = beyond(difference, before, after, noisy, self.held.finite_only, overall=count < RUNS)
+            if rest is not None:
+                return rest
+        return None
+
+
+def instructions_of(mod: IRModule) -> str | None:
+    """Return an instruction of the virtual machine that a program holds as an operator, None where there is none."""
+    for function in mod.functions.values():
+        for node in post_order(function):
+            if isinstance(node, Call) and isinstance(node.op, Op) and node.op.name.startswith(("memory.", "vm.")):
+                return node.op.name
     return None
-
-
-def _operands(node: Expr) -> list[Expr]:
-    return [child for child in children(node) if not isinstance(child, (Op, GlobalVar, Constructor, Var, Constant))]
-
-
-def _led_back(
-    node: Expr, source: dict[Expr, tuple[Expr, str]], known: dict[Expr, Any]
-) -> tuple[Expr | None, str]:  # fmt: skip
-    """Follow rewrites from a node to one of the old program; the rule is that of the last one."""
-    rule = source[node][1] if node in source else ""
-    seen: set[Expr] = set()
-    while node in source and node not in seen:
-        seen.add(node)
-        node = source[node][0]
-        if node in known:
-            return node, rule
-    return None, rule

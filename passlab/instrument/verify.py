@@ -9,13 +9,13 @@ from passlab.errors import Diagnostic, PasslabError, VerifyError
 from passlab.infer import infer_module
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.change import is_changed
-from passlab.instrument.running import Running
+from passlab.instrument.per_run import Running
 from passlab.ir.module import IRModule
+from passlab.table import Table
 from passlab.transform.base import PassRun, current_run
 from passlab.transform.context import PassContext
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.sequential import Sequential
-from passlab.transform.table import Table
 
 
 class VerifyInstrument(PassInstrument):

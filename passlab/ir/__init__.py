@@ -1,6 +1,5 @@
 """What a program is: types, expressions, data types, modules, spans, attributes; and how to walk and compare them."""
 
-from passlab.faces import face
 from passlab.ir.adt import (
     Clause,
     Constructor,
@@ -10,7 +9,7 @@ from passlab.ir.adt import (
     PatternVar,
     PatternWildcard,
     TypeData,
-)  # fmt: skip
+)
 from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.equal import (
     assert_structural_equal,
@@ -35,7 +34,7 @@ from passlab.ir.expr import (
     Tuple,
     TupleGetItem,
     Var,
-)  # fmt: skip
+)
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpPattern, register_op_attr
 from passlab.ir.span import Source, Span
@@ -54,7 +53,8 @@ from passlab.ir.types import (
     TypeCall,
     TypeRelation,
     TypeVar,
-)  # fmt: skip
+)
+from passlab.lazy import lazy_module
 
 __all__ = [
     "ANY", "Any", "Attrs", "Call", "Clause", "Constant", "Constructor", "DictAttrs", "Expr", "FuncType", "Function",
@@ -71,10 +71,13 @@ _LATE = {
     "BaseFunc": "passlab.ir.expr:Function",
     "RelayRefType": "passlab.ir.types:RefType",
     "TypeKind": "passlab.ir.types:Kind",
+    "PrimType": "passlab.ir.types:PrimType",
+    "diagnostics": "passlab.ir.diagnostics",
     "instrument": "passlab.ir.instrument",
+    "supply": "passlab.ir.supply",
     "transform": "passlab.ir.transform",
     "load_json": "passlab.text.program_json:load_json",
     "make_node": "passlab.text.records:make_node",
     "save_json": "passlab.text.program_json:save_json",
 }
-__getattr__, _ = face(__name__, _LATE)
+__getattr__, _ = lazy_module(__name__, _LATE)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from zlib import crc32
 
-from passlab.ir.expr import Expr, Var
+from passlab.ir.expr import Expr, Var, unwrapped
+from passlab.ir.node_errors import check_all, check_kind
 from passlab.ir.span import Span
 from passlab.ir.types import FuncType, GlobalTypeVar, Immutable, Type, TypeCall, TypeVar
 
@@ -17,7 +18,7 @@ def constructor_tag(type_name: str, index: int) -> int:
 
     Tags are compared only inside one type; the byte makes mix-ups visible in a debugger.
     """
-    return (crc32(type_name.encode()) % 0xFF + 1) << 24 | index
+    return (crc32(type_name.encode("utf-8", "surrogatepass")) % 0xFF + 1) << 24 | index
 
 
 class Constructor(Expr):
@@ -33,9 +34,9 @@ class Constructor(Expr):
     def __init__(
         self, name_hint: str, inputs: Sequence[Type], belong_to: GlobalTypeVar, tag: int = -1, span: Span | None = None
     ) -> None:
-        _set(self, "name_hint", name_hint)
-        _set(self, "inputs", tuple(inputs))
-        _set(self, "belong_to", belong_to)
+        _set(self, "name_hint", check_kind(name_hint, str, "a name"))
+        _set(self, "inputs", check_all(inputs, Type, "a type"))
+        _set(self, "belong_to", check_kind(belong_to, GlobalTypeVar, "a global type variable"))
         _set(self, "tag", tag)
         _set(self, "span", span)
         _set(self, "_checked_type", None)
@@ -65,9 +66,9 @@ class TypeData(Type):
         constructors: Sequence[Constructor],
         extern: bool = False,
     ) -> None:
-        _set(self, "header", header)
-        _set(self, "type_vars", tuple(type_vars))
-        _set(self, "constructors", tuple(constructors))
+        _set(self, "header", check_kind(header, GlobalTypeVar, "a global type variable"))
+        _set(self, "type_vars", check_all(type_vars, TypeVar, "a type variable"))
+        _set(self, "constructors", check_all(constructors, Constructor, "a constructor"))
         _set(self, "extern", extern)
         _set(self, "_inside", 0)  # a definition is no part of a type
         for index, constructor in enumerate(self.constructors):
@@ -105,7 +106,7 @@ class PatternVar(Pattern):
     var: Var
 
     def __init__(self, var: Var, span: Span | None = None) -> None:
-        _set(self, "var", var)
+        _set(self, "var", check_kind(var, Var, "a variable"))
         _set(self, "span", span)
 
 
@@ -119,8 +120,8 @@ class PatternConstructor(Pattern):
     def __init__(
         self, constructor: Constructor, patterns: Sequence[Pattern] | None = None, span: Span | None = None
     ) -> None:
-        _set(self, "constructor", constructor)
-        _set(self, "patterns", tuple(patterns or ()))
+        _set(self, "constructor", check_kind(constructor, Constructor, "a constructor"))
+        _set(self, "patterns", check_all(patterns or (), Pattern, "a pattern"))
         _set(self, "span", span)
 
 
@@ -131,7 +132,7 @@ class PatternTuple(Pattern):
     patterns: tuple[Pattern, ...]
 
     def __init__(self, patterns: Sequence[Pattern] | None = None, span: Span | None = None) -> None:
-        _set(self, "patterns", tuple(patterns or ()))
+        _set(self, "patterns", check_all(patterns or (), Pattern, "a pattern"))
         _set(self, "span", span)
 
 
@@ -144,8 +145,8 @@ class Clause(Immutable):
     span: Span | None
 
     def __init__(self, lhs: Pattern, rhs: Expr, span: Span | None = None) -> None:
-        _set(self, "lhs", lhs)
-        _set(self, "rhs", rhs)
+        _set(self, "lhs", check_kind(lhs, Pattern, "a pattern"))
+        _set(self, "rhs", unwrapped(rhs))
         _set(self, "span", span)
 
 

@@ -2,7 +2,7 @@
 
 An operator's attributes are a class made by `attrs_class` from its declared fields, so that reading a field costs an
 attribute access. `DictAttrs` is the open form used on functions. Values are None, bool, int, float, str, an
-expression, or tuples and (in `DictAttrs`) mappings of these.
+expression, or tuples and (in `DictAttrs`) mappings of these, from names or from expressions.
 """
 
 from __future__ import annotations
@@ -220,6 +220,11 @@ def value_hash(value: Any) -> int:
     return hash((type(value).__name__, value))
 
 
+def is_node_key(key: Any) -> bool:
+    """Tell whether a key of a mapping is a node of a program, such as a variable, which is kept as it is."""
+    return isinstance(key, Immutable) and not isinstance(key, Attrs)
+
+
 # recurses: at most VALUE_DEPTH levels
 def as_value(value: Any, depth: int = 0) -> Any:
     """Return an attribute value in its stored form: sequences as tuples, NumPy scalars as Python numbers.
@@ -231,7 +236,7 @@ def as_value(value: Any, depth: int = 0) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple(as_value(v, depth + 1) for v in value)
     if isinstance(value, Mapping):
-        return {str(k): as_value(v, depth + 1) for k, v in value.items()}
+        return {k if is_node_key(k) else str(k): as_value(v, depth + 1) for k, v in value.items()}
     if hasattr(value, "item") and hasattr(value, "dtype") and getattr(value, "ndim", None) == 0:
         return value.item()
     return value

@@ -3,7 +3,8 @@
 Bound variables are compared by position, not by name. Sharing matters: a call, tuple, function, let, if, match,
 reference operation or variable on one side may equal just one on the other, so `%1 + %1` over one `%1` differs from a
 sum of two equal calls. Constants, projections and empty tuples are compared by content only. Constants compare bit
-for bit. Spans, inferred types and names of variables do not count.
+for bit, floats in attributes within `CLOSE` (bit by bit when `exact`). Spans, inferred types and names of variables do
+not count.
 
 Nothing recurses, and each node is met once per side: the cost is linear, for graphs with 2^64 paths too. Parts that are
 the same object on both sides are not compared, only noted.
@@ -26,7 +27,7 @@ from passlab.ir.adt import (
     PatternVar,
     PatternWildcard,
     TypeData,
-)  # fmt: skip
+)
 from passlab.ir.attrs import Attrs, DictAttrs, same_values
 from passlab.ir.expr import (
     Call,
@@ -43,7 +44,7 @@ from passlab.ir.expr import (
     Tuple,
     TupleGetItem,
     Var,
-)  # fmt: skip
+)
 from passlab.ir.forms import type_form
 from passlab.ir.op import Op
 from passlab.ir.types import FuncType, SizeVar, TensorType, TupleType, Type, type_nodes
@@ -66,6 +67,9 @@ class Mismatch:
     reason: str
 
 
+CLOSE = 1e-9  # floats in attributes that differ by less are equal, as in Relay
+
+
 def _spell(link: Link) -> str:
     steps: list[str] = []
     while link is not None:
@@ -81,10 +85,11 @@ class Comparison:
     walk without it finds the exact path of a mismatch.
     """
 
-    def __init__(self, map_free_vars: bool, by_name: bool, shortcut: bool) -> None:
+    def __init__(self, map_free_vars: bool, by_name: bool, shortcut: bool, exact: bool = False) -> None:
         self.map_free_vars = map_free_vars
         self.by_name = by_name
         self.shortcut = shortcut
+        self.exact = exact
         self.left: dict[Any, Any] = {}
         self.right: dict[Any, Any] = {}
         self.fixed: set[Expr] = set()
@@ -242,9 +247,10 @@ class Comparison:
             self.stack += [(a[i], b[i], (link, "", i)) for i in range(len(a) - 1, -1, -1)]
             return True
         if isinstance(a, dict) and isinstance(b, dict):
-            if a.keys() != b.keys():
+            partners = {key: self.left.get(key, key) if isinstance(key, Expr) else key for key in a}
+            if len(a) != len(b) or not all(partner in b for partner in partners.values()):
                 return self.fail(link, a, b, "different keys")
-            self.stack += [(a[key], b[key], (link, str(key), -1)) for key in reversed(a)]
+            self.stack += [(a[key], b[partners[key]], (link, _key_text(key), -1)) for key in reversed(a)]
             return True
         if isinstance(a, Attrs) and isinstance(b, Attrs):
             self.stack.append((a, b, link))
@@ -256,7 +262,14 @@ class Comparison:
             return self.same_type(a, b) or self.fail(link, a, b, "different types")
         if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
             return same_array(a, b) or self.fail(link, a, b, "different values")
+        if type(a) is float and type(b) is float and not self.exact:
+            return a == b or abs(a - b) < CLOSE or (a != a and b != b) or self.fail(link, a, b, "different values")
         return same_values(a, b) or self.fail(link, a, b, "different values")
+
+
+def _key_text(key: Any) -> str:
+    """Return what stands in a path for the key of a mapping."""
+    return f"[%{key.name_hint}]" if isinstance(key, Var) else str(key)
 
 
 def _variables(ty: Type) -> list[Any]:

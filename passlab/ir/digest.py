@@ -8,7 +8,8 @@ takes all variables of one annotation for the same, so nodes with one digest may
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -30,6 +31,7 @@ from passlab.ir.forms import attrs_token, bytes_token, text_token, type_form, va
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import TupleType, Type
+from passlab.ir.variables import free_vars
 from passlab.ir.walk import CHILDREN, post_order
 
 _set = object.__setattr__
@@ -73,17 +75,17 @@ def _leaf(node: Expr) -> int:
     return hash((_KIND[kind], text_token(name)))
 
 
-def _payload(node: Expr, type_token: TypeToken) -> tuple[int, ...]:
+def _payload(node: Expr, type_token: TypeToken, exact: bool = True) -> tuple[int, ...]:
     """Return the numbers of what a node is besides its children."""
     kind = type(node)
     if kind is Call:
         types = () if type(node.op) is Op else map(type_token, node.type_args)  # type: ignore[attr-defined]
-        return (_KIND[kind], attrs_token(node.attrs, _any_token), len(node.args), *types)  # type: ignore[attr-defined]
+        return (_KIND[kind], attrs_token(node.attrs, _any_token, exact), len(node.args), *types)  # type: ignore[attr-defined]
     if kind is TupleGetItem:
         return (_KIND[kind], text_token(str(node.index)))  # type: ignore[attr-defined]
     if kind is Function:
         return (
-            _KIND[kind], len(node.params), attrs_token(node.attrs, _any_token),  # type: ignore[attr-defined]
+            _KIND[kind], len(node.params), attrs_token(node.attrs, _any_token, exact),  # type: ignore[attr-defined]
             type_token(node.ret_type), *map(type_token, node.type_params),  # type: ignore[attr-defined]
         )  # fmt: skip
     if kind is Match:
@@ -125,13 +127,26 @@ def node_digest(root: Expr) -> int:
 
 
 # ---------------------------------------------------------------- hashes of whole programs
-_hashes: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+_Mode = tuple[bool, bool]  # map_free_vars, exact
+_hashes: WeakKeyDictionary[Any, dict[_Mode, int]] = WeakKeyDictionary()
+_free_numbers: WeakKeyDictionary[Var, int] = WeakKeyDictionary()
+_count = itertools.count()
+
+
+def _free_number(var: Var) -> int:
+    """Return the number that stands for a free variable in this process."""
+    return _free_numbers.setdefault(var, next(_count))
 
 
 class _Numbering:
-    """The walk behind `structural_hash`: each node gets a number, each variable that of its first occurrence."""
+    """The walk behind `structural_hash`: each node gets a number, each variable that of its first occurrence.
 
-    def __init__(self) -> None:
+    The variables in `free` count as themselves: the record of each is a number of its own in this process.
+    """
+
+    def __init__(self, free: Iterable[Var], exact: bool) -> None:
+        self.free = frozenset(free)
+        self.exact = exact
         self.numbers: dict[Any, int] = {}
         self.merged: dict[tuple[int, ...], int] = {}  # constants, projections, ...: equal ones are one
         self.records: list[int] = []
@@ -159,9 +174,10 @@ class _Numbering:
             kind = type(node)
             kids = [numbers[kid] for kid in CHILDREN[kind](node)]
             if kind is Var:
-                record = hash((_KIND[Var], self.type_token(node.type_annotation)))  # type: ignore[attr-defined]
+                identity = (_free_number(node),) if node in self.free else ()
+                record = hash((_KIND[Var], self.type_token(node.type_annotation), *identity))  # type: ignore[attr-defined]
             elif kids and kind is not TupleGetItem:
-                record = hash((*_payload(node, self.type_token), *kids))
+                record = hash((*_payload(node, self.type_token, self.exact), *kids))
             else:
                 key = (*_payload(node, self.type_token), *kids) if kids else (node_digest(node),)
                 known = merged.get(key)
@@ -175,37 +191,46 @@ class _Numbering:
         records.append(numbers[root])
 
 
-def structural_hash(node: Any, map_free_vars: bool = False) -> int:
+def structural_hash(node: Any, map_free_vars: bool = False, *, exact: bool = False) -> int:
     """Return a hash of a module, expression, type, attribute record or pattern: equal structures have equal hashes.
 
-    The same in every process, and kept for nodes asked before. Free variables count by order of occurrence, so
-    `map_free_vars` changes nothing.
+    Kept for nodes asked before. What has no free variables has the same hash in every process. A free variable counts
+    as itself, or by its order of occurrence with `map_free_vars`. Finite floats in attributes do not count, since
+    close ones are equal, except with `exact`.
     """
+    mode = (map_free_vars, exact)
     if isinstance(node, IRModule):
-        parts = [hash((text_token(name), _one_hash(f))) for name, f in node.items()]
-        types = [_one_hash(data) for data in node.type_definitions.values()]
-        return hash((len(parts), *sorted(parts), *sorted(types), attrs_token(node.attrs, _any_token)))
-    return value_token(tuple(node), _one_hash) if isinstance(node, (list, tuple)) else _one_hash(node)
+        parts = [hash((text_token(name), _one_hash(f, mode))) for name, f in node.items()]
+        types = [_one_hash(data, mode) for data in node.type_definitions.values()]
+        return hash((len(parts), *sorted(parts), *sorted(types), attrs_token(node.attrs, _any_token, exact)))
+    if isinstance(node, (list, tuple)):
+        return value_token(tuple(node), lambda part: _one_hash(part, mode), exact)
+    return _one_hash(node, mode)
 
 
-def _one_hash(node: Any) -> int:
+def _one_hash(node: Any, mode: _Mode) -> int:
     """Return the hash of anything but a module."""
     if isinstance(node, (Expr, Clause, Pattern)):
-        known = _hashes.get(node)
-        if known is None:
-            known = _hashes[node] = _program_hash(node)
-        return known
+        hashes = _hashes.setdefault(node, {})
+        if mode not in hashes:
+            hashes[mode] = _program_hash(node, *mode)
+        return hashes[mode]
     if isinstance(node, TypeData):
         return hash((text_token(node.header.name_hint), *map(_constructor_token, node.constructors)))
     if isinstance(node, Type):
         return type_form(node).token
     if isinstance(node, Attrs):
-        return attrs_token(node, _any_token)
-    return value_token(node, _any_token)
+        return attrs_token(node, _any_token, mode[1])
+    return value_token(node, _any_token, mode[1])
 
 
-def _program_hash(node: Expr | Clause | Pattern) -> int:
-    numbering = _Numbering()
+def _program_hash(node: Expr | Clause | Pattern, map_free_vars: bool, exact: bool) -> int:
+    root = node if isinstance(node, Expr) else node.rhs if isinstance(node, Clause) else None
+    free = [] if map_free_vars or root is None else free_vars(root)
+    if isinstance(node, Clause):
+        bound = set(pattern_vars(node.lhs))
+        free = [var for var in free if var not in bound]
+    numbering = _Numbering(free, exact)
     if isinstance(node, Expr):
         numbering.walk(node)
     else:

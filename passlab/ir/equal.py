@@ -3,6 +3,9 @@
 `structural_equal` answers yes or no, `assert_structural_equal` raises an error that leads to the first difference, and
 `find_mismatch` returns it. The rules are those of `comparison`; `structural_hash` agrees with them: what is equal has
 one hash. Modules are compared name by name, each function by itself, so sharing between functions does not count.
+
+As in Relay, floats in attributes are equal within 1e-9. What decides whether one program may stand for another asks
+with `exact=True`: then they are compared bit for bit.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from passlab.errors import Diagnostic, Place, StructureError
+from passlab.errors import Diagnostic, StructureError
 from passlab.ir.adt import Constructor
 from passlab.ir.comparison import Comparison, Link, Mismatch
 from passlab.ir.digest import node_digest, structural_hash
@@ -20,58 +23,65 @@ from passlab.ir.op import Op
 from passlab.ir.types import Type
 
 __all__ = [
-    "Mismatch", "assert_structural_equal", "find_mismatch", "get_first_structural_mismatch", "node_digest",
-    "structural_equal", "structural_hash",
-]  # fmt: skip
+    "Mismatch",
+    "assert_structural_equal",
+    "find_mismatch",
+    "get_first_structural_mismatch",
+    "node_digest",
+    "structural_equal",
+    "structural_hash",
+]
 
 
-def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
+def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False, *, exact: bool = False) -> bool:
     """Tell whether two modules, expressions, types, attributes or patterns are equal up to the names of variables.
 
-    Free variables must be the same objects, unless `map_free_vars` lets the first use of each pair them.
+    Free variables must be the same objects, unless `map_free_vars` lets the first use of each pair them. Floats in
+    attributes are equal within 1e-9; with `exact`, when all their bits are.
     """
-    return lhs is rhs or _mismatch(lhs, rhs, map_free_vars, shortcut=True) is None
+    return lhs is rhs or _mismatch(lhs, rhs, map_free_vars, exact, shortcut=True) is None
 
 
-def find_mismatch(lhs: Any, rhs: Any, map_free_vars: bool = False) -> Mismatch | None:
+def find_mismatch(lhs: Any, rhs: Any, map_free_vars: bool = False, *, exact: bool = False) -> Mismatch | None:
     """Return the first difference in evaluation order, None when both are structurally equal."""
-    if structural_equal(lhs, rhs, map_free_vars):
+    if structural_equal(lhs, rhs, map_free_vars, exact=exact):
         return None
-    return _mismatch(lhs, rhs, map_free_vars, shortcut=False)
+    return _mismatch(lhs, rhs, map_free_vars, exact, shortcut=False)
 
 
 def get_first_structural_mismatch(lhs: Any, rhs: Any, map_free_vars: bool = False) -> tuple[str, str] | None:
     """Return the paths to the first difference in both structures, None when they are equal."""
-    found = find_mismatch(lhs, rhs, map_free_vars)
-    return None if found is None else (f"<root>{found.path}", f"<root>{found.path}")
+    mismatch = find_mismatch(lhs, rhs, map_free_vars)
+    return None if mismatch is None else (f"<root>{mismatch.path}", f"<root>{mismatch.path}")
 
 
-def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
+def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False, *, exact: bool = False) -> None:
     """Raise `StructureError` (a `ValueError`) that shows the first difference, unless both are structurally equal."""
-    found = find_mismatch(lhs, rhs, map_free_vars)
-    if found is None:
+    mismatch = find_mismatch(lhs, rhs, map_free_vars, exact=exact)
+    if mismatch is None:
         return
-    path = f"<root>{found.path}"
+    path = f"<root>{mismatch.path}"
     if len(path) > 200:
         path = f"{path[:90]} ... {path[-90:]}"
-    places = [(side, _place(item)) for side, item in (("the left side", found.left), ("the right side", found.right))]
+    sides = (("the left side", mismatch.left), ("the right side", mismatch.right))
+    spans = [(side, getattr(item, "span", None)) for side, item in sides]
     raise StructureError(
         Diagnostic(
-            f"the structures differ at {path}: {found.reason}",
-            expected=_describe(found.left),
-            found=_describe(found.right),
-            notes=tuple((f"{side} stands here", place) for side, place in places if place is not None),
+            f"the structures differ at {path}: {mismatch.reason}",
+            expected=_describe(mismatch.left),
+            found=_describe(mismatch.right),
+            notes=tuple((f"{side} stands here", span) for side, span in spans if span is not None),
         )
     )
 
 
-def _mismatch(lhs: Any, rhs: Any, map_free_vars: bool, shortcut: bool) -> Mismatch | None:
+def _mismatch(lhs: Any, rhs: Any, map_free_vars: bool, exact: bool, shortcut: bool) -> Mismatch | None:
     for a, b, link, by_name in _pairs(lhs, rhs):
         if a is b:
             continue
         if a is None or b is None:
             return Mismatch(f".functions[{link[1]!r}]" if link else "", a, b, "only one of the modules has it")
-        comparison = Comparison(map_free_vars, by_name, shortcut)
+        comparison = Comparison(map_free_vars, by_name, shortcut, exact)
         if not comparison.run(a, b, link):
             return comparison.mismatch
     return None
@@ -84,16 +94,15 @@ def _pairs(lhs: Any, rhs: Any) -> Iterator[tuple[Any, Any, Link, bool]]:
         return
     yield lhs.attrs, rhs.attrs, (None, "attrs", -1), True
     for field, one, two in (
-        ("type_definitions", {t.header.name_hint: t for t in lhs.type_definitions.values()},
-         {t.header.name_hint: t for t in rhs.type_definitions.values()}),
+        (
+            "type_definitions",
+            {t.header.name_hint: t for t in lhs.type_definitions.values()},
+            {t.header.name_hint: t for t in rhs.type_definitions.values()},
+        ),
         ("functions", dict(lhs.items()), dict(rhs.items())),
-    ):  # fmt: skip
+    ):
         for name in [*one, *(n for n in two if n not in one)]:
             yield one.get(name), two.get(name), (None, f"{field}[{name!r}]", -1), True
-
-
-def _place(item: Any) -> Place | None:
-    return getattr(item, "span", None)
 
 
 def _describe(item: Any) -> str:

@@ -8,25 +8,32 @@ making a changed copy, with `with_fields`. Structural equality lives in `equal`,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TypeVar as TypingTypeVar
 
 import numpy as np
 
 from passlab.errors import Diagnostic, NodeTypeError, TypeInferenceError
+from passlab.ir.arithmetic import Arithmetic
 from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.dtypes import dtype_name
-from passlab.ir.late import PRINTER, VOCABULARY, late
-from passlab.ir.misfits import misfit
+from passlab.ir.node_errors import check_all, not_a_node_error
 from passlab.ir.span import Span
-from passlab.ir.types import Immutable, TensorType, Type, TypeVar
+from passlab.ir.types import TensorType, Type, TypeVar
+from passlab.lazy import PRINTER, late
 
 if TYPE_CHECKING:
     from passlab.ir.adt import Clause
 
 _set = object.__setattr__
+_TYPE_HINT = 'a type is, say, `relay.TensorType((2, 3), "float32")`'
 
 
-class Expr(Immutable):
+ExprT = TypingTypeVar("ExprT", bound="Expr")  # the class of a node
+
+
+class Expr(Arithmetic):
     """Base of all expressions.
 
     `field_names` says what a node is made of, in order, and is what `with_fields` and laws over all nodes read.
@@ -35,7 +42,7 @@ class Expr(Immutable):
 
     __slots__ = ("span", "_checked_type", "_digest", "__weakref__")
     field_names: ClassVar[tuple[str, ...]] = ()
-    __array_ufunc__ = None  # so that `array + expr` asks the expression, once, and not the array for each element
+    is_operator: ClassVar[bool] = False
     span: Span | None
     _checked_type: Type | None
     _digest: int
@@ -46,10 +53,11 @@ class Expr(Immutable):
         if self._checked_type is None:
             raise TypeInferenceError(
                 Diagnostic(
-                    f"this {type(self).__name__} has no type yet", self.span,
+                    f"this {type(self).__name__} has no type yet",
+                    self.span,
                     hint="run `relay.transform.InferType()` on the module that holds it",
                 )
-            )  # fmt: skip
+            )
         return self._checked_type
 
     @property
@@ -57,7 +65,7 @@ class Expr(Immutable):
         """The type found by inference, or None before it has run."""
         return self._checked_type
 
-    def with_fields(self, **changes: Any) -> Any:
+    def with_fields(self: ExprT, **changes: Any) -> ExprT:
         """Return a copy with some fields changed, untyped, at the same span; `self` when every value is the same."""
         if all(getattr(self, name) is value for name, value in changes.items()):
             return self
@@ -66,9 +74,9 @@ class Expr(Immutable):
         values.update(changes)
         return type(self)(**values)
 
-    def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
-        """Return the expression as Relay text with its version line."""
-        text: str = late(PRINTER, "astext")(self, show_meta_data=show_meta_data, annotate=annotate)
+    def astext(self, show_meta_data: bool = True, annotate: Any = None, spans: bool = False) -> str:
+        """Return the expression as Relay text with its version line; with `spans`, and where its nodes came from."""
+        text: str = late(PRINTER, "astext")(self, show_meta_data=show_meta_data, annotate=annotate, spans=spans)
         return text
 
     def __str__(self) -> str:
@@ -77,64 +85,11 @@ class Expr(Immutable):
 
     __repr__ = __str__
 
-    # Relay's Python operators build calls; `==` stays identity, so that nodes can be keys.
-    def __add__(self, other: Any) -> Call:
-        return _call("add", self, other)
-
-    def __radd__(self, other: Any) -> Call:
-        return _call("add", other, self)
-
-    def __sub__(self, other: Any) -> Call:
-        return _call("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> Call:
-        return _call("subtract", other, self)
-
-    def __mul__(self, other: Any) -> Call:
-        return _call("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> Call:
-        return _call("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> Call:
-        return _call("divide", self, other)
-
-    def __rtruediv__(self, other: Any) -> Call:
-        return _call("divide", other, self)
-
-    def __neg__(self) -> Call:
-        return _call("negative", self)
-
-    def __lt__(self, other: Any) -> Call:
-        return _call("less", self, other)
-
-    def __gt__(self, other: Any) -> Call:
-        return _call("greater", self, other)
-
-    def __le__(self, other: Any) -> Call:
-        return _call("less_equal", self, other)
-
-    def __ge__(self, other: Any) -> Call:
-        return _call("greater_equal", self, other)
-
-    def astype(self, dtype: Any) -> Call:
-        """Return a cast of this expression to `dtype`."""
-        made: Call = late(VOCABULARY, "make")("cast", self, dtype=dtype_name(dtype))
-        return made
-
     def __call__(self, *args: Expr) -> Call:
         return Call(self, args)
 
 
 RelayExpr = Expr
-
-
-def _call(name: str, *args: Any) -> Call:
-    for arg in args:
-        if not isinstance(arg, Expr):
-            raise misfit(arg, f"an expression as operand of `{name}`")
-    made: Call = late(VOCABULARY, "make")(name, *args)
-    return made
 
 
 def set_checked_type(expr: Expr, ty: Type) -> None:
@@ -162,6 +117,10 @@ class TupleWrapper:
         """The tuple as one expression."""
         return self.tuple_value
 
+    def astext(self, show_meta_data: bool = True, annotate: Any = None, spans: bool = False) -> str:
+        """Return the tuple as Relay text."""
+        return self.tuple_value.astext(show_meta_data, annotate)
+
     def __getitem__(self, index: int) -> Expr:
         if not -self.size <= index < self.size:
             raise IndexError(f"element {index} of a tuple of {self.size}")
@@ -183,7 +142,7 @@ def unwrapped(value: Any) -> Expr:
         return value
     if type(value) is TupleWrapper:
         return value.tuple_value
-    raise misfit(value)
+    raise not_a_node_error(value)
 
 
 def _all_whole(values: Sequence[Expr]) -> tuple[Expr, ...]:
@@ -201,14 +160,14 @@ def _listed(values: Any) -> tuple[Any, ...]:
     try:
         return tuple(values)
     except TypeError:
-        raise misfit(values, "a list of expressions") from None
+        raise not_a_node_error(values, "a list of expressions") from None
 
 
 def _variables(values: Sequence[Var]) -> tuple[Var, ...]:
     variables = values if type(values) is tuple else _listed(values)
     for variable in variables:
         if not isinstance(variable, Var):
-            raise misfit(variable, "a variable")
+            raise not_a_node_error(variable, "a variable")
     return variables
 
 
@@ -235,6 +194,13 @@ class Constant(Expr):
         return TensorType(self.data.shape, self.data.dtype)
 
 
+@dataclass(frozen=True)
+class Id:
+    """The name of a variable as Relay's `var.vid`."""
+
+    name_hint: str
+
+
 class Var(Expr):
     """A local variable, compared by identity; `name_hint` is a hint. `type_annotation` is a type or None."""
 
@@ -244,9 +210,16 @@ class Var(Expr):
     type_annotation: Type | None
     virtual_device: Any
 
+    @property
+    def vid(self) -> Id:
+        """Relay's identity of a variable, whose only content is the name."""
+        return Id(self.name_hint)
+
     def __init__(
         self, name_hint: str, type_annotation: Type | None = None, span: Span | None = None, virtual_device: Any = None
     ) -> None:
+        if type_annotation is not None and not isinstance(type_annotation, Type):
+            raise not_a_node_error(type_annotation, "a type as annotation", _TYPE_HINT)
         _set(self, "name_hint", name_hint)
         _set(self, "type_annotation", type_annotation)
         _set(self, "span", span)
@@ -310,14 +283,18 @@ class TupleGetItem(Expr):
 
 
 class Call(Expr):
-    """`op` applied to `args`: an operator, a function, a constructor or any expression of function type."""
+    """`op` applied to `args`: an operator, a function, a constructor or any expression of function type.
 
-    __slots__ = ("op", "args", "attrs", "type_args")
+    `type_args` are the types given for the callee's type parameters. An operator has one for each argument and one for
+    its result, so a typed call of an operator has the types of these, whatever was given.
+    """
+
+    __slots__ = ("op", "args", "attrs", "_type_args")
     field_names = ("op", "args", "attrs", "type_args")
     op: Expr
     args: tuple[Expr, ...]
     attrs: Attrs | None
-    type_args: tuple[Type, ...]
+    _type_args: tuple[Type, ...]
 
     def __init__(
         self,
@@ -330,9 +307,24 @@ class Call(Expr):
         _set(self, "op", unwrapped(op))
         _set(self, "args", _all_whole(args))
         _set(self, "attrs", attrs)
-        _set(self, "type_args", tuple(type_args) if type_args else ())
+        _set(self, "_type_args", tuple(type_args) if type_args else ())
         _set(self, "span", span)
         _set(self, "_checked_type", None)
+
+    @property
+    def type_args(self) -> tuple[Type, ...]:
+        """The types given for the callee's type parameters; of a typed call of an operator, those it is used at."""
+        if not self.op.is_operator or self._checked_type is None:
+            return self._type_args
+        types = tuple([arg._checked_type for arg in self.args if arg._checked_type is not None])
+        return (*types, self._checked_type) if len(types) == len(self.args) else self._type_args
+
+    def with_fields(self, **changes: Any) -> Call:
+        if self.op.is_operator and "type_args" not in changes:
+            if all(getattr(self, name) is value for name, value in changes.items()):
+                return self
+            changes["type_args"] = self._type_args  # those of the types it has now would soon be out of date
+        return super().with_fields(**changes)
 
 
 class Function(Expr):
@@ -362,8 +354,10 @@ class Function(Expr):
     ) -> None:
         _set(self, "params", _variables(params))
         _set(self, "body", unwrapped(body))
+        if ret_type is not None and not isinstance(ret_type, Type):
+            raise not_a_node_error(ret_type, "a type as result type", _TYPE_HINT)
         _set(self, "ret_type", ret_type)
-        _set(self, "type_params", tuple(type_params) if type_params else ())
+        _set(self, "type_params", check_all(type_params, TypeVar, "a type variable") if type_params else ())
         _set(self, "attrs", attrs if isinstance(attrs, DictAttrs) else DictAttrs(attrs) if attrs else NO_ATTRS)
         _set(self, "span", span)
         _set(self, "_checked_type", None)
@@ -399,7 +393,7 @@ class Let(Expr):
 
     def __init__(self, var: Var, value: Expr, body: Expr, span: Span | None = None) -> None:
         if not isinstance(var, Var):
-            raise misfit(var, "a variable")
+            raise not_a_node_error(var, "a variable")
         _set(self, "var", var)
         _set(self, "value", unwrapped(value))
         _set(self, "body", unwrapped(body))
@@ -445,7 +439,7 @@ class RefRead(Expr):
     ref: Expr
 
     def __init__(self, ref: Expr, span: Span | None = None) -> None:
-        _set(self, "ref", ref)
+        _set(self, "ref", unwrapped(ref))
         _set(self, "span", span)
         _set(self, "_checked_type", None)
 
@@ -459,7 +453,7 @@ class RefWrite(Expr):
     value: Expr
 
     def __init__(self, ref: Expr, value: Expr, span: Span | None = None) -> None:
-        _set(self, "ref", ref)
+        _set(self, "ref", unwrapped(ref))
         _set(self, "value", unwrapped(value))
         _set(self, "span", span)
         _set(self, "_checked_type", None)

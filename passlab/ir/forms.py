@@ -70,20 +70,28 @@ def type_form(ty: Type) -> TypeForm:
     for node in nodes:
         if not hasattr(node, "_token"):
             _set(node, "_token", _token(node))
-    loose: set[Type] = set()
+    loose: set[int] = set()  # ids of the types that hold variables
     for node in nodes:
-        if _own_variables(node) or any(kid in loose for kid in type_children(node)):
-            loose.add(node)
-    if ty not in loose:
+        if _own_variables(node) or any(id(kid) in loose for kid in type_children(node)):
+            loose.add(id(node))
+    if id(ty) not in loose:
         form = TypeForm(ty._token, ty, ())
     else:
-        closed: dict[Type, _Closed] = {}
+        closed: dict[int, _Closed] = {}
         for node in nodes:  # those inside others come first
             if type(node) is FuncType and node.type_params and node is not ty:
                 _close(node, loose, closed)
         form = _variable_form(ty, _open_nodes(ty, closed), loose, closed)
     _set(ty, "_form", form)
     return form
+
+
+def same_type_form(a: Type, b: Type) -> bool:
+    """Tell whether two types differ in the names of type parameters only. Free variables are the same objects."""
+    one, two = type_form(a), type_form(b)
+    if len(one.free) != len(two.free) or any(x is not y for x, y in zip(one.free, two.free, strict=True)):
+        return False
+    return one.skeleton is two.skeleton or bool(one.skeleton == two.skeleton)
 
 
 class _Closed:
@@ -95,7 +103,7 @@ class _Closed:
 _closed_types: WeakValueDictionary[PyAny, _Closed] = WeakValueDictionary()  # by skeleton
 
 
-def _close(ty: FuncType, loose: set[Type], closed: dict[Type, _Closed]) -> None:
+def _close(ty: FuncType, loose: set[int], closed: dict[int, _Closed]) -> None:
     """Note what stands for a generic function type, unless it has free variables.
 
     Such a type is the same wherever it stands, so whether two places share one object must not matter.
@@ -103,27 +111,27 @@ def _close(ty: FuncType, loose: set[Type], closed: dict[Type, _Closed]) -> None:
     nodes = _open_nodes(ty, closed, _LARGEST)
     form = _variable_form(ty, nodes, loose, closed) if nodes else None
     if form is not None and not form.free:
-        closed[ty] = _closed_types.setdefault(form.skeleton, _Closed())
+        closed[id(ty)] = _closed_types.setdefault(form.skeleton, _Closed())
 
 
 _LARGEST = 1000  # parts of a generic function type up to which it is looked for free variables: this keeps it linear
 
 
-def _open_nodes(ty: Type, closed: dict[Type, _Closed], most: float = math.inf) -> list[Type]:
+def _open_nodes(ty: Type, closed: dict[int, _Closed], most: float = math.inf) -> list[Type]:
     """Return the parts of a type, those inside others first, without entering closed ones; none if more than `most`."""
     order: list[Type] = []
-    seen: set[Type] = set()
+    seen: set[int] = set()
     stack: list[tuple[Type, bool]] = [(ty, False)]
     while stack:
         node, done = stack.pop()
         if done:
             order.append(node)
-        elif node not in seen:
-            seen.add(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
             if len(seen) > most:
                 return []
             stack.append((node, True))
-            if node not in closed:
+            if id(node) not in closed:
                 stack += [(kid, False) for kid in reversed(type_children(node))]
     return order
 
@@ -150,17 +158,17 @@ def _token(ty: Type) -> int:
     return hash((head, *(kid._token for kid in type_children(ty))))
 
 
-def _variable_form(ty: Type, nodes: list[Type], loose: set[Type], closed: dict[Type, _Closed]) -> TypeForm:
+def _variable_form(ty: Type, nodes: list[Type], loose: set[int], closed: dict[int, _Closed]) -> TypeForm:
     numbers: dict[PyAny, int] = {}
-    places: dict[Type, PyAny] = {}
+    parts: dict[int, PyAny] = {}  # what stands in the records for each type, by id
     bound: set[Type] = set()
     records: list[PyAny] = []
     for node in nodes:
-        if node not in loose:
-            places[node] = node
+        if id(node) not in loose:
+            parts[id(node)] = node
             continue
-        if node in closed:
-            places[node] = closed[node]
+        if id(node) in closed:
+            parts[id(node)] = closed[id(node)]
             continue
         kind = type(node)
         if kind in (TypeVar, IncompleteType):
@@ -176,8 +184,8 @@ def _variable_form(ty: Type, nodes: list[Type], loose: set[Type], closed: dict[T
                 own = (len(node.type_params), len(node.arg_types))  # type: ignore[attr-defined]
             elif kind is TypeRelation:
                 own = (node.name, node.num_inputs, node.attrs)  # type: ignore[attr-defined]
-            record = (kind, own, *(places[kid] for kid in type_children(node)))
-        places[node] = len(records)
+            record = (kind, own, *(parts[id(kid)] for kid in type_children(node)))
+        parts[id(node)] = len(records)
         records.append(record)
     free = tuple(v for v in numbers if v not in bound)
     return TypeForm(ty._token, tuple(records), free)
@@ -185,32 +193,49 @@ def _variable_form(ty: Type, nodes: list[Type], loose: set[Type], closed: dict[T
 
 # ---------------------------------------------------------------- attribute values
 # recurses: at most attrs.VALUE_DEPTH levels
-def value_token(value: PyAny, token_of: Callable[[PyAny], int]) -> int:
+def value_token(value: PyAny, token_of: Callable[[PyAny], int], exact: bool = True) -> int:
     """Return a token of an attribute value that agrees with `attrs.same_values`; `token_of` answers for expressions.
 
-    Attribute values nest only a few levels, so this may recurse.
+    Without `exact` all finite floats have one token, since close ones are equal. Attribute values nest only a few
+    levels, so this may recurse.
     """
     if value is None or isinstance(value, (bool, int, str)):
         return text_token(f"{type(value).__name__} {value!r}")
     if isinstance(value, float):
-        return text_token(f"float {'nan' if math.isnan(value) else value.hex()}")
+        return text_token(f"float {'nan' if math.isnan(value) else value.hex()}") if exact else _close_token(value)
     if isinstance(value, tuple):
-        return hash((1, *(value_token(v, token_of) for v in value)))
+        return hash((1, *(value_token(v, token_of, exact) for v in value)))
     if isinstance(value, dict):
-        return hash((2, *sorted(hash((text_token(k), value_token(v, token_of))) for k, v in value.items())))
+        keys = [text_token(k) if isinstance(k, str) else 3 for k in value]  # variables as keys are not told apart
+        values = [value_token(v, token_of, exact) for v in value.values()]
+        return hash((2, *sorted(map(hash, zip(keys, values, strict=True)))))
     return token_of(value)
 
 
-def attrs_token(attrs: Attrs | None, token_of: Callable[[PyAny], int]) -> int:
-    """Return the token of a record of attributes, kept on the record; 0 for none."""
+def _close_token(value: float) -> int:
+    """Return what floats have in common that are equal within a tolerance: chains of them reach every finite one."""
+    return text_token("float" if math.isfinite(value) else f"float {'nan' if math.isnan(value) else value}")
+
+
+def attrs_token(attrs: Attrs | None, token_of: Callable[[PyAny], int], exact: bool = True) -> int:
+    """Return the token of a record of attributes, kept on the record when `exact`; 0 for none.
+
+    Without `exact`, records that are equal but for small differences of floats have one token.
+    """
     if attrs is None:
         return 0
+    if not exact:
+        return _attrs_token(attrs, token_of, exact)
     try:
         token: int = attrs._token
         return token
     except AttributeError:
         pass
-    parts = [hash((text_token(k), value_token(v, token_of))) for k, v in attrs.items()]
-    token = hash((text_token(attrs.type_key), *sorted(parts)))
+    token = _attrs_token(attrs, token_of, exact)
     _set(attrs, "_token", token)
     return token
+
+
+def _attrs_token(attrs: Attrs, token_of: Callable[[PyAny], int], exact: bool) -> int:
+    parts = [hash((text_token(k), value_token(v, token_of, exact))) for k, v in attrs.items()]
+    return hash((text_token(attrs.type_key), *sorted(parts)))

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from passlab.errors import Diagnostic, PassTypeError, did_you_mean
 from passlab.ir.adt import Constructor, TypeData
+from passlab.ir.deep_recursion import call_on_fresh_stack, nearly_used_up
 from passlab.ir.expr import (
     Call,
     Constant,
@@ -33,7 +34,6 @@ from passlab.ir.expr import (
     Var,
     set_span,
 )
-from passlab.ir.fresh_stack import call_on_fresh_stack, nearly_used_up
 from passlab.ir.op import Op
 from passlab.ir.types import (
     FuncType,
@@ -57,10 +57,17 @@ EXPR_METHODS: dict[type, str] = {
     RefCreate: "ref_create", RefRead: "ref_read", RefWrite: "ref_write",
 }  # fmt: skip
 TYPE_METHODS: dict[type, str] = {
-    TensorType: "tensor_type", TupleType: "tuple_type", FuncType: "func_type", RefType: "ref_type",
-    TypeParameter: "type_var", GlobalTypeVar: "global_type_var", TypeCall: "type_call", TypeData: "type_data",
-    IncompleteType: "incomplete_type", TypeRelation: "type_relation",
-}  # fmt: skip
+    TensorType: "tensor_type",
+    TupleType: "tuple_type",
+    FuncType: "func_type",
+    RefType: "ref_type",
+    TypeParameter: "type_var",
+    GlobalTypeVar: "global_type_var",
+    TypeCall: "type_call",
+    TypeData: "type_data",
+    IncompleteType: "incomplete_type",
+    TypeRelation: "type_relation",
+}
 DATAFLOW = (Call, Tuple, TupleGetItem)
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -229,11 +236,13 @@ class ExprMutator(ExprFunctor):
             if not isinstance(made, Var):
                 raise PassTypeError(
                     Diagnostic(
-                        "the place that binds a variable was given something else", node.span,
-                        expected="a variable", found=type(made).__name__,
+                        "the place that binds a variable was given something else",
+                        node.span,
+                        expected="a variable",
+                        found=type(made).__name__,
                         hint=f"override visit_{EXPR_METHODS[type(node)]} to drop or move the binding",
                     )
-                )  # fmt: skip
+                )
 
     visit_var = visit_global_var = visit_constant = visit_op = visit_constructor = visit_call = _rebuild
     visit_tuple = visit_tuple_getitem = visit_let = visit_function = visit_if = visit_match = _rebuild
@@ -429,6 +438,15 @@ class TypeMutator(TypeFunctor):
 
 
 __all__ = [
-    "ExprFunctor", "ExprMutator", "ExprRewriter", "ExprVisitor", "MixedModeMutator", "MixedModeVisitor", "TypeFunctor",
-    "TypeMutator", "TypeVisitor", "post_order_rewrite", "type_parts",
-]  # fmt: skip
+    "ExprFunctor",
+    "ExprMutator",
+    "ExprRewriter",
+    "ExprVisitor",
+    "MixedModeMutator",
+    "MixedModeVisitor",
+    "TypeFunctor",
+    "TypeMutator",
+    "TypeVisitor",
+    "post_order_rewrite",
+    "type_parts",
+]

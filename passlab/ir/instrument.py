@@ -1,5 +1,5 @@
 """`ir.instrument`: the names of `passlab.instrument` at the address Relay's tutorials import them from."""
 
-from passlab.faces import forward
+from passlab.lazy import module_alias
 
-__getattr__, __dir__ = forward(__name__, "passlab.instrument")
+__getattr__, __dir__ = module_alias(__name__, "passlab.instrument")

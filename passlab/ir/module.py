@@ -15,11 +15,11 @@ from passlab.errors import Diagnostic, DiagnosticError, NodeTypeError, did_you_m
 from passlab.ir.adt import Constructor, TypeData
 from passlab.ir.attrs import DictAttrs
 from passlab.ir.expr import NO_ATTRS, Expr, Function, GlobalVar, unwrapped
-from passlab.ir.late import LIBRARY, PRINTER, late
-from passlab.ir.misfits import misfit
+from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.span import Source
 from passlab.ir.types import GlobalTypeVar
 from passlab.ir.variables import free_vars
+from passlab.lazy import LIBRARY, PRINTER, late
 
 
 class IRModule:
@@ -28,7 +28,17 @@ class IRModule:
     `functions` and `type_definitions` may be keyed by name or by `GlobalVar` / `GlobalTypeVar`.
     """
 
-    __slots__ = ("__weakref__", "_constructors", "_functions", "_global_vars", "_imports", "_types", "attrs", "source")
+    __slots__ = (
+        "__weakref__",
+        "_constructors",
+        "_functions",
+        "_global_vars",
+        "_imports",
+        "_types",
+        "attrs",
+        "history",
+        "source",
+    )
 
     def __init__(
         self,
@@ -43,11 +53,14 @@ class IRModule:
         self._constructors: dict[str, Constructor] = {}
         self._imports: frozenset[str] = frozenset()
         self.attrs = attrs or NO_ATTRS
+        self.history: Any = None  # the recording that it came out of: no part of the contents, and not printed
         self.source = source
         for data in (type_definitions or {}).values():
             self.add_type(data)
         if functions is not None and not isinstance(functions, Mapping):
-            raise misfit(functions, "a table of functions by name", "of one function: `IRModule.from_expr(...)`")
+            raise not_a_node_error(
+                functions, "a table of functions by name", "of one function: `IRModule.from_expr(...)`"
+            )
         for name, function in (functions or {}).items():
             self[name] = function
 
@@ -66,7 +79,9 @@ class IRModule:
 
     def snapshot(self) -> IRModule:
         """Return a module with the same contents, sharing them all."""
-        return self._copy(self._functions)
+        new = self._copy(self._functions)
+        new.history = self.history
+        return new
 
     def _copy(self, functions: dict[str, Function]) -> IRModule:
         new = object.__new__(IRModule)
@@ -74,6 +89,7 @@ class IRModule:
         new._global_vars = self._global_vars
         new._types, new._constructors = self._types, self._constructors
         new.attrs, new.source, new._imports = self.attrs, self.source, self._imports
+        new.history = None
         return new
 
     def with_functions(self, changes: Mapping[Any, Function | None]) -> IRModule:
@@ -109,6 +125,10 @@ class IRModule:
         new = self.snapshot()
         new._global_vars = {**self._global_vars, **fresh}
         return new
+
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is this very object."""
+        return self is other
 
     def same_contents(self, other: IRModule) -> bool:
         """Whether both modules hold the very same objects under the same names."""
@@ -182,6 +202,14 @@ class IRModule:
         if name not in self._global_vars:
             self._global_vars = {**self._global_vars, name: var}
         self._functions = {**self._functions, name: value}
+
+    def _add(self, var: Any, val: Any, update: bool = True) -> None:
+        """Set a function or a type definition; Relay's `_add`. Without `update` a name that is taken is refused."""
+        if not update and not isinstance(val, TypeData) and _name(var) in self._functions:
+            raise DiagnosticError(
+                Diagnostic(f"@{_name(var)} is defined twice", hint="pass `update=True` to replace it")
+            )
+        self[var] = val
 
     def update_func(self, var: Any, func: Function) -> None:
         """Replace the function of a global variable."""
@@ -302,9 +330,9 @@ class IRModule:
         return self
 
     # ------------------------------------------------------------ text
-    def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
-        """Return the module as Relay text that reads back to the same module."""
-        text: str = late(PRINTER, "astext")(self, show_meta_data=show_meta_data, annotate=annotate)
+    def astext(self, show_meta_data: bool = True, annotate: Any = None, spans: bool = False) -> str:
+        """Return the module as Relay text, which reads back to the same module; `spans` adds where nodes came from."""
+        text: str = late(PRINTER, "astext")(self, show_meta_data=show_meta_data, annotate=annotate, spans=spans)
         return text
 
     def __str__(self) -> str:

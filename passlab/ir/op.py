@@ -8,17 +8,26 @@ read it here, without knowing where it was written.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Protocol
 
 from passlab.errors import Diagnostic, OpNotFoundError, did_you_mean
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr
-from passlab.ir.late import VOCABULARY, late
 from passlab.ir.types import Type
+from passlab.lazy import OPERATORS, late
 
 _set = object.__setattr__
+RELATIONS = f"{OPERATORS}.registered"
+UNNAMED = "arg"  # the names of inputs that nobody has named: arg0, arg1
+# Facts of the declaration by Relay's names.
+FACTS = {
+    "TOpPattern": "pattern",
+    "TOpIsStateful": "stateful",
+    "TNonComputational": "non_computational",
+    "FPrimalGradient": "gradient",
+}
 
 
 class OpPattern(IntEnum):
@@ -69,8 +78,10 @@ class OpSpec:
     gets its data as it was written for. `precision` is None where nobody has looked at what shorter floats do to it.
 
     For people and tests: `doc` says what is computed, `shapes` from which shapes to which, `source` by which algorithm;
-    `example` is a call in Relay text, and `edges` are calls at the edges of what is legal (`passlab.op.edges`).
-    `extra` is what users register for the operator, each at its level in `levels`.
+    `example` is a call in Relay text, and `edges` are calls at the edges of what is legal (`passlab.op.edge_cases`).
+    `registered` says that a user declared the operator in Relay's way, step by step (`passlab.op.registered`).
+    `extra` is what users register for the operator, each at its level in `levels`; `declared` keeps the fields of this
+    record that such a fact replaces (`FACTS`).
     """
 
     name: str
@@ -87,15 +98,17 @@ class OpSpec:
     gradient: Callable[[Call, Expr], list[Expr]] | None = None
     precision: Precision | None = None
     layout: Callable[..., Any] | None = None
-    face: Callable[..., Expr] | None = None
+    builder: Callable[..., Expr] | None = None
     doc: str = ""
     shapes: str = ""
     source: str = ""
     example: str = ""
     edges: tuple[str, ...] = ()
     level: int = 10
+    registered: bool = False
     extra: dict[str, Any] = field(default_factory=dict)
     levels: dict[str, int] = field(default_factory=dict)
+    declared: dict[str, Any] = field(default_factory=dict)
 
     @property
     def computes(self) -> bool:
@@ -111,6 +124,7 @@ class Op(Expr):
 
     __slots__ = ("name", "spec")
     field_names = ("name",)
+    is_operator = True
     name: str
     spec: OpSpec
 
@@ -146,12 +160,11 @@ class Op(Expr):
 
     def get_attr(self, name: str) -> Any:
         """Return a fact about the operator under Relay's name (`TOpPattern`, `TOpIsStateful`, ...), or None."""
-        table = {
-            "TOpPattern": self.spec.pattern,
-            "TOpIsStateful": self.spec.stateful,
-            "TNonComputational": self.spec.non_computational,
-        }
-        return table[name] if name in table else self.spec.extra.get(name)
+        return getattr(self.spec, FACTS[name]) if name in FACTS else self.spec.extra.get(name)
+
+    def has_attr(self, name: str) -> bool:
+        """Return whether a fact about the operator is known under Relay's name."""
+        return self.get_attr(name) is not None
 
     def set_attr(self, attr_name: str, value: Any, plevel: int = 10) -> None:
         """Set a fact of the user's about the operator, unless it was set at a higher level."""
@@ -159,11 +172,56 @@ class Op(Expr):
         if plevel >= levels.get(attr_name, plevel):
             levels[attr_name] = plevel
             self.spec.extra[attr_name] = value
+            if attr_name in FACTS:
+                self.spec.declared.setdefault(attr_name, self.get_attr(attr_name))
+                _set(self.spec, FACTS[attr_name], value)
 
     def reset_attr(self, attr_name: str) -> None:
         """Take a fact of the user's away again, whatever its level."""
         self.spec.levels.pop(attr_name, None)
         self.spec.extra.pop(attr_name, None)
+        if attr_name in self.spec.declared:
+            _set(self.spec, FACTS[attr_name], self.spec.declared.pop(attr_name))
+
+    # ------------------------------------------------------------ operators that a user registers
+    def set_num_inputs(self, n: int) -> None:
+        """Set how many inputs an operator of the user's takes; those that `add_argument` has not named are numbered."""
+        inputs = self.spec.inputs[:n]
+        self._redeclare(inputs=(*inputs, *(f"{UNNAMED}{i}" for i in range(len(inputs), n))))
+
+    def add_argument(self, name: str, type: str = "", description: str = "") -> None:  # noqa: A002 - Relay's name
+        """Name the next input of an operator of the user's; `type` and `description` are added to its documentation."""
+        inputs = list(self.spec.inputs)
+        unnamed = next((i for i, input_name in enumerate(inputs) if input_name == f"{UNNAMED}{i}"), len(inputs))
+        inputs[unnamed : unnamed + 1] = [name]
+        doc = f"{self.spec.doc}\n{name}: {description}" + (f" ({type})" if type else "")
+        self._redeclare(inputs=tuple(inputs), doc=doc)
+
+    def set_attrs_type_key(self, key: str) -> None:
+        """Accept the name of the record of attributes; an operator of the user's takes any, as a `DictAttrs`."""
+        self._redeclare()
+
+    def set_support_level(self, level: int) -> None:
+        """Set the level of an operator of the user's in the list of operators."""
+        self._redeclare(level=level)
+
+    def add_type_rel(self, rel_name: str, type_rel_func: Callable[..., Type | None] | None = None) -> None:
+        """Set the type relation: `type_rel_func(arg_types, attrs)` returns the result type, or None to wait.
+
+        Without a function `rel_name` is one of Relay's: "Identity", "Broadcast", "BroadcastComp". The function is
+        called when the types of all inputs are known. Raises `OpNotFoundError` for an unknown name.
+        """
+        self._redeclare(relation=late(RELATIONS, "named_relation")(rel_name, type_rel_func))
+
+    def add_kernel(self, kernel: Callable[..., Any]) -> None:
+        """Set what an operator of the user's computes: `kernel(attrs, *arrays)` returns an array, with NumPy."""
+        self._redeclare(kernel=late(RELATIONS, "kernel_with_out")(kernel))
+
+    def _redeclare(self, **changes: Any) -> None:
+        if not self.spec.registered:
+            finding = Diagnostic(f"the operator `{self.name}` is declared by passlab and keeps its declaration")
+            raise OpNotFoundError(finding)
+        _set(self, "spec", late(RELATIONS, "with_builder")(replace(self.spec, **changes)))
 
     def __str__(self) -> str:
         return self.name
@@ -182,7 +240,7 @@ def _load() -> None:
     if not _loaded:
         _loaded = True  # before loading: declarations look operators up themselves
         try:
-            late(VOCABULARY, "load")()
+            late(OPERATORS, "load")()
         except BaseException:
             _loaded = False  # an interrupt, say: half a vocabulary must not pass for the whole
             raise

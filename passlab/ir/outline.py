@@ -28,7 +28,7 @@ def outline(function: Function) -> Hashable:
         number = numbers[node] = len(numbers)
         parts = [numbers[part] for part in CHILDREN[kind](node)]
         if kind is Call:
-            records.append((node.attrs, node.type_args, *parts))  # type: ignore[attr-defined]
+            records.append((node.attrs, node._type_args, *parts))  # type: ignore[attr-defined]
         elif kind is Var and number < count:
             records.append((node.type_annotation, node.virtual_device))  # type: ignore[attr-defined]
         elif kind is TupleGetItem:

@@ -9,11 +9,11 @@ from bisect import bisect_right
 
 
 class Source:
-    """One text that was read, with its name. `text` is None for positions told by somebody else."""
+    """One text that was read, with its name. `text` is None for positions that came without their text."""
 
     __slots__ = ("_starts", "name", "text")
 
-    def __init__(self, name: str, text: str | None = None) -> None:
+    def __init__(self, name: str | None, text: str | None = None) -> None:
         self.name = name
         self.text = text
         self._starts: list[int] | None = None
@@ -58,8 +58,8 @@ class Span:
         self.end = end
 
     @property
-    def source_name(self) -> str:
-        """The name of the text."""
+    def source_name(self) -> str | None:
+        """The name of the text, or None for a text without a name."""
         return self.source.name
 
     @property
@@ -92,7 +92,7 @@ class Span:
         return self.source.line(line)
 
     def __str__(self) -> str:
-        return f"{self.source_name}:{self.line}:{self.column}"
+        return f"{self.source_name or '<unknown>'}:{self.line}:{self.column}"
 
     def __repr__(self) -> str:
         return f"Span({self})"
@@ -101,8 +101,12 @@ class Span:
         if not isinstance(other, Span):
             return NotImplemented
         return (self.source_name, self.line, self.column, self.end_line, self.end_column) == (
-            other.source_name, other.line, other.column, other.end_line, other.end_column,
-        )  # fmt: skip
+            other.source_name,
+            other.line,
+            other.column,
+            other.end_line,
+            other.end_column,
+        )
 
     def __hash__(self) -> int:
         return hash((self.source_name, self.line, self.column))
@@ -113,7 +117,7 @@ class Position(Span):
 
     __slots__ = ("_lines",)
 
-    def __init__(self, source_name: str, line: int, end_line: int, column: int, end_column: int) -> None:
+    def __init__(self, source_name: str | None, line: int, end_line: int, column: int, end_column: int) -> None:
         super().__init__(Source(source_name), 0, 0)
         self._lines = (line, end_line, column, end_column)
 

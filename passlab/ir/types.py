@@ -1,7 +1,8 @@
 """The types of Relay. Types are hash-consed: equal types are the same object, so `is` compares them.
 
-Type variables and unknowns are compared by identity, so two generic function types that differ in the names of their
-parameters are different objects; `structural_equal` compares those. Nothing here walks a type by recursion.
+Type variables and unknowns are compared by identity. Two generic function types that differ in the names of their
+parameters only are different objects, so that each prints as it was written, but equal (`==`) with one hash, and so
+are types that hold such types. Nothing here walks a type by recursion.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from typing import ClassVar
 from typing import TypeVar as PyTypeVar
 
 from passlab.errors import Diagnostic, DiagnosticError
+from passlab.ir.dimensions import ANY as ANY
+from passlab.ir.dimensions import Any as Any
+from passlab.ir.dimensions import Dim as Dim
+from passlab.ir.dimensions import Shape as Shape
+from passlab.ir.dimensions import SizeVar as SizeVar
+from passlab.ir.dimensions import as_dim
 from passlab.ir.dtypes import dtype_name
+from passlab.ir.immutable import Immutable as Immutable
+from passlab.ir.node_errors import not_a_node_error
 
 _set = object.__setattr__
 
@@ -30,82 +39,7 @@ class Kind(IntEnum):
     TypeData = 6
 
 
-class Immutable:
-    """Base of everything that never changes after it was made."""
-
-    __slots__ = ()
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{type(self).__name__} is immutable; make a changed copy instead of setting `{name}`")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{type(self).__name__} is immutable; `{name}` cannot be deleted")
-
-    def same_as(self, other: object) -> bool:
-        """Tell whether `other` is this very object."""
-        return self is other
-
-    def __copy__(self) -> PyAny:
-        return self
-
-    def __deepcopy__(self, memo: object) -> PyAny:
-        return self
-
-
-# ---------------------------------------------------------------- dimensions
-class Any(Immutable):
-    """The unknown dimension, written `?`. There is one: `Any() is Any()`."""
-
-    __slots__ = ()
-    _instance: Any | None = None
-
-    def __new__(cls) -> Any:
-        if cls._instance is None:
-            cls._instance = object.__new__(cls)
-        return cls._instance
-
-    def __repr__(self) -> str:
-        return "?"
-
-
-ANY = Any()
-
-
-class SizeVar(Immutable):
-    """A symbolic dimension, compared by identity; `name` is a hint."""
-
-    __slots__ = ("name", "dtype", "__weakref__")
-    name: str
-    dtype: str
-
-    def __init__(self, name: str, dtype: str = "int64") -> None:
-        _set(self, "name", name)
-        _set(self, "dtype", dtype)
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-Dim = int | Any | SizeVar
-Shape = tuple[Dim, ...]
-
-
-def _dim(dim: PyAny) -> Dim:
-    if isinstance(dim, (Any, SizeVar)):
-        return dim
-    if isinstance(dim, str) and dim == "?":
-        return ANY
-    size = dim.__index__() if hasattr(dim, "__index__") else -1
-    if size < 0:
-        raise DiagnosticError(
-            Diagnostic(
-                f"{dim!r} is not a dimension",
-                hint="a dimension is an integer from 0 on, `relay.Any()` or a symbolic variable",
-            )
-        )
-    return int(size)
-
-
+# ---------------------------------------------------------------- the table of types
 def _listed(shape: PyAny) -> tuple[PyAny, ...]:
     try:
         return tuple(shape)
@@ -113,14 +47,15 @@ def _listed(shape: PyAny) -> tuple[PyAny, ...]:
         raise DiagnosticError(Diagnostic(f"{shape!r} is not a shape", hint=f"write `({shape!r},)`")) from None
 
 
-# ---------------------------------------------------------------- the table of types
 T = PyTypeVar("T", bound="Type")
 _DYNAMIC = 1 << 9  # in `Type._inside`: a tensor with a dimension that is not an integer
+ENDLESS = 1 << 62  # the largest number of parts that is counted
+_GENERIC = 1 << 10  # in `Type._inside`: a function type with type parameters
 _table: dict[tuple[PyAny, ...], weakref.ref[Type]] = {}
 
 
 def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
-    """Return the one type for `key`, made on first request. A key holds types by identity, so it is never deep."""
+    """Return the one type for `key`, made on first request. A key holds the ids of types, so it is never deep."""
 
     def forget(ref: weakref.ref[Type]) -> None:
         if _table.get(key) is ref:  # the key may already stand for a younger type
@@ -134,12 +69,15 @@ def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
 class Type(Immutable):
     """Base of all types. A type has no span: one object stands for all its occurrences.
 
+    `parts` is the number of types written in the type's text: a type is a graph, whose text repeats what is shared.
+
     `_token` and `_form` are caches of `forms`. `_inside` is the union of the `_bit`s of the classes of types in it, so
     that `holds` answers at once: a wide tuple is the type of every `let` before it, and is not to be searched for each.
     """
 
-    __slots__ = ("_token", "_form", "_inside", "__weakref__")
+    __slots__ = ("_token", "_form", "_inside", "parts", "__weakref__")
     _bit: ClassVar[int] = 0
+    parts: int
     _inside: int
     _token: int
     _form: PyAny
@@ -166,12 +104,12 @@ class TensorType(Type):
         shape = shape if type(shape) is tuple else _listed(shape)
         try:
             ref = _table.get((cls, shape, dtype))
-        except TypeError:  # an unhashable dimension: let _dim say which
+        except TypeError:  # an unhashable dimension: let as_dim say which
             ref = None
         hit = ref() if ref is not None else None
         if hit is not None:
             return hit  # type: ignore[return-value]
-        dims = tuple(dim if type(dim) is int and dim >= 0 else _dim(dim) for dim in shape)
+        dims = tuple(dim if type(dim) is int and dim >= 0 else as_dim(dim) for dim in shape)
         name = dtype_name(dtype)
         key = (cls, dims, name)
         ref = _table.get(key)
@@ -185,6 +123,7 @@ class TensorType(Type):
             _set(self, "dtype", name)
             _set(self, "dynamic", any(type(dim) is not int for dim in dims))
             _set(self, "_inside", cls._bit | _DYNAMIC if self.dynamic else cls._bit)
+            _set(self, "parts", 1)
             return self
 
         return _intern(key, make)
@@ -197,12 +136,57 @@ class TensorType(Type):
         return self.shape  # type: ignore[return-value]
 
 
+class PrimType(TensorType):
+    """Relay's type of one plain value: here the type of a 0-d tensor. `PrimType("int32")` makes that type."""
+
+    __slots__ = ()
+
+    def __new__(cls, dtype: PyAny) -> TensorType:  # type: ignore[misc]
+        return TensorType((), dtype)
+
+
 def scalar_type(dtype: PyAny) -> TensorType:
     """Return the type of a 0-d tensor of `dtype`."""
     return TensorType((), dtype)
 
 
+class StructuredType(Type):
+    """Base of types made of other types. Equal ones are one object, unless they hold a generic function type.
+
+    Those are equal (`==`) when they differ in the names of type parameters only. `_alpha` is their hash.
+    """
+
+    __slots__ = ("_alpha",)
+    _alpha: int
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Type):
+            return NotImplemented
+        if type(self) is not type(other) or not self._inside & other._inside & _GENERIC or self._alpha != other._alpha:
+            return False
+        from passlab.ir.forms import same_type_form  # forms compare types
+
+        return same_type_form(self, other)
+
+    def __hash__(self) -> int:
+        return self._alpha if self._inside & _GENERIC else object.__hash__(self)
+
+
+def _alpha_hash(ty: Type) -> int:
+    """Return a hash that types equal up to the names of type parameters share; of a type whose parts have theirs."""
+    parts: list[PyAny] = [type(ty).__name__, len(getattr(ty, "type_params", ()))]
+    for kid in type_children(ty):
+        if kid._inside & _GENERIC or not kid._inside & (_DYNAMIC | TypeVar._bit | IncompleteType._bit):
+            parts.append(hash(kid))  # one object, or a generic type with a hash of this kind
+        else:
+            parts.append(type(kid).__name__)
+    return hash(tuple(parts))
+
+
 def _structure(cls: type[T], key: tuple[PyAny, ...], **fields: PyAny) -> T:
+    """Return the one type of a class with these fields; the key identifies it."""
     ref = _table.get(key)
     hit = ref() if ref is not None else None
     if hit is not None:
@@ -212,16 +196,39 @@ def _structure(cls: type[T], key: tuple[PyAny, ...], **fields: PyAny) -> T:
         self: T = object.__new__(cls)
         for name, value in fields.items():
             _set(self, name, value)
-        inside = cls._bit
+        inside, parts = cls._bit | (_GENERIC if fields.get("type_params") else 0), 1
         for kid in type_children(self):
+            if not isinstance(kid, Type):
+                raise not_a_node_error(
+                    kid, f"a type inside a {cls.__name__}", 'a type is, say, `TensorType((2, 3), "float32")`'
+                )
             inside |= kid._inside
+            parts += kid.parts
         _set(self, "_inside", inside)
+        _set(self, "parts", min(parts, ENDLESS))
+        if inside & _GENERIC:
+            _set(self, "_alpha", _alpha_hash(self))
         return self
 
     return _intern(key, make)
 
 
-class TupleType(Type):
+def _ids(types: Iterable[Type]) -> tuple[int, ...]:
+    """Return what a key holds of the parts of a type. The type keeps its parts alive, so their ids stay theirs."""
+    return tuple(map(id, types))
+
+
+def _type_list(types: PyAny) -> tuple[PyAny, ...]:
+    """Return the parts of a type as a tuple."""
+    if type(types) is tuple:
+        return types
+    try:
+        return tuple(types or ())
+    except TypeError:
+        raise not_a_node_error(types, "a list of types") from None
+
+
+class TupleType(StructuredType):
     """A tuple of `fields`."""
 
     __slots__ = ("fields",)
@@ -229,11 +236,11 @@ class TupleType(Type):
     fields: tuple[Type, ...]
 
     def __new__(cls, fields: Sequence[Type] = ()) -> TupleType:
-        fields = tuple(fields)
-        return _structure(cls, (cls, fields), fields=fields)
+        fields = _type_list(fields)
+        return _structure(cls, (cls, _ids(fields)), fields=fields)
 
 
-class FuncType(Type):
+class FuncType(StructuredType):
     """A function from `arg_types` to `ret_type`, generic in `type_params`, under `type_constraints`."""
 
     __slots__ = ("arg_types", "ret_type", "type_params", "type_constraints")
@@ -250,12 +257,12 @@ class FuncType(Type):
         type_params: Sequence[TypeVar] | None = None,
         type_constraints: Sequence[TypeRelation] | None = None,
     ) -> FuncType:
-        args, params, limits = tuple(arg_types), tuple(type_params or ()), tuple(type_constraints or ())
-        key = (cls, args, ret_type, params, limits)
+        args, params, limits = _type_list(arg_types), _type_list(type_params), _type_list(type_constraints)
+        key = (cls, _ids(args), id(ret_type), _ids(params), _ids(limits))
         return _structure(cls, key, arg_types=args, ret_type=ret_type, type_params=params, type_constraints=limits)
 
 
-class RefType(Type):
+class RefType(StructuredType):
     """A mutable cell holding a `value`."""
 
     __slots__ = ("value",)
@@ -263,7 +270,7 @@ class RefType(Type):
     value: Type
 
     def __new__(cls, value: Type) -> RefType:
-        return _structure(cls, (cls, value), value=value)
+        return _structure(cls, (cls, id(value)), value=value)
 
 
 class TypeVar(Type):
@@ -277,6 +284,7 @@ class TypeVar(Type):
     def __init__(self, name_hint: str, kind: Kind = Kind.Type) -> None:
         _set(self, "name_hint", name_hint)
         _set(self, "_inside", TypeVar._bit)
+        _set(self, "parts", 1)
         _set(self, "kind", Kind(kind))
 
     name = property(lambda self: self.name_hint)
@@ -300,7 +308,7 @@ class GlobalTypeVar(Type):
         return TypeCall(self, args)
 
 
-class TypeCall(Type):
+class TypeCall(StructuredType):
     """A type function applied: `List[A]` is `TypeCall(List, (A,))`."""
 
     __slots__ = ("func", "args")
@@ -309,8 +317,8 @@ class TypeCall(Type):
     args: tuple[Type, ...]
 
     def __new__(cls, func: Type, args: Sequence[Type] = ()) -> TypeCall:
-        args = tuple(args)
-        return _structure(cls, (cls, func, args), func=func, args=args)
+        args = _type_list(args)
+        return _structure(cls, (cls, id(func), _ids(args)), func=func, args=args)
 
 
 class IncompleteType(Type):
@@ -322,10 +330,11 @@ class IncompleteType(Type):
 
     def __init__(self, kind: Kind = Kind.Type) -> None:
         _set(self, "_inside", IncompleteType._bit)
+        _set(self, "parts", 1)
         _set(self, "kind", Kind(kind))
 
 
-class TypeRelation(Type):
+class TypeRelation(StructuredType):
     """A constraint: the relation called `name` holds between `args`, of which `num_inputs` are inputs."""
 
     __slots__ = ("name", "args", "num_inputs", "attrs")
@@ -336,8 +345,8 @@ class TypeRelation(Type):
     attrs: PyAny
 
     def __new__(cls, name: str, args: Sequence[Type], num_inputs: int, attrs: PyAny = None) -> TypeRelation:
-        args = tuple(args)
-        key = (cls, name, args, num_inputs, attrs)
+        args = _type_list(args)
+        key = (cls, name, _ids(args), num_inputs, attrs)
         return _structure(cls, key, name=name, args=args, num_inputs=num_inputs, attrs=attrs)
 
 
@@ -366,16 +375,16 @@ def holds(ty: Type, kind: type[Type]) -> bool:
 def type_nodes(root: Type) -> list[Type]:
     """Return every type inside `root` once, children before parents, `root` last."""
     order: list[Type] = []
-    seen: set[Type] = set()
+    seen: set[int] = set()
     stack: list[tuple[Type, bool]] = [(root, False)]
     while stack:
         ty, done = stack.pop()
         if done:
             order.append(ty)
             continue
-        if ty in seen:
+        if id(ty) in seen:
             continue
-        seen.add(ty)
+        seen.add(id(ty))
         stack.append((ty, True))
         stack.extend((child, False) for child in reversed(type_children(ty)))
     return order
@@ -421,11 +430,11 @@ def map_type(root: Type, leaf: Callable[[Type], Type | None]) -> Type:
 
     A type parameter that is replaced by something other than a type variable leaves its function's parameter list.
     """
-    memo: dict[Type, Type] = {}
+    memo: dict[int, Type] = {}
     for ty in type_nodes(root):
         swapped = leaf(ty)
-        memo[ty] = swapped if swapped is not None else rebuild_type(ty, memo.__getitem__)
-    return memo[root]
+        memo[id(ty)] = swapped if swapped is not None else rebuild_type(ty, lambda part: memo[id(part)])
+    return memo[id(root)]
 
 
 def fold_tuple(root: Type, leaf: Callable[[Type], PyAny], make: Callable[[list[PyAny]], PyAny]) -> PyAny:

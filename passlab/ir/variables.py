@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from passlab.errors import Diagnostic, DiagnosticError
 from passlab.ir.adt import Pattern, pattern_vars
 from passlab.ir.expr import Expr, Function, Let, Match, Var, unwrapped
-from passlab.ir.misfits import misfit
+from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.walk import CHILDREN, substitute
 
 
@@ -69,7 +69,7 @@ def bind(expr: Expr, binds: Mapping[Var, Expr]) -> Expr:
     inner = set(bound_vars(expr)) - set(own)
     for var in binds:
         if not isinstance(var, Var):
-            raise misfit(var, "a variable as key")
+            raise not_a_node_error(var, "a variable as key")
         if var in inner:
             raise DiagnosticError(
                 Diagnostic(

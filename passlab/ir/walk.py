@@ -17,6 +17,7 @@ from passlab.ir.expr import (
     Call,
     Constant,
     Expr,
+    ExprT,
     Function,
     GlobalVar,
     If,
@@ -29,8 +30,8 @@ from passlab.ir.expr import (
     TupleGetItem,
     Var,
     set_span,
-)  # fmt: skip
-from passlab.ir.misfits import misfit
+)
+from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.op import Op
 
 
@@ -79,7 +80,7 @@ def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: 
     """
     for root in roots:
         if not isinstance(root, Expr):
-            raise misfit(root)
+            raise not_a_node_error(root)
     order: list[Expr] = []
     emit = order.append
     seen = set() if seen is None else seen
@@ -162,7 +163,7 @@ def _rebuild_let(n: Let, new: Callable[[Expr], Expr]) -> Expr:
 
 def _rebuild_call(n: Call, new: Callable[[Expr], Expr]) -> Expr:
     op, args = new(n.op), _all(n.args, new)
-    return n if op is n.op and args is n.args else Call(op, args, n.attrs, n.type_args, n.span)
+    return n if op is n.op and args is n.args else Call(op, args, n.attrs, n._type_args, n.span)
 
 
 def _rebuild_match(n: Match, new: Callable[[Expr], Expr]) -> Expr:
@@ -199,6 +200,7 @@ Observer = Callable[[Expr, Expr, str], None]
 Permit = Callable[[str], bool]
 _observer: ContextVar[Observer | None] = ContextVar("passlab_rewrite_observer", default=None)
 _permit: ContextVar[Permit | None] = ContextVar("passlab_rewrite_permit", default=None)
+_unnamed_permit: ContextVar[Permit | None] = ContextVar("passlab_unnamed_rewrite_permit", default=None)
 
 
 @contextmanager
@@ -209,6 +211,16 @@ def observed(observer: Observer | None) -> Iterator[None]:
         yield
     finally:
         _observer.reset(token)
+
+
+@contextmanager
+def unnamed_permitted(permit: Permit | None) -> Iterator[None]:
+    """Within the block, ask `permit("")` before each rewrite by a rule without a name: to find the wrong one."""
+    token = _unnamed_permit.set(permit)
+    try:
+        yield
+    finally:
+        _unnamed_permit.reset(token)
 
 
 @contextmanager
@@ -223,7 +235,7 @@ def permitted(permit: Permit | None) -> Iterator[None]:
 
 def may_rewrite(rule: str) -> bool:
     """Whether a rewrite by a named rule may be made. Asked once for each, when all else speaks for it."""
-    permit = _permit.get()
+    permit = _permit.get() if rule else _unnamed_permit.get()
     return permit is None or permit(rule)
 
 
@@ -235,14 +247,14 @@ def note_rewrite(old: Expr, new: Expr, rule: str = "") -> None:
 
 
 def rewrite(
-    root: Expr,
+    root: ExprT,
     rule: Rule | None = None,
     *,
     replace: dict[Expr, Expr] | None = None,
     enter: Callable[[Expr], bool] | None = None,
     only: tuple[type, ...] | None = None,
     name: str = "",
-) -> Expr:
+) -> ExprT:
     """Rebuild a program bottom-up and return it; untouched parts, up to the whole, stay the same objects.
 
     `rule(pre, post)` gets each node as it was and as it is with its children rewritten, and returns what to put there.
@@ -280,7 +292,7 @@ def rewrite(
             post = REBUILD[kind](pre, new)
         if rule is not None and (only is None or kind in only):
             result = rule(pre, post)
-            if result is not post and (not name or may_rewrite(name)):
+            if result is not post and may_rewrite(name):
                 if result is not pre:
                     set_span(result, pre.span)
                     changed[pre] = result
@@ -291,10 +303,10 @@ def rewrite(
             changed[pre] = post
             if observer is not None:
                 observer(pre, post, "")
-    return changed.get(root, root)
+    return changed.get(root, root)  # type: ignore[return-value]  # a root gives way to a node of its class
 
 
-def substitute(root: Expr, mapping: dict[Expr, Expr]) -> Expr:
+def substitute(root: ExprT, mapping: dict[Expr, Expr]) -> ExprT:
     """Return `root` with the nodes in `mapping` (variables, mostly) replaced; nothing is captured."""
     return rewrite(root, replace=dict(mapping)) if mapping else root
 

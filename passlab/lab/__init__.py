@@ -1,20 +1,24 @@
 """The heart: recordings of pipelines, what changed between programs, where nodes came from. Plain data, no markup."""
 
-from passlab.faces import face
+from passlab.lazy import lazy_module
 
-__getattr__, __dir__ = face(
+__getattr__, __dir__ = lazy_module(
     __name__,
     {
         **{name: f"passlab.lab.recording:{name}" for name in ("Recording", "record")},
-        **{name: f"passlab.lab.diffing:{name}" for name in ("Diff", "diff")},
+        **{name: f"passlab.diffing.diff:{name}" for name in ("Diff", "diff")},
         "Provenance": "passlab.lab.provenance:Provenance",
-        "prospects": "passlab.lab.prospecting:prospects",
-        "validate": "passlab.lab.validating:validate",
-        **{name: f"passlab.lab.bisecting:{name}" for name in ("Bisection", "bisect")},
-        **{name: f"passlab.lab.reducing:{name}" for name in ("Reduction", "reduce")},
+        "prospects": "passlab.lab.applicable:prospects",
+        "validate": "passlab.lab.validation:validate",
+        **{name: f"passlab.lab.bisection:{name}" for name in ("Bisection", "bisect")},
+        **{name: f"passlab.lab.reduction:{name}" for name in ("Reduction", "reduce")},
+        **{name: f"passlab.lab.culprit_search:{name}" for name in ("Culprit", "culprit")},
+        **{name: f"passlab.lab.fuzzing:{name}" for name in ("Campaign", "fuzz")},
+        **{name: f"passlab.lab.simplification:{name}" for name in ("Simplification", "simplify")},
+        **{name: f"passlab.lab.comparison:{name}" for name in ("Comparison", "compare")},
         "Exercise": "passlab.lab.exercise:Exercise",
-        "Trace": "passlab.lab.time_travel.trace:Trace",
-        "Debugger": "passlab.lab.time_travel.debugger:Debugger",
-        "Fork": "passlab.lab.time_travel.forks:Fork",
+        "Trace": "passlab.debugger.trace:Trace",
+        "Debugger": "passlab.debugger.debugger:Debugger",
+        "Fork": "passlab.debugger.forks:Fork",
     },
 )

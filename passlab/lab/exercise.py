@@ -1,17 +1,22 @@
 """`Exercise`: a task that checks its own answer, and says in a sentence what is still missing.
 
-    Exercise("One multiplication").requires(
-        "`multiply` is called once", lambda f: count_ops(f)["multiply"] == 1, hint="bind it with `let` or `%0 = ...`"
-    ).check(answer)
+    product = (
+        Exercise("One multiplication", expects=IRModule)
+        .requires("`multiply` is called once", lambda mod: count_ops(mod["main"])["multiply"] == 1, hint="use `let`")
+        .asks("it is right", lambda mod, x: np.allclose(run(mod, x), x * x * 2), lambda rng: rng.normal(size=3))
+    )
+    product.check(answer)
 
 An answer is any Python value: a number, a text, a program, a pass, an instrument. `...` stands for one not given yet.
-Nothing an answer does ends the lesson: what a question about it raises becomes part of the verdict.
+Nothing an answer does ends the lesson: what a question about it raises becomes part of the verdict. Hints grow: the
+first wrong answer gets none, and each further one that fails in the same way gets one more.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,19 +27,29 @@ from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.ir.types import Type
 
+Hints = str | Sequence[str]
+TIMES = 20  # how many random questions `asks` puts to an answer
+
 
 @dataclass(frozen=True)
 class Requirement:
-    """One thing that must hold of an answer: in words, as a question, and what to try when it does not hold."""
+    """One thing that must hold of an answer: in words, as a question, and the hints for who fails it.
+
+    `question` makes the arguments of one random question, which `holds` gets behind the answer; `first` are questions
+    that are always asked, before the random ones.
+    """
 
     what: str
-    holds: Callable[[Any], Any]
-    hint: str = ""
+    holds: Callable[..., Any]
+    hints: tuple[str, ...] = ()
+    question: Callable[[np.random.Generator], Any] | None = None
+    first: tuple[Any, ...] = ()
+    times: int = TIMES
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of an answer: `passed`, or None for one not given yet; `met` and `missing` are requirements."""
+    """The outcome of a check: `passed`, or None where there is no answer yet; `met` and `missing` are requirements."""
 
     title: str
     passed: bool | None
@@ -48,12 +63,12 @@ class Verdict:
 
     def __str__(self) -> str:
         if self.passed is None:
-            return visible(f"○ {self.title}: no answer yet. Put one in the place of `...`, then run this check again.")
+            return visible(f"○ {self.title}: no answer yet. Replace the `...`, then run this check again.")
         if self.passed:
             return visible("\n".join([f"✓ {self.title}: correct.", *(f"    ✓ {what}" for what in self.met)]))
         lines = [f"✗ {self.title}: not yet.", *(f"    ✓ {what}" for what in self.met), f"    ✗ {self.missing}"]
         lines += [f"      {line}" for line in self.why.splitlines()]
-        return visible("\n".join([*lines, f"  hint: {self.hint}"] if self.hint else lines))
+        return visible("\n".join([*lines, f"  {self.hint}"] if self.hint else lines))
 
     __repr__ = __str__
 
@@ -62,43 +77,241 @@ class Verdict:
 class Exercise:
     """A task with the requirements its answer must meet, asked in order; each `requires` returns a longer exercise.
 
-    `hint` is shown with a wrong answer where the requirement that failed has none of its own.
+    `expects` is the kind of an answer: a Python type, a tuple of kinds (a pair, a triple), a list of one kind, or a
+    function that tells, with `expected_kind` in words. For an answer of another kind the verdict says so, and no
+    requirement is asked. `hint` is for a wrong answer where the requirement that failed has no hint of its own; of a
+    sequence of hints, each try shows one more.
     """
 
     title: str
     requirements: tuple[Requirement, ...] = ()
-    hint: str = ""
+    hint: Hints = ""
+    expects: Any = None
+    expected_kind: str = ""
+    _tries: Counter[str] = field(default_factory=Counter, compare=False, repr=False)
 
-    def requires(self, what: str, holds: Callable[[Any], Any], hint: str = "") -> Exercise:
+    def requires(self, what: str, holds: Callable[[Any], Any], hint: Hints = "") -> Exercise:
         """Return the exercise with one more requirement: `holds(answer)` must be true."""
-        return replace(self, requirements=(*self.requirements, Requirement(what, holds, hint)))
+        return self._and(Requirement(what, holds, _as_hints(hint)))
 
-    def equals(self, expected: Any, hint: str = "") -> Exercise:
-        """Return the exercise with the requirement that the answer is `same` as a value, which is not given away."""
-        return self.requires("it is the expected answer", lambda answer: same(answer, expected), hint)
+    def asks(
+        self,
+        what: str,
+        holds: Callable[..., Any],
+        question: Callable[[np.random.Generator], Any],
+        hint: Hints = "",
+        *,
+        first: Sequence[Any] = (),
+        times: int = TIMES,
+    ) -> Exercise:
+        """Return the exercise with a requirement that random questions test.
 
-    def check(self, answer: Any = ...) -> Verdict:
-        """Return the verdict on an answer: the requirements it meets, up to the first one that it does not."""
+        `question(rng)` makes the arguments of one question: a tuple of several, anything else is one. `holds(answer,
+        *arguments)` must be true for those of `first` and for `times` random ones. Each check asks other questions.
+        """
+        return self._and(Requirement(what, holds, _as_hints(hint), question, tuple(first), times))
+
+    def agrees(
+        self,
+        what: str,
+        reference: Callable[..., Any],
+        question: Callable[[np.random.Generator], Any],
+        hint: Hints = "",
+        *,
+        first: Sequence[Any] = (),
+        times: int = TIMES,
+    ) -> Exercise:
+        """Return the exercise with a requirement: a function returns what `reference` returns, for random arguments."""
+
+        def holds(answer: Callable[..., Any], *arguments: Any) -> bool:
+            result, expected = answer(*arguments), reference(*arguments)
+            if not same(result, expected):
+                raise DisagreementError(f"it gives {_in_words(result)}, expected {_in_words(expected)}")
+            return True
+
+        return self.asks(what, holds, question, hint, first=first, times=times)
+
+    def equals(self, expected: Any, hint: Hints = "") -> Exercise:
+        """Return the exercise with the requirement that the answer is `same` as a value, which is not given away.
+
+        Where the exercise has no kind of answer yet, it is the kind of the value.
+        """
+        exercise = self if self.expects is not None else replace(self, expects=_kind_of(expected))
+        return exercise.requires("it is the expected answer", lambda answer: same(answer, expected), hint)
+
+    def check(self, answer: Any = ..., seed: int | None = None) -> Verdict:
+        """Return the verdict on an answer: the requirements it meets, up to the first one that it does not.
+
+        `seed` makes the random questions the same each time.
+        """
         if answer is ...:
             return Verdict(self.title, None)
+        wrong = _wrong_kind(answer, self.expects, self.expected_kind)
+        if wrong is not None:
+            return Verdict(self.title, False, (), f"the answer is {wrong[0]}", wrong[1])
+        rng = np.random.default_rng(seed)
         met: list[str] = []
         for requirement in self.requirements:
-            why = _objection(requirement, answer)
+            why = _objection(requirement, answer, rng)
             if why is not None:
-                hint = requirement.hint or self.hint
+                hint = self._next_hint(requirement.what, requirement.hints or _as_hints(self.hint))
                 return Verdict(self.title, False, tuple(met), requirement.what, why, hint)
             met.append(requirement.what)
         return Verdict(self.title, True, tuple(met))
 
+    def solution(self, answer: Any) -> Verdict:
+        """Return the verdict on the teacher's own answer, under a title that says so; it counts as no try."""
+        titled = replace(self, title=f"{self.title} (the solution)", _tries=Counter())
+        return titled.check(answer)
 
-def _objection(requirement: Requirement, answer: Any) -> str | None:
+    def _and(self, requirement: Requirement) -> Exercise:
+        return replace(self, requirements=(*self.requirements, requirement), _tries=Counter())
+
+    def _next_hint(self, what: str, hints: tuple[str, ...]) -> str:
+        """Return the line of hints for one more try that failed in this way."""
+        tries = self._tries[what]
+        self._tries[what] += 1
+        shown = "; ".join(hints[:tries])
+        if not shown:
+            return "(the next try comes with a hint)" if hints else ""
+        return f"hint: {shown}"
+
+
+class DisagreementError(Exception):
+    """Two results that should be the same: the message shows both. Only ever part of a verdict."""
+
+
+def _as_hints(hint: Hints) -> tuple[str, ...]:
+    """Return one hint, several or none as a tuple."""
+    if isinstance(hint, str):
+        return (hint,) if hint else ()
+    return tuple(hint)
+
+
+def _objection(requirement: Requirement, answer: Any, rng: np.random.Generator) -> str | None:
     """Return None when a requirement holds, else why it does not, as far as that is known."""
+    if requirement.question is None:
+        return _failure(requirement.holds, (answer,))
+    questions = [_as_arguments(question) for question in requirement.first]
+    while len(questions) < len(requirement.first) + requirement.times:
+        questions.append(_as_arguments(requirement.question(rng)))
+    for arguments in questions:
+        why = _failure(requirement.holds, (answer, *arguments))
+        if why is not None:
+            asked = f"for {', '.join(_in_words(argument) for argument in arguments)}"
+            return f"{asked}: {why}" if why else asked
+    return None
+
+
+def _as_arguments(question: Any) -> tuple[Any, ...]:
+    return question if isinstance(question, tuple) else (question,)
+
+
+def _failure(holds: Callable[..., Any], arguments: tuple[Any, ...]) -> str | None:
+    """Return None where `holds(*arguments)`, else what is known of why it does not."""
     try:
-        return None if requirement.holds(answer) else ""
+        return None if holds(*arguments) else ""
     except PasslabError as error:
         return str(error)
-    except Exception as error:  # noqa: BLE001 - answers are code of students: they may raise anything
-        return f"{type(error).__name__}: {error}"
+    except DisagreementError as error:
+        return str(error)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - answers are code of students: they may raise anything
+        return f"asking this raised {type(error).__name__}: {error}"
+
+
+# ---------------------------------------------------------------------------------------------- kinds of answers
+_WORDS: dict[Any, tuple[str, str]] = {
+    int: ("a whole number", "whole numbers"),
+    float: ("a number", "numbers"),
+    str: ("a text", "texts"),
+    bool: ("True or False", "truth values"),
+    list: ("a list", "lists"),
+    tuple: ("a tuple", "tuples"),
+    dict: ("a dictionary", "dictionaries"),
+    type: ("a class", "classes"),
+    callable: ("a function", "functions"),
+    IRModule: ("a program (a module)", "programs"),
+    np.ndarray: ("an array", "arrays"),
+}
+_COUNTS = {2: "a pair", 3: "a triple"}
+
+
+def _wrong_kind(answer: Any, expects: Any, words: str) -> tuple[str, str] | None:
+    """Return what kind of answer is expected and what it is instead; None where the kind is right."""
+    if expects is None or _is_kind(answer, expects):
+        return None
+    return words or _kind_words(expects), f"yours is {_in_words(answer)}"
+
+
+# recurses: kinds are written by a teacher, a few levels deep
+def _is_kind(answer: Any, expects: Any) -> bool:
+    if isinstance(expects, tuple):
+        alike = isinstance(answer, (tuple, list)) and len(answer) == len(expects)
+        return alike and all(_is_kind(part, kind) for part, kind in zip(answer, expects, strict=True))
+    if isinstance(expects, list):
+        return isinstance(answer, (tuple, list)) and all(_is_kind(part, expects[0]) for part in answer)
+    if expects is int:
+        return isinstance(answer, (int, np.integer)) and not isinstance(answer, bool)
+    if expects is float:
+        return isinstance(answer, (int, float, np.integer, np.floating)) and not isinstance(answer, bool)
+    if isinstance(expects, type):
+        return isinstance(answer, expects)
+    try:
+        return bool(expects(answer))
+    except Exception:  # noqa: BLE001 - a test of a kind that raises about a value says that it is another kind
+        return False
+
+
+def _kind_words(expects: Any) -> str:
+    if isinstance(expects, tuple):
+        count = _COUNTS.get(len(expects), f"a list of {len(expects)}")
+        plural = {_WORDS[kind][1] for kind in expects if not isinstance(kind, (tuple, list)) and kind in _WORDS}
+        return f"{count} of {plural.pop()}" if len(plural) == 1 else f"{count}: {', '.join(map(_kind_words, expects))}"
+    if isinstance(expects, list):
+        kind = expects[0]
+        plural_words = "lists" if isinstance(kind, (tuple, list)) else _WORDS.get(kind, ("", "values"))[1]
+        return f"a list of {plural_words}"
+    name = getattr(expects, "__name__", "value")
+    return _WORDS[expects][0] if expects in _WORDS else f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+# recurses: values are written by a teacher, a few levels deep
+def _kind_of(expected: Any) -> Any:
+    """Return the kind of a value, for `expects`."""
+    if isinstance(expected, bool):
+        return bool
+    if isinstance(expected, (int, np.integer)):
+        return int
+    if isinstance(expected, (float, np.floating)):
+        return float
+    if isinstance(expected, (tuple, list)) and expected:
+        kinds = [_kind_of(part) for part in expected]
+        alike = isinstance(expected, list) and all(kind == kinds[0] for kind in kinds)
+        return [kinds[0]] if alike else tuple(kinds)
+    if isinstance(expected, Type):
+        return Type
+    for kind in (str, dict, IRModule, Expr, np.ndarray):
+        if isinstance(expected, kind):
+            return kind
+    return None
+
+
+def _in_words(value: Any, most: int = 100) -> str:
+    """Return a value as a short text: its class and what it holds."""
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, (bool, int, float, list, tuple, dict, set, np.generic)):
+        text = f"{type(value).__name__} {value!r}" if isinstance(value, (bool, set)) else repr(value)
+    elif isinstance(value, str):
+        text = f"the text {value!r}"
+    elif isinstance(value, np.ndarray):
+        text = f"an array of {value.dtype}{list(value.shape)}: {np.array2string(value, threshold=8)}"
+    else:
+        text = f"an object of class {type(value).__name__}"
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 # recurses: sequences and tables that a person wrote as an answer

@@ -1,9 +1,10 @@
 """`Provenance`: which pass made each node of a recorded program, and from which node.
 
 A recorder notes the pairs (old, new) of every rewrite. This module turns them into one table: for each node its maker.
-A node that was only rebuilt, because something below it changed, is still the work of whoever made the original; so is
-followed back until a rewrite that changed the node itself. Nodes a pass built without noting them are found by walking
-the module it left, each node once over the whole recording.
+A node that was only rebuilt, because something below it changed, or only moved, keeps the maker of the original, which
+is found by going back to the rewrite that changed the node itself. Nodes that a pass built without noting them are
+found by walking the module it left, each node once over the whole recording; those without a place in a source are
+compared with the nodes before the pass, as a diff compares them.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from passlab.diffing.diff import Change, diff, node_name
 from passlab.instrument.events import Event
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Match, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import children, post_order
-from passlab.lab.diffing import node_name
-from passlab.transform.table import Table
+from passlab.table import Table
 
 _BLAMED: tuple[type, ...] = (Call, Constant, Function, If, Let, Match, Tuple)
 
@@ -81,6 +82,7 @@ class Provenance:
         self.became: dict[Expr, tuple[Event, Expr]] = {}
         self._known: set[Expr] = set()
         self._living: set[Expr] | None = None  # the nodes of the last program, when first asked for
+        self._moved: tuple[Event, dict[Expr, Expr]] | None = None  # of one event: equal nodes before and after it
         self._by_place: dict[tuple[int, type], Expr] = {}  # the newest node of a class with a span (by identity)
         top = [event for event in events if event.depth == 0]
         self._last = top[-1].after if top else IRModule()
@@ -119,19 +121,38 @@ class Provenance:
             for node in made:
                 self.origins[node] = self._along(event, node, old)
             self._place(made)
-            self.origins[new] = Origin(event, old, rebuilt, event.rewrites.rule(number))
+            same = None if rebuilt else self._same_before(event).get(new)
+            if same is not None and same is not new and _like(same, new):
+                self.origins[new] = Origin(event, same, True)
+            else:
+                self.origins[new] = Origin(event, old, rebuilt, event.rewrites.rule(number))
 
     def _along(self, event: Event, node: Expr, old: Expr | None) -> Origin:
         """Return the origin of a node that was made in the place of `old`, or along with what was.
 
         A node with the place in the source of an older one, and alike but for its children, was rebuilt from that one;
-        without a place, one that is like `old` was rebuilt from that.
+        without a place, one that computes what an older node does, or is like `old`.
         """
-        older = self._by_place.get((id(node.span), type(node))) if node.span is not None else old
-        if older is None or not _like(older, node):
+        older = self._by_place.get((id(node.span), type(node))) if node.span is not None else None
+        if older is None:
+            older = self._same_before(event).get(node) or (old if node.span is None else None)
+        if older is None or older is node or not _like(older, node):
             return Origin(event, old)
         self.became.setdefault(older, (event, node))
         return Origin(event, older, True)
+
+    def _same_before(self, event: Event) -> dict[Expr, Expr]:
+        """For nodes after an event those before it that a diff takes for the same, kept or moved."""
+        if self._moved is None or self._moved[0] is not event:
+            pairs: dict[Expr, Expr] = {}
+            if event.changed:
+                found = diff(event.before, event.after)
+                kept = found.nodes(Change.SAME, Change.MOVED)
+                pairs = {c.after: c.before for c in kept if c.after is not None and c.before is not None}
+                whole = [(f.before, f.after) for f in found.changed]
+                pairs |= {new: old for old, new in whole if old is not None and new is not None}
+            self._moved = (event, pairs)
+        return self._moved[1]
 
     def _is_rebuilt(self, old: Expr, new: Expr, here: set[Expr]) -> bool:
         """Whether a node differs from the old one only by children that were themselves replaced in the same pass.
@@ -215,6 +236,33 @@ class Provenance:
             forth.append(made if made.event is event else Chapter(event, at))  # else an older node took the place
         last = forth[-1].node if forth else node
         return Biography((*back, *forth), len(back) - 1, self._is_alive(last))
+
+    def follow(self, node: Expr, steps: Sequence[Event]) -> list[tuple[Event, list[Expr]]]:
+        """Return for each step the nodes of its program that are a node, were it, or became of it."""
+        older = set(self._ancestors(node))
+        related: dict[Expr, bool] = {}
+        followed: list[tuple[Event, list[Expr]]] = []
+        for step in steps:
+            nodes = []
+            for function in step.after.functions.values():
+                for other in post_order(function):
+                    if other not in related:
+                        related[other] = other in older or node in self._ancestors(other)
+                    if related[other]:
+                        nodes.append(other)
+            followed.append((step, nodes))
+        return followed
+
+    def _ancestors(self, node: Expr) -> list[Expr]:
+        """The node and all that it was before, the newest first."""
+        chain: list[Expr] = []
+        at: Expr | None = node
+        while at is not None and at not in chain:
+            chain.append(at)
+            origin = self.origins.get(at)
+            part_of = at.tuple_value if isinstance(at, TupleGetItem) else None
+            at = origin.old if origin else part_of  # a part of a value was that value before
+        return chain
 
     def _chapter(self, node: Expr) -> Chapter:
         origin = self.origins.get(node)

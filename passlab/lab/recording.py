@@ -10,32 +10,36 @@ drawing in `display`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from passlab.diffing.diff import Diff, diff
 from passlab.errors import Diagnostic, InterruptedPassesError, PassError, PassTypeError, did_you_mean
-from passlab.instrument.events import Event
+from passlab.instrument.deadline import Deadline
+from passlab.instrument.events import ContextOptions, Event
 from passlab.instrument.recorder import Recorder
 from passlab.instrument.statistics import count_module, shown_change
 from passlab.ir.expr import Expr
-from passlab.ir.late import late
-from passlab.ir.misfits import misfit
 from passlab.ir.module import IRModule
-from passlab.lab.diffing import Diff, diff
+from passlab.ir.node_errors import not_a_node_error
 from passlab.lab.provenance import Biography, Provenance
+from passlab.lazy import late
+from passlab.table import Table
 from passlab.transform.base import Pass
 from passlab.transform.context import PassContext
 from passlab.transform.pipeline import as_pass
-from passlab.transform.table import Table
 
 if TYPE_CHECKING:
     import os
 
     import pandas as pd
 
-    from passlab.lab.bisecting import Bisection
+    from passlab.lab.bisection import Bisection
 
 Predicate = Callable[[IRModule], Any]
+DEFAULT_LEVEL = 3  # of a pipeline that is recorded outside of any PassContext
 _REPORT = ("passlab.display.report", "write_html")  # stands above the lab, so it is loaded when asked for
 
 
@@ -55,9 +59,16 @@ class Recording:
     step itself, its passes are.
     """
 
-    def __init__(self, runs: Iterable[Event], input: IRModule | None = None, name: str = "") -> None:  # noqa: A002
+    def __init__(
+        self,
+        runs: Iterable[Event],
+        input: IRModule | None = None,  # noqa: A002
+        name: str = "",
+        earlier: Recording | None = None,
+    ) -> None:
         self.runs = list(runs)
         self.name = name
+        self.earlier = earlier  # the recording whose last program is the input of this one
         start = input if input is not None else self.runs[0].before if self.runs else IRModule()
         self.steps: list[Event] = [Event("input", start, start, status="input", id="0")]
         for run in self.runs:
@@ -77,10 +88,19 @@ class Recording:
 
     @property
     def output(self) -> IRModule:
-        """The program at the end. Raises the error of the pass that failed, if one did."""
+        """The program at the end, a module of its own that remembers this recording.
+
+        Raises the error of the pass that failed, if one did.
+        """
         if self.error is not None:
             raise self.error
-        return self.last
+        return self._output
+
+    @cached_property
+    def _output(self) -> IRModule:
+        mod = self.last.snapshot()
+        mod.history = self
+        return mod
 
     @property
     def failed(self) -> Event | None:
@@ -98,6 +118,16 @@ class Recording:
     def events(self) -> list[Event]:
         """All events, the input first, each before those inside it."""
         return [event for step in self.steps for event in step.walk()]
+
+    def whole(self) -> Recording:
+        """Return one recording of this and the earlier ones that its input came out of; this one if there are none."""
+        chain = [self]
+        while chain[-1].earlier is not None:
+            chain.append(chain[-1].earlier)
+        if len(chain) == 1:
+            return self
+        runs = [_copy(run) for recording in reversed(chain) for run in recording.runs]
+        return Recording(runs, chain[-1].input, self.name)
 
     def all(self, name: str) -> list[Event]:
         """Return every event of the pass called `name`, inside others too."""
@@ -179,6 +209,7 @@ class Recording:
 
     def blame(self, mod: IRModule | None = None) -> Table:
         """Return for each node of a module (the last, unless given) the pass that made it, and from which node."""
+        _check_module(mod or self.last, "what is blamed is a module", "rec.blame(rec[3].after)")
         return self.provenance.blame(self.last if mod is None else mod)
 
     def biography(self, node: Expr) -> Biography:
@@ -187,12 +218,21 @@ class Recording:
         Raises `NodeTypeError` for what is no node.
         """
         if not isinstance(node, Expr):
-            raise misfit(node, "a node of one of the programs")
+            raise not_a_node_error(node, "a node of one of the programs")
         return self.provenance.biography(node)
+
+    def follow(self, node: Expr) -> list[tuple[Event, list[Expr]]]:
+        """Return for each step the nodes of its program that are the node, were it, or became of it, in order.
+
+        Raises `NodeTypeError` for what is no node. Linear in the programs of the recording.
+        """
+        if not isinstance(node, Expr):
+            raise not_a_node_error(node, "a node of one of the programs")
+        return self.provenance.follow(node, self.steps)
 
     def bisect(self, good: Predicate | None = None, **options: Any) -> Bisection:
         """Return which of the passes broke the program: see `lab.bisect`, whose options these are."""
-        from passlab.lab.bisecting import bisect
+        from passlab.lab.bisection import bisect
 
         return bisect(self, None, good, **options)
 
@@ -256,7 +296,7 @@ class Recording:
 def record(
     mod: IRModule,
     passes: Any,
-    opt_level: int = 3,
+    opt_level: int | None = None,
     *,
     required_pass: Iterable[str] | None = None,
     disabled_pass: Iterable[str] | None = None,
@@ -265,34 +305,80 @@ def record(
     scope: Mapping[str, Any] | None = None,
     name: str = "",
     memory: bool = False,
+    seconds: float | None = None,
 ) -> Recording:
-    """Run passes over a module under a new context and return the recording.
+    """Run passes over a module and return the recording.
+
+    Options start from the `PassContext` in force, as without a recording. `opt_level` replaces its level (outside of
+    any `with` the level is 3); `required_pass`, `disabled_pass`, `config` and `instruments` are added to its own.
 
     `passes` is a pass, a list of passes, or a text of the pipeline language, in which `scope` may add names. A pass
     that raises ends the recording: `rec.error` is what it raised, `rec.last` how far it came, and `rec.output` raises.
     With `memory` each event tells the bytes its pass allocated at most, at the price of time; `name` is for titles.
-    Raises `PassError` for passes that do not exist, `PassTypeError` for what is no module, pass or instrument, and
-    `InterruptedPassesError`, which has the recording up to there, for an interrupt from the keyboard.
+    A pass that has not ended after `seconds` failed. Raises `PassError` for passes that do not exist, `PassTypeError`
+    for what is no module, pass or instrument, and `InterruptedPassesError`, which has the recording up to there, for an
+    interrupt from the keyboard.
     """
     if not isinstance(instruments, Iterable):
         raise PassTypeError(Diagnostic("instruments must be a list", hint="write `instruments=[...]`"))
-    pipeline = as_pass(passes, scope)
+    context = PassContext.current()
+    if opt_level is None:
+        opt_level = context.opt_level if context.entered else DEFAULT_LEVEL
     recorder = Recorder(memory=memory)
-    context = PassContext(opt_level, required_pass, disabled_pass, [*instruments, recorder], config)
+    inside = context.derived(
+        opt_level,
+        required_pass=required_pass,
+        disabled_pass=disabled_pass,
+        instruments=[*instruments, recorder],
+        config=config,
+    )
+    return _recorded(module_of(mod), as_pass(passes, scope), inside, recorder, name, seconds)
+
+
+def record_alone(
+    mod: IRModule,
+    passes: Any,
+    options: ContextOptions,
+    instruments: Iterable[Any] = (),
+    name: str = "",
+    seconds: float | None = None,
+) -> Recording:
+    """Run passes under recorded options and nothing else: what is in force around has no part in it."""
+    recorder = Recorder()
+    required, disabled = options.required_pass, options.disabled_pass
+    inside = PassContext(options.opt_level, required, disabled, [*instruments, recorder], options.config)
+    return _recorded(mod, as_pass(passes), inside, recorder, name, seconds)
+
+
+def _recorded(
+    mod: IRModule,
+    pipeline: Pass,
+    inside: AbstractContextManager[Any],
+    recorder: Recorder,
+    name: str,
+    seconds: float | None,
+) -> Recording:
+    """Run a pipeline in a context that has a recorder, and return what it recorded."""
+    _check_module(mod, "passes run on a module", "passlab.parse and IRModule.from_expr make one")
+    earlier, deadline = history_of(mod), Deadline(seconds)
     try:
-        with context:
+        with inside, deadline:
             pipeline(mod)
+    except deadline.error:
+        deadline.close()
+        if not recorder.recording.failed:
+            raise PassError(Diagnostic(f"the pipeline did not end within {seconds:g} s")) from None
     except Exception:
         if not any(run.error is not None for run in recorder.roots):
             raise  # not of a pass: there would be no trace of it in the recording
     except KeyboardInterrupt as error:
         if not recorder.roots:
             raise
-        recording = Recording(recorder.roots, recorder.input or mod.snapshot(), name)
+        recording = Recording(recorder.roots, recorder.input or mod.snapshot(), name, earlier)
         where = f"in step {recording.failed.id}, {recording.failed.name}" if recording.failed else "between passes"
         finding = Diagnostic(f"the pipeline was interrupted {where}", hint="`error.recording` has what was recorded")
         raise InterruptedPassesError(recording, finding) from error
-    return Recording(recorder.roots, recorder.input or mod.snapshot(), name)
+    return Recording(recorder.roots, recorder.input or mod.snapshot(), name, earlier)
 
 
 def rerun(event: Event, pass_: Any = None, **context: Any) -> Recording:
@@ -300,13 +386,44 @@ def rerun(event: Event, pass_: Any = None, **context: Any) -> Recording:
     if event.status == "input":
         raise PassError(Diagnostic("step 0 is the input of the recording: no pass to run again"))
     again: Pass = as_pass(pass_ if pass_ is not None else event.pass_ if event.pass_ is not None else event.text)
-    options = {
-        "opt_level": event.context.opt_level,
-        "required_pass": list(event.context.required_pass),
-        "disabled_pass": [name for name in event.context.disabled_pass if name != again.info.name],
-        "config": event.context.config,
-    }
-    return record(event.before, again, name=again.as_text(), **{**options, **context})
+    disabled = tuple(n for n in event.context.disabled_pass if n != again.info.name)
+    changes = {key: value for key, value in context.items() if key not in ("instruments", "name")}
+    checked = PassContext(**{**vars(replace(event.context, disabled_pass=disabled)), **changes})
+    options = ContextOptions(
+        checked.opt_level, tuple(checked.required_pass), tuple(checked.disabled_pass), checked.config
+    )
+    return record_alone(
+        event.before, again, options, context.get("instruments", ()), context.get("name", again.as_text())
+    )
+
+
+# ---------------------------------------------------------------- from module to recording
+def history_of(mod: Any) -> Recording | None:
+    """Return the recording at whose end a module came out, None when it did not or has been changed since."""
+    recording = getattr(mod, "history", None)
+    if isinstance(recording, Recording) and mod.same_contents(recording.steps[-1].after):
+        return recording
+    return None
+
+
+def module_of(program: Any) -> Any:
+    """Return the program at the end of a recording, and anything else as it is. Raises the error of a failed one."""
+    return program.output if isinstance(program, Recording) else program
+
+
+def _check_module(value: Any, message: str, hint: str) -> None:
+    """Raise `PassTypeError` for what is no module."""
+    if not isinstance(value, IRModule):
+        raise PassTypeError(Diagnostic(message, expected="IRModule", found=type(value).__name__, hint=hint))
+
+
+def _copy(run: Event) -> Event:
+    """Return a copy of an event and of all inside it, to be numbered anew."""
+    copies: dict[Event, Event] = {event: replace(event) for event in run.walk()}
+    for event, copy in copies.items():
+        copy.parent = None if event.parent is None else copies.get(event.parent)
+        copy.children = [copies[child] for child in event.children]
+    return copies[run]
 
 
 # ---------------------------------------------------------------- numbering and rows

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from passlab import limits
-from passlab.errors import Diagnostic, PassError, PasslabError
+from passlab.errors import Diagnostic, FileAccessError, PassError, PasslabError
 from passlab.infer import infer_module
 from passlab.instrument.events import ContextOptions, Event, Rewrites
 from passlab.ir.equal import structural_equal
@@ -138,6 +138,8 @@ def load(directory: str | os.PathLike[str]) -> Recording:
         name = str(index["name"])
     except PasslabError:
         raise
+    except OSError as error:
+        raise FileAccessError(Diagnostic(f"{error.filename or target} cannot be read: {error.strerror}")) from error
     except (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise PassError(Diagnostic(f"{target} is not a recording: {type(error).__name__}: {error}")) from None
     return Recording([e for e in events if e.parent is None and e.status != "input"], start, name)
@@ -166,22 +168,31 @@ def _shared(before: IRModule, after: IRModule, alike: bool) -> dict[str, Any]:
     if not alike:
         return {}
     old = dict(before.items())
-    return {name: old[name] for name, f in after.items() if name in old and structural_equal(old[name], f)}
+    return {name: old[name] for name, f in after.items() if name in old and structural_equal(old[name], f, exact=True)}
 
 
 def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModule]) -> Event:
     context = data["context"]
     options = ContextOptions(
-        int(context["opt_level"]), tuple(map(str, context["required_pass"])), tuple(map(str, context["disabled_pass"])),
+        int(context["opt_level"]),
+        tuple(map(str, context["required_pass"])),
+        tuple(map(str, context["disabled_pass"])),
         dict(context["config"]),
-    )  # fmt: skip
+    )
     event = Event(
-        str(data["name"]), modules[_index(data["before"])], modules[_index(data["after"])], context=options,
-        written=str(data["text"]), kind=str(data["kind"]), opt_level=int(data["opt_level"]), reason=str(data["reason"]),
-        seconds=float(data["seconds"]), log=[str(line) for line in data["log"]],
+        str(data["name"]),
+        modules[_index(data["before"])],
+        modules[_index(data["after"])],
+        context=options,
+        written=str(data["text"]),
+        kind=str(data["kind"]),
+        opt_level=int(data["opt_level"]),
+        reason=str(data["reason"]),
+        seconds=float(data["seconds"]),
+        log=[str(line) for line in data["log"]],
         peak_bytes=None if data["peak_bytes"] is None else int(data["peak_bytes"]),
         diagnostics=tuple(Diagnostic(str(text)) for text in data["diagnostics"]),
-    )  # fmt: skip
+    )
     if data["status"] not in ("input", "ran", "skipped", "failed", "running"):
         raise ValueError(f"no event is {data['status']!r}")
     if data["role"] not in ("step", "required", "nested"):

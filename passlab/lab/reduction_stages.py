@@ -24,16 +24,16 @@ from passlab.ir.expr import (
     Tuple,
     TupleGetItem,
     Var,
-)  # fmt: skip
+)
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import LEAVES, children, let_chain, make_lets, post_order, rewrite
 from passlab.op.declare import call
-from passlab.transform.let_removal import Fate, remove_lets
+from passlab.rewriting.let_removal import LetAction, remove_lets
 
 if TYPE_CHECKING:
-    from passlab.lab.reducing import Search
+    from passlab.lab.reduction import Search
 
 ARGUMENTS = 6  # operands of a call that are tried in its place
 
@@ -55,8 +55,8 @@ def drop_functions(search: Search) -> None:
 def remove_all_lets(search: Search) -> None:
     """Put values where the variables of lets stand, so that parts can be cut anywhere."""
     for name, function in _functions(search):
-        plain = remove_lets(function, lambda let, value: Fate.INLINE)
-        if isinstance(plain, Function) and plain is not function:
+        plain = remove_lets(function, lambda let, value: LetAction.INLINE)
+        if plain is not function:
             search.attempt({name: plain}, f"the lets of @{name}")
 
 
@@ -136,8 +136,7 @@ def _given(function: Function, body: Expr, parts: dict[Expr, Expr], called: bool
             return None
         stands[part] = stand
         params += [stand] if isinstance(stand, Var) else []
-    made = function.with_fields(params=(*function.params, *params), body=rewrite(body, replace=stands))
-    return made if isinstance(made, Function) else None
+    return function.with_fields(params=(*function.params, *params), body=rewrite(body, replace=stands))
 
 
 # ---------------------------------------------------------------- nodes
@@ -237,8 +236,9 @@ def _resized(function: Function, dim: int, small: int) -> Function:
             params[param] = Var(param.name_hint, TensorType(shape, ty.dtype))
     made: Function = function.with_fields(
         params=tuple([params.get(param, param) for param in function.params]),
-        body=rewrite(function.body, replace=dict(params)), ret_type=None,
-    )  # fmt: skip
+        body=rewrite(function.body, replace=dict(params)),
+        ret_type=None,
+    )
     return made
 
 
@@ -309,6 +309,14 @@ def _is_filler(node: Expr) -> bool:
 
 
 STAGES: tuple[Callable[[Search], None], ...] = (
-    drop_functions, cut_ends, cut_starts, remove_all_lets, cut_ends, cut_starts, drop_functions, simplify_nodes,
-    drop_parameters, shrink_shapes,
-)  # fmt: skip
+    drop_functions,
+    cut_ends,
+    cut_starts,
+    remove_all_lets,
+    cut_ends,
+    cut_starts,
+    drop_functions,
+    simplify_nodes,
+    drop_parameters,
+    shrink_shapes,
+)

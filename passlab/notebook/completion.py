@@ -55,8 +55,10 @@ def candidates(text: str, before: str, namespace: Any) -> tuple[list[tuple[str, 
     head = text.lstrip()
     if head.startswith("%%relay") and "\n" in before.lstrip():
         pool = _in_relay(text, before, fragment)
-    elif re.match(r"%%?(passes|bisect)\b", head):
+    elif re.match(r"%%?(passes|bisect|culprit)\b", head):
         pool = _in_passes(before, fragment, namespace)
+    elif re.match(r"%fuzz\b", head):
+        pool = _pass_names(namespace)
     elif head.startswith("%instruments"):
         pool = ((name, "instrument") for name in (*INSTRUMENTS, "none"))
     elif re.match(r"%(graph|run)\b", head):
@@ -90,12 +92,12 @@ def _in_relay(text: str, before: str, fragment: str) -> Iterator[tuple[str, str]
 
 
 def _in_passes(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str, str]]:
-    from passlab.transform.passes import PASSES
+    from passlab.passes import PASSES
 
     words = before.split()
     if before.lstrip().startswith("%") and len(words) - bool(fragment) <= 1:
         yield from _programs(namespace)
-        if re.match(r"%%?bisect\b", before.lstrip()):
+        if re.match(r"%%?(bisect|culprit)\b", before.lstrip()):
             yield from ((n, "recording") for n, v in namespace.items() if type(v).__name__ == "Recording")
         return
     if words[-2 if fragment else -1] == "--good":
@@ -103,6 +105,14 @@ def _in_passes(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str
         return
     for name in PASSES:
         yield name, "pass"
+
+
+def _pass_names(namespace: Any) -> Iterator[tuple[str, str]]:
+    from passlab.passes import PASSES
+    from passlab.transform.base import Pass
+
+    yield from ((name, "pass") for name in PASSES)
+    yield from ((name, "pass") for name, value in namespace.items() if isinstance(value, Pass))
 
 
 def _in_blame(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str, str]]:

@@ -6,13 +6,14 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from passlab.notebook import completion, formatters, inspection
+from passlab.notebook.dump_magics import DumpMagics
 from passlab.notebook.fault_magics import FaultMagics
 from passlab.notebook.magics import RelayMagics
 
 _loaded: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 MAGICS = {
-    "line": ("passes", "bisect", "instruments", "graph", "blame", "run", "vm"),
-    "cell": ("relay", "passes", "bisect"),
+    "line": ("passes", "bisect", "culprit", "fuzz", "instruments", "graph", "blame", "run", "vm", "dump"),
+    "cell": ("relay", "passes", "bisect", "culprit", "llvm", "mlir"),
 }
 
 
@@ -27,7 +28,7 @@ def load(shell: Any) -> None:
     }
     # The shell's own %run stays reachable: ours hands everything that is not a program on to it.
     magics = RelayMagics(shell, run_script=before[("line", "run")])
-    shell.register_magics(magics, FaultMagics)
+    shell.register_magics(magics, FaultMagics, DumpMagics)
     _loaded[shell] = {
         "magics": before,
         "formatters": formatters.register(shell.display_formatter),

@@ -1,17 +1,23 @@
-"""The magic that finds faults: `%bisect` names the pass that broke a program, and shows the smallest that it breaks."""
+"""The magics that find faults: `%bisect` names the pass that broke a program, `%culprit` finds all there is to know,
+`%fuzz` looks for programs that a pass breaks.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic import line_cell_magic, magics_class, no_var_expand
+from IPython.core.magic import line_cell_magic, line_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments
 
 from passlab.errors import did_you_mean
+from passlab.lab.culprit_search import culprit
+from passlab.lab.fuzzing import fuzz
 from passlab.lab.recording import Recording
-from passlab.notebook import values
-from passlab.notebook.naming import NamedMagics, options_of, pipeline_of, shielded, takes_pipeline
+from passlab.notebook import pipelines, values
+from passlab.notebook.naming import BARE, NamedMagics, options_of, pipeline_of, shielded, takes_pipeline, words
+from passlab.notebook.progress import Progress
+from passlab.transform.pipeline import as_pass
 
 
 @magics_class
@@ -61,6 +67,77 @@ class FaultMagics(NamedMagics):
             return bisection
         self._display(bisection)
         return bisection.reduce()
+
+    @no_var_expand
+    @magic_arguments()
+    @argument("program", help="the name of a program; or of a recording, whose pipeline is looked at as it ran")
+    @takes_pipeline
+    @argument("--args", metavar="NAMES", default="", help="names of the arguments, separated by commas")
+    @argument("--random", metavar="SEED", type=int, default=0, help="the seed of made up arguments (default 0)")
+    @argument("--entry", metavar="FUNCTION", default="main", help="the function to run (default main)")
+    @argument("--executors", metavar="NAMES", default="debug", help="executors to compare: debug,vm,aot,graph")
+    @argument("--seconds", type=float, default=60.0, help="how long to look (default 60)")
+    @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
+    @line_cell_magic
+    def culprit(self, line: str, cell: str | None = None) -> Any:
+        """Find what broke a program: the pass, the rewrite, the operator, and the smallest program that shows it.
+
+        %culprit net InferType, FoldConstant, mine -O 3 -o found      %culprit rec --seconds 20
+
+        Every step is compared with the one before on inputs that find faults. The answer says
+        what was not looked at. As a cell magic the pipeline is the cell, as in %%passes.
+        """
+        options = options_of(self.culprit, shielded(line))
+        self._check_targets(options.out)
+        text, program = pipeline_of(options, cell), self.shell.user_ns.get(options.program)
+        inputs = values.from_names(options.args, self.shell.user_ns) if options.args else None
+        if not isinstance(program, Recording):
+            mod = self._program(options.program)
+            if not text:
+                raise UsageError(f"%culprit needs a pipeline: %culprit {options.program} InferType, FoldConstant")
+            program, _ = self._recorded(mod, text, options, [])
+        elif text:
+            raise UsageError(f"%culprit: `{options.program}` is a recording, which has its pipeline already")
+        with Progress() as progress:
+            result = culprit(
+                program,
+                inputs=inputs,
+                entry=options.entry,
+                seed=options.random,
+                executors=words(options.executors),
+                seconds=options.seconds,
+                progress=progress.show,
+            )
+        if options.out:
+            self.shell.user_ns[options.out] = result
+        return result
+
+    @no_var_expand
+    @magic_arguments()
+    @argument("passes", nargs="+", help="a pass or a pipeline; passes of the notebook by their names")
+    @argument("--seconds", type=float, default=20.0, help="how long to look (default 20)")
+    @argument("--seed", type=int, default=0, help="which programs to draw (default 0)")
+    @argument("--most", type=int, default=3, help="kinds of failures after which to stop (default 3)")
+    @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
+    @line_magic
+    def fuzz(self, line: str) -> Any:
+        """Draw programs and look for those that a pass breaks.
+
+        %fuzz mine --seconds 30 -o campaign      %fuzz SimplifyExpr, FoldConstant
+
+        Each failure comes with the smallest program that shows it, and as a test.
+        """
+        options = options_of(self.fuzz, shielded(line))
+        self._check_targets(options.out)
+        own = pipelines.passes_of(self.shell.user_ns)
+        subject = as_pass(" ".join(options.passes).translate(BARE), own)
+        with Progress() as progress:
+            campaign = fuzz(
+                subject, seconds=options.seconds, seed=options.seed, most=options.most, progress=progress.show
+            )
+        if options.out:
+            self.shell.user_ns[options.out] = campaign
+        return campaign
 
     def _predicate(self, name: str) -> Any:
         """The function of a name of the notebook."""

@@ -50,7 +50,7 @@ def describe(code: str, position: int) -> str | None:
     head = code.lstrip()
     if head.startswith("%%relay") and "\n" in code[:position].lstrip():
         tell: Callable[[str], str | None] = _operator
-    elif re.match(r"%%?(passes|bisect)\b", head):
+    elif re.match(r"%%?(passes|bisect|culprit)\b", head):
         tell = _pass
     else:
         return None
@@ -65,7 +65,7 @@ def _operator(name: str) -> str | None:
     return (
         None
         if op is None
-        else f"{_signature(op)}\n\n{(inspect.getdoc(op.spec.face) if op.spec.face else '') or op.spec.doc}"
+        else f"{_signature(op)}\n\n{(inspect.getdoc(op.spec.builder) if op.spec.builder else '') or op.spec.doc}"
     )
 
 

@@ -14,13 +14,25 @@ from IPython.core.error import UsageError
 from IPython.core.magic import cell_magic, line_cell_magic, line_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from passlab.errors import InterruptedPassesError, did_you_mean
+from passlab.errors import InterruptedPassesError, PassError, PasslabError
 from passlab.ir.module import IRModule
 from passlab.lab.recording import Recording
 from passlab.notebook import pipelines, values
 from passlab.notebook.naming import NAME, NamedMagics, options_of, pipeline_of, shielded, takes_pipeline, words
 
 SHOWS = ("module", "text", "graph", "table", "none")
+
+
+def shorten_traceback(error: BaseException, recording: Recording) -> BaseException:
+    """Return the error of a pass so that a notebook shows the user's own frames; `%tb` still has all of them."""
+    failed = recording.failed
+    if isinstance(error, (PasslabError, KeyboardInterrupt)) or failed is None:
+        return error
+    from passlab.display.failures import failure_view
+
+    lines = failure_view(failed).text().split("\n")
+    error.__dict__["_render_traceback_"] = lambda: lines  # what IPython shows in place of the frames
+    return error
 
 
 @magics_class
@@ -94,8 +106,10 @@ class RelayMagics(NamedMagics):
 
         %passes net InferType, FoldConstant, FuseOps(fuse_opt_level=2) -O 3 -o out
 
-        As a cell magic the pipeline is the cell: one pass a line, comments after #. When a
-        pass fails, the recording up to it is shown, then the error; nothing is bound to -o.
+        The pipeline runs under the PassContext in force, with what -O, --disable, --require and
+        --config change; its instruments see the passes. As a cell magic the pipeline is the
+        cell: one pass a line, comments after #. When a pass fails, the recording up to it is
+        shown, then the error; nothing is bound to -o.
         Without a pipeline, `%passes net` tells which passes would change the program.
         """
         options = options_of(self.passes, shielded(line))
@@ -117,26 +131,31 @@ class RelayMagics(NamedMagics):
                 self._display(report)
         if error is not None:
             self._display(recording)
-            raise error
+            raise shorten_traceback(error, recording)
         if options.out:
             self.shell.user_ns[options.out] = recording.output
         return None if options.quiet else recording
 
     @magic_arguments()
-    @argument("names", nargs="*", help=f"{', '.join(pipelines.INSTRUMENTS)}; `none` for none")
+    @argument("names", nargs="*", help=f"{', '.join(pipelines.INSTRUMENTS)}, or your own; `none` for none")
     @line_magic
     def instruments(self, line: str) -> Any:
         """Set, or without names show, the instruments under which %passes runs pipelines in this notebook.
 
         %instruments timing statistics
 
-        What they have measured is shown with the recording.
+        An instrument of yours is given by its Python name; of a class, each pipeline gets a new
+        one. What they have measured is shown with the recording. Instruments of the PassContext
+        in force see the passes as well.
         """
         names = options_of(self.instruments, line).names
         for name in names:
-            if name not in (*pipelines.INSTRUMENTS, "none"):
-                cure = did_you_mean(name, pipelines.INSTRUMENTS) or f"there are {', '.join(pipelines.INSTRUMENTS)}"
-                raise UsageError(f"%instruments: there is no instrument `{name}`: {cure}")
+            if name != "none":
+                try:
+                    pipelines.instrument_of(name, self.shell.user_ns)
+                except PassError as error:
+                    problem = error.diagnostics[0]
+                    raise UsageError(f"%instruments: {problem.message}: {problem.hint}") from None
         if names:
             self.instruments_wanted = [n for n in names if n != "none"]
         print(f"instruments: {', '.join(self.instruments_wanted) or 'none'}")  # noqa: T201 - a magic answers in text
@@ -216,7 +235,7 @@ class RelayMagics(NamedMagics):
     # ------------------------------------------------------------ %vm
     @no_var_expand
     @magic_arguments()
-    @argument("program", help="the name of a program, an executable, a trace or a debugger")
+    @argument("program", help="the name of a program, a recording, an executable, a trace or a debugger")
     @argument("--args", metavar="NAMES", default="", help="names of the arguments, separated by commas")
     @argument("--random", metavar="SEED", type=int, default=None, help="make up arguments from a seed")
     @argument("--entry", metavar="FUNCTION", default="main", help="the function to run (default main)")
@@ -239,9 +258,9 @@ class RelayMagics(NamedMagics):
         %vm net --random 0 --break nn.dense      %vm net --args x,w -o dbg
 
         It opens at the first breakpoint, or at the start. Press ? in it for the keys.
-        """  # fmt: skip
-        from passlab.lab.time_travel.debugger import Debugger
-        from passlab.lab.time_travel.trace import Trace
+        """
+        from passlab.debugger.debugger import Debugger
+        from passlab.debugger.trace import Trace
 
         options = options_of(self.vm, line)
         self._check_targets(options.out)
@@ -251,6 +270,9 @@ class RelayMagics(NamedMagics):
             debugger = found
         elif isinstance(found, Trace):
             debugger = Debugger(found)
+        elif isinstance(found, Recording):
+            given = self._arguments(found.output[options.entry], options.args, options.random)
+            debugger = Debugger(found, *given, entry=options.entry, executor=options.executor)
         elif kind == "Executable":
             known = found.entry_types.get(options.entry)
             given = self._arguments(known, options.args, options.random) if known is not None or options.args else []

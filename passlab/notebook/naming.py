@@ -5,6 +5,8 @@ Names that are wrong end in a `UsageError` that says which there are.
 
 from __future__ import annotations
 
+import ast
+import keyword
 import re
 from typing import Any
 
@@ -25,10 +27,23 @@ _UNKNOWN_OPTION = re.compile(r"unrecognized arguments: .*?(--?[\w-]+)")
 
 _PIPELINE = (
     argument("pipeline", nargs="*", help="passes with their options: FoldConstant, FuseOps(fuse_opt_level=2)"),
-    argument("-O", "--opt-level", type=int, default=3, help="the optimisation level of the pass context (default 3)"),
+    argument(
+        "-O",
+        "--opt-level",
+        type=int,
+        default=None,
+        help="the optimisation level (default: that of the PassContext in force, 3 outside of one)",
+    ),
     argument("--disable", metavar="PASSES", default="", help="passes that must not run, separated by commas"),
     argument(
         "--require", metavar="PASSES", default="", help="passes that must run whatever the level, separated by commas"
+    ),
+    argument(
+        "--config",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="an option of the pass context, as in --config relay.FuseOps.max_depth=4; may be given several times",
     ),
 )
 
@@ -57,8 +72,10 @@ class NamedMagics(Magics):
 
     def _recorded(self, mod: IRModule, text: str, options: Any, instruments: list[str]) -> tuple[Recording, list[Any]]:
         """Run a pipeline under the options of a line; return the recording and the reports of instruments."""
-        disabled, required = words(options.disable), words(options.require)
-        return pipelines.run(mod, text, options.opt_level, disabled, required, self.shell.user_ns, instruments)
+        context = pipelines.ContextOptions(
+            options.opt_level, words(options.require), words(options.disable), config_of(options.config)
+        )
+        return pipelines.run(mod, text, context, self.shell.user_ns, instruments)
 
     def _program(self, name: str) -> IRModule:
         """The module of a name of the notebook."""
@@ -98,6 +115,8 @@ class NamedMagics(Magics):
         for name in names:
             if name and not NAME.match(name):
                 raise UsageError(f"`{name}` is not a Python name")
+            if keyword.iskeyword(name):
+                raise UsageError(f"`{name}` is a keyword of Python: choose another name, such as `{name}_`")
 
     def _cell_number(self) -> int:
         """The number of the running cell; IPython 9 has counted it already, earlier ones have not."""
@@ -128,7 +147,7 @@ def options_of(magic: Any, line: str) -> Any:
 
 def pipeline_of(options: Any, cell: str | None) -> str:
     """The pipeline of a line, which the cell below it goes on with; "" where there is none."""
-    line = " ".join(options.pipeline).translate(str.maketrans(_BARE))
+    line = " ".join(options.pipeline).translate(BARE)
     return "\n".join(part for part in (line, cell or "") if part.strip())
 
 
@@ -137,9 +156,23 @@ def words(text: str) -> list[str]:
     return [w.strip() for w in text.split(",") if w.strip()]
 
 
+def config_of(settings: list[str]) -> dict[str, Any]:
+    """The options of a context given as `key=value`. A value is a Python literal; any other text is a string."""
+    config: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, text = setting.translate(BARE).partition("=")
+        if not equals or not key:
+            raise UsageError(f"--config: `{setting}` is not KEY=VALUE: --config relay.FuseOps.max_depth=4")
+        try:
+            config[key.strip()] = ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            config[key.strip()] = text.strip()
+    return config
+
+
 # Option values may be strings in quotes, which the argument splitter would take away: shield them while it works.
 _QUOTES: dict[str, str | int | None] = {'"': "\ue000", "'": "\ue001"}
-_BARE: dict[str, str | int | None] = {str(shield): quote for quote, shield in _QUOTES.items()}
+BARE = str.maketrans({str(shield): str(quote) for quote, shield in _QUOTES.items()})
 
 
 def shielded(line: str) -> str:

@@ -5,26 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from passlab import instrument
 from passlab.display import TableView, table_view
+from passlab.errors import Diagnostic, PassError, did_you_mean
 from passlab.infer import infer_expr, infer_module
+from passlab.instrument import PassInstrument, PassTimingInstrument
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.lab.prospecting import prospects
+from passlab.lab.applicable import prospects
 from passlab.lab.recording import Recording, record
+from passlab.rewriting.parameters import bind_params
+from passlab.table import Table
 from passlab.text import parser
 from passlab.text.lexer import lex
 from passlab.transform.base import Pass
-from passlab.transform.parameters import bind_params
 from passlab.transform.pipeline import as_pass, context_names
+
+
+class _Nowhere:
+    """Takes the text of an instrument whose view is shown instead."""
+
+    def write(self, text: str) -> None:
+        """Drop the text; the instrument itself keeps what it printed."""
+
+
+NOWHERE = _Nowhere()
 
 # The instruments `%instruments` knows, by the name typed there.
 INSTRUMENTS: dict[str, Callable[[], Any]] = {
     "timing": instrument.PassTimingInstrument,
-    "print": instrument.PrintIRAfter,
-    "diff": partial(instrument.PrintIRAfter, only_changed=True, diff=True),
+    "print": partial(instrument.PrintIRAfter, file=NOWHERE),
+    "diff": partial(instrument.PrintIRAfter, only_changed=True, diff=True, file=NOWHERE),
     "memory": instrument.MemoryInstrument,
     "statistics": instrument.StatisticsInstrument,
     "progress": instrument.ProgressInstrument,
@@ -36,7 +49,11 @@ INSTRUMENTS: dict[str, Callable[[], Any]] = {
 def read(
     text: str, source_name: str, infer: bool = True, constants: Mapping[str, Any] | None = None
 ) -> IRModule | Expr:
-    """Return the module, or the one expression, that a cell holds; `constants` are bound to parameters of `main`."""
+    """Return the module, or the one expression, that a cell holds; `constants` are bound to parameters of `main`.
+
+    The text begins in the second line of its source, below the magic, so that errors count lines as the cell does.
+    """
+    text = f"\n{text}"
     words = set(lex(text, source_name).texts)
     if not words & {"def", "type", "extern"}:
         expr = parser.parse_expr(text, source_name)
@@ -45,38 +62,82 @@ def read(
     return infer_module(mod) if infer else mod
 
 
+class ContextOptions(NamedTuple):
+    """What a magic adds to the PassContext in force: the level, where one is given, passes, and options."""
+
+    opt_level: int | None
+    required: list[str]
+    disabled: list[str]
+    config: dict[str, Any]
+
+
 def run(
-    mod: IRModule, pipeline: str, opt_level: int, disabled: list[str], required: list[str],
-    namespace: Mapping[str, Any], instruments: list[str],
-) -> tuple[Recording, list[Any]]:  # fmt: skip
+    mod: IRModule, pipeline: str, context: ContextOptions, namespace: Mapping[str, Any], instruments: list[str]
+) -> tuple[Recording, list[Any]]:
     """Record a pipeline, given as text, over a module. Passes bound to names of the notebook may be used by name.
 
-    Returns the recording, and what the instruments have to show for it.
+    It runs under the PassContext in force, its instruments included, with what `context` changes. Returns the
+    recording, and the instruments of `instruments` that have something to show.
     """
-    own = {name: value for name, value in namespace.items() if isinstance(value, Pass) or _is_meant_as_pass(value)}
-    made = [INSTRUMENTS[name]() for name in instruments]
+    own = passes_of(namespace)
+    watching = [instrument_of(name, namespace) for name in instruments]
     passes = as_pass(pipeline, own)
     recording = record(
-        mod, passes, opt_level, required_pass=context_names(required, passes),
-        disabled_pass=context_names(disabled, passes), instruments=made,
-    )  # fmt: skip
-    reports = [_report(name, one) for name, one in zip(instruments, made, strict=True)]
-    return recording, [report for report in reports if report is not None]
+        mod,
+        passes,
+        context.opt_level,
+        required_pass=context_names(context.required, passes),
+        disabled_pass=context_names(context.disabled, passes),
+        config=context.config,
+        instruments=watching,
+    )
+    return recording, [one for one in watching if has_report(one)]
+
+
+def passes_of(namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the passes of a notebook by name, and what is meant as one."""
+    return {name: value for name, value in namespace.items() if isinstance(value, Pass) or _is_meant_as_pass(value)}
+
+
+def instrument_of(name: str, namespace: Mapping[str, Any]) -> Any:
+    """Return the instrument of a name: a new one of passlab's, or the notebook's own (of a class: a new one).
+
+    Raises `PassError` for a name that is neither.
+    """
+    value = namespace.get(name)
+    if isinstance(value, type) and issubclass(value, PassInstrument):
+        return value()
+    if isinstance(value, PassInstrument):
+        return value
+    if name in INSTRUMENTS:
+        return INSTRUMENTS[name]()
+    if value is not None:
+        kind = "class" if isinstance(value, type) else type(value).__name__
+        hint = f"decorate the class with `@passlab.instrument.pass_instrument`; `{name}` is a {kind}"
+        raise PassError(Diagnostic(f"`{name}` is no instrument", hint=hint))
+    own = [n for n, v in namespace.items() if not n.startswith("_") and _is_instrument(v)]
+    hint = did_you_mean(name, [*INSTRUMENTS, *own]) or f"there are {', '.join([*INSTRUMENTS, *own])}"
+    raise PassError(Diagnostic(f"there is no instrument `{name}`", hint=hint))
+
+
+def _is_instrument(value: Any) -> bool:
+    """Whether a value is an instrument, or a class of instruments that the notebook defines."""
+    if isinstance(value, type):
+        return issubclass(value, PassInstrument) and value.__module__ == "__main__"
+    return isinstance(value, PassInstrument)
+
+
+def has_report(watching: Any) -> bool:
+    """Whether an instrument has something to show after a run."""
+    return isinstance(watching, (PassTimingInstrument, instrument.PrintIRAfter)) or hasattr(watching, "table")
 
 
 def outlook(mod: IRModule, name: str) -> TableView:
     """Return which passes would change a program of this name, and what each would do."""
     found = prospects(mod)
     what = "these passes, each by itself, would change" if len(found) else "no pass that needs no options would change"
-    return table_view(found, f"{what} `{name}`")
-
-
-def _report(name: str, made: Any) -> Any:
-    """What an instrument has to show after a run, or None."""
-    if isinstance(made, instrument.PassTimingInstrument):
-        return made  # shows itself, with bars
-    table = getattr(made, "table", None)
-    return None if table is None else table_view(table(), name)
+    rows = sorted(found.rows, key=lambda row: str(row[-1]).startswith("fails"))  # what one can use comes first
+    return table_view(Table(found.columns, rows), f"{what} `{name}`; `%passes {name} PASS` runs one")
 
 
 def _is_meant_as_pass(value: Any) -> bool:

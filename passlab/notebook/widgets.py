@@ -1,48 +1,82 @@
 """Views as notebook output: a live widget where there is one for the kind of view, HTML and text everywhere.
 
 A widget holds the data of its view and draws it in the browser alone, so that it still works when the kernel is busy or
-gone. What is selected in it comes back as a Python object: `widget.selection`.
+gone. What is selected in it comes back as Python objects: `widget.selection` is a list of nodes, observable and
+settable. All widgets of a notebook have one selection: a node that is selected in one is lit in the others.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakSet
 
 import anywidget
 import traitlets
 
+from passlab.debugger.forks import Fork
+from passlab.debugger.instant import Instant
 from passlab.display.graph import GraphView, graph_view
+from passlab.display.nodes import node_of, number_of
 from passlab.display.page import document
 from passlab.display.recording import RecordingView
 from passlab.display.scripts import script, style
 from passlab.display.stepper import StepperView, stepper_view
 from passlab.display.tensors import picture
+from passlab.display.text_recording import TextRecordingView
 from passlab.display.view import View
 from passlab.errors import PasslabError, visible
 from passlab.instrument.events import Event
 from passlab.ir.expr import Expr
-from passlab.lab.time_travel.forks import Fork
-from passlab.lab.time_travel.instant import Instant
+from passlab.ir.node_errors import not_a_node_error
+
+Change = dict[str, Any]  # what traitlets says of a trait that changed, or is about to
 
 
 class ViewWidget(anywidget.AnyWidget):
-    """Base of the widgets: one view, its data, and its static twins."""
+    """Base of the widgets: one view, its data, and its static twins. `selection` has the nodes that are selected."""
 
     _css = style()
     data = traitlets.Dict().tag(sync=True)
+    nodes = traitlets.List(traitlets.Int()).tag(sync=True)
+    selection: Any = traitlets.List()
+    _live: ClassVar[WeakSet[ViewWidget]] = WeakSet()
 
     def __init__(self, view: View) -> None:
         self.view = view
         super().__init__(data=self._data())
         self.on_msg(self._heard)
+        ViewWidget._live.add(self)
+
+    @traitlets.validate("selection")
+    def _checked_selection(self, proposal: Change) -> list[Expr]:
+        """Take a list of nodes; raises `NodeTypeError` for anything else in it."""
+        for node in proposal["value"]:
+            if not isinstance(node, Expr):
+                raise not_a_node_error(node, "a node of a program")
+        return list(proposal["value"])
+
+    @traitlets.observe("selection")
+    def _selection_changed(self, change: Change) -> None:
+        self.nodes = [number_of(node) for node in change["new"]]
+
+    @traitlets.observe("nodes")
+    def _nodes_changed(self, change: Change) -> None:
+        """Keep `selection` in step, and light the same nodes in all other widgets."""
+        numbers = change["new"]
+        kept = {number_of(node): node for node in self.selection}
+        selected = [kept.get(number) or node_of(number) for number in numbers]
+        self.selection = [node for node in selected if node is not None]
+        for widget in list(ViewWidget._live):
+            if widget is not self and widget.nodes != numbers:
+                widget.nodes = numbers
 
     def _data(self) -> dict[str, Any]:
         """What the browser gets at first."""
         return self.view.data()
 
-    def _heard(self, _: Any, content: Any, buffers: Any) -> None:
+    def _heard(self, _: object, content: object, buffers: object) -> None:
         """Answer a message of the browser. Most widgets need nothing of the kernel."""
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
@@ -64,27 +98,19 @@ class DiffWidget(ViewWidget):
 
 
 class GraphWidget(ViewWidget):
-    """A dataflow graph. `selection` is the expression of the box that is selected."""
+    """A dataflow graph."""
 
     _esm = script("graph")
-    picked = traitlets.Int(-1).tag(sync=True)
     view: GraphView
 
-    @property
-    def selection(self) -> Expr | None:
-        """The expression of the selected box, None when none is."""
-        boxes = self.view.graph.boxes
-        return boxes[self.picked].expr if 0 <= self.picked < len(boxes) else None
-
-    def _heard(self, _: Any, content: Any, buffers: Any) -> None:
+    def _heard(self, _: object, content: object, buffers: object) -> None:
         if isinstance(content, dict) and isinstance(content.get("fold"), bool):
             self.view = self.view.with_folding(content["fold"])
-            self.picked = -1
             self.data = self.view.data()
 
 
 class PipelineWidget(ViewWidget):
-    """A recorded pipeline. `selection` is the event of the pass that is selected."""
+    """A recorded pipeline. `event` is the event of the pass that is shown."""
 
     _esm = script("pipeline")
     selected = traitlets.Int(-1).tag(sync=True)
@@ -95,12 +121,12 @@ class PipelineWidget(ViewWidget):
         return self.view.data(only_start=self.view.is_large)
 
     @property
-    def selection(self) -> Event | None:
-        """The event of the selected pass, None when none is."""
+    def event(self) -> Event | None:
+        """The event of the pass that is shown, None before any is."""
         events = self.view.events
         return events[self.selected] if 0 <= self.selected < len(events) else None
 
-    def _heard(self, _: Any, content: Any, buffers: Any) -> None:
+    def _heard(self, _: object, content: object, buffers: object) -> None:
         if isinstance(content, dict) and content.get("rest") and self.data.get("partial"):
             self.data = self.view.data()
         if not isinstance(content, dict) or not isinstance(content.get("graph"), str):
@@ -141,16 +167,11 @@ class StepperWidget(ViewWidget):
         shown = self.fork.trace if self.fork is not None and self.branch else self.view.trace
         return shown[min(self.at, len(shown))]
 
-    @property
-    def selection(self) -> Instant:
-        """What is shown, as in every widget: the state at this instant."""
-        return self.now
-
-    def _moved(self, change: Any) -> None:
+    def _moved(self, change: Change) -> None:
         if not self.branch:
             self.view.debugger.goto(min(change["new"], len(self.view.trace)))
 
-    def _heard(self, _: Any, content: Any, buffers: Any) -> None:
+    def _heard(self, _: object, content: object, buffers: object) -> None:
         if not isinstance(content, dict):
             return
         if content.get("rest") is True:
@@ -233,9 +254,13 @@ def branch_data(fork: Fork, view: StepperView) -> dict[str, Any]:
     rows = [[visible(str(cell)) for cell in row] for row in table.rows]
     parted = fork.parted
     return {
-        "data": view.data(only_start=view.is_large), "instant": fork.instant, "text": visible(head), "rows": rows,
-        "head": list(table.columns), "parted": -1 if parted is None else parted,
-    }  # fmt: skip
+        "data": view.data(only_start=view.is_large),
+        "instant": fork.instant,
+        "text": visible(head),
+        "rows": rows,
+        "head": list(table.columns),
+        "parted": -1 if parted is None else parted,
+    }
 
 
 def _variables() -> dict[str, Any]:
@@ -256,10 +281,28 @@ class Shown:
         return static_twins(self.view), {}
 
 
+class DumpWidget(ViewWidget):
+    """A recording of another compiler's passes. `step` is the step that is shown."""
+
+    _esm = script("dump")
+    selected = traitlets.Int(-1).tag(sync=True)
+    view: TextRecordingView
+
+    @property
+    def step(self) -> Any:
+        """The step that is shown, None before any is."""
+        steps = self.view.recording.steps
+        return steps[self.selected] if 0 <= self.selected < len(steps) else None
+
+
 _WIDGETS: dict[str, type[ViewWidget]] = {
-    "module": ModuleWidget, "diff": DiffWidget, "graph": GraphWidget, "pipeline": PipelineWidget,
+    "dump": DumpWidget,
+    "module": ModuleWidget,
+    "diff": DiffWidget,
+    "graph": GraphWidget,
+    "pipeline": PipelineWidget,
     "stepper": StepperWidget,
-}  # fmt: skip
+}
 
 
 def static_twins(view: View) -> dict[str, str]:
@@ -275,6 +318,7 @@ def show(view: View) -> Any:
 
 __all__ = [
     "DiffWidget",
+    "DumpWidget",
     "GraphWidget",
     "ModuleWidget",
     "PipelineWidget",

@@ -16,7 +16,7 @@ from passlab.ir.types import IncompleteType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, half_away
-from passlab.op.edges import on_one
+from passlab.op.edge_cases import on_one
 from passlab.op.fields import anything, attrs, boolean, dtype, integer, text
 from passlab.op.relations import identity, refuse, tensor
 
@@ -41,10 +41,16 @@ def _mark(name: str, doc: str, record: type[Attrs] | None = None, **facts: Any) 
     facts.setdefault("source", "Relay")
     facts.setdefault("inputs", ("data",))
     return operator(
-        name, facts.pop("inputs"), attrs=record, relation=same_type, pattern=OpPattern.OPAQUE, out=False,
+        name,
+        facts.pop("inputs"),
+        attrs=record,
+        relation=same_type,
+        pattern=OpPattern.OPAQUE,
+        out=False,
         gradient=_pass_on,
-        doc=doc, **facts,
-    )(_unchanged)  # fmt: skip
+        doc=doc,
+        **facts,
+    )(_unchanged)
 
 
 COMPILER = attrs(
@@ -52,7 +58,9 @@ COMPILER = attrs(
 )
 
 compiler_begin = _mark(
-    "annotation.compiler_begin", "A value enters a region for another compiler.", COMPILER,
+    "annotation.compiler_begin",
+    "A value enters a region for another compiler.",
+    COMPILER,
     shapes="any value -> the same",
     source="Relay",
     edges=(
@@ -61,9 +69,11 @@ compiler_begin = _mark(
         'annotation.compiler_begin(%x: (0, 3), compiler="c")',
     ),
     example='annotation.compiler_begin(%x, compiler="dnnl")',
-)  # fmt: skip
+)
 compiler_end = _mark(
-    "annotation.compiler_end", "A value leaves a region for another compiler.", COMPILER,
+    "annotation.compiler_end",
+    "A value leaves a region for another compiler.",
+    COMPILER,
     shapes="any value -> the same",
     source="Relay",
     edges=(
@@ -72,7 +82,7 @@ compiler_end = _mark(
         'annotation.compiler_end(%x: (0, 3), compiler="c")',
     ),
     example='annotation.compiler_end(%x, compiler="dnnl")',
-)  # fmt: skip
+)
 stop_fusion = _mark(
     "annotation.stop_fusion",
     "A barrier: operators before and after it are not fused together.",
@@ -95,7 +105,8 @@ with_funcid = _mark(
     example="annotation.with_funcid(%f)",
 )
 cast_hint = _mark(
-    "annotation.cast_hint", "A hint that a tensor may be kept in a smaller dtype; its values do not change.",
+    "annotation.cast_hint",
+    "A hint that a tensor may be kept in a smaller dtype; its values do not change.",
     attrs("CastHintAttrs", dtype("dtype", doc="the dtype that would do")),
     shapes="S -> S",
     source="Relay",
@@ -106,7 +117,7 @@ cast_hint = _mark(
     ),
     example='annotation.cast_hint(%x, dtype="int8")',
     layout=layout_rules.elementwise,
-)  # fmt: skip
+)
 
 
 # ---------------------------------------------------------------- looking at values while they are computed
@@ -120,17 +131,25 @@ def listen(function: Callable[[Any], object]) -> str:
     return name
 
 
-def _debug_face(expr: Any, debug_func: Callable[[Any], object] | None = None) -> Call:
+def _debug_builder(expr: Any, debug_func: Callable[[Any], object] | None = None) -> Call:
     """`expr`, whose value is shown to `debug_func` whenever it is computed."""
     return call("debug", expr, debug_func="" if debug_func is None else listen(debug_func))
 
 
 @operator(
-    "debug", ("program",),
+    "debug",
+    ("program",),
     attrs=attrs("DebugAttrs", text("debug_func", "", doc="the name of the function that is shown the value")),
-    relation=same_type, pattern=OpPattern.OPAQUE, level=1, out=False, face=_debug_face, gradient=_pass_on,
-    shapes="any value -> the same", source="Relay", example="debug(%x)",
-)  # fmt: skip
+    relation=same_type,
+    pattern=OpPattern.OPAQUE,
+    level=1,
+    out=False,
+    builder=_debug_builder,
+    gradient=_pass_on,
+    shapes="any value -> the same",
+    source="Relay",
+    example="debug(%x)",
+)
 def debug(attrs: Any, program: Any) -> Any:
     """The same value, shown to a Python function on its way. A name without a function of this process is passed by."""
     if attrs.debug_func in LISTENERS:
@@ -146,16 +165,22 @@ def _refuse_reference(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
 
 
 @operator(
-    "parser.MetaRef", (),
+    "parser.MetaRef",
+    (),
     attrs=attrs(
         "MetaRefAttrs",
         text("node_type_key", doc="the kind of the node, such as relay.Constant"),
         integer("node_index", doc="its number in the metadata section"),
     ),
-    relation=_refuse_reference, pattern=OpPattern.OPAQUE, level=10, out=False, non_computational=True,
-    shapes="-> whatever it stands for", source="Relay's parser",
+    relation=_refuse_reference,
+    pattern=OpPattern.OPAQUE,
+    level=10,
+    out=False,
+    non_computational=True,
+    shapes="-> whatever it stands for",
+    source="Relay's parser",
     example='parser.MetaRef(node_type_key="relay.Constant", node_index=0)',
-)  # fmt: skip
+)
 def meta_reference(attrs: Any) -> Any:
     """A place for a node of the metadata section, until the parser puts the node there; programs hold none."""
     raise RunError(Diagnostic("a reference into the metadata section has no value"))
@@ -168,26 +193,29 @@ def place(where: Any) -> Any:
     return VirtualDevice(where) if isinstance(where, Device) else where
 
 
-def _on_device_face(body: Any, device: Any, constrain_result: bool = False, constrain_body: bool = True) -> Call:
+def _on_device_builder(body: Any, device: Any, constrain_result: bool = False, constrain_body: bool = True) -> Call:
     """State that `body` runs, and with `constrain_result` is left, on a device: by name, or a `VirtualDevice`."""
     constraints = {"constrain_result": constrain_result, "constrain_body": constrain_body}
     return call("on_device", body, virtual_device=place(device), **constraints)
 
 
-def _device_copy_face(data: Any, src_device: Any, dst_device: Any) -> Call:
+def _device_copy_builder(data: Any, src_device: Any, dst_device: Any) -> Call:
     """`data`, copied from one device to another: each by name, or a `VirtualDevice`."""
     return call("device_copy", data, src_virtual_device=place(src_device), dst_virtual_device=place(dst_device))
 
 
 on_device = _mark(
-    "on_device", "States on which device the body is computed and where its result lies.",
+    "on_device",
+    "States on which device the body is computed and where its result lies.",
     attrs(
         "OnDeviceAttrs",
         anything("virtual_device", None, doc="the device, None for no constraint"),
         boolean("constrain_result", False, doc="whether the result lies there"),
         boolean("constrain_body", True, doc="whether the body is computed there"),
     ),
-    inputs=("body",), face=_on_device_face, non_computational=True,
+    inputs=("body",),
+    builder=_on_device_builder,
+    non_computational=True,
     shapes="any value -> the same",
     source="Relay",
     edges=(
@@ -196,18 +224,24 @@ on_device = _mark(
     ),
     example="on_device(%x, constrain_result=True)",
     layout=layout_rules.elementwise,
-)  # fmt: skip
+)
 
 
 @operator(
-    "device_copy", ("data",),
+    "device_copy",
+    ("data",),
     attrs=attrs(
         "DeviceCopyAttrs",
         anything("src_virtual_device", doc="the device the tensor lies on", optional=True),
         anything("dst_virtual_device", doc="the device it goes to", optional=True),
     ),
-    relation=identity, pattern=OpPattern.OPAQUE, level=10, out=False, gradient=_pass_on, non_computational=True,
-    face=_device_copy_face,
+    relation=identity,
+    pattern=OpPattern.OPAQUE,
+    level=10,
+    out=False,
+    gradient=_pass_on,
+    non_computational=True,
+    builder=_device_copy_builder,
     shapes="S -> S",
     source="Relay",
     edges=(
@@ -217,7 +251,7 @@ on_device = _mark(
     ),
     example="device_copy(%x, src_virtual_device=None, dst_virtual_device=None)",
     layout=layout_rules.elementwise,
-)  # fmt: skip
+)
 def device_copy(attrs: Any, data: Array) -> Array:
     """Copy a tensor from one device to another."""
     return data.copy()
@@ -242,8 +276,14 @@ def _simulated_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
 
 
 @operator(
-    "relay.op.annotation.simulated_quantize", ("data", "dom_scale", "clip_min", "clip_max"), attrs=SIMULATED,
-    relation=_simulated_type, pattern=OpPattern.ELEMWISE, level=11, out=False, warns=True,
+    "relay.op.annotation.simulated_quantize",
+    ("data", "dom_scale", "clip_min", "clip_max"),
+    attrs=SIMULATED,
+    relation=_simulated_type,
+    pattern=OpPattern.ELEMWISE,
+    level=11,
+    out=False,
+    warns=True,
     shapes="data S, dom_scale, clip_min, clip_max () -> S",
     source="Relay's quantization: round, clip, scale",
     edges=(
@@ -252,7 +292,7 @@ def _simulated_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
         "relay.op.annotation.simulated_quantize(%x: (0, 3), 0.5f, -4f, 3f, kind=1)",
     ),
     example="relay.op.annotation.simulated_quantize(%x, %v, %v, %v, kind=1)",
-)  # fmt: skip
+)
 def simulated_quantize(attrs: Any, data: Array, dom_scale: Array, clip_min: Array, clip_max: Array) -> Array:
     """What is left of the data after it was divided by `dom_scale`, rounded, clipped, and multiplied again."""
     if attrs.kind == 0:

@@ -18,7 +18,7 @@ from passlab.ir.types import Type
 from passlab.op import layout_rules
 from passlab.op.declare import call, deliver, operator
 from passlab.op.dtypes import Array, as_array
-from passlab.op.edges import on_two
+from passlab.op.edge_cases import on_two
 from passlab.op.elementwise import constant_like
 from passlab.op.relations import broadcast, refuse, tensor
 
@@ -148,21 +148,29 @@ add = binary(
     precision=Precision.FOLLOW,
 )
 subtract = binary(
-    "subtract", binary_kernel(np.subtract, np.not_equal), "The differences of elements; integers wrap.", level=1,
+    "subtract",
+    binary_kernel(np.subtract, np.not_equal),
+    "The differences of elements; integers wrap.",
+    level=1,
     gradient=both(lambda x, y, z, grad: (grad, -grad)),
     precision=Precision.FOLLOW,
-)  # fmt: skip
+)
 multiply = binary(
-    "multiply", binary_kernel(np.multiply), "The products of elements; integers wrap.", level=1,
+    "multiply",
+    binary_kernel(np.multiply),
+    "The products of elements; integers wrap.",
+    level=1,
     gradient=both(lambda x, y, z, grad: (grad * y, grad * x)),
     precision=Precision.FOLLOW,
-)  # fmt: skip
+)
 divide = binary(
-    "divide", dividing_kernel(truncated_quotient, np.divide),
-    "The quotients of elements; those of integers are cut towards zero.", level=1,
+    "divide",
+    dividing_kernel(truncated_quotient, np.divide),
+    "The quotients of elements; those of integers are cut towards zero.",
+    level=1,
     gradient=both(lambda x, y, z, grad: (grad / y, -(grad * z / y))),
     precision=Precision.FOLLOW,
-)  # fmt: skip
+)
 floor_divide = binary(
     "floor_divide",
     dividing_kernel(np.floor_divide, np.floor_divide),
@@ -171,38 +179,57 @@ floor_divide = binary(
     gradient=flat_in_both,
 )
 trunc_divide = binary(
-    "trunc_divide", dividing_kernel(truncated_quotient, _float_trunc_divide),
-    "The quotients of elements, cut towards zero.", level=1,
+    "trunc_divide",
+    dividing_kernel(truncated_quotient, _float_trunc_divide),
+    "The quotients of elements, cut towards zero.",
+    level=1,
     gradient=flat_in_both,
-)  # fmt: skip
+)
 mod = binary(
-    "mod", dividing_kernel(np.fmod, np.fmod), "The remainders of elements, with the sign of the dividend.", level=1,
-    gradient=_remainder("trunc_divide"),
-)  # fmt: skip
-floor_mod = binary(
-    "floor_mod", dividing_kernel(np.mod, np.mod), "The remainders of elements, with the sign of the divisor.", level=1,
-    gradient=_remainder("floor_divide"),
-)  # fmt: skip
-trunc_mod = binary(
-    "trunc_mod", dividing_kernel(np.fmod, np.fmod), "The remainders of elements, with the sign of the dividend.",
+    "mod",
+    dividing_kernel(np.fmod, np.fmod),
+    "The remainders of elements, with the sign of the dividend.",
     level=1,
     gradient=_remainder("trunc_divide"),
-)  # fmt: skip
+)
+floor_mod = binary(
+    "floor_mod",
+    dividing_kernel(np.mod, np.mod),
+    "The remainders of elements, with the sign of the divisor.",
+    level=1,
+    gradient=_remainder("floor_divide"),
+)
+trunc_mod = binary(
+    "trunc_mod",
+    dividing_kernel(np.fmod, np.fmod),
+    "The remainders of elements, with the sign of the dividend.",
+    level=1,
+    gradient=_remainder("trunc_divide"),
+)
 power = binary(
-    "power", binary_kernel(_power), "`lhs` raised to the power `rhs`; integers wrap, and 1 / n is cut to an integer.",
+    "power",
+    binary_kernel(_power),
+    "`lhs` raised to the power `rhs`; integers wrap, and 1 / n is cut to an integer.",
     level=4,
-    precision=Precision.NEVER, gradient=both(_power_grad),
-)  # fmt: skip
+    precision=Precision.NEVER,
+    gradient=both(_power_grad),
+)
 maximum = binary(
-    "maximum", binary_kernel(np.maximum), "The larger element of each pair; NaN when one is NaN.", level=4,
+    "maximum",
+    binary_kernel(np.maximum),
+    "The larger element of each pair; NaN when one is NaN.",
+    level=4,
     gradient=_choose("greater_equal"),
     precision=Precision.FOLLOW,
-)  # fmt: skip
+)
 minimum = binary(
-    "minimum", binary_kernel(np.minimum), "The smaller element of each pair; NaN when one is NaN.", level=4,
+    "minimum",
+    binary_kernel(np.minimum),
+    "The smaller element of each pair; NaN when one is NaN.",
+    level=4,
     gradient=_choose("less_equal"),
     precision=Precision.FOLLOW,
-)  # fmt: skip
+)
 
 
 # ---------------------------------------------------------------- bits

@@ -10,7 +10,7 @@ from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import call, operator
-from passlab.op.dtypes import Array, array_dtype
+from passlab.op.dtypes import Array, array_dtype, convert
 from passlab.op.fields import attrs, dtype
 from passlab.op.relations import refuse, tensor
 
@@ -27,10 +27,17 @@ def _cast_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "cast", ("data",), attrs=CAST, relation=_cast_type, pattern=OpPattern.ELEMWISE, level=3, out=False, warns=True,
+    "cast",
+    ("data",),
+    attrs=CAST,
+    relation=_cast_type,
+    pattern=OpPattern.ELEMWISE,
+    level=3,
+    out=False,
+    warns=True,
     gradient=_cast_grad,
     shapes="S -> S",
-    source="NumPy's casts; integers wrap",
+    source="NumPy's casts; what an integer type cannot hold wraps, NaN becomes 0",
     edges=(
         'cast(%x: (2, 3), dtype="int32")',
         'cast(%x: (), dtype="float64")',
@@ -38,11 +45,15 @@ def _cast_grad(orig: Call, grad: Expr) -> list[Expr]:
         'cast(%x: (7), dtype="uint8")',
     ),
     example='cast(%x, dtype="int32")',
-    layout=layout_rules.elementwise, precision=Precision.FOLLOW,
-)  # fmt: skip
+    layout=layout_rules.elementwise,
+    precision=Precision.FOLLOW,
+)
 def cast(attrs: Any, data: Array) -> Array:
-    """Convert each element to another dtype: floats are cut towards zero, integers wrap, bool asks for not zero."""
-    return data.astype(array_dtype(attrs.dtype), copy=False)
+    """Convert each element to another dtype: floats are cut towards zero, integers wrap, bool asks for not zero.
+
+    A float that the integer type cannot hold wraps around too; NaN and what does not fit 64 bits become 0.
+    """
+    return convert(data, array_dtype(attrs.dtype))
 
 
 def _cast_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
@@ -56,22 +67,28 @@ def _cast_like_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "cast_like", ("data", "dtype_like"), relation=_cast_like_type, pattern=OpPattern.ELEMWISE, level=3, out=False,
+    "cast_like",
+    ("data", "dtype_like"),
+    relation=_cast_like_type,
+    pattern=OpPattern.ELEMWISE,
+    level=3,
+    out=False,
     warns=True,
     gradient=_cast_like_grad,
     shapes="data S, dtype_like any shape -> S",
-    source="NumPy's casts; integers wrap",
+    source="NumPy's casts; what an integer type cannot hold wraps, NaN becomes 0",
     edges=(
         "cast_like(%x: (2, 3), %y: () int64)",
         "cast_like(%x: (), %y: (2) float32)",
         "cast_like(%x: (0, 3), %y: (0) bool)",
     ),
     example="cast_like(%x, %y)",
-    layout=layout_rules.elementwise, precision=Precision.FOLLOW,
-)  # fmt: skip
+    layout=layout_rules.elementwise,
+    precision=Precision.FOLLOW,
+)
 def cast_like(attrs: Any, data: Array, dtype_like: Array) -> Array:
     """Convert each element of `data` to the dtype of `dtype_like`."""
-    return data.astype(dtype_like.dtype, copy=False)
+    return convert(data, dtype_like.dtype)
 
 
 def _reinterpret_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
@@ -90,7 +107,13 @@ def _reinterpret_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
 
 
 @operator(
-    "reinterpret", ("data",), attrs=CAST, relation=_reinterpret_type, pattern=OpPattern.ELEMWISE, level=3, out=False,
+    "reinterpret",
+    ("data",),
+    attrs=CAST,
+    relation=_reinterpret_type,
+    pattern=OpPattern.ELEMWISE,
+    level=3,
+    out=False,
     shapes="S -> S",
     source="ndarray.view",
     edges=(
@@ -100,7 +123,7 @@ def _reinterpret_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
     ),
     example='reinterpret(%x, dtype="int32")',
     layout=layout_rules.elementwise,
-)  # fmt: skip
+)
 def reinterpret(attrs: Any, data: Array) -> Array:
     """Read the bits of each element as another dtype of the same size."""
     wanted = array_dtype(attrs.dtype)

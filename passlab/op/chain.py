@@ -213,6 +213,14 @@ def dtype_of(expr: Expr) -> str:
 
 
 __all__ = [
-    "Gradient", "attrs_of", "by_definition", "dtype_of", "flat", "pullback", "shape_of", "sizes_of", "typed",
+    "Gradient",
+    "attrs_of",
+    "by_definition",
+    "dtype_of",
+    "flat",
+    "pullback",
+    "shape_of",
+    "sizes_of",
+    "typed",
     "zeros_of",
-]  # fmt: skip
+]

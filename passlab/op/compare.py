@@ -64,7 +64,12 @@ def _where_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "where", ("condition", "x", "y"), relation=_where_type, pattern=OpPattern.BROADCAST, level=4, gradient=_where_grad,
+    "where",
+    ("condition", "x", "y"),
+    relation=_where_type,
+    pattern=OpPattern.BROADCAST,
+    level=4,
+    gradient=_where_grad,
     out=False,
     shapes="condition, x, y, which broadcast to S -> S",
     source="np.where",
@@ -75,8 +80,9 @@ def _where_grad(orig: Call, grad: Expr) -> list[Expr]:
         "where(%c: (2, 3) float32, %x: (2, 3), %y: ())",
     ),
     example="where(%c, %x, %y)",
-    layout=layout_rules.broadcast, precision=Precision.FOLLOW,
-)  # fmt: skip
+    layout=layout_rules.broadcast,
+    precision=Precision.FOLLOW,
+)
 def where(attrs: Any, condition: Array, x: Array, y: Array) -> Array:
     """The element of `x` where `condition` is true (not zero), else that of `y`; all three broadcast."""
     return np.where(condition if condition.dtype.kind == "b" else condition != 0, x, y)

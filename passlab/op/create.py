@@ -12,7 +12,7 @@ from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import call, operator
-from passlab.op.dtypes import Array, array_dtype, filled_array
+from passlab.op.dtypes import Array, array_dtype, convert, filled_array
 from passlab.op.fields import attrs, dims, dtype
 from passlab.op.relations import identity, refuse, tensor
 
@@ -45,26 +45,35 @@ def _no_gradient(orig: Call, grad: Expr) -> list[Expr]:
 
 
 def _init(name: str, value: int, doc: str) -> Op:
-    def face(shape: Any, dtype: str) -> Call:
+    def builder(shape: Any, dtype: str) -> Call:
         wanted = shape_argument(shape)
         if isinstance(wanted, Expr):
             return call(f"dyn.{name}", wanted, shape=None, dtype=dtype)
         return call(name, shape=wanted, dtype=dtype)
 
-    face.__name__ = face.__qualname__ = name
-    face.__doc__ = doc
+    builder.__name__ = builder.__qualname__ = name
+    builder.__doc__ = doc
 
     def kernel(attrs: Any) -> Array:
         return filled_array(attrs.shape, array_dtype(attrs.dtype), value, name)
 
     return operator(
-        name, (), attrs=INIT, relation=_init_type,
+        name,
+        (),
+        attrs=INIT,
+        relation=_init_type,
         precision=Precision.FOLLOW,
-        pattern=OpPattern.ELEMWISE, level=3, out=False, face=face, doc=doc,
-        gradient=_no_gradient, shapes="-> shape", source=f"np.{name}",
+        pattern=OpPattern.ELEMWISE,
+        level=3,
+        out=False,
+        builder=builder,
+        doc=doc,
+        gradient=_no_gradient,
+        shapes="-> shape",
+        source=f"np.{name}",
         edges=tuple(f'{name}(shape={shape}, dtype="T")' for shape in ([2, 3], [], [0, 3])),
         example=f'{name}(shape=[2, 3], dtype="float32")',
-    )(kernel)  # fmt: skip
+    )(kernel)
 
 
 zeros = _init("zeros", 0, "A tensor of zeros of the given shape and dtype.")
@@ -79,11 +88,17 @@ def _like(name: str, fill: Callable[[Array], Array], doc: str) -> Op:
         return [call("zeros_like", orig.args[0])]
 
     return operator(
-        name, ("data",), relation=identity, pattern=OpPattern.ELEMWISE,
+        name,
+        ("data",),
+        relation=identity,
+        pattern=OpPattern.ELEMWISE,
         layout=layout_rules.elementwise,
-        level=4, out=False, doc=doc, gradient=gradient,
+        level=4,
+        out=False,
+        doc=doc,
+        gradient=gradient,
         example=f"{name}(%x)",
-    )(kernel)  # fmt: skip
+    )(kernel)
 
 
 zeros_like = _like("zeros_like", np.zeros_like, "Zeros in the shape and dtype of a tensor.")
@@ -108,7 +123,7 @@ def _full_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return TensorType(attrs.shape, attrs.dtype or value.dtype)
 
 
-def _full_face(fill_value: Any, shape: Any = (), dtype: str = "") -> Call:
+def _full_builder(fill_value: Any, shape: Any = (), dtype: str = "") -> Call:
     """A tensor of `shape` filled with the scalar `fill_value`, in `dtype` or that of the value."""
     wanted = shape_argument(shape)
     if isinstance(wanted, Expr):
@@ -121,9 +136,16 @@ def _full_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "full", ("fill_value",), attrs=INIT, relation=_full_type, pattern=OpPattern.ELEMWISE, level=3, out=False,
+    "full",
+    ("fill_value",),
+    attrs=INIT,
+    relation=_full_type,
+    pattern=OpPattern.ELEMWISE,
+    level=3,
+    out=False,
     warns=True,
-    face=_full_face, gradient=_full_grad,
+    builder=_full_builder,
+    gradient=_full_grad,
     shapes="fill_value () -> shape",
     source="np.full",
     edges=(
@@ -133,11 +155,11 @@ def _full_grad(orig: Call, grad: Expr) -> list[Expr]:
     ),
     example='full(%v, shape=[2, 3], dtype="float32")',
     precision=Precision.FOLLOW,
-)  # fmt: skip
+)
 def full(attrs: Any, fill_value: Array) -> Array:
     """A tensor of the given shape filled with one value."""
     wanted = array_dtype(attrs.dtype) if attrs.dtype else fill_value.dtype
-    return filled_array(attrs.shape, wanted, fill_value.astype(wanted), "full")
+    return filled_array(attrs.shape, wanted, convert(fill_value, wanted), "full")
 
 
 def _full_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
@@ -151,7 +173,12 @@ def _full_like_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "full_like", ("data", "fill_value"), relation=_full_like_type, pattern=OpPattern.ELEMWISE, level=3, out=False,
+    "full_like",
+    ("data", "fill_value"),
+    relation=_full_like_type,
+    pattern=OpPattern.ELEMWISE,
+    level=3,
+    out=False,
     warns=True,
     gradient=_full_like_grad,
     shapes="data S, fill_value () -> S",
@@ -163,7 +190,7 @@ def _full_like_grad(orig: Call, grad: Expr) -> list[Expr]:
     ),
     example="full_like(%x, %v)",
     layout=layout_rules.elementwise,
-)  # fmt: skip
+)
 def full_like(attrs: Any, data: Array, fill_value: Array) -> Array:
     """A tensor in the shape and dtype of `data` filled with one value."""
-    return np.full(data.shape, fill_value.astype(data.dtype))
+    return np.full(data.shape, convert(fill_value, data.dtype))

@@ -14,8 +14,9 @@ module becomes the `Op`.
 
 from __future__ import annotations
 
+import ast
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, update_wrapper
 from typing import Any
 
@@ -24,10 +25,10 @@ import numpy as np
 from passlab.errors import AttrsError, Diagnostic, NodeTypeError, did_you_mean
 from passlab.ir.attrs import REQUIRED, Attrs
 from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem, TupleWrapper
-from passlab.ir.misfits import misfit
+from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.op import Op, OpPattern, OpSpec, Precision, Relation, declare_op
 from passlab.op.copying import copy_into
-from passlab.op.edges import family
+from passlab.op.edge_cases import family
 
 _set = object.__setattr__
 
@@ -42,13 +43,15 @@ def operator(
     results: int | Callable[[Any], int] = 1,
     out: bool = True,
     warns: bool = False,
+    python: Python | None = None,
     **facts: Any,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare the operator `name`; the decorated function is its NumPy kernel `kernel(attrs, *arrays, out=None)`.
 
     `results` is the number of results when it returns a tuple (or a function of the attributes giving it); `out=False`
     says that the kernel itself takes no `out`, and a copy is made into it; `warns` that NumPy may warn inside it, of
-    overflow or NaN, which is then silenced. `facts` are the other fields of `OpSpec`.
+    overflow or NaN, which is then silenced. `python` is Relay's Python signature, where the
+    attributes do not say it. `facts` are the other fields of `OpSpec`.
     """
 
     def declared(kernel: Callable[..., Any]) -> Op:
@@ -59,15 +62,21 @@ def operator(
         facts.setdefault("source", "NumPy")
         doc = facts.pop("doc", None) or kernel.__doc__ or ""
         spec = OpSpec(
-            name=name, inputs=tuple(inputs), relation=relation, attrs=attrs, pattern=pattern,
-            kernel=quiet(raw) if warns else raw, raw=raw, doc=doc if "\n" not in doc else inspect.cleandoc(doc),
+            name=name,
+            inputs=tuple(inputs),
+            relation=relation,
+            attrs=attrs,
+            pattern=pattern,
+            kernel=quiet(raw) if warns else raw,
+            raw=raw,
+            doc=doc if "\n" not in doc else inspect.cleandoc(doc),
             **facts,
-        )  # fmt: skip
-        if spec.face is None:
-            _set(spec, "face", Face(spec, results))
+        )
+        if spec.builder is None:
+            _set(spec, "builder", OpBuilder(spec, results, python))
         else:
-            spec.face.__doc__ = documentation(spec, spec.face.__doc__ or spec.doc)
-            spec.face.__name__ = spec.face.__qualname__ = name.rpartition(".")[2]
+            spec.builder.__doc__ = documentation(spec, spec.builder.__doc__ or spec.doc)
+            spec.builder.__name__ = spec.builder.__qualname__ = name.rpartition(".")[2]
         return declare_op(spec)
 
     return declared
@@ -125,7 +134,7 @@ def as_expr(value: Any) -> Expr:
         return value.astuple()
     if isinstance(value, (list, tuple)):
         return Tuple([as_expr(v) for v in value])
-    raise misfit(value)
+    raise not_a_node_error(value)
 
 
 def field_of(value: Expr, index: int) -> Expr:
@@ -150,21 +159,56 @@ def call(name: str, *args: Any, **attrs: Any) -> Call:
     return make_call(Op.get(name), args, attrs)
 
 
-class Face:
+class Python:
+    """Relay's Python signature of an operator, where it differs from inputs and attributes in declared order.
+
+    `signature` is written as in Python: `"data, axis=-1, is_sorted=True"`. `convert` gives by parameter the function
+    from what a caller may write to the attribute's value (such as one number for all axes), `names` the attribute or
+    input behind a parameter of another name.
+    """
+
+    def __init__(
+        self,
+        signature: str,
+        names: Mapping[str, str] | None = None,
+        **convert: Callable[[Any], Any],
+    ) -> None:
+        self._text = signature
+        self.names = dict(names or {})
+        self.convert = convert
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """The signature as Python knows it."""
+        function = ast.parse(f"def f({self._text}): 0").body[0]
+        assert isinstance(function, ast.FunctionDef)
+        names = [arg.arg for arg in function.args.args]
+        defaults = [ast.literal_eval(value) for value in function.args.defaults]
+        needed = len(names) - len(defaults)
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        head = [inspect.Parameter(name, kind) for name in names[:needed]]
+        tail = [inspect.Parameter(n, kind, default=d) for n, d in zip(names[needed:], defaults, strict=True)]
+        return inspect.Signature([*head, *tail])
+
+
+class OpBuilder:
     """The Python function of an operator: its inputs, then its attributes in declared order with their defaults.
 
     An attribute with the name of an input stands for that input in a related operator (as `reshape` and `dyn.reshape`
-    share a record); it is no parameter and is left empty.
+    share a record); it is no parameter and is left empty. `python` gives another signature.
     """
 
-    def __init__(self, spec: OpSpec, results: int | Callable[[Any], int]) -> None:
+    def __init__(self, spec: OpSpec, results: int | Callable[[Any], int], python: Python | None = None) -> None:
         self._spec = spec
         self._results = results
+        self._python = python
         self.__name__ = self.__qualname__ = spec.name.rpartition(".")[2]
         self.__doc__ = documentation(spec, spec.doc)
 
     @cached_property
     def __signature__(self) -> inspect.Signature:
+        if self._python is not None:
+            return self._python.signature
         kinds = inspect.Parameter
         schema = [f for f in (self._spec.attrs.schema if self._spec.attrs else ()) if f.name not in self._spec.inputs]
         needed = [f.name for f in schema if f.default is REQUIRED and f.fallback is REQUIRED]
@@ -181,7 +225,10 @@ class Face:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         spec = self._spec
-        if kwargs or len(args) != len(spec.inputs):
+        if self._python is not None:
+            kwargs = self._converted(self._python, self._bound(args, kwargs))
+            args = tuple([kwargs.pop(n) for n in spec.inputs])
+        elif kwargs or len(args) != len(spec.inputs):
             kwargs = self._bound(args, kwargs)
             args = tuple([kwargs.pop(n) for n in spec.inputs])
         kwargs.update(self._empty)
@@ -189,6 +236,16 @@ class Face:
         results = self._results
         count = results(made.attrs) if callable(results) else results
         return TupleWrapper(made, count) if count != 1 or callable(results) else made
+
+    def _converted(self, python: Python, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the values of a call's parameters, defaults included, as inputs and attributes by name."""
+        for name, parameter in python.signature.parameters.items():
+            values.setdefault(name, parameter.default)
+        for name, convert in python.convert.items():
+            values[name] = convert(values[name])
+        for name, own in python.names.items():
+            values[own] = values.pop(name)
+        return values
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call by name. Raises `AttrsError` for a name that the operator does not know."""
@@ -208,6 +265,18 @@ class Face:
 
 
 __all__ = [
-    "Face", "Op", "OpPattern", "Precision", "TupleWrapper", "as_expr", "call", "deliver", "field_of", "make_call",
-    "operator", "quiet", "with_out",
-]  # fmt: skip
+    "Op",
+    "OpBuilder",
+    "OpPattern",
+    "Precision",
+    "Python",
+    "TupleWrapper",
+    "as_expr",
+    "call",
+    "deliver",
+    "field_of",
+    "make_call",
+    "operator",
+    "quiet",
+    "with_out",
+]

@@ -54,6 +54,16 @@ def is_float(dtype: Any) -> bool:
     return dtype.kind == "f" or (dtype.kind == "V" and "float" in dtype.name)
 
 
+def float_info(dtype: Any) -> Any:
+    """Return `max`, `eps`, `smallest_normal` and so on of a floating-point NumPy dtype, `ml_dtypes`' included."""
+    return _ml_dtypes(str(dtype)).finfo(dtype)
+
+
+def integer_info(dtype: Any) -> Any:
+    """Return `min` and `max` of an integer NumPy dtype, `ml_dtypes`' included."""
+    return _ml_dtypes(str(dtype)).iinfo(dtype)
+
+
 def is_float_name(dtype: str) -> bool:
     """Tell whether a Relay dtype name is a floating-point one."""
     return "float" in dtype
@@ -75,6 +85,41 @@ def filled_array(shape: Sequence[int], dtype: np.dtype[Any], value: Any, what: s
     """Return an array of `shape` filled with `value`. Raises `LimitError` when it would be too large."""
     guard_size(shape, dtype, what)
     return np.full(tuple(shape), value, dtype)
+
+
+def convert(data: Array, dtype: np.dtype[Any]) -> Array:
+    """Return an array in another dtype, by one rule that depends neither on the machine nor on the array's size.
+
+    Floats become integers by cutting towards zero; what the integer type cannot hold wraps around, as integers do, and
+    NaN and what does not fit 64 bits become 0. Anything but 0 is true. The array itself where it has the dtype already.
+    """
+    if dtype.kind in "iu" or "int" in dtype.name:
+        if is_float(data.dtype):
+            return _cut(data, dtype)
+    return data.astype(dtype, copy=False)
+
+
+def _cut(data: Array, dtype: np.dtype[Any]) -> Array:
+    """Return floats as integers. C leaves open what becomes of NaN and of floats beyond the range; `convert` does not.
+
+    NumPy gives the lowest value for all of these, so whatever is not the lowest value is right already.
+    """
+    floats = data if data.dtype.itemsize >= 4 else data.astype(np.float32)
+    with np.errstate(invalid="ignore", over="ignore"):
+        if dtype.itemsize < 4 or dtype == np.int32:
+            short = floats.astype(np.int32)
+            if not np.any(short == np.iinfo(np.int32).min):
+                return short.astype(dtype, copy=False)
+        whole = np.asarray(floats.astype(np.int64))
+        suspects = whole == np.iinfo(np.int64).min
+        if np.any(suspects):
+            whole[suspects & (floats != -(2.0**63))] = 0
+            high = (floats >= 2.0**63) & (floats < 2.0**64)
+            if dtype == np.uint64 and np.any(high):
+                unsigned = whole.astype(np.uint64)
+                unsigned[high] = (floats[high] - 2.0**63).astype(np.int64).astype(np.uint64) + np.uint64(2**63)
+                return unsigned
+        return whole.astype(dtype, copy=False)
 
 
 def half_away(data: Array, out: Array | None = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from string import ascii_letters
@@ -9,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from passlab import limits
 from passlab.ir.expr import Call, Constant, Expr, Tuple
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import Dim, TensorType, TupleType, Type
-from passlab.op.declare import call, field_of, operator
+from passlab.op.declare import Python, call, field_of, operator
 from passlab.op.dtypes import Array, array_dtype, as_array
 from passlab.op.fields import attrs, text
 from passlab.op.relations import broadcast_dim, refuse, tensor_fields
@@ -78,11 +80,6 @@ def _einsum_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
         if field.dtype != fields[0].dtype:
             refuse(f"field {i} has another dtype than field 0", 0, expected=fields[0].dtype, found=field.dtype)
     return TensorType(einsum_shape(attrs.equation, [field.shape for field in fields]), fields[0].dtype)
-
-
-def _einsum_face(data: Any, equation: str) -> Call:
-    """The sums of products of the tensors of `data` that `equation`, such as "ij,jk->ik", describes."""
-    return call("einsum", data, equation=equation)
 
 
 def _spelled_out(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
@@ -163,8 +160,15 @@ def _fitted(
 
 
 @operator(
-    "einsum", ("data",), attrs=attrs("EinsumAttrs", text("equation", doc='subscripts, such as "ij,jk->ik"')),
-    relation=_einsum_type, pattern=OpPattern.INJECTIVE, level=11, out=False, warns=True, face=_einsum_face,
+    "einsum",
+    ("data",),
+    attrs=attrs("EinsumAttrs", text("equation", doc='subscripts, such as "ij,jk->ik"')),
+    relation=_einsum_type,
+    pattern=OpPattern.INJECTIVE,
+    level=11,
+    out=False,
+    warns=True,
+    python=Python("data, equation"),
     gradient=_einsum_grad,
     shapes="tensors by the left of the equation -> its right",
     source="np.einsum",
@@ -176,9 +180,19 @@ def _fitted(
         'einsum((%x: (3, 3),), equation="ii->i")',
     ),
     example='einsum((%x, %t), equation="ij,jk->ik")',
-)  # fmt: skip
+)
 def einsum(attrs: Any, data: tuple[Array, ...]) -> Array:
     """Sums of products of tensors along named dimensions."""
     dtype = data[0].dtype
     parts = [part.astype(np.float32) for part in data] if dtype.kind == "V" else data  # NumPy's takes no bfloat16
+    terms, _ = _spelled_out(attrs.equation, [part.ndim for part in data])
+    sizes = {c: size for term, part in zip(terms, data, strict=True) for c, size in zip(term, part.shape, strict=True)}
+    work = math.prod(sizes.values())
+    if len(data) > 2 and work > _AT_ONCE:  # two tensors at a time: the sums of sums are far fewer
+        path, _ = np.einsum_path(attrs.equation, *parts, optimize="greedy")
+        return as_array(np.einsum(attrs.equation, *parts, optimize=path)).astype(dtype, copy=False)
+    limits.check("operations", work, "einsum")
     return as_array(np.einsum(attrs.equation, *parts)).astype(dtype, copy=False)
+
+
+_AT_ONCE = 1 << 28  # products that NumPy's loop over all dimensions may take

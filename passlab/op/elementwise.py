@@ -15,7 +15,7 @@ from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op, OpPattern, Precision
 from passlab.ir.types import TensorType
 from passlab.op import layout_rules
-from passlab.op.declare import call, deliver, operator, quiet
+from passlab.op.declare import Python, call, deliver, operator, quiet
 from passlab.op.dtypes import Array, array_dtype, as_array, half_away, is_float
 from passlab.op.fields import attrs, number
 from passlab.op.relations import identity
@@ -202,22 +202,31 @@ tanh = calculus(
     precision=Precision.FOLLOW,
 )
 asinh = calculus(
-    "asinh", np.arcsinh, "The inverse hyperbolic sine of each element.",
+    "asinh",
+    np.arcsinh,
+    "The inverse hyperbolic sine of each element.",
     gradient=_grad(lambda x, y, grad: grad / call("sqrt", x * x + _one(x))),
-)  # fmt: skip
+)
 acosh = calculus(
-    "acosh", np.arccosh, "The inverse hyperbolic cosine of each element.",
+    "acosh",
+    np.arccosh,
+    "The inverse hyperbolic cosine of each element.",
     gradient=_grad(lambda x, y, grad: grad / call("sqrt", x * x - _one(x))),
-)  # fmt: skip
+)
 atanh = calculus(
-    "atanh", np.arctanh, "The inverse hyperbolic tangent of each element.",
+    "atanh",
+    np.arctanh,
+    "The inverse hyperbolic tangent of each element.",
     gradient=_grad(lambda x, y, grad: grad / _one_minus_square(x)),
-)  # fmt: skip
+)
 sigmoid = calculus(
-    "sigmoid", _sigmoid, "The logistic function 1 / (1 + exp(-x)) of each element.", widen_half=True,
+    "sigmoid",
+    _sigmoid,
+    "The logistic function 1 / (1 + exp(-x)) of each element.",
+    widen_half=True,
     gradient=_grad(lambda x, y, grad: grad * y * (_one(y) - y)),
     precision=Precision.FOLLOW,
-)  # fmt: skip
+)
 erf = calculus(
     "erf",
     _erf,
@@ -293,11 +302,6 @@ copy = elementwise(
 )
 
 
-def _clip_face(a: Any, a_min: float, a_max: float) -> Call:
-    """Limit each element of `a` to [a_min, a_max]."""
-    return call("clip", a, a_min=a_min, a_max=a_max)
-
-
 def _clip_grad(orig: Call, grad: Expr) -> list[Expr]:
     x = orig.args[0]
     assert orig.attrs is not None
@@ -319,9 +323,15 @@ def _bound(value: float, dtype: np.dtype[Any]) -> Any:
 
 
 @operator(
-    "clip", ("data",),
+    "clip",
+    ("data",),
     attrs=attrs("ClipAttrs", number("a_min", doc="the lower bound"), number("a_max", doc="the upper bound")),
-    relation=identity, pattern=OpPattern.ELEMWISE, level=3, face=_clip_face, gradient=_clip_grad, warns=True,
+    relation=identity,
+    pattern=OpPattern.ELEMWISE,
+    level=3,
+    python=Python("a, a_min, a_max", names={"a": "data"}),
+    gradient=_clip_grad,
+    warns=True,
     shapes="S -> S",
     source="np.clip",
     edges=(
@@ -331,8 +341,9 @@ def _bound(value: float, dtype: np.dtype[Any]) -> Any:
         "clip(%x: (3), a_min=3f, a_max=1f)",
     ),
     example="clip(%x, a_min=0f, a_max=6f)",
-    layout=layout_rules.elementwise, precision=Precision.FOLLOW,
-)  # fmt: skip
+    layout=layout_rules.elementwise,
+    precision=Precision.FOLLOW,
+)
 def clip(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
     """Limit each element to [a_min, a_max]; NaN stays NaN, and where the bounds cross, a_max wins."""
     low, high = _bound(attrs.a_min, data.dtype), _bound(attrs.a_max, data.dtype)
@@ -354,24 +365,35 @@ def _hardswish_grad(x: Expr, y: Expr, grad: Expr) -> Expr:
 
 
 hardswish = calculus(
-    "hardswish", _hardswish, "x * min(max(x + 3, 0), 6) / 6 for each element.", level=10,
-    source="Howard et al., Searching for MobileNetV3 (2019)", gradient=_grad(_hardswish_grad),
-)  # fmt: skip
+    "hardswish",
+    _hardswish,
+    "x * min(max(x + 3, 0), 6) / 6 for each element.",
+    level=10,
+    source="Howard et al., Searching for MobileNetV3 (2019)",
+    gradient=_grad(_hardswish_grad),
+)
 
 
 # ---------------------------------------------------------------- functions that may be computed roughly
 fast_exp = calculus(
-    "fast_exp", np.exp, "The exponential, where speed may cost digits (here it costs none).",
+    "fast_exp",
+    np.exp,
+    "The exponential, where speed may cost digits (here it costs none).",
     gradient=_grad(lambda x, y, grad: grad * call("fast_exp", x)),
     precision=Precision.FOLLOW,
-)  # fmt: skip
+)
 fast_tanh = calculus(
-    "fast_tanh", np.tanh, "The hyperbolic tangent, where speed may cost digits (here it costs none).",
+    "fast_tanh",
+    np.tanh,
+    "The hyperbolic tangent, where speed may cost digits (here it costs none).",
     gradient=_grad(lambda x, y, grad: grad * _one_minus_square(y)),
     precision=Precision.FOLLOW,
-)  # fmt: skip
+)
 fast_erf = calculus(
-    "fast_erf", _erf, "The error function, where speed may cost digits (here it costs none).", widen_half=True,
+    "fast_erf",
+    _erf,
+    "The error function, where speed may cost digits (here it costs none).",
+    widen_half=True,
     gradient=_grad(_erf_grad),
     precision=Precision.FOLLOW,
-)  # fmt: skip
+)

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import Type
 from passlab.op import layout_rules
 from passlab.op.chain import flat
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, boolean, integer, integers
 from passlab.op.relations import normal_axes, refuse, tensor
@@ -44,16 +43,19 @@ def _multiply_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
     return ty
 
 
-def _multiply_face(data: Any, multiplier: int, shift: int) -> Call:
-    """`data * multiplier * 2^(shift - 31)`, rounded."""
-    return call("fixed_point_multiply", data, multiplier=multiplier, shift=shift)
-
-
 @operator(
-    "fixed_point_multiply", ("data",),
-    attrs=attrs("FixedPointMultiplyAttrs", integer("multiplier", doc="in units of 2^-31"),
-    integer("shift", doc="the power of two")),
-    relation=_multiply_type, pattern=OpPattern.ELEMWISE, level=10, out=False, face=_multiply_face,
+    "fixed_point_multiply",
+    ("data",),
+    attrs=attrs(
+        "FixedPointMultiplyAttrs",
+        integer("multiplier", doc="in units of 2^-31"),
+        integer("shift", doc="the power of two"),
+    ),
+    relation=_multiply_type,
+    pattern=OpPattern.ELEMWISE,
+    level=10,
+    out=False,
+    python=Python("data, multiplier, shift"),
     gradient=flat,
     shapes="S -> S",
     source="gemmlowp's fixed-point multiplication, halves rounded up",
@@ -64,7 +66,7 @@ def _multiply_face(data: Any, multiplier: int, shift: int) -> Call:
     ),
     example="fixed_point_multiply(%i, multiplier=1073741824, shift=1)",
     layout=layout_rules.elementwise,
-)  # fmt: skip
+)
 def fixed_point_multiply(attrs: Any, data: Array) -> Array:
     """`data * multiplier * 2^(shift - 31)`, rounded with halves up."""
     left, right = max(attrs.shift, 0), max(-attrs.shift, 0)
@@ -85,25 +87,34 @@ def _per_axis_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
 
 
 @operator(
-    "fixed_point_multiply_per_axis", ("data", "fp_multiplier", "left_shift", "right_shift"),
+    "fixed_point_multiply_per_axis",
+    ("data", "fp_multiplier", "left_shift", "right_shift"),
     attrs=attrs(
         "FixedPointMultiplyPerAxisAttrs",
         boolean("is_lshift_required", False, doc="whether some left shift is not 0"),
         boolean("is_rshift_required", False, doc="whether some right shift is not 0"),
         integers("axes", doc="the dimensions of data along which multiplier and shifts vary"),
     ),
-    relation=_per_axis_type, pattern=OpPattern.BROADCAST, level=10, out=False, gradient=flat,
+    relation=_per_axis_type,
+    pattern=OpPattern.BROADCAST,
+    level=10,
+    out=False,
+    gradient=flat,
     shapes="data S, vectors of S[axes] -> S",
     source="gemmlowp's fixed-point multiplication, halves rounded up",
     edges=(
-        ("fixed_point_multiply_per_axis(%x: (2, 3) int32, %m: (2) int32 = [1073741824, 1395864371], "
-        "%l: (2) int32 = [0, 1], %r: (2) int32 = [2, 0], is_lshift_required=True, is_rshift_required=True, "
-        "axes=[0])"),
-        ("fixed_point_multiply_per_axis(%x: (0, 2) int32, %m: (2) int32 = [1, 2], %l: (2) int32 = [0, 1], "
-        "%r: (2) int32 = [2, 0], axes=[1])"),
+        (
+            "fixed_point_multiply_per_axis(%x: (2, 3) int32, %m: (2) int32 = [1073741824, 1395864371], "
+            "%l: (2) int32 = [0, 1], %r: (2) int32 = [2, 0], is_lshift_required=True, is_rshift_required=True, "
+            "axes=[0])"
+        ),
+        (
+            "fixed_point_multiply_per_axis(%x: (0, 2) int32, %m: (2) int32 = [1, 2], %l: (2) int32 = [0, 1], "
+            "%r: (2) int32 = [2, 0], axes=[1])"
+        ),
     ),
     example="fixed_point_multiply_per_axis(%ii, %m, %s, %s, is_rshift_required=True, axes=[0])",
-)  # fmt: skip
+)
 def fixed_point_multiply_per_axis(
     attrs: Any, data: Array, fp_multiplier: Array, left_shift: Array, right_shift: Array
 ) -> Array:

@@ -19,7 +19,7 @@ from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import gather_gradients
 from passlab.op.chain import flat
 from passlab.op.create import scalar
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, array_dtype, as_array, guard_size
 from passlab.op.fields import attrs, dtype, integer, text
 from passlab.op.relations import broadcast_shape, join_dim, normal_axis, refuse, tensor, tensor_fields
@@ -68,21 +68,25 @@ def _take_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return TensorType((*data.shape[:axis], *indices.shape[batch:], *data.shape[axis + 1 :]), data.dtype)
 
 
-def _take_face(data: Any, indices: Any, axis: int | None = None, batch_dims: int = 0, mode: str = "clip") -> Call:
-    """The elements of `data` at `indices` along `axis` (of all elements in order when None)."""
-    return call("take", data, indices, batch_dims=batch_dims, axis=axis, mode=mode)
-
-
 @operator(
-    "take", ("data", "indices"),
+    "take",
+    ("data", "indices"),
     attrs=attrs(
         "TakeAttrs",
         integer("batch_dims", 0, doc="leading dimensions that data and indices share"),
         integer("axis", None, doc="the dimension to pick along, None for all elements in order"),
-        text("mode", "clip", doc='what an index outside does: "clip" it, "wrap" it, or "fast": nobody has one',
-        choices=("clip", "wrap", "fast")),
+        text(
+            "mode",
+            "clip",
+            doc='what an index outside does: "clip" it, "wrap" it, or "fast": nobody has one',
+            choices=("clip", "wrap", "fast"),
+        ),
     ),
-    relation=_take_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_take_face,
+    relation=_take_type,
+    pattern=OpPattern.INJECTIVE,
+    level=3,
+    out=False,
+    python=Python("data, indices, axis=None, batch_dims=0, mode='clip'"),
     gradient=gather_gradients.take,
     shapes="data (..., n, ...), indices I -> (..., I, ...)",
     source="np.take",
@@ -95,7 +99,7 @@ def _take_face(data: Any, indices: Any, axis: int | None = None, batch_dims: int
     ),
     example="take(%x, %i, axis=0)",
     precision=Precision.FOLLOW,
-)  # fmt: skip
+)
 def take(attrs: Any, data: Array, indices: Array) -> Array:
     """Pick elements or slices along one dimension. In mode "clip" negative indices mean 0."""
     extent = data.size if attrs.axis is None else data.shape[attrs.axis]
@@ -134,11 +138,6 @@ def _gather_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     return TensorType(indices.shape, data.dtype)
 
 
-def _gather_face(data: Any, axis: int, indices: Any) -> Call:
-    """The elements of `data` whose index along `axis` is given, for each place, by `indices`."""
-    return call("gather", data, indices, axis=axis)
-
-
 def axis_grid(indices: Array, axis: int, extent: int, what: str) -> tuple[Array, ...]:
     """Return the index arrays of the places that `indices` names along `axis`; elsewhere each place is its own."""
     grid: list[Array] = list(np.indices(indices.shape, sparse=True))
@@ -147,9 +146,14 @@ def axis_grid(indices: Array, axis: int, extent: int, what: str) -> tuple[Array,
 
 
 @operator(
-    "gather", ("data", "indices"),
+    "gather",
+    ("data", "indices"),
     attrs=attrs("GatherAttrs", integer("axis", None, doc="the dimension that indices index")),
-    relation=_gather_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_gather_face,
+    relation=_gather_type,
+    pattern=OpPattern.INJECTIVE,
+    level=3,
+    out=False,
+    python=Python("data, axis, indices"),
     gradient=gather_gradients.gather,
     shapes="data, indices I of the same rank -> I",
     source="PyTorch's gather",
@@ -159,7 +163,7 @@ def axis_grid(indices: Array, axis: int, extent: int, what: str) -> tuple[Array,
         "gather(%x: (2, 3), %i: (0, 3) int32, axis=0)",
     ),
     example="gather(%x, %i, axis=0)",
-)  # fmt: skip
+)
 def gather(attrs: Any, data: Array, indices: Array) -> Array:
     """For each place of `indices`, the element of `data` there, with the index along `axis` replaced."""
     axis = attrs.axis % data.ndim
@@ -190,13 +194,18 @@ def _gather_nd_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
 
 
 @operator(
-    "gather_nd", ("data", "indices"),
+    "gather_nd",
+    ("data", "indices"),
     attrs=attrs(
         "GatherNDAttrs",
         integer("batch_dims", 0, doc="leading dimensions that data and indices share"),
         integer("index_rank", None, doc="the first dimension of indices, where it is not known"),
     ),
-    relation=_gather_nd_type, pattern=OpPattern.INJECTIVE, level=3, out=False, gradient=gather_gradients.gather_nd,
+    relation=_gather_nd_type,
+    pattern=OpPattern.INJECTIVE,
+    level=3,
+    out=False,
+    gradient=gather_gradients.gather_nd,
     shapes="data (d0, ...), indices (m, I) -> (I, d[m], ...)",
     source="TensorFlow's gather_nd, its index dimension first",
     edges=(
@@ -205,7 +214,7 @@ def _gather_nd_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
         "gather_nd(%x: (2, 3), %i: (1, 2) int32 = [[1, 2]], batch_dims=1)",
     ),
     example="gather_nd(%x, %n)",
-)  # fmt: skip
+)
 def gather_nd(attrs: Any, data: Array, indices: Array) -> Array:
     """Pick elements or slices by indices of several dimensions: `indices[:, ...]` is one index into `data`."""
     batch = attrs.batch_dims
@@ -238,7 +247,12 @@ def _adv_index_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
 
 
 @operator(
-    "adv_index", ("inputs",), relation=_adv_index_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
+    "adv_index",
+    ("inputs",),
+    relation=_adv_index_type,
+    pattern=OpPattern.INJECTIVE,
+    level=3,
+    out=False,
     gradient=gather_gradients.adv_index,
     shapes="data (d0, ...), n index tensors, which broadcast to I -> (I, d[n], ...)",
     source="NumPy's advanced indexing",
@@ -247,7 +261,7 @@ def _adv_index_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
         "adv_index((%x: (2, 3), %i: (0) int32))",
     ),
     example="adv_index((%x, %i, %i))",
-)  # fmt: skip
+)
 def adv_index(attrs: Any, inputs: tuple[Array, ...]) -> Array:
     """NumPy's advanced indexing: the first field at the indices that the others give in its first dimensions."""
     data, *indices = inputs
@@ -290,7 +304,7 @@ def _one_hot_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     return TensorType(one_hot_shape(indices.shape, attrs.axis, attrs.depth), attrs.dtype or (on.dtype if on else ""))
 
 
-def _one_hot_face(indices: Any, on_value: Any, off_value: Any, depth: Any, axis: int, dtype: str) -> Call:
+def _one_hot_builder(indices: Any, on_value: Any, off_value: Any, depth: Any, axis: int, dtype: str) -> Call:
     """Vectors of `depth` elements, `on_value` at the index and `off_value` elsewhere."""
     if isinstance(depth, Expr):
         return call("dyn.one_hot", indices, on_value, off_value, depth, depth=0, axis=axis, dtype=dtype)
@@ -298,8 +312,15 @@ def _one_hot_face(indices: Any, on_value: Any, off_value: Any, depth: Any, axis:
 
 
 @operator(
-    "one_hot", ("indices", "on_value", "off_value"), attrs=ONE_HOT, relation=_one_hot_type,
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE, level=10, out=False, warns=True, face=_one_hot_face,
+    "one_hot",
+    ("indices", "on_value", "off_value"),
+    attrs=ONE_HOT,
+    relation=_one_hot_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    level=10,
+    out=False,
+    warns=True,
+    builder=_one_hot_builder,
     gradient=gather_gradients.one_hot,
     shapes="indices S, on_value, off_value () -> S with depth put in at axis",
     source="a row of the identity matrix for each index",
@@ -309,7 +330,7 @@ def _one_hot_face(indices: Any, on_value: Any, off_value: Any, depth: Any, axis:
         'one_hot(%i: (0) int32, %v: (), %w: (), depth=2, dtype="T")',
     ),
     example='one_hot(%i, %v, %v, depth=3, dtype="float32")',
-)  # fmt: skip
+)
 def one_hot(attrs: Any, indices: Array, on_value: Array, off_value: Array) -> Array:
     """A vector for each index, `on_value` at the index and `off_value` elsewhere (everywhere for an index outside)."""
     wanted = array_dtype(attrs.dtype) if attrs.dtype else on_value.dtype
@@ -327,9 +348,15 @@ def _argwhere_shape(attrs: Any, condition: Array) -> Type:
 
 
 @operator(
-    "argwhere", ("condition",), relation=_argwhere_type, shape_function=_argwhere_shape, pattern=OpPattern.OPAQUE,
-    level=10, gradient=flat,
-    out=False, precision=Precision.FOLLOW,
+    "argwhere",
+    ("condition",),
+    relation=_argwhere_type,
+    shape_function=_argwhere_shape,
+    pattern=OpPattern.OPAQUE,
+    level=10,
+    gradient=flat,
+    out=False,
+    precision=Precision.FOLLOW,
     shapes="S of rank r -> (count, r)",
     source="np.argwhere",
     edges=(
@@ -338,7 +365,7 @@ def _argwhere_shape(attrs: Any, condition: Array) -> Type:
         "argwhere(%c: (0, 3))",
     ),
     example="argwhere(%c)",
-)  # fmt: skip
+)
 def argwhere(attrs: Any, condition: Array) -> Array:
     """The indices of the elements that are not zero, one row for each, in order."""
     return np.argwhere(condition).astype(np.int32)
@@ -356,14 +383,15 @@ def _unravel_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     return TensorType((shape.shape[0], *data.shape), data.dtype)
 
 
-def _unravel_face(indices: Any, shape: Any) -> Call:
-    """The indices, in a tensor of `shape`, of the elements that are counted by `indices`."""
-    return call("unravel_index", indices, shape)
-
-
 @operator(
-    "unravel_index", ("data", "shape"), relation=_unravel_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
-    gradient=flat, face=_unravel_face,
+    "unravel_index",
+    ("data", "shape"),
+    relation=_unravel_type,
+    pattern=OpPattern.INJECTIVE,
+    level=3,
+    out=False,
+    gradient=flat,
+    python=Python("indices, shape", names={"indices": "data"}),
     shapes="indices I, shape (r) -> (r, I)",
     source="np.unravel_index",
     edges=(
@@ -372,7 +400,7 @@ def _unravel_face(indices: Any, shape: Any) -> Call:
         "unravel_index(%i: (0) int32, %s: (2) int32 = [2, 3])",
     ),
     example="unravel_index(%i, %shape)",
-)  # fmt: skip
+)
 def unravel_index(attrs: Any, data: Array, shape: Array) -> Array:
     """The indices, in a tensor of `shape`, of the elements that stand at `data` when they are counted in order."""
     flat = checked_indices(data, math.prod(shape.tolist()), "unravel_index")

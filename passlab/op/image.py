@@ -14,7 +14,7 @@ from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, make_call, operator
 from passlab.op.dtypes import is_float
 from passlab.op.fields import attrs, boolean, dims, dtype, integer, integers, number, numbers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape, layout_axes
@@ -22,7 +22,7 @@ from passlab.op.nn import resize_gradients, sampling, sampling_gradients, window
 from passlab.op.nn.activation import finish
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.pooling import lowest
-from passlab.op.nn.resample import COORDINATES, METHODS, ROUNDINGS, Scheme, mix, resample
+from passlab.op.nn.resample import COORDINATES, METHODS, ROUNDINGS, Scheme, resample
 from passlab.op.nn.sliding import pad_spatial
 from passlab.op.nn.windows import check_lengths, check_positive, full_padding, per_axis, split_padding, window_size
 from passlab.op.relations import join_dim, refuse, tensor
@@ -96,10 +96,10 @@ def _resize_kernel(rank: int, attrs: Any, data: Any, *, out: Any = None) -> Any:
     return resize(rank, attrs, data, attrs.size, attrs.roi, out)
 
 
-def _resize_face(rank: int) -> Callable[..., Any]:
+def _resize_builder(rank: int) -> Callable[..., Any]:
     name = f"image.resize{rank}d"
 
-    def face(
+    def builder(
         data: Any,
         size: Any,
         roi: Any = None,
@@ -129,9 +129,9 @@ def _resize_face(rank: int) -> Callable[..., Any]:
             return make_call(Op.get("dyn.image.resize2d"), (data, wanted, where), {"size": None, "roi": None, **rest})
         return make_call(Op.get(name), (data,), {"size": per_axis(size, rank), "roi": region, **rest})
 
-    face.__name__, face.__qualname__ = f"resize{rank}d", f"resize{rank}d"
-    face.__doc__ = f"Return `data` resized to `size` along {rank} spatial ax{'e' if rank > 1 else 'i'}s."
-    return face
+    builder.__name__, builder.__qualname__ = f"resize{rank}d", f"resize{rank}d"
+    builder.__doc__ = f"Return `data` resized to `size` along {rank} spatial ax{'e' if rank > 1 else 'i'}s."
+    return builder
 
 
 def _resize_edges(name: str, rank: int) -> tuple[str, ...]:
@@ -140,10 +140,12 @@ def _resize_edges(name: str, rank: int) -> tuple[str, ...]:
     channels_last = f'layout="{"NCDHW"[0] + "DHW"[3 - rank :] + "C"}", coordinate_transformation_mode="align_corners"'
     cubic = (f'{name}(%x: (1, 1, {dims}), size={up}, roi=None, method="cubic")',) if rank < 3 else ()
     return (
-        f"{name}(%x: (1, 2, {dims}), size={up}, roi=None)", f"{name}(%x: (0, 2, {dims}), size={up}, roi=None)",
+        f"{name}(%x: (1, 2, {dims}), size={up}, roi=None)",
+        f"{name}(%x: (0, 2, {dims}), size={up}, roi=None)",
         f"{name}(%x: (1, 2, {dims}), size={down}, roi=None, {nearest})",
-        f"{name}(%x: (1, {dims}, 2), size={up}, roi=None, {channels_last})", *cubic,
-    )  # fmt: skip
+        f"{name}(%x: (1, {dims}, 2), size={up}, roi=None, {channels_last})",
+        *cubic,
+    )
 
 
 def _declare_resize(rank: int) -> Op:
@@ -158,7 +160,7 @@ def _declare_resize(rank: int) -> Op:
         precision=Precision.FOLLOW if rank == 2 else None,
         level=5,
         warns=True,
-        face=_resize_face(rank),
+        builder=_resize_builder(rank),
         gradient=resize_gradients.resampling(name, partial(_resize_plan, rank)),
         shapes=f"(N, C, {spatial}) -> (N, C, size)",
         source="ONNX's Resize; Keys (1981) for cubic",
@@ -169,100 +171,6 @@ def _declare_resize(rank: int) -> Op:
 
 
 resize1d, resize2d, resize3d = (_declare_resize(rank) for rank in (1, 2, 3))
-
-
-# ---------------------------------------------------------------- crop_and_resize
-def _crop_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
-    data, boxes, indices = (tensor(types, i, name) for i, name in enumerate(("data", "boxes", "box_indices")))
-    if data is None or boxes is None or indices is None:
-        return None
-    if attrs.crop_size is None:
-        refuse("image.crop_and_resize needs a crop_size")
-    check_lengths(2, crop_size=attrs.crop_size)
-    check_positive(crop_size=attrs.crop_size)
-    if len(boxes.shape) != 2 or boxes.shape[1] not in (4, ANY):
-        refuse("image.crop_and_resize: a box is four numbers (y1, x1, y2, x2)", 1, expected="(boxes, 4)", found=boxes)
-    if len(indices.shape) != 1 or "int" not in indices.dtype:
-        refuse("image.crop_and_resize: box_indices must be a vector of integers", 2, found=indices)
-    way = conversion(attrs.layout, "NCHW", "layout")
-    channels = forward_shape(way, data.shape, "data", 0)[1]
-    return TensorType(way.backward_shape((boxes.shape[0], channels, *attrs.crop_size)), attrs.out_dtype or data.dtype)
-
-
-def crop_and_resize_face(
-    data: Any,
-    boxes: Any,
-    box_indices: Any,
-    crop_size: Any,
-    layout: str,
-    method: str = "bilinear",
-    extrapolation_value: float = 0.0,
-    out_dtype: Any = None,
-) -> Any:
-    """Return the boxes cut out of the images of `data` and resized to `crop_size`."""
-    values = {"crop_size": crop_size, "layout": layout, "method": method, "extrapolation_value": extrapolation_value}
-    values["out_dtype"] = out_dtype or ""
-    return make_call(Op.get("image.crop_and_resize"), (data, boxes, box_indices), values)
-
-
-@operator(
-    "image.crop_and_resize",
-    ("data", "boxes", "box_indices"),
-    attrs=attrs(
-        "CropAndResizeAttrs",
-        integers("crop_size", None, "height and width of the crops"),
-        text("layout", "NCHW", "layout of data and result"),
-        text("method", "bilinear", "how elements are mixed", choices=("bilinear", "nearest_neighbor")),
-        number("extrapolation_value", 0.0, "what stands for elements outside the image"),
-        dtype("out_dtype", "", "dtype of the result"),
-    ),
-    relation=_crop_type,
-    pattern=OpPattern.INJECTIVE,
-    level=5,
-    warns=True,
-    face=crop_and_resize_face,
-    gradient=sampling_gradients.crop_and_resize,
-    shapes="data (N, C, H, W), boxes (n, 4), box_indices (n) -> (n, C, crop_size)",
-    source="TensorFlow's crop_and_resize",
-    edges=(
-        (
-            "image.crop_and_resize(%x: (2, 1, 3, 4), %b: (2, 4) float32 = [[0, 0, 1, 1], [0.2, 0.1, 0.7, 1.5]], "
-            "%i: (2) int32 = [1, 0], crop_size=[2, 3])"
-        ),
-        (
-            "image.crop_and_resize(%x: (1, 3, 4, 2), %b: (1, 4) float32 = [[0, 0, 1, 1]], %i: (1) int32 = [0], "
-            'crop_size=[2, 2], layout="NHWC", method="nearest_neighbor")'
-        ),
-    ),
-    example="image.crop_and_resize(%x, %boxes, %indices, crop_size=[8, 8])",
-    layout=layout_rules.OneLayout(ends=True),
-)
-def crop_and_resize(attrs: Any, data: Any, boxes: Any, box_indices: Any, *, out: Any = None) -> Any:
-    """Cut boxes (in units of the image's size) out of images and resize each."""
-    way = conversion(attrs.layout, "NCHW", "layout")
-    images, kind = way.forward(data), result_dtype(attrs.out_dtype, data.dtype)
-    sampling.check_batch("image.crop_and_resize", box_indices, len(images))
-    method = "linear" if attrs.method == "bilinear" else attrs.method
-    scheme = Scheme(method, "tf_crop_and_resize", "round", fill=attrs.extrapolation_value)
-    made = np.empty((len(boxes), images.shape[1], *attrs.crop_size), kind)
-    for i, (box, index) in enumerate(zip(boxes, box_indices.tolist(), strict=True)):
-        made[i] = _crop(images[index], box.astype(np.float32), attrs.crop_size, scheme)
-    return finish(np.ascontiguousarray(way.backward(made)), kind, out)
-
-
-def _crop(image: Any, box: Any, size: Sequence[int], scheme: Scheme) -> Any:
-    made, outside = image, []
-    for axis, count, start, end in ((2, size[1], box[1], box[3]), (1, size[0], box[0], box[2])):
-        reach = np.float32(image.shape[axis] - 1)
-        if count > 1:
-            at = start * reach + (end - start) * reach / np.float32(count - 1) * np.arange(count, dtype=np.float32)
-        else:  # the one element lies in the middle
-            at = np.full(1, np.float32(0.5) * (start + end) * reach)
-        made = mix(made, axis, scheme, at)
-        outside.append((axis, (at < 0) | (at > reach)))
-    for axis, beyond in outside:
-        made[(slice(None),) * axis + (beyond,)] = scheme.fill
-    return made
 
 
 # ---------------------------------------------------------------- dilation2d
@@ -287,7 +195,7 @@ def _dilation_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
     return TensorType(way.backward_shape((*shape[:2], *size)), attrs.out_dtype or data.dtype)
 
 
-def dilation2d_face(
+def dilation2d_builder(
     data: Any,
     weight: Any,
     strides: Any = (1, 1),
@@ -325,7 +233,7 @@ def dilation2d_face(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=2,
     warns=True,
-    face=dilation2d_face,
+    builder=dilation2d_builder,
     gradient=window_gradients.dilation2d,
     shapes="data (N, C, H, W), weight (C, KH, KW) -> (N, C, OH, OW)",
     source="TensorFlow's dilation2d",
@@ -369,7 +277,7 @@ def _affine_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     return TensorType((data.shape[0], 2, *attrs.target_shape), data.dtype)
 
 
-def affine_grid_face(data: Any, target_shape: Any = None) -> Any:
+def affine_grid_builder(data: Any, target_shape: Any = None) -> Any:
     """Return the grid of places that the affine matrices `data` give for the pixels of `target_shape`."""
     return make_call(Op.get("image.affine_grid"), (data,), {"target_shape": target_shape})
 
@@ -382,7 +290,7 @@ def affine_grid_face(data: Any, target_shape: Any = None) -> Any:
     pattern=OpPattern.INJECTIVE,
     level=5,
     warns=True,
-    face=affine_grid_face,
+    builder=affine_grid_builder,
     gradient=resize_gradients.affine_grid,
     shapes="(N, 2, 3) -> (N, 2, H, W)",
     source="Jaderberg et al., Spatial transformer networks (2015)",
@@ -428,19 +336,6 @@ def _grid_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return TensorType((*data.shape[:2], *grid.shape[2:]), data.dtype)
 
 
-def grid_sample_face(
-    data: Any,
-    grid: Any,
-    method: str = "bilinear",
-    layout: str = "NCHW",
-    padding_mode: str = "zeros",
-    align_corners: bool = True,
-) -> Any:
-    """Return samples of `data` at the places of `grid`."""
-    values = {"method": method, "layout": layout, "padding_mode": padding_mode, "align_corners": align_corners}
-    return make_call(Op.get("image.grid_sample"), (data, grid), values)
-
-
 @operator(
     "image.grid_sample",
     ("data", "grid"),
@@ -455,7 +350,7 @@ def grid_sample_face(
     pattern=OpPattern.INJECTIVE,
     level=5,
     warns=True,
-    face=grid_sample_face,
+    python=Python("data, grid, method='bilinear', layout='NCHW', padding_mode='zeros', align_corners=True"),
     gradient=sampling_gradients.grid_sample,
     shapes="data (N, C, H, W), grid (N, 2, OH, OW) -> (N, C, OH, OW)",
     source="Jaderberg et al., Spatial transformer networks (2015)",

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from passlab import limits
 from passlab.errors import Diagnostic, RelationError, RunError
 from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem, TupleWrapper, set_checked_type
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
 from passlab.op import layout_rules
 from passlab.op.chain import dtype_of, flat
-from passlab.op.declare import as_expr, call, field_of, operator
+from passlab.op.declare import Python, as_expr, call, field_of, operator
 from passlab.op.dtypes import Array, is_float_name
 from passlab.op.fields import attrs, integer, integer_or_integers, text
 from passlab.op.relations import join_dim, normal_axis, refuse, tensor, tensor_fields, total
@@ -66,11 +67,6 @@ def concatenate_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     return TensorType(tuple(out), fields[0].dtype)
 
 
-def _concatenate_face(data: Any, axis: int) -> Call:
-    """The tensors of `data` (a list, or an expression of tuple type) joined along `axis`."""
-    return call("concatenate", data, axis=axis)
-
-
 def tuple_parts(value: Expr) -> list[Expr]:
     """Return the parts of a typed expression of tuple type, as typed expressions."""
     if isinstance(value, Tuple):
@@ -103,8 +99,14 @@ def _concatenate_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "concatenate", ("data",), attrs=CONCATENATE, relation=concatenate_type, pattern=OpPattern.INJECTIVE, level=1,
-    face=_concatenate_face, gradient=_concatenate_grad,
+    "concatenate",
+    ("data",),
+    attrs=CONCATENATE,
+    relation=concatenate_type,
+    pattern=OpPattern.INJECTIVE,
+    level=1,
+    python=Python("data, axis"),
+    gradient=_concatenate_grad,
     shapes="((..., a, ...), (..., b, ...)) -> (..., a + b, ...)",
     source="np.concatenate",
     edges=(
@@ -113,8 +115,9 @@ def _concatenate_grad(orig: Call, grad: Expr) -> list[Expr]:
         "concatenate((%x: (3),))",
     ),
     example="concatenate((%x, %x), axis=1)",
-    layout=layout_rules.joined, precision=Precision.FOLLOW,
-)  # fmt: skip
+    layout=layout_rules.joined,
+    precision=Precision.FOLLOW,
+)
 def concatenate(attrs: Any, data: tuple[Array, ...], *, out: Array | None = None) -> Array:
     """Join the tensors of a tuple along one dimension; all others must agree."""
     return np.concatenate(data, axis=attrs.axis, out=out)
@@ -132,11 +135,6 @@ def _stack_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     return TensorType((*shape[:axis], len(fields), *shape[axis:]), fields[0].dtype)
 
 
-def _stack_face(data: Any, axis: int) -> Call:
-    """The tensors of `data` (a list, or an expression of tuple type) as slices along a new dimension `axis`."""
-    return call("stack", data, axis=axis)
-
-
 def _stack_grad(orig: Call, grad: Expr) -> list[Expr]:
     parts, axis = tuple_parts(orig.args[0]), orig.attrs.axis  # type: ignore[union-attr]
     pieces = TupleWrapper(call("split", grad, indices_or_sections=len(parts), axis=axis), len(parts))
@@ -144,8 +142,14 @@ def _stack_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "stack", ("data",), attrs=attrs("StackAttrs", integer("axis", 0, doc="the new dimension")), relation=_stack_type,
-    pattern=OpPattern.INJECTIVE, level=3, face=_stack_face, gradient=_stack_grad,
+    "stack",
+    ("data",),
+    attrs=attrs("StackAttrs", integer("axis", 0, doc="the new dimension")),
+    relation=_stack_type,
+    pattern=OpPattern.INJECTIVE,
+    level=3,
+    python=Python("data, axis"),
+    gradient=_stack_grad,
     shapes="n tensors S -> S with n put in at axis",
     source="np.stack",
     edges=(
@@ -154,7 +158,7 @@ def _stack_grad(orig: Call, grad: Expr) -> list[Expr]:
         "stack((%x: (0, 3),), axis=1)",
     ),
     example="stack((%x, %x), axis=0)",
-)  # fmt: skip
+)
 def stack(attrs: Any, data: tuple[Array, ...], *, out: Array | None = None) -> Array:
     """Put tensors of one shape side by side along a new dimension."""
     return np.stack(data, axis=attrs.axis, out=out)
@@ -172,6 +176,7 @@ def _split_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
 
 def _section_sizes(dim: Dim, sections: int | tuple[int, ...]) -> list[Dim]:
     if isinstance(sections, int):
+        limits.check("tuple_fields", sections, "the result of split")
         if sections < 1:
             refuse(f"data cannot be split into {sections} sections", 0)
         if type(dim) is not int:
@@ -189,7 +194,7 @@ def _section_sizes(dim: Dim, sections: int | tuple[int, ...]) -> list[Dim]:
     return [b - a for a, b in pairwise([*ends, dim])]
 
 
-def _split_face(data: Any, indices_or_sections: Any, axis: int = 0) -> TupleWrapper:
+def _split_builder(data: Any, indices_or_sections: Any, axis: int = 0) -> TupleWrapper:
     """`data` parted along `axis` into that many equal sections, or before each of the given indices."""
     count = indices_or_sections if isinstance(indices_or_sections, int) else len(indices_or_sections) + 1
     return TupleWrapper(call("split", data, indices_or_sections=indices_or_sections, axis=axis), count)
@@ -200,14 +205,21 @@ def _split_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "split", ("data",),
+    "split",
+    ("data",),
     attrs=attrs(
         "SplitAttrs",
-        integer_or_integers("indices_or_sections",
-        doc="a number of equal sections, or the indices before which to cut"),
+        integer_or_integers(
+            "indices_or_sections", doc="a number of equal sections, or the indices before which to cut"
+        ),
         integer("axis", 0, doc="the dimension to part"),
     ),
-    relation=_split_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_split_face, gradient=_split_grad,
+    relation=_split_type,
+    pattern=OpPattern.INJECTIVE,
+    level=3,
+    out=False,
+    builder=_split_builder,
+    gradient=_split_grad,
     shapes="(..., n, ...) -> a tuple of (..., part, ...)",
     source="np.split",
     edges=(
@@ -216,8 +228,9 @@ def _split_grad(orig: Call, grad: Expr) -> list[Expr]:
         "split(%x: (0, 4), indices_or_sections=2, axis=1)",
     ),
     example="split(%x, indices_or_sections=2)",
-    layout=layout_rules.split, precision=Precision.FOLLOW,
-)  # fmt: skip
+    layout=layout_rules.split,
+    precision=Precision.FOLLOW,
+)
 def split(attrs: Any, data: Array) -> tuple[Array, ...]:
     """Part a tensor along one dimension; the result is a tuple."""
     sections, axis = attrs.indices_or_sections, attrs.axis % data.ndim
@@ -248,7 +261,7 @@ def _meshgrid_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
     return TupleType([TensorType(tuple(shape), fields[0].dtype)] * len(fields))
 
 
-def _meshgrid_face(data: Any, indexing: str = "ij") -> TupleWrapper:
+def _meshgrid_builder(data: Any, indexing: str = "ij") -> TupleWrapper:
     """The coordinate grids of the vectors of `data`."""
     made = as_expr(data)
     count = len(made) if isinstance(made, Tuple) else len(tuple_parts(made))
@@ -270,10 +283,17 @@ def _meshgrid_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "meshgrid", ("data",),
-    attrs=attrs("MeshgridAttrs",
-    text("indexing", "ij", doc="the order of the dimensions: matrix or Cartesian", choices=("ij", "xy"))),
-    relation=_meshgrid_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_meshgrid_face,
+    "meshgrid",
+    ("data",),
+    attrs=attrs(
+        "MeshgridAttrs",
+        text("indexing", "ij", doc="the order of the dimensions: matrix or Cartesian", choices=("ij", "xy")),
+    ),
+    relation=_meshgrid_type,
+    pattern=OpPattern.INJECTIVE,
+    level=3,
+    out=False,
+    builder=_meshgrid_builder,
     gradient=_meshgrid_grad,
     shapes="vectors (a), (b), ... -> as many tensors (a, b, ...)",
     source="np.meshgrid",
@@ -284,7 +304,7 @@ def _meshgrid_grad(orig: Call, grad: Expr) -> list[Expr]:
         "meshgrid((%x: (0), %y: (2)))",
     ),
     example="meshgrid((%v, %v))",
-)  # fmt: skip
+)
 def meshgrid(attrs: Any, data: tuple[Array, ...]) -> tuple[Array, ...]:
     """Coordinate grids: one tensor for each vector of the tuple, each varying along its own dimension."""
     return tuple(np.meshgrid(*data, indexing=attrs.indexing))

@@ -11,7 +11,7 @@ from passlab.ir.expr import Call, Expr
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, text
 from passlab.op.layout_names import Conversion, conversion, forward_shape, parse_layout
@@ -35,24 +35,25 @@ def _layout_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     return TensorType(back.backward_shape(forward_shape(there, data.shape, "data", 0)), data.dtype)
 
 
-def _layout_face(data: Any, src_layout: str, dst_layout: str) -> Call:
-    """`data`, which is in `src_layout`, in `dst_layout`."""
-    return call("layout_transform", data, src_layout=src_layout, dst_layout=dst_layout)
-
-
 def _layout_grad(orig: Call, grad: Expr) -> list[Expr]:
     assert orig.attrs is not None
     return [call("layout_transform", grad, src_layout=orig.attrs["dst_layout"], dst_layout=orig.attrs["src_layout"])]
 
 
 @operator(
-    "layout_transform", ("data",),
+    "layout_transform",
+    ("data",),
     attrs=attrs(
         "LayoutTransformAttrs",
         text("src_layout", doc="the layout of the data, a letter for each axis"),
         text("dst_layout", doc='the layout wanted; "4c" is a part of 4 split off axis C'),
     ),
-    relation=_layout_type, pattern=OpPattern.INJECTIVE, level=5, out=False, face=_layout_face, gradient=_layout_grad,
+    relation=_layout_type,
+    pattern=OpPattern.INJECTIVE,
+    level=5,
+    out=False,
+    python=Python("data, src_layout, dst_layout"),
+    gradient=_layout_grad,
     shapes="src_layout -> dst_layout",
     source="Relay's layouts: a capital for an axis, 4c for a part of 4 split off it",
     edges=(
@@ -62,7 +63,7 @@ def _layout_grad(orig: Call, grad: Expr) -> list[Expr]:
     ),
     example='layout_transform(%im, src_layout="NCHW", dst_layout="NHWC")',
     layout=layout_rules.laid_out,
-)  # fmt: skip
+)
 def layout_transform(attrs: Any, data: Array) -> Array:
     """Bring a tensor from one data layout into another."""
     there, back = _ways(attrs)

@@ -14,7 +14,7 @@ from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import DictAttrs
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpPattern, Reporter
-from passlab.ir.types import FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, TypeCall
+from passlab.ir.types import Dim, FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, TypeCall
 from passlab.op.chain import flat
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
@@ -60,18 +60,22 @@ def _alloc_storage_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -
 
 
 alloc_storage = operator(
-    "memory.alloc_storage", ("size", "shape", "alignment"),
+    "memory.alloc_storage",
+    ("size", "shape", "alignment"),
     attrs=attrs(
         "AllocStorageAttrs",
         dtype("dtype", "float32", doc="the dtype of the elements to be held"),
         anything("virtual_device", doc="the device to hold them", optional=True),
     ),
-    relation=_alloc_storage_type, pattern=OpPattern.OPAQUE, non_computational=True, level=10,
+    relation=_alloc_storage_type,
+    pattern=OpPattern.OPAQUE,
+    non_computational=True,
+    level=10,
     doc="A piece of memory of `size` bytes.",
     shapes="size (), alignment () -> a storage",
     source="Relay's memory dialect",
     example="memory.alloc_storage(%size, %shape, %alignment, virtual_device=None)",
-)(_only_in_the_machine)  # fmt: skip
+)(_only_in_the_machine)
 
 
 def _alloc_tensor_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
@@ -88,20 +92,40 @@ def _alloc_tensor_type(types: Sequence[Type], attrs: Any, reporter: Reporter) ->
     return TensorType(attrs.assert_shape, attrs.dtype)
 
 
+def _alloc_tensor_builder(
+    storage: Expr,
+    offset: Expr,
+    shape: Expr,
+    dtype: str = "float32",
+    assert_shape: Sequence[Dim] | None = None,
+    const_shape: Constant | None = None,
+) -> Call:
+    """A tensor in `storage`, `offset` bytes from its start. A `shape` that is a constant is the shape of the type."""
+    if const_shape is None and isinstance(shape, Constant):
+        const_shape = shape
+    values = {"dtype": dtype, "const_shape": const_shape, "assert_shape": assert_shape}
+    return call("memory.alloc_tensor", storage, offset, shape, **values)
+
+
 alloc_tensor = operator(
-    "memory.alloc_tensor", ("storage", "offset", "shape"),
+    "memory.alloc_tensor",
+    ("storage", "offset", "shape"),
     attrs=attrs(
         "AllocTensorAttrs",
         dtype("dtype", "float32", doc="the dtype of the tensor"),
         expression("const_shape", doc="its shape, where that is a constant", optional=True),
         dims("assert_shape", doc="its shape as far as it is known", optional=True),
     ),
-    relation=_alloc_tensor_type, pattern=OpPattern.OPAQUE, non_computational=True, level=10,
+    relation=_alloc_tensor_type,
+    pattern=OpPattern.OPAQUE,
+    builder=_alloc_tensor_builder,
+    non_computational=True,
+    level=10,
     doc="A tensor in a piece of memory, `offset` bytes from its start.",
     shapes="a storage, offset (), shape (rank) -> shape",
     source="Relay's memory dialect",
     example="memory.alloc_tensor(%storage, %offset, %shape, const_shape=None, assert_shape=[2, 3])",
-)(_only_in_the_machine)  # fmt: skip
+)(_only_in_the_machine)
 
 
 def _gone(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
@@ -115,28 +139,45 @@ def _nothing_to_free(attrs: Any, value: Any, out: Any = None) -> tuple[()]:
 
 
 kill = operator(
-    "memory.kill", ("to_free",), relation=_gone, pattern=OpPattern.OPAQUE, stateful=True, non_computational=True,
+    "memory.kill",
+    ("to_free",),
+    relation=_gone,
+    pattern=OpPattern.OPAQUE,
+    stateful=True,
+    non_computational=True,
     level=10,
     doc="The end of a value's life: its memory may be used again.",
     shapes="any value -> ()",
     source="Relay's memory dialect",
     example="memory.kill(%x)",
-)(_nothing_to_free)  # fmt: skip
+)(_nothing_to_free)
 
 invoke_tvm_op = operator(
-    "vm.invoke_tvm_op", ("op", "ins", "outs"),
+    "vm.invoke_tvm_op",
+    ("op", "ins", "outs"),
     attrs=DictAttrs,
-    relation=_gone, pattern=OpPattern.OPAQUE, stateful=True, non_computational=True, level=10,
+    relation=_gone,
+    pattern=OpPattern.OPAQUE,
+    stateful=True,
+    non_computational=True,
+    level=10,
     doc="Call a primitive function on `ins`, which writes its results into `outs`.",
     shapes="a function, a tuple of inputs, a tuple of outputs -> ()",
     source="Relay's virtual machine dialect",
     example="vm.invoke_tvm_op(%f, (%x,), (%y,))",
-)(_only_in_the_machine)  # fmt: skip
+)(_only_in_the_machine)
 
 shape_of = operator(
-    "vm.shape_of", ("tensor",), attrs=SHAPE_OF, relation=shape_of_type, pattern=OpPattern.OPAQUE,
-    non_computational=True, level=10, gradient=flat,
-    out=False, doc="The shape of a tensor as a vector, as an instruction.",
+    "vm.shape_of",
+    ("tensor",),
+    attrs=SHAPE_OF,
+    relation=shape_of_type,
+    pattern=OpPattern.OPAQUE,
+    non_computational=True,
+    level=10,
+    gradient=flat,
+    out=False,
+    doc="The shape of a tensor as a vector, as an instruction.",
     shapes="(d0, ..., dn) -> (n + 1)",
     source="ndarray.shape",
     edges=(
@@ -145,7 +186,7 @@ shape_of = operator(
         'vm.shape_of(%x: (0, 3), dtype="int64")',
     ),
     example='vm.shape_of(%x, dtype="int64")',
-)(shape_of_array)  # fmt: skip
+)(shape_of_array)
 
 
 def _reshape_tensor_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
@@ -168,10 +209,15 @@ def _reshape_tensor_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "vm.reshape_tensor", ("data", "shape"),
+    "vm.reshape_tensor",
+    ("data", "shape"),
     attrs=attrs("ReshapeTensorAttrs", dims("newshape", doc="the new shape as far as it is known")),
-    relation=_reshape_tensor_type, shape_function=_reshape_tensor_shape, pattern=OpPattern.OPAQUE,
-    non_computational=True, level=10, gradient=_reshape_tensor_grad,
+    relation=_reshape_tensor_type,
+    shape_function=_reshape_tensor_shape,
+    pattern=OpPattern.OPAQUE,
+    non_computational=True,
+    level=10,
+    gradient=_reshape_tensor_grad,
     out=False,
     shapes="data (...), shape (rank) -> shape",
     source="np.reshape",
@@ -180,7 +226,7 @@ def _reshape_tensor_grad(orig: Call, grad: Expr) -> list[Expr]:
         "vm.reshape_tensor(%x: (0, 3), %s: (1) int64 = [0], newshape=[0])",
     ),
     example="vm.reshape_tensor(%x, %shape, newshape=[3, 2])",
-)  # fmt: skip
+)
 def reshape_tensor(attrs: Any, data: Array, shape: Array) -> Array:
     """The same elements, in place, in the shape that a vector holds. Raises `RunError` when they do not fit."""
     wanted = shape.reshape(-1).tolist()
@@ -203,11 +249,15 @@ def _lowered_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
 
 
 call_lowered = operator(
-    "call_lowered", ("func", "call_args"),
+    "call_lowered",
+    ("func", "call_args"),
     attrs=attrs("CallLoweredAttrs", anything("metadata", {}, doc="facts of the compiler")),
-    relation=_lowered_type, pattern=OpPattern.OPAQUE, non_computational=True, level=10,
+    relation=_lowered_type,
+    pattern=OpPattern.OPAQUE,
+    non_computational=True,
+    level=10,
     doc="Call a compiled function on a tuple of arguments.",
     shapes="a compiled function and a tuple of its arguments -> its result",
     source="Relay",
     example="call_lowered(%f, (%x,))",
-)(_only_in_the_machine)  # fmt: skip
+)(_only_in_the_machine)

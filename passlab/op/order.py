@@ -13,7 +13,7 @@ from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.chain import flat
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer, integers
 from passlab.op.relations import identity, join_dim, normal_axes, normal_axis, refuse, tensor
@@ -33,7 +33,7 @@ def _transpose_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
     return TensorType(tuple([data.shape[axis] for axis in axes]), data.dtype)
 
 
-def _transpose_face(data: Any, axes: Any = None) -> Call:
+def _transpose_builder(data: Any, axes: Any = None) -> Call:
     """`data` with its dimensions in the order of `axes`, reversed when None."""
     return call("transpose", data, axes=axes)
 
@@ -45,10 +45,16 @@ def _transpose_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "transpose", ("data",),
-    attrs=attrs("TransposeAttrs",
-    integers("axes", optional=True, doc="the new order of the dimensions, None to reverse them")),
-    relation=_transpose_type, pattern=OpPattern.INJECTIVE, level=3, out=False, face=_transpose_face,
+    "transpose",
+    ("data",),
+    attrs=attrs(
+        "TransposeAttrs", integers("axes", optional=True, doc="the new order of the dimensions, None to reverse them")
+    ),
+    relation=_transpose_type,
+    pattern=OpPattern.INJECTIVE,
+    level=3,
+    out=False,
+    builder=_transpose_builder,
     gradient=_transpose_grad,
     shapes="(d0, ..., dn) -> (d[axes[0]], ..., d[axes[n]])",
     source="np.transpose",
@@ -59,8 +65,9 @@ def _transpose_grad(orig: Call, grad: Expr) -> list[Expr]:
         "transpose(%x: (0, 3), axes=[1, 0])",
     ),
     example="transpose(%x, axes=[1, 0])",
-    layout=layout_rules.transposed, precision=Precision.FOLLOW,
-)  # fmt: skip
+    layout=layout_rules.transposed,
+    precision=Precision.FOLLOW,
+)
 def transpose(attrs: Any, data: Array) -> Array:
     """Put the dimensions in another order."""
     return np.transpose(data, attrs.axes)
@@ -82,16 +89,16 @@ def _reverse_grad(orig: Call, grad: Expr) -> list[Expr]:
     return [call("reverse", grad, axis=orig.attrs.axis)]  # type: ignore[union-attr]
 
 
-def _reverse_face(data: Any, axis: int) -> Call:
-    """`data` with the dimension `axis` turned round."""
-    return call("reverse", data, axis=axis)
-
-
 @operator(
-    "reverse", ("data",),
+    "reverse",
+    ("data",),
     attrs=attrs("ReverseAttrs", integer("axis", None, doc="the dimension to turn round (0 when None)")),
-    relation=_reverse_type, pattern=OpPattern.INJECTIVE, level=3, out=False, gradient=_reverse_grad,
-    face=_reverse_face,
+    relation=_reverse_type,
+    pattern=OpPattern.INJECTIVE,
+    level=3,
+    out=False,
+    gradient=_reverse_grad,
+    python=Python("data, axis"),
     shapes="S -> S",
     source="np.flip",
     edges=(
@@ -101,7 +108,7 @@ def _reverse_face(data: Any, axis: int) -> Call:
     ),
     example="reverse(%x, axis=0)",
     layout=layout_rules.along(),
-)  # fmt: skip
+)
 def reverse(attrs: Any, data: Array) -> Array:
     """Turn the elements along one dimension round."""
     return np.flip(data, _axis_or_zero(attrs))
@@ -130,10 +137,17 @@ def _reverse_sequence_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "reverse_sequence", ("data", "seq_lengths"),
-    attrs=attrs("ReverseSequenceAttrs", integer("seq_axis", 1, doc="the dimension to turn round"),
-    integer("batch_axis", 0, doc="the dimension of batches")),
-    relation=_reverse_sequence_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
+    "reverse_sequence",
+    ("data", "seq_lengths"),
+    attrs=attrs(
+        "ReverseSequenceAttrs",
+        integer("seq_axis", 1, doc="the dimension to turn round"),
+        integer("batch_axis", 0, doc="the dimension of batches"),
+    ),
+    relation=_reverse_sequence_type,
+    pattern=OpPattern.INJECTIVE,
+    level=3,
+    out=False,
     gradient=_reverse_sequence_grad,
     shapes="data S, seq_lengths (S[batch_axis]) -> S",
     source="TensorFlow's reverse_sequence",
@@ -143,7 +157,7 @@ def _reverse_sequence_grad(orig: Call, grad: Expr) -> list[Expr]:
         "reverse_sequence(%x: (0, 3), %n: (0) int32)",
     ),
     example="reverse_sequence(%x, %lengths)",
-)  # fmt: skip
+)
 def reverse_sequence(attrs: Any, data: Array, seq_lengths: Array) -> Array:
     """Turn the first `seq_lengths[b]` elements of each batch b round along one dimension; longer lengths mean all."""
     extent = data.shape[attrs.seq_axis]
@@ -167,7 +181,12 @@ def _permutation_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
 
 
 @operator(
-    "invert_permutation", ("data",), relation=_permutation_type, pattern=OpPattern.INJECTIVE, level=1, out=False,
+    "invert_permutation",
+    ("data",),
+    relation=_permutation_type,
+    pattern=OpPattern.INJECTIVE,
+    level=1,
+    out=False,
     gradient=flat,
     shapes="(n) -> (n)",
     source="the inverse of a permutation",
@@ -177,7 +196,7 @@ def _permutation_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
         "invert_permutation(%p: (1) int64 = [0])",
     ),
     example="invert_permutation(%p)",
-)  # fmt: skip
+)
 def invert_permutation(attrs: Any, data: Array) -> Array:
     """The permutation that undoes a permutation of 0..n-1. Raises `RunError` when `data` is none."""
     if not np.array_equal(np.sort(data), np.arange(data.size)):

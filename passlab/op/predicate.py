@@ -13,7 +13,7 @@ from passlab.op import layout_rules
 from passlab.op.chain import flat
 from passlab.op.declare import deliver, operator
 from passlab.op.dtypes import Array, as_array, is_float
-from passlab.op.edges import on_one
+from passlab.op.edge_cases import on_one
 from passlab.op.elementwise import FLAT, elementwise
 from passlab.op.relations import refuse, tensor
 

@@ -178,20 +178,33 @@ _HAS_NONE = ("sum", "prod", "all", "any")  # reductions of no elements that have
 
 def _edges(name: str) -> tuple[str, ...]:
     return (
-        f"{name}(%x: (2, 3), axis=[-1])", f"{name}(%x: (2, 3), axis=[0], keepdims=True)",
-        f"{name}(%x: (2, 3, 2), axis=[1], exclude=True)", f"{name}(%x: (2, 3))", f"{name}(%x: ())",
+        f"{name}(%x: (2, 3), axis=[-1])",
+        f"{name}(%x: (2, 3), axis=[0], keepdims=True)",
+        f"{name}(%x: (2, 3, 2), axis=[1], exclude=True)",
+        f"{name}(%x: (2, 3))",
+        f"{name}(%x: ())",
         f"{name}(%x: (0, 3), axis=[{0 if name in _HAS_NONE else 1}])",
-    )  # fmt: skip
+    )
 
 
 def _reduction(name: str, function: Callable[..., Array], doc: str, **facts: Any) -> Op:
     return operator(
-        name, ("data",), attrs=REDUCE,
+        name,
+        ("data",),
+        attrs=REDUCE,
         layout=layout_rules.reduced,
-        relation=_reduce_type, pattern=OpPattern.COMM_REDUCE, level=4, out=False,
+        relation=_reduce_type,
+        pattern=OpPattern.COMM_REDUCE,
+        level=4,
+        out=False,
         warns=True,
-        doc=doc, shapes=_SHAPES, source=f"np.{name}", edges=_edges(name), example=f"{name}(%x, axis=[1])", **facts,
-    )(_kernel(function))  # fmt: skip
+        doc=doc,
+        shapes=_SHAPES,
+        source=f"np.{name}",
+        edges=_edges(name),
+        example=f"{name}(%x, axis=[1])",
+        **facts,
+    )(_kernel(function))
 
 
 sum_ = _reduction("sum", _sum, "The sums of elements; integers wrap.", precision=Precision.NEVER, gradient=_sum_grad)
@@ -229,20 +242,30 @@ def _arg_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _position(name: str, find: Callable[..., Any], doc: str) -> Op:
-    def face(
+    def builder(
         data: Any, axis: Any = None, keepdims: bool = False, exclude: bool = False, select_last_index: bool = False
     ) -> Call:
         return call(name, data, axis=axis, keepdims=keepdims, exclude=exclude, select_last_index=select_last_index)
 
-    face.__name__, face.__doc__ = name, doc
+    builder.__name__, builder.__doc__ = name, doc
     return operator(
-        name, ("data",), attrs=ARG_REDUCE,
-        layout=layout_rules.reduced, precision=Precision.FOLLOW,
-        relation=_arg_type, pattern=OpPattern.COMM_REDUCE, level=4, out=False,
-        face=face,
-        doc=doc, gradient=_no_slope, shapes=_SHAPES, source=f"np.{name}", edges=_edges(name),
+        name,
+        ("data",),
+        attrs=ARG_REDUCE,
+        layout=layout_rules.reduced,
+        precision=Precision.FOLLOW,
+        relation=_arg_type,
+        pattern=OpPattern.COMM_REDUCE,
+        level=4,
+        out=False,
+        builder=builder,
+        doc=doc,
+        gradient=_no_slope,
+        shapes=_SHAPES,
+        source=f"np.{name}",
+        edges=_edges(name),
         example=f"{name}(%x, axis=[1])",
-    )(_arg_kernel(find))  # fmt: skip
+    )(_arg_kernel(find))
 
 
 argmax = _position(
@@ -269,7 +292,7 @@ def _variance_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
     return TensorType(reduced_shape(data.shape, attrs), data.dtype)
 
 
-def _variance_face(
+def _variance_builder(
     data: Any,
     axis: Any = None,
     keepdims: bool = False,
@@ -294,11 +317,19 @@ def _variance_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "variance", ("data", "mean"),
-    attrs=attrs("VarianceAttrs", _AXIS, _KEEPDIMS, _EXCLUDE,
-    boolean("unbiased", False, doc="whether to divide by n - 1")),
-    relation=_variance_type, pattern=OpPattern.COMM_REDUCE, precision=Precision.NEVER, level=4, out=False, warns=True,
-    face=_variance_face, gradient=_variance_grad,
+    "variance",
+    ("data", "mean"),
+    attrs=attrs(
+        "VarianceAttrs", _AXIS, _KEEPDIMS, _EXCLUDE, boolean("unbiased", False, doc="whether to divide by n - 1")
+    ),
+    relation=_variance_type,
+    pattern=OpPattern.COMM_REDUCE,
+    precision=Precision.NEVER,
+    level=4,
+    out=False,
+    warns=True,
+    builder=_variance_builder,
+    gradient=_variance_grad,
     shapes="data S, mean broadcastable to S -> S without axis",
     source="np.var about a given mean",
     edges=(
@@ -307,13 +338,15 @@ def _variance_grad(orig: Call, grad: Expr) -> list[Expr]:
         "variance(%x: (0, 3), %m: (0, 1), axis=[1], keepdims=True)",
     ),
     example="variance(%x, %m, axis=[1])",
-)  # fmt: skip
+)
 def variance(attrs: Any, data: Array, mean: Array) -> Array:
     """The mean square distances of elements from `mean`, which broadcasts against `data`."""
     axes = reduced_axes(data.ndim, attrs)
     dtype = data.dtype
     if dtype.kind == "b":  # the square of what sets two truths apart is that it does
         data, mean = data.astype(np.int64), mean.astype(np.int64)
+    elif is_float(dtype) and dtype.itemsize < 4:  # neither the sum of squares nor the count need fit the dtype
+        data, mean = data.astype(np.float32), mean.astype(np.float32)
     off = data - mean
     count = _divisor(math.prod(data.shape[at] for at in axes), attrs)
     squares = np.add.reduce(off * off, axis=axes, keepdims=attrs.keepdims, dtype=data.dtype)
@@ -321,4 +354,4 @@ def variance(attrs: Any, data: Array, mean: Array) -> Array:
         if count == 0:
             raise RunError(Diagnostic("integer division by zero: the variance has no elements to divide by"))
         return truncated_quotient(as_array(squares), np.asarray(count, squares.dtype)).astype(dtype)
-    return as_array(np.true_divide(squares, data.dtype.type(count))).astype(data.dtype, copy=False)
+    return as_array(np.true_divide(squares, data.dtype.type(count))).astype(dtype, copy=False)

@@ -9,9 +9,10 @@ from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, integers
+from passlab.op.nn.windows import on_axes
 from passlab.op.relations import concrete, normal_axes, product, refuse, tensor
 
 RESHAPE = attrs(
@@ -152,7 +153,12 @@ def _reshape_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     return None if data is None else TensorType(infer_newshape(data.shape, attrs.newshape, attrs.allowzero), data.dtype)
 
 
-def _reshape_face(data: Any, newshape: Any, allowzero: bool = False) -> Call:
+def reshape_back(orig: Call, grad: Expr) -> list[Expr]:
+    """The gradient of an operator that keeps the elements in order: the gradient in the shape of the input."""
+    return [call("reshape_like", grad, orig.args[0])]
+
+
+def _reshape_builder(data: Any, newshape: Any, allowzero: bool = False) -> Call:
     """`data` in the shape `newshape` (integers, a constant, or an expression that computes it)."""
     if isinstance(newshape, Constant):
         newshape = newshape.data.reshape(-1).tolist()
@@ -161,14 +167,16 @@ def _reshape_face(data: Any, newshape: Any, allowzero: bool = False) -> Call:
     return call("reshape", data, newshape=[newshape] if isinstance(newshape, int) else newshape, allowzero=allowzero)
 
 
-def reshape_back(orig: Call, grad: Expr) -> list[Expr]:
-    """The gradient of an operator that keeps the elements in order: the gradient in the shape of the input."""
-    return [call("reshape_like", grad, orig.args[0])]
-
-
 @operator(
-    "reshape", ("data",), attrs=RESHAPE, relation=_reshape_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
-    face=_reshape_face, gradient=reshape_back,
+    "reshape",
+    ("data",),
+    attrs=RESHAPE,
+    relation=_reshape_type,
+    pattern=OpPattern.INJECTIVE,
+    level=3,
+    out=False,
+    builder=_reshape_builder,
+    gradient=reshape_back,
     shapes="(...) -> newshape",
     source="np.reshape, with Relay's codes",
     edges=(
@@ -181,7 +189,7 @@ def reshape_back(orig: Call, grad: Expr) -> list[Expr]:
     ),
     example="reshape(%x, newshape=[0, -1])",
     precision=Precision.FOLLOW,
-)  # fmt: skip
+)
 def reshape(attrs: Any, data: Array) -> Array:
     """The elements in a new shape; see `newshape` for its codes."""
     return data.reshape(concrete(infer_newshape(data.shape, attrs.newshape, attrs.allowzero)))
@@ -196,15 +204,16 @@ def _reverse_reshape_type(types: Sequence[Type], attrs: Any, reporter: Reporter)
     )
 
 
-def _reverse_reshape_face(data: Any, newshape: Any) -> Call:
-    """`data` in the shape `newshape`, whose codes are read from the right."""
-    return call("contrib_reverse_reshape", data, newshape=[newshape] if isinstance(newshape, int) else newshape)
-
-
 @operator(
-    "contrib_reverse_reshape", ("data",), attrs=RESHAPE, relation=_reverse_reshape_type, pattern=OpPattern.INJECTIVE,
-    level=10, out=False,
-    face=_reverse_reshape_face, gradient=reshape_back,
+    "contrib_reverse_reshape",
+    ("data",),
+    attrs=RESHAPE,
+    relation=_reverse_reshape_type,
+    pattern=OpPattern.INJECTIVE,
+    level=10,
+    out=False,
+    python=Python("data, newshape", newshape=on_axes(1)),
+    gradient=reshape_back,
     shapes="(...) -> newshape",
     source="np.reshape, its codes read from the right",
     edges=(
@@ -213,7 +222,7 @@ def _reverse_reshape_face(data: Any, newshape: Any) -> Call:
         "contrib_reverse_reshape(%x: (1), newshape=[1, 1])",
     ),
     example="contrib_reverse_reshape(%x, newshape=[-1, 0])",
-)  # fmt: skip
+)
 def reverse_reshape(attrs: Any, data: Array) -> Array:
     """The elements in a new shape whose codes are read from the right."""
     return data.reshape(concrete(infer_newshape(data.shape, attrs.newshape, attrs.allowzero, reverse=True)))
@@ -255,7 +264,8 @@ def _reshape_like_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "reshape_like", ("data", "shape_like"),
+    "reshape_like",
+    ("data", "shape_like"),
     attrs=attrs(
         "ReshapeLikeAttrs",
         integer("lhs_begin", 0, doc="first dimension of `data` to replace"),
@@ -263,7 +273,11 @@ def _reshape_like_grad(orig: Call, grad: Expr) -> list[Expr]:
         integer("rhs_begin", 0, doc="first dimension of `shape_like` to put there"),
         integer("rhs_end", None, doc="dimension of `shape_like` to stop before"),
     ),
-    relation=_reshape_like_type, pattern=OpPattern.INJECTIVE, level=3, out=False, gradient=_reshape_like_grad,
+    relation=_reshape_like_type,
+    pattern=OpPattern.INJECTIVE,
+    level=3,
+    out=False,
+    gradient=_reshape_like_grad,
     shapes="data (...), shape_like S -> S",
     source="np.reshape",
     edges=(
@@ -273,7 +287,7 @@ def _reshape_like_grad(orig: Call, grad: Expr) -> list[Expr]:
         "reshape_like(%x: (6, 4), %y: (2, 3), lhs_begin=0, lhs_end=-1)",
     ),
     example="reshape_like(%x, %y)",
-)  # fmt: skip
+)
 def reshape_like(attrs: Any, data: Array, shape_like: Array) -> Array:
     """`data` with the dimensions [lhs_begin, lhs_end) replaced by those [rhs_begin, rhs_end) of `shape_like`."""
     return data.reshape(concrete(_reshape_like_shape(data.shape, shape_like.shape, attrs)))
@@ -300,7 +314,7 @@ def _expanded(shape: Shape, attrs: Any) -> Shape:
     return (*shape[:at], *([1] * count), *shape[at:])
 
 
-def _expand_dims_face(data: Any, axis: Any, num_newaxis: int = 1) -> Call:
+def _expand_dims_builder(data: Any, axis: Any, num_newaxis: int = 1) -> Call:
     """`data` with `num_newaxis` dimensions of size 1 put in at `axis`."""
     if isinstance(axis, Constant):
         axis = int(axis.data)
@@ -310,13 +324,18 @@ def _expand_dims_face(data: Any, axis: Any, num_newaxis: int = 1) -> Call:
 
 
 @operator(
-    "expand_dims", ("data",),
+    "expand_dims",
+    ("data",),
     attrs=attrs(
         "ExpandDimsAttrs",
         integer("axis", doc="where the new dimensions go; negative counts from the end of the result's place"),
         integer("num_newaxis", 1, doc="how many"),
     ),
-    relation=_expand_dims_type, pattern=OpPattern.BROADCAST, level=1, out=False, face=_expand_dims_face,
+    relation=_expand_dims_type,
+    pattern=OpPattern.BROADCAST,
+    level=1,
+    out=False,
+    builder=_expand_dims_builder,
     gradient=reshape_back,
     shapes="(...) -> (..., 1 * num_newaxis, ...)",
     source="np.expand_dims",
@@ -328,7 +347,7 @@ def _expand_dims_face(data: Any, axis: Any, num_newaxis: int = 1) -> Call:
     ),
     example="expand_dims(%x, axis=0)",
     precision=Precision.FOLLOW,
-)  # fmt: skip
+)
 def expand_dims(attrs: Any, data: Array) -> Array:
     """Put dimensions of size 1 in at one place."""
     return data.reshape(concrete(_expanded(data.shape, attrs)))
@@ -357,7 +376,12 @@ def _squeeze_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     return None if data is None else TensorType(squeezed(data.shape, attrs.axis), data.dtype)
 
 
-def _squeeze_face(data: Any, axis: Any = None) -> Call:
+SQUEEZE = attrs(
+    "SqueezeAttrs", integers("axis", None, doc="the dimensions to drop, None for all of size 1", scalar_ok=True)
+)
+
+
+def _squeeze_builder(data: Any, axis: Any = None) -> Call:
     """`data` without its dimensions of size 1, or without those that `axis` names."""
     if isinstance(axis, Constant):
         axis = axis.data.reshape(-1).tolist()
@@ -366,14 +390,16 @@ def _squeeze_face(data: Any, axis: Any = None) -> Call:
     return call("squeeze", data, axis=axis)
 
 
-SQUEEZE = attrs(
-    "SqueezeAttrs", integers("axis", None, doc="the dimensions to drop, None for all of size 1", scalar_ok=True)
-)
-
-
 @operator(
-    "squeeze", ("data",), attrs=SQUEEZE, relation=_squeeze_type, pattern=OpPattern.INJECTIVE, level=3, out=False,
-    face=_squeeze_face, gradient=reshape_back,
+    "squeeze",
+    ("data",),
+    attrs=SQUEEZE,
+    relation=_squeeze_type,
+    pattern=OpPattern.INJECTIVE,
+    level=3,
+    out=False,
+    builder=_squeeze_builder,
+    gradient=reshape_back,
     shapes="(..., 1, ...) -> (..., ...)",
     source="np.squeeze",
     edges=(
@@ -383,8 +409,9 @@ SQUEEZE = attrs(
         "squeeze(%x: (1))",
     ),
     example="squeeze(%b, axis=[0])",
-    layout=layout_rules.squeezed, precision=Precision.FOLLOW,
-)  # fmt: skip
+    layout=layout_rules.squeezed,
+    precision=Precision.FOLLOW,
+)
 def squeeze(attrs: Any, data: Array) -> Array:
     """Drop dimensions of size 1."""
     return data.reshape(concrete(squeezed(data.shape, attrs.axis)))

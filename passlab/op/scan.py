@@ -35,10 +35,10 @@ def _scan_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
 
 
 def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None) -> Op:
-    def face(data: Any, axis: int | None = None, dtype: Any = None, exclusive: bool | None = None) -> Call:
+    def builder(data: Any, axis: int | None = None, dtype: Any = None, exclusive: bool | None = None) -> Call:
         return call(name, data, axis=axis, dtype=dtype or "", exclusive=bool(exclusive))
 
-    face.__name__, face.__doc__ = name, doc
+    builder.__name__, builder.__doc__ = name, doc
 
     def kernel(attrs: Any, data: Array) -> Array:
         made_in = array_dtype(attrs.dtype) if attrs.dtype else data.dtype
@@ -55,7 +55,7 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
         name, ("data",),
         layout=layout_rules.along(),
         attrs=SCAN, relation=_scan_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True,
-        face=face,
+        builder=builder,
         doc=doc, gradient=gradient,
         shapes="S -> S, or (size of S) without axis", source=f"np.{name}",
         edges=(

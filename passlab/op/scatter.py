@@ -12,7 +12,7 @@ from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import Shape, TensorType, Type
 from passlab.op import scatter_gradients
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, filled_array
 from passlab.op.fields import attrs, boolean, dims, integer, number, text
 from passlab.op.gather import axis_grid, checked_indices, index_tensor
@@ -68,25 +68,25 @@ def _agree(a: Shape, b: Shape) -> bool:
     return len(a) == len(b) and all(join_dim(x, y) is not None for x, y in zip(a, b, strict=True))
 
 
-def _scatter_elements_face(data: Any, indices: Any, updates: Any, axis: int = 0, reduction: str = "update") -> Call:
-    """`data` with `updates` written where `indices` say along `axis`, combined by `reduction`."""
-    return call("scatter_elements", data, indices, updates, axis=axis, reduction=reduction)
-
-
 def _scatter_elements_grad(orig: Call, grad: Expr) -> list[Expr]:
     assert orig.attrs is not None
     return scatter_gradients.scatter_elements(orig, grad, orig.attrs["reduction"])
 
 
 @operator(
-    "scatter_elements", ("data", "indices", "updates"),
+    "scatter_elements",
+    ("data", "indices", "updates"),
     attrs=attrs(
         "ScatterElementsAttrs",
         integer("axis", 0, doc="the dimension that indices index"),
         text("reduction", "update", doc="how an update meets what is there", choices=REDUCTIONS),
     ),
-    relation=_scatter_elements_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True,
-    face=_scatter_elements_face,
+    relation=_scatter_elements_type,
+    pattern=OpPattern.OPAQUE,
+    level=3,
+    out=False,
+    warns=True,
+    python=Python("data, indices, updates, axis=0, reduction='update'"),
     gradient=_scatter_elements_grad,
     shapes="data S, indices and updates I -> S",
     source="ONNX's ScatterElements",
@@ -98,7 +98,7 @@ def _scatter_elements_grad(orig: Call, grad: Expr) -> list[Expr]:
     ),
     example="scatter_elements(%x, %ii, %x, axis=0)",
     precision=Precision.FOLLOW,
-)  # fmt: skip
+)
 def scatter_elements(attrs: Any, data: Array, indices: Array, updates: Array) -> Array:
     """Write each update where its index along `axis` says; of two in one place the last wins, or they combine.
 
@@ -120,19 +120,19 @@ def _scattered(data: Array, indices: Array, updates: Array, axis: int, reduction
     return made
 
 
-def _scatter_face(data: Any, indices: Any, updates: Any, axis: int) -> Call:
-    """`data` with `updates` written where `indices` say along `axis`."""
-    return call("scatter", data, indices, updates, axis=axis)
-
-
 def _scatter_grad(orig: Call, grad: Expr) -> list[Expr]:
     return scatter_gradients.scatter_elements(orig, grad, "update")
 
 
 @operator(
-    "scatter", ("data", "indices", "updates"),
+    "scatter",
+    ("data", "indices", "updates"),
     attrs=attrs("ScatterAttrs", integer("axis", 0, doc="the dimension that indices index")),
-    relation=_scatter_elements_type, pattern=OpPattern.OPAQUE, level=10, out=False, face=_scatter_face,
+    relation=_scatter_elements_type,
+    pattern=OpPattern.OPAQUE,
+    level=10,
+    out=False,
+    python=Python("data, indices, updates, axis"),
     gradient=_scatter_grad,
     shapes="data S, indices and updates I -> S",
     source="ONNX's ScatterElements",
@@ -142,7 +142,7 @@ def _scatter_grad(orig: Call, grad: Expr) -> list[Expr]:
     ),
     example="scatter(%x, %ii, %x, axis=0)",
     precision=Precision.FOLLOW,
-)  # fmt: skip
+)
 def scatter(attrs: Any, data: Array, indices: Array, updates: Array) -> Array:
     """Write each update where its index along `axis` says: the name `scatter_elements` had before TVM 0.9."""
     return _scattered(data, indices, updates, attrs.axis % data.ndim, "update")
@@ -168,16 +168,19 @@ def _scatter_nd_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     return data
 
 
-def _scatter_nd_face(data: Any, indices: Any, updates: Any, mode: str = "update") -> Call:
-    """`data` with `updates` written at `indices`, combined by `mode`."""
-    return call("scatter_nd", data, indices, updates, mode=mode)
-
-
 @operator(
-    "scatter_nd", ("data", "indices", "updates"),
-    attrs=attrs("ScatterNDAttrs",
-    text("mode", "update", doc="how an update meets what is there", choices=("update", "add", "mul", "min", "max"))),
-    relation=_scatter_nd_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True, face=_scatter_nd_face,
+    "scatter_nd",
+    ("data", "indices", "updates"),
+    attrs=attrs(
+        "ScatterNDAttrs",
+        text("mode", "update", doc="how an update meets what is there", choices=("update", "add", "mul", "min", "max")),
+    ),
+    relation=_scatter_nd_type,
+    pattern=OpPattern.OPAQUE,
+    level=3,
+    out=False,
+    warns=True,
+    python=Python("data, indices, updates, mode='update'"),
     gradient=scatter_gradients.scatter_nd,
     shapes="data S, indices (m, I), updates (I, S[m:]) -> S",
     source="ONNX's ScatterND, its index dimension first",
@@ -188,7 +191,7 @@ def _scatter_nd_face(data: Any, indices: Any, updates: Any, mode: str = "update"
     ),
     example="scatter_nd(%v, %ii, %r)",
     precision=Precision.FOLLOW,
-)  # fmt: skip
+)
 def scatter_nd(attrs: Any, data: Array, indices: Array, updates: Array) -> Array:
     """Write elements or slices at indices of several dimensions: `indices[:, ...]` is one index into `data`."""
     made = data.copy()
@@ -228,7 +231,9 @@ def _sparse_to_dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter)
     return None if found is None else TensorType(attrs.output_shape, found)
 
 
-def _sparse_to_dense_face(sparse_indices: Any, output_shape: Any, sparse_values: Any, default_value: Any = 0) -> Call:
+def _sparse_to_dense_builder(
+    sparse_indices: Any, output_shape: Any, sparse_values: Any, default_value: Any = 0
+) -> Call:
     """A tensor of `output_shape` that is `default_value` but for `sparse_values` at `sparse_indices`."""
     if not isinstance(default_value, Expr):
         default_value = Constant(
@@ -251,9 +256,14 @@ def dense_of(indices: Array, values: Array, default: Array, shape: Sequence[int]
 
 
 @operator(
-    "sparse_to_dense", ("sparse_indices", "sparse_values", "default_value"),
+    "sparse_to_dense",
+    ("sparse_indices", "sparse_values", "default_value"),
     attrs=attrs("SparseToDenseAttrs", dims("output_shape", doc="the shape of the result")),
-    relation=_sparse_to_dense_type, pattern=OpPattern.OPAQUE, level=3, out=False, face=_sparse_to_dense_face,
+    relation=_sparse_to_dense_type,
+    pattern=OpPattern.OPAQUE,
+    level=3,
+    out=False,
+    builder=_sparse_to_dense_builder,
     gradient=scatter_gradients.sparse_to_dense,
     shapes="sparse_indices (n, r) or (n) or (), sparse_values (n) or (), default_value () -> output_shape",
     source="TensorFlow's sparse_to_dense",
@@ -263,7 +273,7 @@ def dense_of(indices: Array, values: Array, default: Array, shape: Sequence[int]
         "sparse_to_dense(%i: () int32 = 1, %v: (), %d: (), output_shape=[2])",
     ),
     example="sparse_to_dense(%i, %v3, %v, output_shape=[5])",
-)  # fmt: skip
+)
 def sparse_to_dense(attrs: Any, sparse_indices: Array, sparse_values: Array, default_value: Array) -> Array:
     """A tensor that is `default_value` everywhere but at the sparse indices."""
     return dense_of(sparse_indices, sparse_values, default_value, attrs.output_shape)
@@ -291,10 +301,17 @@ def _sequence_mask_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "sequence_mask", ("data", "valid_length"),
-    attrs=attrs("SequenceMaskAttrs", number("mask_value", 0.0, doc="what stands beyond the end"),
-    integer("axis", 0, doc="the dimension of time")),
-    relation=_sequence_mask_type, pattern=OpPattern.INJECTIVE, level=10, out=False,
+    "sequence_mask",
+    ("data", "valid_length"),
+    attrs=attrs(
+        "SequenceMaskAttrs",
+        number("mask_value", 0.0, doc="what stands beyond the end"),
+        integer("axis", 0, doc="the dimension of time"),
+    ),
+    relation=_sequence_mask_type,
+    pattern=OpPattern.INJECTIVE,
+    level=10,
+    out=False,
     gradient=_sequence_mask_grad,
     shapes="data S, valid_length (batch) -> S",
     source="MXNet's SequenceMask",
@@ -304,7 +321,7 @@ def _sequence_mask_grad(orig: Call, grad: Expr) -> list[Expr]:
         "sequence_mask(%x: (0, 2), %n: (2) int32 = [1, 0])",
     ),
     example="sequence_mask(%x, %lengths, axis=1)",
-)  # fmt: skip
+)
 def sequence_mask(attrs: Any, data: Array, valid_length: Array) -> Array:
     """Replace the elements of each sequence beyond its valid length by `mask_value`."""
     time, batch = attrs.axis, 1 - attrs.axis
@@ -330,7 +347,7 @@ def _set_diag_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
     return data
 
 
-def _set_diag_face(data: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT") -> Call:
+def _set_diag_builder(data: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT") -> Call:
     """`data` with its diagonals `k` (one, or the first and the last of a band) replaced by `diagonal`."""
     low, high = (k, k) if isinstance(k, int) else (k[0], k[-1])
     sides = align.split("_")
@@ -348,7 +365,8 @@ def _set_diag_face(data: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEF
 
 
 @operator(
-    "matrix_set_diag", ("input", "diagonal"),
+    "matrix_set_diag",
+    ("input", "diagonal"),
     attrs=attrs(
         "MatrixSetDiagAttrs",
         integer("k1", 0, doc="the lowest diagonal, negative below the main one"),
@@ -356,7 +374,11 @@ def _set_diag_face(data: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEF
         boolean("super_diag_right_align", True, doc="whether short diagonals above the main one stand at the right"),
         boolean("sub_diag_right_align", False, doc="whether short diagonals below the main one stand at the right"),
     ),
-    relation=_set_diag_type, pattern=OpPattern.INJECTIVE, level=10, out=False, face=_set_diag_face,
+    relation=_set_diag_type,
+    pattern=OpPattern.INJECTIVE,
+    level=10,
+    out=False,
+    builder=_set_diag_builder,
     gradient=scatter_gradients.matrix_set_diag,
     shapes="input (..., m, n), diagonal (..., [k2 - k1 + 1,] length) -> (..., m, n)",
     source="TensorFlow's matrix_set_diag, version 3",
@@ -367,7 +389,7 @@ def _set_diag_face(data: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEF
         "matrix_set_diag(%x: (0, 3, 4), %d: (0, 3))",
     ),
     example="matrix_set_diag(%x, %d)",
-)  # fmt: skip
+)
 def matrix_set_diag(attrs: Any, data: Array, diagonal: Array) -> Array:
     """Replace diagonals of the matrices in the last two dimensions; a band holds its highest diagonal first."""
     made = data.copy()

@@ -14,7 +14,7 @@ from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, TensorType, Type
 from passlab.op.chain import flat
 from passlab.op.create import scalar
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, array_dtype, guard_size
 from passlab.op.fields import attrs, dtype, expression
 from passlab.op.relations import tensor
@@ -33,14 +33,16 @@ def shape_of_array(attrs: Any, data: Array) -> Array:
     return np.array(data.shape, array_dtype(attrs.dtype or "int32"))
 
 
-def _shape_of_face(data: Any, dtype: str = "int32") -> Call:
-    """The shape of `data` as a vector."""
-    return call("shape_of", data, dtype=dtype)
-
-
 @operator(
-    "shape_of", ("data",), attrs=SHAPE_OF, relation=shape_of_type, pattern=OpPattern.OPAQUE, level=10, out=False,
-    face=_shape_of_face, gradient=flat,
+    "shape_of",
+    ("data",),
+    attrs=SHAPE_OF,
+    relation=shape_of_type,
+    pattern=OpPattern.OPAQUE,
+    level=10,
+    out=False,
+    python=Python("data, dtype='int32'"),
+    gradient=flat,
     shapes="(d0, ..., dn) -> (n + 1)",
     source="ndarray.shape",
     edges=(
@@ -50,7 +52,7 @@ def _shape_of_face(data: Any, dtype: str = "int32") -> Call:
     ),
     example='shape_of(%x, dtype="int32")',
     precision=Precision.FOLLOW,
-)  # fmt: skip
+)
 def shape_of(attrs: Any, data: Array) -> Array:
     """The shape of a tensor as a vector."""
     return shape_of_array(attrs, data)
@@ -61,14 +63,16 @@ def _size_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return None if data is None else TensorType((), attrs.dtype or "int32")
 
 
-def _size_face(data: Any, dtype: str = "int32") -> Call:
-    """The number of elements of `data`."""
-    return call("ndarray_size", data, dtype=dtype)
-
-
 @operator(
-    "ndarray_size", ("data",), attrs=attrs("NdarraySizeAttrs", dtype("dtype", "", doc="the dtype of the result")),
-    relation=_size_type, pattern=OpPattern.INJECTIVE, level=10, out=False, face=_size_face, gradient=flat,
+    "ndarray_size",
+    ("data",),
+    attrs=attrs("NdarraySizeAttrs", dtype("dtype", "", doc="the dtype of the result")),
+    relation=_size_type,
+    pattern=OpPattern.INJECTIVE,
+    level=10,
+    out=False,
+    python=Python("data, dtype='int32'"),
+    gradient=flat,
     shapes="S -> ()",
     source="ndarray.size",
     edges=(
@@ -77,7 +81,7 @@ def _size_face(data: Any, dtype: str = "int32") -> Call:
         'ndarray_size(%x: (0, 3), dtype="int32")',
     ),
     example='ndarray_size(%x, dtype="int32")',
-)  # fmt: skip
+)
 def ndarray_size(attrs: Any, data: Array) -> Array:
     """The number of elements of a tensor."""
     return np.array(data.size, array_dtype(attrs.dtype or "int32"))
@@ -125,7 +129,7 @@ def _arange_shape(attrs: Any, start: Array, stop: Array, step: Array) -> Type:
     return TensorType((_arange_length(attrs, start.item(), stop.item(), step.item()),), attrs.dtype)
 
 
-def _arange_face(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32") -> Call:
+def _arange_builder(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32") -> Call:
     """The numbers from `start` (0 when only one bound is given) up to `stop` in steps of `step`."""
     first, last = (0, start) if stop is None else (start, stop)
     ends = [
@@ -145,7 +149,8 @@ def _arange_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "arange", ("start", "end", "step"),
+    "arange",
+    ("start", "end", "step"),
     attrs=attrs(
         "ArangeAttrs",
         expression("start", optional=True, doc="the first argument again: where it is a constant the size is known"),
@@ -153,9 +158,14 @@ def _arange_grad(orig: Call, grad: Expr) -> list[Expr]:
         expression("step", optional=True, doc="the third argument again"),
         dtype("dtype", doc="the dtype of the result"),
     ),
-    relation=_arange_type, shape_function=_arange_shape, pattern=OpPattern.OPAQUE, precision=Precision.NEVER, level=3,
+    relation=_arange_type,
+    shape_function=_arange_shape,
+    pattern=OpPattern.OPAQUE,
+    precision=Precision.NEVER,
+    level=3,
     out=False,
-    face=_arange_face, gradient=_arange_grad,
+    builder=_arange_builder,
+    gradient=_arange_grad,
     shapes="start, stop, step () -> (ceil((stop - start) / step))",
     source="np.arange",
     edges=(
@@ -164,7 +174,7 @@ def _arange_grad(orig: Call, grad: Expr) -> list[Expr]:
         'arange(3f, 1f, 1f, start=None, stop=None, step=None, dtype="float32")',
     ),
     example='arange(0f, 6f, 2f, start=None, stop=None, step=None, dtype="float32")',
-)  # fmt: skip
+)
 def arange(attrs: Any, start: Array, end: Array, step: Array) -> Array:
     """The numbers `start + i * step` below `end` (above, for a negative step)."""
     wanted = array_dtype(attrs.dtype)

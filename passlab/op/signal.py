@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Expr, TupleWrapper
+from passlab.ir.expr import Call, Expr
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, TupleType, Type
-from passlab.op.declare import call, field_of, operator
+from passlab.op.declare import Python, call, field_of, operator
 from passlab.op.dtypes import Array, is_float_name
 from passlab.op.elementwise import constant_like
 from passlab.op.fields import attrs, boolean, integer
@@ -41,11 +41,15 @@ def _stft_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return TensorType((batch, rows, frames, 2), data.dtype)
 
 
-def _stft_face(
-    data: Any, n_fft: int, hop_length: Any = None, win_length: Any = None, window: Any = None,
+def _stft_builder(
+    data: Any,
+    n_fft: int,
+    hop_length: Any = None,
+    win_length: Any = None,
+    window: Any = None,
     normalized: bool = False,
     onesided: bool = True,
-) -> Call:  # fmt: skip
+) -> Call:
     """The Fourier transforms of windows of `data`; a window of ones when none is given."""
     hop_length, win_length = hop_length or n_fft // 4, win_length or n_fft
     made = window if window is not None else call("ones", shape=[n_fft], dtype="int32")
@@ -54,7 +58,8 @@ def _stft_face(
 
 
 @operator(
-    "stft", ("data", "window"),
+    "stft",
+    ("data", "window"),
     attrs=attrs(
         "StftAttrs",
         integer("n_fft", doc="the size of a transform"),
@@ -63,7 +68,12 @@ def _stft_face(
         boolean("normalized", False, doc="whether to divide by the square root of n_fft"),
         boolean("onesided", True, doc="whether to leave the mirrored half away"),
     ),
-    relation=_stft_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True, face=_stft_face,
+    relation=_stft_type,
+    pattern=OpPattern.OPAQUE,
+    level=3,
+    out=False,
+    warns=True,
+    builder=_stft_builder,
     gradient=window_gradients.stft,
     shapes="data (batch, n) or (n), window (win_length) -> (batch, n_fft // 2 + 1, frames, 2)",
     source="np.fft.rfft of windows; PyTorch's stft without centring",
@@ -73,7 +83,7 @@ def _stft_face(
         "stft(%x: (0, 8), %w: (4), n_fft=4, hop_length=2, win_length=4)",
     ),
     example="stft(%x, %w, n_fft=3, hop_length=1, win_length=3)",
-)  # fmt: skip
+)
 def stft(attrs: Any, data: Array, window: Array) -> Array:
     """The Fourier transforms of short overlapping windows of a signal: (batch, frequencies, frames, 2)."""
     rows = np.atleast_2d(data)
@@ -103,11 +113,6 @@ def _dft_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     return TupleType([real, imaginary])
 
 
-def _dft_face(re_data: Any, im_data: Any, inverse: bool = False) -> TupleWrapper:
-    """The real and imaginary parts of the discrete Fourier transform along the last dimension."""
-    return TupleWrapper(call("dft", re_data, im_data, inverse=inverse), 2)
-
-
 def _dft_grad(orig: Call, grad: Expr) -> list[Expr]:
     """The transform is symmetric, so its adjoint is the inverse transform times the number of elements."""
     ty, attrs = orig.args[0].checked_type, orig.attrs
@@ -122,8 +127,16 @@ def _dft_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "dft", ("re_data", "im_data"), attrs=attrs("DFTAttrs", boolean("inverse", False, doc="whether to transform back")),
-    relation=_dft_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True, face=_dft_face,
+    "dft",
+    ("re_data", "im_data"),
+    attrs=attrs("DFTAttrs", boolean("inverse", False, doc="whether to transform back")),
+    relation=_dft_type,
+    pattern=OpPattern.OPAQUE,
+    level=3,
+    out=False,
+    warns=True,
+    python=Python("re_data, im_data, inverse=False"),
+    results=2,
     gradient=_dft_grad,
     shapes="real and imaginary parts (..., n) -> (..., n), twice",
     source="np.fft.fft, np.fft.ifft; Cooley and Tukey (1965)",
@@ -133,7 +146,7 @@ def _dft_grad(orig: Call, grad: Expr) -> list[Expr]:
         "dft(%x: (0, 3), %y: (0, 3))",
     ),
     example="dft(%x, %x)",
-)  # fmt: skip
+)
 def dft(attrs: Any, re_data: Array, im_data: Array) -> tuple[Array, Array]:
     """The discrete Fourier transform along the last dimension, as real and imaginary parts."""
     if re_data.shape[-1] == 0:

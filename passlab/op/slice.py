@@ -113,7 +113,7 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if hasattr(value, "__iter__") else [value]
 
 
-def _slice_face(
+def _slice_builder(
     data: Any, begin: Any, end: Any, strides: Any = None, axes: Any = None, slice_mode: str = "end"
 ) -> Call:
     """The box [begin, end) of `data` in steps of `strides`; entries of None are open."""
@@ -144,8 +144,15 @@ def _slice_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "strided_slice", ("data",), attrs=SLICE, relation=_slice_type, pattern=OpPattern.INJECTIVE, level=4, out=False,
-    face=_slice_face, gradient=_slice_grad,
+    "strided_slice",
+    ("data",),
+    attrs=SLICE,
+    relation=_slice_type,
+    pattern=OpPattern.INJECTIVE,
+    level=4,
+    out=False,
+    builder=_slice_builder,
+    gradient=_slice_grad,
     shapes="(d0, ...) -> (ceil((end - begin) / strides), ...)",
     source="NumPy's basic slicing",
     edges=(
@@ -155,8 +162,9 @@ def _slice_grad(orig: Call, grad: Expr) -> list[Expr]:
         'strided_slice(%x: (4, 5), begin=[1], end=[2], strides=[1], slice_mode="size", axes=[-1])',
     ),
     example="strided_slice(%x, begin=[0, 1], end=[2, 3], strides=[1, 1], axes=None)",
-    layout=layout_rules.sliced, precision=Precision.FOLLOW,
-)  # fmt: skip
+    layout=layout_rules.sliced,
+    precision=Precision.FOLLOW,
+)
 def strided_slice(attrs: Any, data: Array) -> Array:
     """Cut a box out of a tensor, as Python's slices do; indices beyond a dimension are cut back to it."""
     return data[tuple(_cuts(data.ndim, attrs))]
@@ -182,7 +190,7 @@ def _strided_set_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
     return data
 
 
-def _strided_set_face(data: Any, v: Any, begin: Any, end: Any, strides: Any = None) -> Call:
+def _strided_set_builder(data: Any, v: Any, begin: Any, end: Any, strides: Any = None) -> Call:
     """`data` with the box [begin, end) in steps of `strides` replaced by `v`."""
     return call(
         "strided_set", data, v, as_index(begin), as_index(end), as_index(strides if strides is not None else [1])
@@ -203,18 +211,22 @@ def _fills(shape: Sequence[int], box: Sequence[int]) -> bool:
 
 
 @operator(
-    "strided_set", ("data", "v", "begin", "end", "strides"), relation=_strided_set_type, pattern=OpPattern.INJECTIVE,
-    level=4, out=False,
-    face=_strided_set_face, gradient=_strided_set_grad,
+    "strided_set",
+    ("data", "v", "begin", "end", "strides"),
+    relation=_strided_set_type,
+    pattern=OpPattern.INJECTIVE,
+    level=4,
+    out=False,
+    builder=_strided_set_builder,
+    gradient=_strided_set_grad,
     shapes="data S, v box, begin, end, strides (rank) -> S",
     source="NumPy's basic slicing",
     edges=(
-        ("strided_set(%x: (3, 4), %v: (1, 2), %b: (2) int64 = [1, 0], %e: (2) int64 = [2, 4], "
-        "%s: (2) int64 = [1, 2])"),
+        ("strided_set(%x: (3, 4), %v: (1, 2), %b: (2) int64 = [1, 0], %e: (2) int64 = [2, 4], %s: (2) int64 = [1, 2])"),
         "strided_set(%x: (3), %v: (0), %b: (1) int32 = [2], %e: (1) int32 = [1], %s: (1) int32 = [1])",
     ),
     example="strided_set(%x, %v, %begin, %end, %strides)",
-)  # fmt: skip
+)
 def strided_set(attrs: Any, data: Array, v: Array, begin: Array, end: Array, strides: Array) -> Array:
     """A copy of `data` with the box [begin, end), in steps of `strides`, replaced by `v`.
 
@@ -266,7 +278,7 @@ def _slice_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     return TensorType(tuple(shape), data.dtype)
 
 
-def _slice_like_face(data: Any, shape_like: Any, axes: Any = None) -> Call:
+def _slice_like_builder(data: Any, shape_like: Any, axes: Any = None) -> Call:
     """The beginning of `data` in the shape of `shape_like`, along `axes` or all dimensions."""
     return call("slice_like", data, shape_like, axes=axes or None)
 
@@ -281,10 +293,16 @@ def _slice_like_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "slice_like", ("data", "shape_like"),
+    "slice_like",
+    ("data", "shape_like"),
     attrs=attrs("SliceLikeAttrs", integers("axes", optional=True, doc="the dimensions to cut, None for all")),
-    relation=_slice_like_type, pattern=OpPattern.INJECTIVE, level=10, out=False, face=_slice_like_face,
-    gradient=_slice_like_grad, layout=layout_rules.sliced_like,
+    relation=_slice_like_type,
+    pattern=OpPattern.INJECTIVE,
+    level=10,
+    out=False,
+    builder=_slice_like_builder,
+    gradient=_slice_like_grad,
+    layout=layout_rules.sliced_like,
     shapes="data (d0, ...), shape_like (s0, ...) -> (s0, ...)",
     source="NumPy's basic slicing",
     edges=(
@@ -293,7 +311,7 @@ def _slice_like_grad(orig: Call, grad: Expr) -> list[Expr]:
         "slice_like(%x: (3), %y: (0), axes=None)",
     ),
     example="slice_like(%x, %y, axes=None)",
-)  # fmt: skip
+)
 def slice_like(attrs: Any, data: Array, shape_like: Array) -> Array:
     """The beginning of `data` along each dimension, as long as `shape_like` is there."""
     cuts = [slice(None)] * data.ndim

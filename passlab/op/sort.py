@@ -12,7 +12,7 @@ import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr, TupleWrapper
 from passlab.ir.op import OpPattern, Reporter
-from passlab.ir.types import ANY, TensorType, TupleType, Type
+from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
 from passlab.op.chain import flat
 from passlab.op.declare import call, field_of, operator
@@ -43,7 +43,7 @@ def _sort_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return data
 
 
-def _sort_face(data: Any, axis: int = -1, is_ascend: bool = True) -> Call:
+def _sort_builder(data: Any, axis: int = -1, is_ascend: bool = True) -> Call:
     """The elements of `data` in sorted order along `axis`."""
     return call("sort", data, axis=axis, is_ascend=bool(is_ascend))
 
@@ -58,8 +58,15 @@ def _sort_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "sort", ("data",), attrs=ARGSORT, relation=_sort_type, pattern=OpPattern.OPAQUE, level=6, out=False,
-    face=_sort_face, gradient=_sort_grad,
+    "sort",
+    ("data",),
+    attrs=ARGSORT,
+    relation=_sort_type,
+    pattern=OpPattern.OPAQUE,
+    level=6,
+    out=False,
+    builder=_sort_builder,
+    gradient=_sort_grad,
     shapes="S -> S",
     source="np.sort, stable",
     edges=(
@@ -70,7 +77,7 @@ def _sort_grad(orig: Call, grad: Expr) -> list[Expr]:
     ),
     example="sort(%x, axis=1)",
     layout=layout_rules.along(),
-)  # fmt: skip
+)
 def sort(attrs: Any, data: Array) -> Array:
     """The elements in sorted order along one dimension."""
     if attrs.is_ascend and data.dtype.kind != "V":
@@ -83,14 +90,21 @@ def _argsort_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     return TensorType(data.shape, attrs.dtype or "int32") if isinstance(data, TensorType) else None
 
 
-def _argsort_face(data: Any, axis: int = -1, is_ascend: bool = True, dtype: str = "int32") -> Call:
+def _argsort_builder(data: Any, axis: int = -1, is_ascend: bool = True, dtype: str = "int32") -> Call:
     """The positions of the elements of `data` in sorted order along `axis`."""
     return call("argsort", data, axis=axis, is_ascend=bool(is_ascend), dtype=dtype)
 
 
 @operator(
-    "argsort", ("data",), attrs=ARGSORT, relation=_argsort_type, pattern=OpPattern.OPAQUE, level=6, out=False,
-    face=_argsort_face, gradient=flat,
+    "argsort",
+    ("data",),
+    attrs=ARGSORT,
+    relation=_argsort_type,
+    pattern=OpPattern.OPAQUE,
+    level=6,
+    out=False,
+    builder=_argsort_builder,
+    gradient=flat,
     shapes="S -> S",
     source="np.argsort, stable",
     edges=(
@@ -100,7 +114,7 @@ def _argsort_face(data: Any, axis: int = -1, is_ascend: bool = True, dtype: str 
     ),
     example='argsort(%x, axis=1, dtype="int32")',
     layout=layout_rules.along(),
-)  # fmt: skip
+)
 def argsort(attrs: Any, data: Array) -> Array:
     """The positions of the elements in sorted order along one dimension."""
     return stable_order(data, attrs.axis, attrs.is_ascend).astype(array_dtype(attrs.dtype or "int32"))
@@ -152,7 +166,7 @@ def _topk_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return topk_type(data, attrs, attrs.k)
 
 
-def _topk_face(
+def _topk_builder(
     data: Any, k: Any = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False, dtype: str = "int32"
 ) -> Any:
     """The `k` largest elements of `data` along `axis` (the smallest with `is_ascend`), with their positions."""
@@ -184,8 +198,16 @@ def _topk_laid_out(call: Call, given: layout_rules.Arguments) -> layout_rules.Re
 
 
 @operator(
-    "topk", ("data",), attrs=TOPK, relation=_topk_type, pattern=OpPattern.OPAQUE, level=6, out=False, face=_topk_face,
-    gradient=_topk_grad, layout=_topk_laid_out,
+    "topk",
+    ("data",),
+    attrs=TOPK,
+    relation=_topk_type,
+    pattern=OpPattern.OPAQUE,
+    level=6,
+    out=False,
+    builder=_topk_builder,
+    gradient=_topk_grad,
+    layout=_topk_laid_out,
     shapes="(..., n, ...) -> (..., k, ...), values and positions",
     source="np.argsort, stable",
     edges=(
@@ -195,7 +217,7 @@ def _topk_laid_out(call: Call, given: layout_rules.Arguments) -> layout_rules.Re
         'topk(%x: (0, 3), k=2, axis=1, dtype="int32")',
     ),
     example='topk(%x, k=2, dtype="int32")',
-)  # fmt: skip
+)
 def topk(attrs: Any, data: Array) -> Any:
     """The k largest elements along one dimension in sorted order, with their positions."""
     return topk_arrays(data, attrs, attrs.k)
@@ -220,23 +242,30 @@ def _search_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
 
 
 @operator(
-    "searchsorted", ("sorted_sequence", "values"),
+    "searchsorted",
+    ("sorted_sequence", "values"),
     attrs=attrs(
         "SearchSortedAttrs",
         boolean("right", False, doc="whether the place after equal elements is meant"),
         dtype("dtype", "int32", doc="the dtype of the result"),
     ),
-    relation=_search_type, pattern=OpPattern.OPAQUE, level=6, out=False, gradient=flat,
+    relation=_search_type,
+    pattern=OpPattern.OPAQUE,
+    level=6,
+    out=False,
+    gradient=flat,
     shapes="sorted_sequence (..., n), values (..., m) -> (..., m)",
     source="np.searchsorted",
     edges=(
         "searchsorted(%s: (3) float32 = [1, 2, 2], %v: (2, 2) float32 = [[0, 2], [9, 1]])",
-        ("searchsorted(%s: (2, 3) int32 = [[1, 2, 2], [0, 5, 7]], %v: (2, 2) int32 = [[2, 3], [5, 9]], "
-        'right=True, dtype="int64")'),
+        (
+            "searchsorted(%s: (2, 3) int32 = [[1, 2, 2], [0, 5, 7]], %v: (2, 2) int32 = [[2, 3], [5, 9]], "
+            'right=True, dtype="int64")'
+        ),
         "searchsorted(%s: (0) float32, %v: (2) float32)",
     ),
     example="searchsorted(%x, %y)",
-)  # fmt: skip
+)
 def searchsorted(attrs: Any, sorted_sequence: Array, values: Array) -> Array:
     """The places where values would go into the sorted rows of the last dimension to keep them sorted."""
     side: Any = "right" if attrs.right else "left"
@@ -256,34 +285,30 @@ def _unique_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
         return None
     if len(data.shape) != 1:
         refuse("unique works on a vector", 0, found=data)
-    return _unique_result(data, attrs, ANY)
-
-
-def _unique_result(data: TensorType, attrs: Any, count: Any) -> Type:
-    positions = TensorType((count,), "int32")
-    fields = [TensorType((count,), data.dtype), positions, TensorType(data.shape, "int32"), TensorType((1,), "int32")]
+    positions = TensorType(data.shape, "int32")
+    fields = [data, positions, positions, TensorType((1,), "int32")]
     return TupleType([*fields, positions] if attrs.return_counts else fields)
 
 
-def _unique_shape(attrs: Any, data: Array) -> Type:
-    return _unique_result(TensorType(data.shape, data.dtype), attrs, int(np.unique(data, equal_nan=False).size))
-
-
-def _unique_face(data: Any, is_sorted: bool = True, return_counts: bool = False) -> TupleWrapper:
+def _unique_builder(data: Any, is_sorted: bool = True, return_counts: bool = False) -> TupleWrapper:
     """One of each element: elements, first positions, places among them, how many, and how often when asked."""
     return TupleWrapper(call("unique", data, sorted=is_sorted, return_counts=return_counts), 5 if return_counts else 4)
 
 
 @operator(
-    "unique", ("data",),
+    "unique",
+    ("data",),
     attrs=attrs(
         "UniqueAttrs",
         boolean("sorted", True, doc="whether the elements come sorted, or by their first occurrence"),
         boolean("return_counts", False, doc="whether to count the elements"),
     ),
-    relation=_unique_type, shape_function=_unique_shape, pattern=OpPattern.OPAQUE, level=3, out=False,
-    face=_unique_face,
-    shapes="(n) -> (count), and positions",
+    relation=_unique_type,
+    pattern=OpPattern.OPAQUE,
+    level=3,
+    out=False,
+    builder=_unique_builder,
+    shapes="(n) -> (n) of which the first `count` hold something, and positions",
     source="np.unique",
     edges=(
         "unique(%x: (5) int32 = [3, 1, 3, 2, 1])",
@@ -292,9 +317,12 @@ def _unique_face(data: Any, is_sorted: bool = True, return_counts: bool = False)
         "unique(%x: (0) int32)",
     ),
     example="unique(%i)",
-)  # fmt: skip
+)
 def unique(attrs: Any, data: Array) -> tuple[Array, ...]:
-    """One of each element; with it first positions, for each element its place among them, and how many there are."""
+    """One of each element; with it first positions, for each element its index among them, and how many there are.
+
+    The size of the results does not depend on the values: what comes after the elements that were found is zero.
+    """
     elements, first, inverse, counts = np.unique(
         data, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
     )
@@ -304,5 +332,13 @@ def unique(attrs: Any, data: Array) -> tuple[Array, ...]:
         place[order] = np.arange(order.size)
         elements, first, counts, inverse = elements[order], first[order], counts[order], place[inverse]
     number = np.array([elements.size], np.int32)
-    made = (elements, first.astype(np.int32), inverse.reshape(-1).astype(np.int32), number)
-    return (*made, counts.astype(np.int32)) if attrs.return_counts else made
+    indices = inverse.reshape(-1).astype(np.int32)
+    results = (_padded(elements, data), _padded(first.astype(np.int32), data), indices, number)
+    return (*results, _padded(counts.astype(np.int32), data)) if attrs.return_counts else results
+
+
+def _padded(values: Array, data: Array) -> Array:
+    """Return a vector with zeros behind it, as long as the data."""
+    result = np.zeros(data.shape, values.dtype)
+    result[: values.size] = values
+    return result

@@ -45,9 +45,14 @@ def _reshape_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
 
 
 @operator(
-    "sparse_reshape", ("sparse_indices", "prev_shape", "new_shape"), relation=_reshape_type,
-    pattern=OpPattern.INJECTIVE, level=3,
-    out=False, results=2, gradient=flat,
+    "sparse_reshape",
+    ("sparse_indices", "prev_shape", "new_shape"),
+    relation=_reshape_type,
+    pattern=OpPattern.INJECTIVE,
+    level=3,
+    out=False,
+    results=2,
+    gradient=flat,
     shapes="sparse_indices (n, r), prev_shape (r), new_shape (q) -> (n, q), (q)",
     source="TensorFlow's sparse_reshape",
     edges=(
@@ -55,7 +60,7 @@ def _reshape_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
         "sparse_reshape(%i: (0, 2) int32, %p: (2) int32 = [2, 3], %n: (1) int32 = [6])",
     ),
     example="sparse_reshape(%ii, %shape, %shape)",
-)  # fmt: skip
+)
 def sparse_reshape(attrs: Any, sparse_indices: Array, prev_shape: Array, new_shape: Array) -> tuple[Array, Array]:
     """The indices of a sparse tensor in another shape, and that shape with its -1 filled in."""
     before, wanted = prev_shape.reshape(-1).tolist(), new_shape.reshape(-1).tolist()
@@ -98,7 +103,7 @@ def _fill_shape(
     return _fill_result(indices, TensorType((), sparse_values.dtype), len(sparse_indices) + empty, rows)
 
 
-def _fill_face(sparse_indices: Any, sparse_values: Any, dense_shape: Any, default_value: Any) -> Tuple:
+def _fill_builder(sparse_indices: Any, sparse_values: Any, dense_shape: Any, default_value: Any) -> Tuple:
     """The operator's three results as a tuple, in the dtypes of `sparse_indices` and `sparse_values`, and as bools."""
     made = call("sparse_fill_empty_rows", sparse_indices, sparse_values, dense_shape, default_value)
     indices, values, empty = (TupleGetItem(made, at) for at in range(3))
@@ -112,8 +117,14 @@ def _fill_face(sparse_indices: Any, sparse_values: Any, dense_shape: Any, defaul
 
 
 @operator(
-    "sparse_fill_empty_rows", ("sparse_indices", "sparse_values", "dense_shape", "default_value"), relation=_fill_type,
-    shape_function=_fill_shape, pattern=OpPattern.OPAQUE, level=3, out=False, face=_fill_face,
+    "sparse_fill_empty_rows",
+    ("sparse_indices", "sparse_values", "dense_shape", "default_value"),
+    relation=_fill_type,
+    shape_function=_fill_shape,
+    pattern=OpPattern.OPAQUE,
+    level=3,
+    out=False,
+    builder=_fill_builder,
     gradient=sparse_gradients.sparse_fill_empty_rows,
     shapes="sparse_indices (n, 2), sparse_values (n), dense_shape (2), default_value (1) -> (m, 2), (m), (rows)",
     source="TensorFlow's sparse_fill_empty_rows",
@@ -122,7 +133,7 @@ def _fill_face(sparse_indices: Any, sparse_values: Any, dense_shape: Any, defaul
         "sparse_fill_empty_rows(%i: (0, 2) int64, %v: (0), %s: (2) int64 = [2, 3], %d: (1))",
     ),
     example="sparse_fill_empty_rows(%ii, %v3, %shape, %v1)",
-)  # fmt: skip
+)
 def sparse_fill_empty_rows(
     attrs: Any, sparse_indices: Array, sparse_values: Array, dense_shape: Array, default_value: Array
 ) -> tuple[Array, Array, Array]:

@@ -13,7 +13,7 @@ from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.create import INIT, shape_argument
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, as_array, guard_size
 from passlab.op.fields import attrs, integer, integers
 from passlab.op.relations import concrete, normal_axis, product, refuse, tensor
@@ -44,7 +44,7 @@ def _broadcast_to_type(types: Sequence[Type], attrs: Any, reporter: Reporter) ->
     return TensorType(attrs.shape, data.dtype)
 
 
-def _broadcast_to_face(data: Any, shape: Any) -> Call:
+def _broadcast_to_builder(data: Any, shape: Any) -> Call:
     """`data` broadcast to `shape` (integers, a constant, or an expression that computes it)."""
     wanted = shape_argument(shape)
     if isinstance(wanted, Expr):
@@ -58,9 +58,15 @@ def sum_back(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "broadcast_to", ("data",), attrs=INIT, relation=_broadcast_to_type, pattern=OpPattern.BROADCAST, level=4,
+    "broadcast_to",
+    ("data",),
+    attrs=INIT,
+    relation=_broadcast_to_type,
+    pattern=OpPattern.BROADCAST,
+    level=4,
     out=False,
-    face=_broadcast_to_face, gradient=sum_back,
+    builder=_broadcast_to_builder,
+    gradient=sum_back,
     shapes="(...) -> shape",
     source="np.broadcast_to",
     edges=(
@@ -70,7 +76,7 @@ def sum_back(orig: Call, grad: Expr) -> list[Expr]:
     ),
     example="broadcast_to(%x, shape=[3, 2, 3])",
     layout=layout_rules.permuted("shape"),
-)  # fmt: skip
+)
 def broadcast_to(attrs: Any, data: Array) -> Array:
     """Say the elements again along dimensions of size 1, and new ones in front, up to the given shape."""
     guard_size(attrs.shape, data.dtype, "broadcast_to")
@@ -91,8 +97,12 @@ def _broadcast_like_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "broadcast_to_like", ("data", "broadcast_type"), relation=_broadcast_like_type, pattern=OpPattern.BROADCAST,
-    level=10, out=False,
+    "broadcast_to_like",
+    ("data", "broadcast_type"),
+    relation=_broadcast_like_type,
+    pattern=OpPattern.BROADCAST,
+    level=10,
+    out=False,
     gradient=_broadcast_like_grad,
     shapes="data (...), broadcast_type S -> S",
     source="np.broadcast_to",
@@ -103,7 +113,7 @@ def _broadcast_like_grad(orig: Call, grad: Expr) -> list[Expr]:
     ),
     example="broadcast_to_like(%x, %y)",
     precision=Precision.FOLLOW,
-)  # fmt: skip
+)
 def broadcast_to_like(attrs: Any, data: Array, broadcast_type: Array) -> Array:
     """Say the elements of `data` again up to the shape of `broadcast_type`."""
     return np.array(np.broadcast_to(data, broadcast_type.shape))
@@ -136,9 +146,14 @@ def _collapse_like_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "collapse_sum_like", ("data", "collapse_type"), relation=_collapse_like_type, pattern=OpPattern.COMM_REDUCE,
-    level=10, out=False,
-    warns=True, gradient=_collapse_like_grad,
+    "collapse_sum_like",
+    ("data", "collapse_type"),
+    relation=_collapse_like_type,
+    pattern=OpPattern.COMM_REDUCE,
+    level=10,
+    out=False,
+    warns=True,
+    gradient=_collapse_like_grad,
     shapes="data (...), collapse_type S -> S",
     source="the transpose of np.broadcast_to",
     edges=(
@@ -147,7 +162,7 @@ def _collapse_like_grad(orig: Call, grad: Expr) -> list[Expr]:
         "collapse_sum_like(%x: (0, 3), %y: (1, 3))",
     ),
     example="collapse_sum_like(%y, %x)",
-)  # fmt: skip
+)
 def collapse_sum_like(attrs: Any, data: Array, collapse_type: Array) -> Array:
     """Sum `data` down to the shape of `collapse_type`, which broadcasts to it."""
     return collapsed(data, collapse_type.shape)
@@ -169,7 +184,7 @@ def _collapse_to_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
     return TensorType(attrs.shape, data.dtype)
 
 
-def _collapse_to_face(data: Any, shape: Any) -> Call:
+def _collapse_to_builder(data: Any, shape: Any) -> Call:
     """`data` summed down to `shape` (integers, or an expression that computes it)."""
     wanted = shape if isinstance(shape, Expr) else Constant(np.asarray(shape, np.int32).reshape(-1))
     known = wanted.data.tolist() if isinstance(wanted, Constant) else None
@@ -192,9 +207,17 @@ def _collapse_to_shape(attrs: Any, data: Array, shape: Array) -> Type:
 
 
 @operator(
-    "collapse_sum_to", ("data", "shape"), attrs=INIT, relation=_collapse_to_type, pattern=OpPattern.COMM_REDUCE,
-    level=4, out=False, warns=True,
-    shape_function=_collapse_to_shape, gradient=_collapse_to_grad, face=_collapse_to_face,
+    "collapse_sum_to",
+    ("data", "shape"),
+    attrs=INIT,
+    relation=_collapse_to_type,
+    pattern=OpPattern.COMM_REDUCE,
+    level=4,
+    out=False,
+    warns=True,
+    shape_function=_collapse_to_shape,
+    gradient=_collapse_to_grad,
+    builder=_collapse_to_builder,
     shapes="data (...), shape (rank) -> shape",
     source="the transpose of np.broadcast_to",
     edges=(
@@ -203,7 +226,7 @@ def _collapse_to_shape(attrs: Any, data: Array, shape: Array) -> Type:
         "collapse_sum_to(%x: (0, 3), %s: (2) int64 = [1, 1])",
     ),
     example="collapse_sum_to(%x, %row)",
-)  # fmt: skip
+)
 def collapse_sum_to(attrs: Any, data: Array, shape: Array) -> Array:
     """Sum `data` down to `shape`, which broadcasts to its shape; where the attributes say it too, the type knows it."""
     return collapsed(data, _sizes(attrs, shape))
@@ -232,7 +255,7 @@ def _tile_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return None if data is None else TensorType(tiled(data.shape, attrs.reps), data.dtype)
 
 
-def _tile_face(data: Any, reps: Any) -> Call:
+def _tile_builder(data: Any, reps: Any) -> Call:
     """`data` repeated as a whole, `reps` times along each dimension."""
     wanted = shape_argument(reps)
     if isinstance(wanted, Expr):
@@ -256,8 +279,14 @@ def _tile_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "tile", ("data",), attrs=TILE, relation=_tile_type, pattern=OpPattern.BROADCAST, level=3, out=False,
-    face=_tile_face,
+    "tile",
+    ("data",),
+    attrs=TILE,
+    relation=_tile_type,
+    pattern=OpPattern.BROADCAST,
+    level=3,
+    out=False,
+    builder=_tile_builder,
     gradient=_tile_grad,
     shapes="(d0, ...) -> (d0 * reps[0], ...)",
     source="np.tile",
@@ -267,8 +296,9 @@ def _tile_grad(orig: Call, grad: Expr) -> list[Expr]:
         "tile(%x: (2, 3), reps=[0, 1])",
     ),
     example="tile(%x, reps=[2, 1])",
-    layout=layout_rules.permuted("reps"), precision=Precision.FOLLOW,
-)  # fmt: skip
+    layout=layout_rules.permuted("reps"),
+    precision=Precision.FOLLOW,
+)
 def tile(attrs: Any, data: Array) -> Array:
     """Repeat a tensor as a whole along its dimensions."""
     guard_size(concrete(tiled(data.shape, attrs.reps)), data.dtype, "tile")
@@ -290,11 +320,6 @@ def _repeat_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     )
 
 
-def _repeat_face(data: Any, repeats: int, axis: int | None) -> Call:
-    """Each element of `data` said `repeats` times in a row along `axis`."""
-    return call("repeat", data, repeats=repeats, axis=axis)
-
-
 def _repeat_grad(orig: Call, grad: Expr) -> list[Expr]:
     data, attrs = orig.args[0], orig.attrs
     ty = data.checked_type
@@ -306,10 +331,19 @@ def _repeat_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "repeat", ("data",),
-    attrs=attrs("RepeatAttrs", integer("repeats", doc="how often"),
-    integer("axis", None, doc="the dimension, None for all elements in order")),
-    relation=_repeat_type, pattern=OpPattern.BROADCAST, level=3, out=False, face=_repeat_face, gradient=_repeat_grad,
+    "repeat",
+    ("data",),
+    attrs=attrs(
+        "RepeatAttrs",
+        integer("repeats", doc="how often"),
+        integer("axis", None, doc="the dimension, None for all elements in order"),
+    ),
+    relation=_repeat_type,
+    pattern=OpPattern.BROADCAST,
+    level=3,
+    out=False,
+    python=Python("data, repeats, axis"),
+    gradient=_repeat_grad,
     shapes="(..., n, ...) -> (..., n * repeats, ...)",
     source="np.repeat",
     edges=(
@@ -319,7 +353,7 @@ def _repeat_grad(orig: Call, grad: Expr) -> list[Expr]:
     ),
     example="repeat(%x, repeats=2, axis=1)",
     layout=layout_rules.along(),
-)  # fmt: skip
+)
 def repeat(attrs: Any, data: Array) -> Array:
     """Repeat each element in place along one dimension."""
     guard_size((data.size, attrs.repeats), data.dtype, "repeat")

@@ -24,7 +24,7 @@ from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op.chain import attrs_of, flat
 from passlab.op.create import scalar
-from passlab.op.declare import call, field_of, operator
+from passlab.op.declare import Python, call, field_of, operator
 from passlab.op.dtypes import Array, array_dtype, guard_size, is_float_name
 from passlab.op.fields import attrs, dims, dtype, integer
 from passlab.op.relations import join_dim, refuse, tensor
@@ -120,11 +120,6 @@ def _generate_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
     return TupleType([KEY, TensorType(attrs.out_shape, "uint64")]) if _key(types) else None
 
 
-def _generate_face(key: Any, shape: Any) -> TupleWrapper:
-    """The next key, and random 64-bit words of `shape`."""
-    return TupleWrapper(call("random.threefry_generate", key, out_shape=shape), 2)
-
-
 def _concrete(attrs: Any, dtype: str, what: str) -> tuple[int, ...]:
     shape: tuple[int, ...] = attrs.out_shape
     if any(type(dim) is not int for dim in shape):
@@ -134,9 +129,16 @@ def _concrete(attrs: Any, dtype: str, what: str) -> tuple[int, ...]:
 
 
 @operator(
-    "random.threefry_generate", ("key",),
+    "random.threefry_generate",
+    ("key",),
     attrs=attrs("ThreefryGenerateAttrs", dims("out_shape", doc="the shape of the numbers")),
-    relation=_generate_type, pattern=OpPattern.OPAQUE, level=10, out=False, face=_generate_face, gradient=flat,
+    relation=_generate_type,
+    pattern=OpPattern.OPAQUE,
+    level=10,
+    out=False,
+    python=Python("key, shape", names={"shape": "out_shape"}),
+    results=2,
+    gradient=flat,
     shapes="key (10) -> key (10), out_shape",
     source="Threefry-4x64-20: Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011)",
     edges=(
@@ -144,7 +146,7 @@ def _concrete(attrs: Any, dtype: str, what: str) -> tuple[int, ...]:
         "random.threefry_generate(%key: (10) uint64, out_shape=[0])",
     ),
     example="random.threefry_generate(%key, out_shape=[4])",
-)  # fmt: skip
+)
 def threefry_generate(attrs: Any, key: Array) -> tuple[Array, Array]:
     """The key for what comes next, and random 64-bit words."""
     shape = _concrete(attrs, "uint64", "threefry_generate")
@@ -157,15 +159,19 @@ def _split_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
 
 
 @operator(
-    "random.threefry_split", ("key",), relation=_split_type, pattern=OpPattern.OPAQUE, level=10, out=False, results=2,
+    "random.threefry_split",
+    ("key",),
+    relation=_split_type,
+    pattern=OpPattern.OPAQUE,
+    level=10,
+    out=False,
+    results=2,
     gradient=flat,
     shapes="key (10) -> two keys (10)",
     source="Claessen and Palka, Splittable pseudorandom number generators (2013)",
-    edges=(
-        "random.threefry_split(%key: (10) uint64)",
-    ),
+    edges=("random.threefry_split(%key: (10) uint64)",),
     example="random.threefry_split(%key)",
-)  # fmt: skip
+)
 def threefry_split(attrs: Any, key: Array) -> tuple[Array, Array]:
     """Two keys whose numbers have nothing to do with each other."""
     return split_key(key)
@@ -193,12 +199,12 @@ def _unit_numbers(key: Array, shape: tuple[int, ...], dtype: str) -> tuple[Array
     return after, numbers.reshape(shape).astype(wanted)
 
 
-def _uniform_face(key: Any, shape: Any, dtype: str = "float32", low: Any = 0.0, high: Any = 1.0) -> TupleWrapper:
+def _uniform_builder(key: Any, shape: Any, dtype: str = "float32", low: Any = 0.0, high: Any = 1.0) -> TupleWrapper:
     """The next key, and numbers drawn evenly from [low, high)."""
     return _draw("random.uniform", key, shape, dtype, low, high)
 
 
-def _normal_face(key: Any, shape: Any, dtype: str = "float32", mean: Any = 0.0, scale: Any = 1.0) -> TupleWrapper:
+def _normal_builder(key: Any, shape: Any, dtype: str = "float32", mean: Any = 0.0, scale: Any = 1.0) -> TupleWrapper:
     """The next key, and numbers of a normal distribution around `mean` with standard deviation `scale`."""
     return _draw("random.normal", key, shape, dtype, mean, scale)
 
@@ -225,11 +231,18 @@ def _along_draws(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "random.uniform", ("key", "low", "high"),
-    attrs=attrs("UniformAttrs", dims("out_shape", doc="the shape of the numbers"),
-    dtype("out_dtype", "", doc="their dtype")),
-    relation=_draw_type(("low", "high")), pattern=OpPattern.OPAQUE, level=10, out=False, warns=True,
-    face=_uniform_face, gradient=_along_draws,
+    "random.uniform",
+    ("key", "low", "high"),
+    attrs=attrs(
+        "UniformAttrs", dims("out_shape", doc="the shape of the numbers"), dtype("out_dtype", "", doc="their dtype")
+    ),
+    relation=_draw_type(("low", "high")),
+    pattern=OpPattern.OPAQUE,
+    level=10,
+    out=False,
+    warns=True,
+    builder=_uniform_builder,
+    gradient=_along_draws,
     shapes="key (10), low, high broadcastable to out_shape -> key (10), out_shape",
     source="the upper bits of threefry words as a mantissa",
     edges=(
@@ -237,7 +250,7 @@ def _along_draws(orig: Call, grad: Expr) -> list[Expr]:
         'random.uniform(%key: (10) uint64, %l: () = 0, %h: () = 1, out_shape=[0], out_dtype="T")',
     ),
     example='random.uniform(%key, 0f, 1f, out_shape=[4], out_dtype="float32")',
-)  # fmt: skip
+)
 def uniform(attrs: Any, key: Array, low: Array, high: Array) -> tuple[Array, Array]:
     """The key for what comes next, and numbers drawn evenly from [low, high)."""
     wanted = attrs.out_dtype or "float32"
@@ -246,11 +259,18 @@ def uniform(attrs: Any, key: Array, low: Array, high: Array) -> tuple[Array, Arr
 
 
 @operator(
-    "random.normal", ("key", "mean", "scale"),
-    attrs=attrs("NormalAttrs", dims("out_shape", doc="the shape of the numbers"),
-    dtype("out_dtype", "", doc="their dtype")),
-    relation=_draw_type(("mean", "scale")), pattern=OpPattern.OPAQUE, level=10, out=False, warns=True,
-    face=_normal_face, gradient=_along_draws,
+    "random.normal",
+    ("key", "mean", "scale"),
+    attrs=attrs(
+        "NormalAttrs", dims("out_shape", doc="the shape of the numbers"), dtype("out_dtype", "", doc="their dtype")
+    ),
+    relation=_draw_type(("mean", "scale")),
+    pattern=OpPattern.OPAQUE,
+    level=10,
+    out=False,
+    warns=True,
+    builder=_normal_builder,
+    gradient=_along_draws,
     shapes="key (10), mean, scale broadcastable to out_shape -> key (10), out_shape",
     source="Box and Muller (1958)",
     edges=(
@@ -258,7 +278,7 @@ def uniform(attrs: Any, key: Array, low: Array, high: Array) -> tuple[Array, Arr
         'random.normal(%key: (10) uint64, %m: () = 0, %s: () = 1, out_shape=[0], out_dtype="T")',
     ),
     example='random.normal(%key, 0f, 1f, out_shape=[4], out_dtype="float32")',
-)  # fmt: skip
+)
 def normal(attrs: Any, key: Array, mean: Array, scale: Array) -> tuple[Array, Array]:
     """The key for what comes next, and numbers of a normal distribution, by the method of Box and Muller (1958)."""
     wanted = attrs.out_dtype or "float32"
@@ -280,15 +300,17 @@ def _multinomial_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
     return TupleType([KEY, TensorType((*probs.shape[:-1], attrs.num_samples), "int32")])
 
 
-def _multinomial_face(key: Any, probs: Any, num_samples: int = 1) -> TupleWrapper:
-    """The next key, and `num_samples` positions drawn from each row of probabilities."""
-    return TupleWrapper(call("random.multinomial", key, probs, num_samples=num_samples), 2)
-
-
 @operator(
-    "random.multinomial", ("key", "probs"),
+    "random.multinomial",
+    ("key", "probs"),
     attrs=attrs("MultinomialAttrs", integer("num_samples", 1, doc="how many to draw from each row")),
-    relation=_multinomial_type, pattern=OpPattern.OPAQUE, level=10, out=False, warns=True, face=_multinomial_face,
+    relation=_multinomial_type,
+    pattern=OpPattern.OPAQUE,
+    level=10,
+    out=False,
+    warns=True,
+    python=Python("key, probs, num_samples=1"),
+    results=2,
     gradient=flat,
     shapes="key (10), probs (..., n) -> key (10), (..., num_samples)",
     source="inversion of the cumulative sums",
@@ -297,7 +319,7 @@ def _multinomial_face(key: Any, probs: Any, num_samples: int = 1) -> TupleWrappe
         "random.multinomial(%key: (10) uint64, %p: (3) float32 = [1, 2, -1])",
     ),
     example="random.multinomial(%key, %x, num_samples=2)",
-)  # fmt: skip
+)
 def multinomial(attrs: Any, key: Array, probs: Array) -> tuple[Array, Array]:
     """The key for what comes next, and positions drawn with the given probabilities (negative ones count as 0)."""
     guard_size((*probs.shape, attrs.num_samples), np.dtype(np.float32), "multinomial")

@@ -42,14 +42,19 @@ def _window_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
 
 
 @operator(
-    "sliding_window", ("data",),
+    "sliding_window",
+    ("data",),
     attrs=attrs(
         "SlidingWindowAttrs",
         integer("axis", doc="the first dimension that the window moves along"),
         integers("window_shape", doc="the sizes of the window"),
         integers("strides", doc="how far apart windows start"),
     ),
-    relation=_window_type, pattern=OpPattern.OPAQUE, level=10, out=False, gradient=window_gradients.sliding_window,
+    relation=_window_type,
+    pattern=OpPattern.OPAQUE,
+    level=10,
+    out=False,
+    gradient=window_gradients.sliding_window,
     shapes="(..., S) -> (..., windows, window_shape)",
     source="np.lib.stride_tricks.sliding_window_view",
     edges=(
@@ -58,7 +63,7 @@ def _window_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
         "sliding_window(%x: (0, 4), axis=1, window_shape=[2], strides=[1])",
     ),
     example="sliding_window(%x, axis=0, window_shape=[1, 2], strides=[1, 1])",
-)  # fmt: skip
+)
 def sliding_window(attrs: Any, data: Array) -> Array:
     """All places of a window on a tensor: the places first, then what the window shows there."""
     axis = attrs.axis % data.ndim
@@ -77,7 +82,7 @@ def _trilu_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     return data
 
 
-def _trilu_face(data: Any, k: Any, upper: bool = True) -> Call:
+def _trilu_builder(data: Any, k: Any, upper: bool = True) -> Call:
     """The upper (or lower) triangle of the matrices of `data` from diagonal `k` on, zero elsewhere."""
     return call("trilu", data, k if isinstance(k, Expr) else Constant(np.array(k, np.int32)), upper=upper)
 
@@ -88,9 +93,15 @@ def _trilu_grad(orig: Call, grad: Expr) -> list[Expr]:
 
 
 @operator(
-    "trilu", ("data", "k"),
+    "trilu",
+    ("data", "k"),
     attrs=attrs("TriluAttrs", boolean("upper", True, doc="whether the upper triangle is kept")),
-    relation=_trilu_type, pattern=OpPattern.ELEMWISE, level=3, out=False, face=_trilu_face, gradient=_trilu_grad,
+    relation=_trilu_type,
+    pattern=OpPattern.ELEMWISE,
+    level=3,
+    out=False,
+    builder=_trilu_builder,
+    gradient=_trilu_grad,
     shapes="(..., m, n), k () -> (..., m, n)",
     source="np.triu, np.tril",
     edges=(
@@ -100,7 +111,7 @@ def _trilu_grad(orig: Call, grad: Expr) -> list[Expr]:
         "trilu(%x: (2, 2), %k: () int64 = 99)",
     ),
     example="trilu(%x, 0)",
-)  # fmt: skip
+)
 def trilu(attrs: Any, data: Array, k: Array) -> Array:
     """The upper or lower triangle of the matrices in the last two dimensions, up to diagonal `k`; zero elsewhere."""
     return np.triu(data, int(k.item())) if attrs.upper else np.tril(data, int(k.item()))

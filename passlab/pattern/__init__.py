@@ -3,7 +3,7 @@
 `relay.dataflow_pattern` has the same names. Beyond Relay: `explain(pattern, expr)` tells why something does not match.
 """
 
-from passlab.pattern.explaining import Explanation, explain
+from passlab.pattern.explanation import Explanation, explain
 from passlab.pattern.groups import Group, find_groups
 from passlab.pattern.language import (
     AltPattern,
@@ -39,9 +39,9 @@ from passlab.pattern.language import (
     wildcard,
 )
 from passlab.pattern.matcher import find_match, match
-from passlab.pattern.partitioning import partition
+from passlab.pattern.partitioner import partition
 from passlab.pattern.program import Program
-from passlab.pattern.rewriting import DFPatternCallback, rewrite
+from passlab.pattern.rewriter import DFPatternCallback, rewrite
 
 __all__ = [
     "AltPattern", "AttrPattern", "CallPattern", "ConstantPattern", "DFPattern", "DFPatternCallback", "DataTypePattern",

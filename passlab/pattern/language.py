@@ -83,13 +83,13 @@ class DFPattern:
         self, expr: Expr, attrs: Mapping[str, Any] | None = None, check: Callable[[Expr], bool] = lambda expr: True
     ) -> Expr:
         """Return `expr` with each match that `check` accepts moved into a function of its own."""
-        from passlab.pattern.partitioning import partition
+        from passlab.pattern.partitioner import partition
 
         return partition(self, expr, attrs, check)
 
     def explain(self, expr: Expr, mod: IRModule | None = None) -> Any:
         """Return why an expression does not match: the nearest partial match and the condition that failed."""
-        from passlab.pattern.explaining import explain
+        from passlab.pattern.explanation import explain
 
         return explain(self, expr, mod)
 
@@ -98,7 +98,7 @@ class DFPattern:
         return ()
 
     def __repr__(self) -> str:
-        from passlab.pattern.wording import pattern_text
+        from passlab.pattern.pattern_printer import pattern_text
 
         return pattern_text(self)
 

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from passlab.errors import PasslabError
 from passlab.infer import infer_expr
+from passlab.ir.deep_recursion import call_on_fresh_stack, nearly_used_up
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
-from passlab.ir.fresh_stack import call_on_fresh_stack, nearly_used_up
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType, Type

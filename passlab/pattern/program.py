@@ -32,9 +32,14 @@ from passlab.pattern.language import (
 
 PARTITIONED = "PartitionedFromPattern"
 _KINDS: dict[type, type] = {
-    VarPattern: Var, ConstantPattern: Constant, TuplePattern: Tuple, TupleGetItemPattern: TupleGetItem, IfPattern: If,
-    LetPattern: Let, FunctionPattern: Function,
-}  # fmt: skip
+    VarPattern: Var,
+    ConstantPattern: Constant,
+    TuplePattern: Tuple,
+    TupleGetItemPattern: TupleGetItem,
+    IfPattern: If,
+    LetPattern: Let,
+    FunctionPattern: Function,
+}
 
 
 class Program:

@@ -13,6 +13,13 @@ from passlab.ir.adt import (
 from passlab.ir.expr import Match
 
 __all__ = [
-    "Clause", "Constructor", "Match", "Pattern", "PatternConstructor", "PatternTuple", "PatternVar", "PatternWildcard",
+    "Clause",
+    "Constructor",
+    "Match",
+    "Pattern",
+    "PatternConstructor",
+    "PatternTuple",
+    "PatternVar",
+    "PatternWildcard",
     "TypeData",
-]  # fmt: skip
+]

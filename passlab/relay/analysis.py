@@ -1,13 +1,13 @@
 """`relay.analysis`: the names of `passlab.analysis` at the address Relay uses, and what has to run programs."""
 
-from passlab.faces import forward
+from passlab.lazy import module_alias
 
 # Relay fuses the program first; the analysis of that name looks at a program as it is.
-__getattr__, __dir__ = forward(
+__getattr__, __dir__ = module_alias(
     __name__,
     "passlab.analysis",
     {
-        "extract_fused_functions": "passlab.transform.expressions:fused_functions",
+        "extract_fused_functions": "passlab.passes.program.expressions:fused_functions",
         "feature": "passlab.analysis.features",
         "get_calibration_data": "passlab.relay.calibration:get_calibration_data",
     },

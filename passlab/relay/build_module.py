@@ -6,10 +6,11 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
+from passlab.devices import device
 from passlab.errors import Diagnostic, PassTypeError
 from passlab.executor import build, create_executor, optimize
+from passlab.rewriting.parameters import bind_params_by_name
 from passlab.transform.context import PassContext
-from passlab.transform.parameters import bind_params_by_name
 
 
 def build_config(
@@ -17,16 +18,19 @@ def build_config(
     required_pass: Iterable[str] | None = None,
     disabled_pass: Iterable[str] | None = None,
     trace: Any = None,
+    fallback_device: Any = None,
 ) -> PassContext:
     """Return a `PassContext`, as programs older than it ask for one; warns that the name is deprecated.
 
-    Raises `PassTypeError` for `trace`, a callback that instruments have replaced.
+    `fallback_device` is the device of what nothing places elsewhere. Raises `PassTypeError` for `trace`, a callback
+    that instruments have replaced.
     """
     warnings.warn("relay.build_config is deprecated: use transform.PassContext", DeprecationWarning, stacklevel=2)
     if trace is not None:
         hint = "write an instrument and give it to `transform.PassContext(instruments=[...])`"
         raise PassTypeError(Diagnostic("passes are not traced by a callback any more", hint=hint))
-    return PassContext(opt_level, required_pass, disabled_pass)
+    config = {} if fallback_device is None else {"relay.fallback_device_type": device(fallback_device).device_type}
+    return PassContext(opt_level, required_pass, disabled_pass, config=config)
 
 
 __all__ = ["bind_params_by_name", "build", "build_config", "create_executor", "optimize"]

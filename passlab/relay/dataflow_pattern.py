@@ -1,5 +1,5 @@
 """`relay.dataflow_pattern`: the names of `passlab.pattern` at the address Relay's examples use."""
 
-from passlab.faces import forward
+from passlab.lazy import module_alias
 
-__getattr__, __dir__ = forward(__name__, "passlab.pattern")
+__getattr__, __dir__ = module_alias(__name__, "passlab.pattern")

@@ -20,7 +20,7 @@ from passlab.ir.expr import (
 from passlab.ir.op import Op
 from passlab.ir.variables import bind
 from passlab.relay.base import Span, astext, pretty_print
-from passlab.relay.leaves import const, var
+from passlab.relay.var_const import const, var
 
 __all__ = [
     "Call", "Constant", "Expr", "Function", "GlobalVar", "If", "Let", "Op", "RefCreate", "RefRead", "RefWrite",

@@ -1,5 +1,5 @@
 """`relay.expr_functor`: visitors and mutators at the address Relay's examples use."""
 
-from passlab.faces import forward
+from passlab.lazy import module_alias
 
-__getattr__, __dir__ = forward(__name__, "passlab.ir.functor")
+__getattr__, __dir__ = module_alias(__name__, "passlab.ir.functor")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from passlab.ir.expr import Expr, Function, If, Let, Tuple, Var
 from passlab.op.declare import as_expr
-from passlab.relay.leaves import type_of, var
+from passlab.relay.var_const import type_of, var
 
 
 def while_loop(cond: Callable[..., Expr], loop_vars: Sequence[Expr], loop_bodies: Callable[..., Sequence[Expr]]) -> Let:

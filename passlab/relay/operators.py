@@ -7,13 +7,14 @@ the vocabulary gains appears here by itself; compositions are functions that bui
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
-from passlab.faces import unknown
 from passlab.ir.op import Op, find_op
-from passlab.relay.compositions import COMPOSITIONS
-from passlab.transform.table import Table
+from passlab.lazy import load, unknown_name
+from passlab.relay.composite_ops import COMPOSITIONS
+from passlab.table import Table
 
 
 class OperatorRoom:
@@ -33,7 +34,7 @@ class OperatorRoom:
             return COMPOSITIONS[whole]
         op = find_op(whole)
         if op is not None:
-            return op.spec.face
+            return op.spec.builder
         inner = f"{whole}."
         if any(known.startswith(inner) for known in Op.list_op_names()):
             return OperatorRoom(inner, f"{self._title}.{name}")
@@ -49,7 +50,7 @@ class OperatorRoom:
     def __getattr__(self, name: str) -> Any:
         found = self.find(name)
         if found is None:
-            raise unknown(self._title, name, [] if name.startswith("__") else self.names())
+            raise unknown_name(self._title, name, [] if name.startswith("__") else self.names())
         return found
 
     def __dir__(self) -> Iterator[str]:
@@ -59,21 +60,33 @@ class OperatorRoom:
         return f"<operators {self._prefix}*>"
 
 
+# What Relay's files of operators import, and programs take from there.
+EXPRESSIONS = {
+    "Constant": "passlab.ir.expr:Constant",
+    "Expr": "passlab.ir.expr:Expr",
+    "const": "passlab.relay.var_const:const",
+}
+
+
 def operator_module(
-    module: str, prefix: str, files: Sequence[str] = ()
+    module: str, prefix: str, files: Sequence[str] = (), names: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the `__getattr__` and `__dir__` of a module whose names are the operators under `prefix`.
 
-    `files` are those that Relay's source has them in: each name is the module again.
+    `files` are those that Relay's source has them in: each name is the module again. `names` are found at their
+    targets.
     """
     room = OperatorRoom(prefix, module)
 
     def get_operator(name: str) -> Any:
         if name == "__all__":
             return room.names()
-        found = sys.modules[module] if name in files else getattr(room, name)
-        setattr(sys.modules[module], name, found)
-        return found
+        if name in names:
+            value = load(names[name])
+        else:
+            value = sys.modules[module] if name in files else getattr(room, name)
+        setattr(sys.modules[module], name, value)
+        return value
 
     return get_operator, room.names
 

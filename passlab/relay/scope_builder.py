@@ -11,7 +11,7 @@ from passlab.ir.expr import Expr, If, Var
 from passlab.ir.types import Type
 from passlab.ir.walk import make_lets
 from passlab.op.declare import as_expr
-from passlab.relay.leaves import type_of, var
+from passlab.relay.var_const import type_of, var
 
 
 class _Scope:
@@ -40,7 +40,7 @@ class ScopeBuilder:
     with sb.else_scope():
         sb.ret(relay.exp(x))
     f = relay.Function([a, b], sb.get())
-    """  # fmt: skip
+    """
 
     def __init__(self) -> None:
         self._scopes = [_Scope()]

@@ -232,10 +232,15 @@ class StaticTensorArrayOps(ArrayNames):
 
 
 _CANONICAL = {
-    "array": "tensor_array", "concatenate": "tensor_concatenate", "constructor": "tensor_constructor",
-    "element": "tensor_t", "expand_dims": "tensor_expand_dims", "get_data": "tensor_get_data", "nil": "tensor_nil",
+    "array": "tensor_array",
+    "concatenate": "tensor_concatenate",
+    "constructor": "tensor_constructor",
+    "element": "tensor_t",
+    "expand_dims": "tensor_expand_dims",
+    "get_data": "tensor_get_data",
+    "nil": "tensor_nil",
     "take": "tensor_take",
-}  # fmt: skip
+}
 
 
 def _vector(shape: Shape | None) -> str:

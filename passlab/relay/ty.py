@@ -19,7 +19,7 @@ from passlab.ir.types import (
     is_dynamic,
     scalar_type,
 )
-from passlab.relay.leaves import ShapeVar
+from passlab.relay.var_const import ShapeVar
 
 TypeKind = Kind
 type_has_any = is_dynamic

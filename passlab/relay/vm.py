@@ -1,5 +1,5 @@
 """`relay.vm`: the names of `passlab.vm` at the address Relay's examples use."""
 
-from passlab.faces import forward
+from passlab.lazy import module_alias
 
-__getattr__, __dir__ = forward(__name__, "passlab.vm")
+__getattr__, __dir__ = module_alias(__name__, "passlab.vm")

@@ -64,8 +64,9 @@ def check_grad(
     """Assert that the gradients of `func` are its finite differences at `inputs`, for each of `test_inputs`.
 
     Inputs are by default random, around `mean` with deviation `scale` (ten times `eps`); `test_inputs` are those of
-    the inputs whose gradients are checked, by default all. `mode` and `target_devices` are accepted as in Relay: both
-    modes give the same numbers, and there is one device. Raises `AssertionError` with the differences.
+    the inputs whose gradients are checked, by default all. `mode` is "higher_order" or "first_order", the pass that
+    computes them; `target_devices` is accepted as in Relay: there is one device. Raises `AssertionError` with the
+    differences, `PassValueError` for another mode.
     """
     forward = infer_module(IRModule.from_expr(func))
     params = forward["main"].params
@@ -74,7 +75,7 @@ def check_grad(
         inputs = [_normal(rng, p.checked_type, 10 * eps if scale is None else scale, mean) for p in params]
     values = [np.asarray(x) for x in inputs]
     compute = create_executor(executor_kind, forward).evaluate()
-    backward = create_executor(executor_kind, infer_module(transform.FirstOrderGradient()(forward))).evaluate()
+    backward = create_executor(executor_kind, _gradient(forward, mode, executor_kind)).evaluate()
     _, found = backward(*values)
     checked = range(len(values)) if test_inputs is None else [_position(values, x) for x in test_inputs]
     for i in checked:
@@ -82,6 +83,19 @@ def check_grad(
         np.testing.assert_allclose(
             np.asarray(found[i]).astype(np.float64), want, atol=atol, rtol=rtol, err_msg=f"input {i}"
         )
+
+
+def _gradient(forward: IRModule, mode: str, executor_kind: str) -> IRModule:
+    """Return a module whose `main` is the gradient of that of `forward`.
+
+    Only the reference evaluator runs references; for the others PartialEvaluate removes those of the gradient.
+    """
+    backward = forward.snapshot()
+    backward["main"] = transform.gradient(forward["main"], backward, mode)
+    if executor_kind != "debug":
+        passes = [transform.ToANormalForm(), transform.PartialEvaluate(), transform.DeadCodeElimination(True, True)]
+        backward = transform.Sequential(passes)(infer_module(backward))
+    return infer_module(backward)
 
 
 def _normal(rng: np.random.Generator, ty: Any, scale: float, mean: float) -> Array:

@@ -22,10 +22,10 @@ def var(name: str, shape: Sequence[Any] | None = None, dtype: str = "float32") -
 
 
 def op(name: str, *args: Any, **attrs: Any) -> Any:
-    """Call the Python face of the operator `name`."""
-    face = Op.get(name).spec.face
-    assert face is not None  # every declaration has one
-    return face(*args, **attrs)
+    """Call the Python builder of the operator `name`."""
+    builder = Op.get(name).spec.builder
+    assert builder is not None  # every declaration has one
+    return builder(*args, **attrs)
 
 
 def close_over(body: Expr) -> Function:

@@ -1,7 +1,8 @@
 """Attributes as text to records: `axis=1, kind="same", shape=[1, ?]` to the record class that an operator declares.
 
 Values are None, booleans, integers, floats (in double precision, whatever their suffix), strings, lists, maps
-`{"a"=1}`, and atoms of expressions. The operator's record class checks them; its complaints get a place here.
+`{"a"=1}` or `{%x=1}`, and atoms of expressions. The operator's record class checks them; its complaints get a place
+here.
 """
 
 from __future__ import annotations
@@ -92,9 +93,18 @@ class AttrParser(TypeParser):
 
     def _map_key(self, stack: list[tuple[str, list[Any]]]) -> None:
         bracket, held = stack[-1]
-        if bracket == "{":
+        if bracket != "{":
+            return
+        node = self.atom(self.i) if self.texts[self.i][:1] == "%" else None
+        if self.texts[self.i].startswith("meta["):
+            held.append(self.meta_value(self.i))
+            self.i += 1
+        elif node is not None:
+            held.append(node)
+            self.i += 1
+        else:
             held.append(self.name('a key `"name"=value`'))
-            self.expect("=")
+        self.expect("=")
 
     def _closed(self, bracket: str, held: list[Any]) -> Any:
         if bracket == "{":

@@ -68,11 +68,22 @@ class AttrPrinter:
                 texts.append("[")
             elif kind is dict:
                 stack.append(_Text("}"))
-                stack.extend(_commas(value.values(), value)[::-1])
+                stack.extend(_commas(value.values(), map(self._map_key, value))[::-1])
                 texts.append("{")
             else:
                 texts.append(self._plain_value(value, out, indent))
         return "".join(texts)
+
+    def _map_key(self, key: Any) -> str:
+        """Return the key of a mapping as text: a name, or a variable by its name in the text."""
+        if isinstance(key, str):
+            return quote(key)
+        name = self.variable_name(key)
+        return name if name is not None else self._plain_value(key, None, "")
+
+    def variable_name(self, node: Expr) -> str | None:
+        """Return the name that a variable has in the text so far, or None."""
+        raise NotImplementedError
 
     def _plain_value(self, value: Any, out: list[Any] | None, indent: str) -> str:
         if value is None or value is True or value is False:
@@ -128,15 +139,23 @@ def _commas(values: Iterable[Any], keys: Iterable[str] = ()) -> list[Any]:
     for value in values:
         key = next(names, None)
         comma = ", " if out else ""
-        out += [_Text(comma if key is None else f"{comma}{quote(key)}="), value]
+        out += [_Text(comma if key is None else f"{comma}{key}="), value]
     return out
 
 
 _DEFAULTS: dict[type[Attrs], dict[str, Any]] = {}
 _DEEP: dict[type[Attrs], bool] = {}
 _PLAIN_KINDS = (
-    "int", "float", "bool", "str", "dtype", "list of int", "list of float", "shape", "list of lists of int",
-)  # fmt: skip
+    "int",
+    "float",
+    "bool",
+    "str",
+    "dtype",
+    "list of int",
+    "list of float",
+    "shape",
+    "list of lists of int",
+)
 
 
 def _defaults(record: type[Attrs]) -> dict[str, Any]:
@@ -170,5 +189,5 @@ def deep_attrs(call: Call) -> tuple[Expr, ...]:
         elif isinstance(value, (tuple, list)):
             stack.extend(value[::-1])
         elif isinstance(value, dict):
-            stack.extend([*value.values()][::-1])
+            stack.extend([*(key for key in value if isinstance(key, Expr)), *value.values()][::-1])
     return tuple(found)

@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 from passlab import limits
 from passlab.errors import Diagnostic, LimitError, ParseError, did_you_mean
 from passlab.ir.span import Source, Span
-from passlab.text.cures import cure, malformed, unclosed
+from passlab.text.hints import cure, malformed, unclosed
 from passlab.text.lexer import Tokens
-from passlab.text.literals import name_text, read_string
+from passlab.text.literals import local_text, read_string
 
 Parse = Generator[Any, Any, Any]
 
@@ -139,5 +139,5 @@ def describe(word: str) -> str:
 def sigil_key(word: str) -> str:
     """Return the one spelling of a local or global name: `%"x"` is `%x`, `%007` is `%7`."""
     if word[1:2] == '"':
-        return word[0] + name_text(read_string(word[1:]))
+        return word[0] + local_text(read_string(word[1:]))
     return "%" + (word[1:].lstrip("0") or "0") if word[1:].isdigit() else word

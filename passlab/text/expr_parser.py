@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from passlab import limits
 from passlab.ir.adt import Clause, Constructor
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import (
@@ -33,10 +34,18 @@ from passlab.text.lexer import Tokens
 from passlab.text.metadata import MetaTable
 
 _OPERATORS = {
-    "*": (12, "multiply"), "/": (12, "divide"), "+": (10, "add"), "-": (10, "subtract"),
-    "<": (8, "less"), "<=": (8, "less_equal"), ">": (8, "greater"), ">=": (8, "greater_equal"),
-    "==": (7, "equal"), "!=": (7, "not_equal"),
-}  # fmt: skip
+    "*": (12, "multiply"),
+    "/": (12, "divide"),
+    "+": (10, "add"),
+    "-": (10, "subtract"),
+    "<": (8, "less"),
+    "<=": (8, "less_equal"),
+    ">": (8, "greater"),
+    ">=": (8, "greater_equal"),
+    "==": (7, "equal"),
+    "!=": (7, "not_equal"),
+}
+Head = tuple[Expr, int]  # an operand that is read already, and its first token
 _STATEMENTS = frozenset(("let", "def", "else", "type", "extern", "free_var", "_"))
 
 
@@ -46,23 +55,36 @@ class ExprParser(FlatParser):
     def __init__(self, tokens: Tokens, meta: MetaTable) -> None:
         super().__init__(tokens, meta)
         self._primaries = {
-            "(": self._parentheses, "fn": self._function_literal, "if": self._if,
-            "match": self._match, "match?": self._match,
-            "ref": self._ref, "ref_read": self._ref_read, "ref_write": self._ref_write,
-        }  # fmt: skip
+            "(": self._parentheses,
+            "fn": self._function_literal,
+            "if": self._if,
+            "match": self._match,
+            "match?": self._match,
+            "ref": self._ref,
+            "ref_read": self._ref_read,
+            "ref_write": self._ref_write,
+        }
 
     # ------------------------------------------------------------ bodies
-    def body(self, value: bool = False) -> Parse:
+    def body(self, value: bool = False, head: Head | None = None) -> Parse:
         """Parse bindings and the expression they lead to, without the token that ends it.
 
-        As the `value` of a binding, where a `;` ends it, an expression followed by `;` is not a statement.
+        As the `value` of a binding, where a `;` ends it, an expression followed by `;` is not a statement. `head` is
+        the operand that the expression begins with, where that is read already.
         """
         mark = len(self._undo)
         pending: list[tuple[Var, Expr, int]] = []
         while True:
             first = self.i
             word = self.texts[first]
-            if word == "let":
+            if head is not None:
+                first, result = head[1], (yield self.expression(head))
+                head = None
+                if self.texts[self.i] != ";" or value:
+                    break
+                pending.append((Var("_", None, self.span_from(first)), result, first))
+                self.i += 1
+            elif word == "let":
                 pending.append(self.flat_let(first) or (yield self._let()))
             elif word[:1] == "%" and self.texts[first + 1] == "=" and (pending or not value):
                 self.flat_graph_binding(first) or (yield self._graph_binding(word))
@@ -75,7 +97,7 @@ class ExprParser(FlatParser):
                     result = yield (self._block() if word == "{" else self.expression())
                 if self.texts[self.i] != ";" or value:
                     break
-                pending.append((Var("", None, self.span_from(first)), result, first))
+                pending.append((Var("_", None, self.span_from(first)), result, first))
                 self.i += 1
         if pending:
             end = self.span_from(first).end
@@ -135,10 +157,10 @@ class ExprParser(FlatParser):
         self.expect(";")
 
     # ------------------------------------------------------------ operators and calls
-    def expression(self) -> Parse:
-        """Parse operands joined by operators."""
-        first = self.i
-        operand = yield self._operand()
+    def expression(self, head: Head | None = None) -> Parse:
+        """Parse operands joined by operators. `head` is the first of them, where it is read already."""
+        first = self.i if head is None else head[1]
+        operand = yield self._operand(head)
         waiting: list[tuple[Expr, int, int, str]] = []  # left sides, each with its first token, precedence and operator
         while True:
             operator = self.texts[self.i]
@@ -166,10 +188,13 @@ class ExprParser(FlatParser):
     def _operator(self, name: str) -> Expr:
         return find_op(name) or self.no_callee(name, self.i)
 
-    def _operand(self) -> Parse:
-        first = self.i
-        parse = self._primaries.get(self.texts[first])
-        node = (yield parse()) if parse is not None else self._atomic()
+    def _operand(self, head: Head | None = None) -> Parse:
+        if head is None:
+            first = self.i
+            parse = self._primaries.get(self.texts[first])
+            node = (yield parse()) if parse is not None else self._atomic()
+        else:
+            node, first = head
         while True:
             word = self.texts[self.i]
             if word == "(":
@@ -247,17 +272,39 @@ class ExprParser(FlatParser):
 
     # ------------------------------------------------------------ primaries
     def _parentheses(self) -> Parse:
-        first = self.i
-        self.i += 1
-        if self.accept(")"):
+        """Parse what begins with parentheses. Those that open one behind the other are read in one loop."""
+        opened: list[int] = []
+        while self.texts[self.i] == "(":
+            opened.append(self.i)
+            self.i += 1
+        limits.check("nesting", len(opened), "this text")
+        inner = opened.pop()
+        node: Expr = yield self._parenthesized(inner, None)
+        while opened:
+            head, inner = (node, inner), opened.pop()
+            if self.accept(")"):
+                continue
+            node = yield self._parenthesized(inner, head)
+        return node
+
+    def _parenthesized(self, first: int, head: Head | None) -> Parse:
+        """Parse a tuple, or an expression in parentheses, from behind the parenthesis at token `first`.
+
+        `head` is the operand that its first part begins with, where that is read already.
+        """
+        if head is None and self.accept(")"):
             return Tuple((), self.span_from(first))
         fields: list[Expr] = []
         while True:
             start = self.i
-            node = self.simple()
+            if head is None:
+                node = self.simple()
+            else:
+                node = head[0] if self.texts[start] in (",", ")") else None
             if node is None or self.texts[self.i] not in (",", ")"):
                 self.i = start
-                node = yield self.body()
+                node = yield self.body(head=head)
+            head = None
             comma = self.texts[self.i] == ","
             if not fields and not comma:
                 self.expect(")")

@@ -30,12 +30,12 @@ from passlab.ir.expr import (
     Tuple,
     TupleGetItem,
     Var,
-)  # fmt: skip
+)
 from passlab.ir.op import Op
 from passlab.ir.walk import CHILDREN
 from passlab.text.attr_printer import AttrPrinter, deep_attrs
 from passlab.text.cursor import Parse
-from passlab.text.literals import name_text, quote, scalar_text
+from passlab.text.literals import local_text, name_text, quote, scalar_text
 from passlab.text.marks import CLOSE, Ink, unmarked
 from passlab.text.meta_writer import MetaWriter
 from passlab.text.naming import Names
@@ -96,9 +96,15 @@ class Layout(AttrPrinter):
     """Prints expressions into one text; names and numbers run on from one definition to the next."""
 
     def __init__(
-        self, meta: MetaWriter, roots: Iterable[Expr], taken: Iterable[str], constructors: Iterable[str],
-        annotate: Callable[[Expr], str] | None, ink: Ink | None, spans: bool,
-    ) -> None:  # fmt: skip
+        self,
+        meta: MetaWriter,
+        roots: Iterable[Expr],
+        taken: Iterable[str],
+        constructors: Iterable[str],
+        annotate: Callable[[Expr], str] | None,
+        ink: Ink | None,
+        spans: bool,
+    ) -> None:
         super().__init__(meta, taken, ink)
         self.shared = shared_nodes(roots)
         self.names = Names()
@@ -111,9 +117,14 @@ class Layout(AttrPrinter):
         self._free_names: dict[Expr, str] = {}
         self._defined: list[Rope] = []  # the block of each definition that is used again
         self._forms: dict[type, Callable[..., Parse]] = {
-            Let: self._let, If: self._if, Match: self._match, Function: self._literal,
-            RefCreate: self._ref, RefRead: self._ref, RefWrite: self._ref,
-        }  # fmt: skip
+            Let: self._let,
+            If: self._if,
+            Match: self._match,
+            Function: self._literal,
+            RefCreate: self._ref,
+            RefRead: self._ref,
+            RefWrite: self._ref,
+        }
 
     # ------------------------------------------------------------ small texts
     def info(self, node: Expr) -> str:
@@ -125,7 +136,7 @@ class Layout(AttrPrinter):
         span = node.span if self.spans else None
         if (ty is None and span is None) or type(node) not in _COMMENTED:
             return ""
-        text = "" if ty is None else f" ty={self.types.text(ty)}"
+        text = "" if ty is None else f" ty={self.types.comment(ty)}"
         if span is not None:
             text += f" span={visible(str(span))}"
         if "*/" in text or "/*" in text:
@@ -137,7 +148,7 @@ class Layout(AttrPrinter):
         if var in self.ref and self.ink is None:
             text = self.ref[var]
         else:
-            text = f"%{name_text(self.names.unique(var.name_hint))}" if var not in self.ref else self._name_again(var)
+            text = f"%{local_text(self.names.unique(var.name_hint))}" if var not in self.ref else self._name_again(var)
             self.ref[var] = self.mark("use", var, text)
             text = self.mark("binder", var, text)
         if var.virtual_device is not None:
@@ -145,6 +156,9 @@ class Layout(AttrPrinter):
         if var.type_annotation is not None:
             text += f": {self.mark('type', var.type_annotation, self.types.text(var.type_annotation))}"
         return text + self.info(var)
+
+    def variable_name(self, node: Expr) -> str | None:
+        return self.ref.get(node) if type(node) is Var else None
 
     def _name_again(self, var: Var) -> str:
         inked = self.ref[var]
@@ -160,7 +174,7 @@ class Layout(AttrPrinter):
             name = node.name  # type: ignore[attr-defined]
             return self.mark("op", node, f"op{quote(name)}" if name in self.hidden else self.op_name(name))
         if kind is GlobalVar:
-            return self.mark("global", node, f"@{name_text(node.name_hint)}")  # type: ignore[attr-defined]
+            return self.mark("global", node, f"@{local_text(node.name_hint)}")  # type: ignore[attr-defined]
         name = name_text(node.name_hint)  # type: ignore[attr-defined]
         return self.mark("constructor", node, name)
 

@@ -23,7 +23,7 @@ _SKIP = rf"(?:[ \n\t]+|{_FLAT_COMMENT}|//[^\n]*|\r\n)*"
 _TOKEN = "|".join(
     (
         r"%\d+",
-        rf"[%@]{_NAME}",
+        rf"[%@]{_NAME}(?:(?:\.\w+)*\.{_NAME})?",
         r"Tensor\[\([0-9, ?]*\), ?[a-z]\w*\]",
         r"meta\[[^\[\]]+\]\s*\[\s*\d+\s*\]",
         r"match\?",

@@ -11,6 +11,7 @@ from importlib import resources
 
 from passlab.errors import Diagnostic, DiagnosticError, did_you_mean
 from passlab.ir.module import IRModule
+from passlab.lazy import INFERENCE, late
 from passlab.text.parser import parse
 
 FILES = ("core.rly", "gradient.rly", "nat.rly", "prelude.rly")
@@ -18,7 +19,7 @@ _NEEDS = {"nat.rly": "prelude.rly"}
 
 
 def standard(file_name: str) -> IRModule:
-    """Return the module of a file of the standard library, untyped, with the files it needs.
+    """Return the module of a file of the standard library, typed, with the files it needs.
 
     Each call gives a new module that shares the same functions and types. Raises `DiagnosticError` for an unknown file.
     """
@@ -34,4 +35,5 @@ def _read(file_name: str) -> IRModule:
     base = IRModule()
     if file_name in _NEEDS:
         base.import_from_std(_NEEDS[file_name])
-    return parse(text, file_name, base)
+    mod: IRModule = late(INFERENCE, "infer_module")(parse(text, file_name, base))
+    return mod

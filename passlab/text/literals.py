@@ -2,7 +2,7 @@ r"""Numbers, strings and names as text, both ways.
 
 Numbers are printed with as few digits as give back the same bits, at least as many as TVM prints. Strings have the
 escapes of C (`\n`, `\"`, `\033`) and `\xNN`, `\uNNNN`, `\UNNNNNNNN`; an unknown escape stands for itself. Names
-that the grammar cannot hold bare (odd characters, keywords) are written as strings: `%"a.b:0"`, `@"def"`, and a plain
+that the grammar cannot hold bare (odd characters, keywords) are written as strings: `%"a.b:0"`, and a plain
 `"odd name"` for types, type parameters, constructors and attribute keys.
 """
 
@@ -28,6 +28,7 @@ KEYWORDS = frozenset(
 )
 
 _BARE = re.compile(r"[A-Za-z_]\w*(?:/\w+)*\Z", re.ASCII)
+_BARE_LOCAL = re.compile(r"[A-Za-z_]\w*(?:/\w+)*(?:(?:\.\w+)*\.[A-Za-z_]\w*(?:/\w+)*)?\Z", re.ASCII)
 _BARE_KEY = re.compile(r"[A-Za-z_]\w*(?:/\w+)*(?:\.[A-Za-z_]\w*(?:/\w+)*)*\Z", re.ASCII)
 _NUMBER = re.compile(
     r"(?P<sign>-*)(?:(?P<word>inf|nan)|(?P<digits>\d+)(?P<rest>(?:\.\d*)?(?:[eE][+-]?\d+)?))(?P<suffix>bf16|f(?:16|32|64)?|i|[iu]\d+)?\Z"
@@ -93,9 +94,18 @@ def _read_int(text: str, value: int, suffix: str | None) -> tuple[int, str]:
 
 def _read_float(text: str, body: str, negative: bool, suffix: str) -> tuple[float, str]:
     value, dtype = float(body), _SUFFIXES[suffix]
-    if body != "inf" and math.isinf(float(_as_scalar(value, dtype))):
+    if body != "inf" and value > _largest(dtype):
         raise LiteralError(f"floating point number `{text}` unrepresentable in width {array_dtype(dtype).itemsize * 8}")
     return -value if negative else value, dtype
+
+
+@lru_cache(maxsize=8)
+def _largest(dtype: str) -> float:
+    """Return the largest number that a float dtype holds, or that its shortest text says, which may be a bit more."""
+    kind = array_dtype(dtype)
+    bits = {"float16": 0x7BFF, "bfloat16": 0x7F7F}.get(dtype)
+    largest = float(np.array(bits, np.uint16).view(kind)) if bits is not None else float(np.finfo(kind).max)
+    return max(largest, float(_digits(largest, dtype)))
 
 
 def _as_scalar(value: float, dtype: str) -> Any:
@@ -214,6 +224,15 @@ def _escape(char: str) -> str:
 def name_text(name: str) -> str:
     """Return a name as it stands in text: bare where the grammar allows, otherwise quoted."""
     return name if _BARE.match(name) and name not in KEYWORDS and not LITERAL_WORD.match(name) else quote(name)
+
+
+@lru_cache(maxsize=65536)
+def local_text(name: str) -> str:
+    """Return the name of a local or global as it stands behind its `%` or `@`: bare where the grammar allows.
+
+    Dots are allowed in it, as in `%layer1.0.weight`, unless a number comes last: `%x.0` is a part of a tuple.
+    """
+    return name if _BARE_LOCAL.match(name) else quote(name)
 
 
 @lru_cache(maxsize=4096)

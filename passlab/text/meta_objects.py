@@ -22,7 +22,7 @@ from passlab.ir.types import (
     TupleType,
     TypeCall,
     TypeVar,
-)  # fmt: skip
+)
 from passlab.text.program_objects import KINDS, built
 from passlab.text.records import MetaObject, record_class
 
@@ -141,7 +141,14 @@ def _var(node: Node, get: Get, tensor: Tensor) -> Var:
     attrs = node["attrs"]
     annotation = get(int(attrs["type_annotation"])) if int(attrs.get("type_annotation", 0)) else None
     device = get(int(attrs["virtual_device_"])) if int(attrs.get("virtual_device_", 0)) else None
-    return Var(str(get(int(attrs["vid"]))), annotation, None, device)
+    return Var(_text(get(int(attrs["vid"]))), annotation, None, device)
+
+
+def _text(value: Any) -> str:
+    """A name. Raises `ValueError` for anything else."""
+    if not isinstance(value, str):
+        raise ValueError(f"a name is a text, not a {type(value).__name__}")
+    return value
 
 
 def _virtual_device(node: Node, get: Get, tensor: Tensor) -> Any:
@@ -195,13 +202,13 @@ BUILDERS: dict[str, Builder] = {
     "relay.Id": _field("name_hint"),
     "VirtualDevice": _virtual_device,
     "Target": _target,
-    "GlobalVar": lambda node, get, tensor: GlobalVar(get(int(node["attrs"]["name_hint"]))),
+    "GlobalVar": lambda node, get, tensor: GlobalVar(_text(get(int(node["attrs"]["name_hint"])))),
     "Op": lambda node, get, tensor: Op.get(str(node["repr_str"])),
     "relay.TensorType": lambda node, get, tensor: TensorType(get(int(node["attrs"]["shape"])), node["attrs"]["dtype"]),
     "TupleType": lambda node, get, tensor: TupleType(get(int(node["attrs"]["fields"]))),
     "FuncType": _function_type,
-    "TypeVar": lambda node, get, tensor: TypeVar(get(int(node["attrs"]["name_hint"])), _kind(node)),
-    "GlobalTypeVar": lambda node, get, tensor: GlobalTypeVar(get(int(node["attrs"]["name_hint"])), _kind(node)),
+    "TypeVar": lambda node, get, tensor: TypeVar(_text(get(int(node["attrs"]["name_hint"]))), _kind(node)),
+    "GlobalTypeVar": lambda node, get, tensor: GlobalTypeVar(_text(get(int(node["attrs"]["name_hint"]))), _kind(node)),
     "TypeCall": lambda node, get, tensor: TypeCall(get(int(node["attrs"]["func"])), get(int(node["attrs"]["args"]))),
     "relay.RefType": lambda node, get, tensor: RefType(get(int(node["attrs"]["value"]))),
     "IncompleteType": lambda node, get, tensor: IncompleteType(_kind(node)),

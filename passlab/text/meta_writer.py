@@ -22,7 +22,7 @@ from passlab.ir.types import (
     Type,
     TypeCall,
     TypeVar,
-)  # fmt: skip
+)
 from passlab.text.cursor import Parse, drive
 from passlab.text.records import MetaObject
 from passlab.text.tensor_bytes import encode_tensor
@@ -40,10 +40,14 @@ _ODD = re.compile(r"[^\w.:-]", re.ASCII)
 _NUMBERS = {"VirtualDevice": ("device_type_int", "virtual_device_id"), "TargetKind": ("default_device_type",)}
 
 _TYPE_FIELDS: dict[type[Type], tuple[str, ...]] = {
-    TupleType: ("fields",), FuncType: ("arg_types", "ret_type", "type_params"), RefType: ("value",),
-    TypeCall: ("func", "args"), TypeVar: ("name_hint", "kind"), GlobalTypeVar: ("name_hint", "kind"),
+    TupleType: ("fields",),
+    FuncType: ("arg_types", "ret_type", "type_params"),
+    RefType: ("value",),
+    TypeCall: ("func", "args"),
+    TypeVar: ("name_hint", "kind"),
+    GlobalTypeVar: ("name_hint", "kind"),
     IncompleteType: ("kind",),
-}  # fmt: skip
+}
 
 
 def _type_key(ty: Type) -> str:
@@ -135,7 +139,9 @@ class Graph:
         if isinstance(value, (tuple, list)):
             return (yield self._array(value))
         if isinstance(value, dict):
-            return self._add("Map", keys=list(value), data=(yield self._values(value.values())))
+            if all(isinstance(key, str) for key in value):
+                return self._add("Map", keys=list(value), data=(yield self._values(value.values())))
+            return self._add("Map", data=(yield self._values(part for pair in value.items() for part in pair)))
         if value not in self._shared:
             self._shared[value] = yield (self._program_object(value) or self._record(value))
         return self._shared[value]

@@ -14,6 +14,7 @@ from typing import Any
 from passlab.errors import Diagnostic, DiagnosticError, ParseError, PasslabError, did_you_mean
 from passlab.ir.expr import Var
 from passlab.ir.span import Source, Span
+from passlab.ir.types import Type
 from passlab.text.meta_objects import BUILDERS, Node, OpaqueObject, build_record, references
 from passlab.text.tensor_bytes import decode_tensor
 
@@ -114,6 +115,8 @@ class Section:
                 if self.deepest is not None and self.depth[index] > self.deepest:
                     raise ValueError(f"its objects nest more than {self.deepest} deep")
                 self.made[index] = self._make(self.nodes[index])
+                if isinstance(self.made[index], Type):
+                    self.depth[index] = 0  # types are compared by identity, so their depth costs nothing
             elif index in self.depth:
                 raise ValueError("its objects contain themselves")
             else:

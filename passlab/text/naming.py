@@ -11,8 +11,6 @@ class Names:
 
     def unique(self, hint: str) -> str:
         """Return `hint`, or `hint` with a number, never given before. Linear over all calls together."""
-        if not hint or (not (hint[0].isascii() and hint[0].isalpha()) and _plain(hint)):
-            hint = f"v{hint}"
         number = self._next.get(hint)
         if number is None:
             self._next[hint] = 1
@@ -22,8 +20,3 @@ class Names:
         self._next[hint] = number + 1
         self._next[name] = 1
         return name
-
-
-def _plain(hint: str) -> bool:
-    """Whether a hint has only characters of bare names; others are printed in quotes, as they are."""
-    return hint.isascii() and all(c.isalnum() or c in "_/" for c in hint)

@@ -2,7 +2,7 @@
 
 Everything TVM's parser accepts is accepted, with exact spans on every node, and so is everything its printer writes:
 bare `let` and `match` as values, `ref(T)` and generic function types, escapes in strings, odd names in quotes
-(`%"a.b:0"`, `@"def"`, `"odd type"`, `op"add"` for an operator hidden by a constructor), numbers of every dtype
+(`%"a.b:0"`, `"odd type"`, `op"add"` for an operator hidden by a constructor), numbers of every dtype
 (`1u8`, `2bf16`, `nanf`). Malformed text ends in a located `ParseError`, a cap in `LimitError`, and in nothing else.
 """
 
@@ -13,9 +13,10 @@ from typing import Any
 
 from passlab.errors import Diagnostic, DiagnosticError, ParseError
 from passlab.ir.adt import Constructor, TypeData
-from passlab.ir.collector import building
+from passlab.ir.diagnostics import rendered
 from passlab.ir.dtypes import DTYPES
 from passlab.ir.expr import Expr, Function, GlobalVar
+from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.types import GlobalTypeVar
 from passlab.ir.variables import free_vars
@@ -39,7 +40,7 @@ def parse(
     `init_meta_table` gives objects for `meta[key][i]`, counted behind those of the text's own metadata section.
     Raises `ParseError` (with the place) for malformed text and `LimitError` for a text over a cap.
     """
-    with building():
+    with building(), rendered():
         parser = ModuleParser(source, source_name, init_module, init_meta_table)
         return parser.module()
 
@@ -51,8 +52,9 @@ def parse_expr(
     init_meta_table: Mapping[str, Sequence[Any]] | None = None,
 ) -> Expr:
     """Return the expression that `source` describes, untyped; raises as `parse` does."""
-    parser = ModuleParser(source, source_name, init_module, init_meta_table)
-    return parser.whole_expression()
+    with rendered():
+        parser = ModuleParser(source, source_name, init_module, init_meta_table)
+        return parser.whole_expression()
 
 
 class ModuleParser(ExprParser):
@@ -198,9 +200,10 @@ class ModuleParser(ExprParser):
         if name in self.constructors:
             owner = self.constructors[name].belong_to.name_hint
             self.error(
-                f"a constructor with the name `{name}` was previously defined", self.token_span(first),
+                f"a constructor with the name `{name}` was previously defined",
+                self.token_span(first),
                 notes=((f"by the type `{owner}`", self.constructors[name].span),),
-            )  # fmt: skip
+            )
         inputs = (yield self.types(")")) if self.accept("(") else []
         made = Constructor(name, inputs, header, span=self.span_from(first))
         self.constructors[name] = made

@@ -56,11 +56,6 @@ class PatternParser(Scopes):
                 annotation = self.flat_type() or (yield self.type_())
         return Var(read_string(word[1:]) if word[1] == '"' else word[1:], annotation, span, device)
 
-    def declared(self, word: str) -> bool:
-        """Whether a local of this name can be seen here."""
-        key = sigil_key(word)
-        return key in self.env or key in self.free
-
     def free_binding(self, word: str, var: Var) -> None:
         """Declare a free variable: it is seen everywhere behind, and by locals of its name first."""
         self.free[sigil_key(word)] = var
@@ -86,9 +81,12 @@ class PatternParser(Scopes):
         constructor = self.constructors.get(name)
         if constructor is None:
             self.unknown(
-                f"undefined constructor name `{name}`", name, self.constructors, self.token_span(first),
+                f"undefined constructor name `{name}`",
+                name,
+                self.constructors,
+                self.token_span(first),
                 hint=f"a pattern variable is written `%{name}`",
-            )  # fmt: skip
+            )
         parts = (yield self._patterns()) if self.accept("(") else []
         return PatternConstructor(constructor, parts, self.span_from(first))
 

@@ -17,7 +17,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.types import GlobalTypeVar, Type
 from passlab.text.cursor import Parse, drive
 from passlab.text.layout import Layout, Rope, flatten
-from passlab.text.literals import name_text
+from passlab.text.literals import local_text, name_text
 from passlab.text.marks import Ink, Printed
 from passlab.text.meta_writer import OMITTED, MetaWriter
 
@@ -81,7 +81,7 @@ def _print_module(mod: IRModule, meta: MetaWriter, annotate: Annotate | None, in
     layout = Layout(meta, roots, [d.header.name_hint for d in types], constructors, annotate, ink, spans)
     items: list[Any] = [_type_definition(layout, data) for data in types]
     for var, function in functions:
-        name = layout.mark("global", var, f"@{name_text(var.name_hint)}")
+        name = layout.mark("global", var, f"@{local_text(var.name_hint)}")
         items.append(drive(_definition(layout, f"{layout.word('def')} {name}", function)))
     rope: Rope = []
     for index, item in enumerate(items):

@@ -16,11 +16,13 @@ from passlab.ir.adt import (
     PatternVar,
     PatternWildcard,
     TypeData,
-)  # fmt: skip
+)
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call, Function, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem
+from passlab.ir.expr import Call, Function, GlobalVar, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
+from passlab.ir.node_errors import check_all
 from passlab.ir.op import Op
+from passlab.ir.types import Type
 
 
 class Kind(NamedTuple):
@@ -33,7 +35,10 @@ class Kind(NamedTuple):
 
 
 def _module(functions: Any, type_definitions: Any, attrs: Any) -> IRModule:
+    check_all((type_definitions or {}).values(), TypeData, "a type definition")
     mod = IRModule(None, type_definitions, attrs)
+    check_all((functions or {}).values(), Function, "a function")
+    check_all((functions or {}).keys(), GlobalVar, "a global variable")
     return mod.with_functions(functions or {}).snapshot()
 
 
@@ -42,7 +47,11 @@ def _call(op: Any, args: Any, attrs: Any, type_args: Any) -> Call:
     declared = op.spec.attrs if isinstance(op, Op) else None
     if declared is not None and type(attrs) is not declared and isinstance(attrs, Attrs):
         attrs = declared(**dict(attrs.items()))
-    return Call(op, args, attrs, type_args)
+    return Call(op, args, attrs, check_all(type_args or (), Type, "a type"))
+
+
+def _match(data: Any, clauses: Any, complete: int) -> Match:
+    return Match(data, check_all(clauses or (), Clause, "a clause"), bool(complete))
 
 
 KINDS: dict[str, Kind] = {
@@ -55,7 +64,7 @@ KINDS: dict[str, Kind] = {
     "relay.RefCreate": Kind(RefCreate, ("value",)),
     "relay.RefRead": Kind(RefRead, ("ref",)),
     "relay.RefWrite": Kind(RefWrite, ("ref", "value")),
-    "relay.Match": Kind(Match, ("data", "clauses"), ("complete",)),
+    "relay.Match": Kind(Match, ("data", "clauses"), ("complete",), _match),
     "relay.Clause": Kind(Clause, ("lhs", "rhs")),
     "relay.PatternWildcard": Kind(PatternWildcard, ()),
     "relay.PatternVar": Kind(PatternVar, ("var",)),
@@ -67,10 +76,22 @@ KINDS: dict[str, Kind] = {
 }
 
 
+_MANY = (tuple, type(None))
+_EXPECTED: dict[str, Any] = {
+    "name_hint": str,
+    "attrs": (Attrs, type(None)),
+    **dict.fromkeys(("args", "params", "fields", "clauses", "patterns", "inputs", "type_vars", "constructors"), _MANY),
+    **dict.fromkeys(("type_args", "type_params"), _MANY),
+    **dict.fromkeys(("functions", "type_definitions"), (dict, type(None))),
+}  # what a field may hold; the classes of nodes check the rest
+
+
 def built(kind: Kind, attrs: dict[str, Any], get: Callable[[int], Any]) -> Any:
     """Return the object of a node. Fields that are not there, as in files of other releases, are null or 0."""
     values = {name: get(int(attrs.get(name, 0))) for name in kind.nodes}
     values |= {name: int(attrs.get(name, 0)) for name in kind.numbers}
-    if kind.cls is Match:
-        values["complete"] = bool(values["complete"])
+    for name, part in values.items():
+        expected = _EXPECTED.get(name)
+        if expected is not None and not isinstance(part, expected):
+            raise ValueError(f"`{name}` of a {kind.cls.__name__} cannot be a {type(part).__name__}")
     return (kind.make or kind.cls)(**values)

@@ -70,9 +70,11 @@ class MetaObject(Immutable):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MetaObject):
             return NotImplemented
-        return self.type_key == other.type_key and set(self._fields) == set(other._fields) and all(
-            same_values(value, other._fields[name]) for name, value in self._fields.items()
-        )  # fmt: skip
+        return (
+            self.type_key == other.type_key
+            and set(self._fields) == set(other._fields)
+            and all(same_values(value, other._fields[name]) for name, value in self._fields.items())
+        )
 
     def __hash__(self) -> int:
         return hash((self.type_key, frozenset((k, value_hash(v)) for k, v in self._fields.items())))

@@ -13,10 +13,11 @@ from passlab.errors import Diagnostic, ParseError
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Constant, Expr, GlobalVar, Var
 from passlab.ir.op import Op, find_op
+from passlab.ir.span import Span
 from passlab.text.attr_parser import AttrParser
 from passlab.text.cursor import sigil_key
 from passlab.text.lexer import Tokens
-from passlab.text.literals import FALSE, LITERAL_WORD, TRUE, LiteralError, name_text, number_array, read_string
+from passlab.text.literals import FALSE, LITERAL_WORD, TRUE, LiteralError, local_text, number_array, read_string
 from passlab.text.metadata import MetaTable
 
 
@@ -53,6 +54,11 @@ class Scopes(AttrParser):
                 del env[key]
             else:
                 env[key] = old
+
+    def declared(self, word: str) -> bool:
+        """Whether a local of this name can be seen here."""
+        key = sigil_key(word)
+        return key in self.env or key in self.free
 
     def bind_graph(self, word: str, value: Expr) -> None:
         """Let a graph temporary stand for an expression."""
@@ -126,7 +132,7 @@ class Scopes(AttrParser):
         """As `meta`. TVM writes a variable in an attribute as a copy: the one in scope that it copies is meant."""
         found = self.meta(index)
         if isinstance(found, Var) and found in self.meta_table.own_vars:
-            local = self.env.get(f"%{name_text(found.name_hint)}")
+            local = self.env.get(f"%{local_text(found.name_hint)}")
             if isinstance(local, Var) and local.type_annotation is found.type_annotation:
                 return local
         return found
@@ -149,6 +155,11 @@ class Scopes(AttrParser):
                 span,
                 hint="define it above with `" + word + " = ...;`",
             )
+        part = key.find(".")
+        if part > 0 and self.declared(key[:part]):
+            self.i = index
+            after = Span(self.source, span.start + part + 1, span.end)
+            self.error(f"expected the number of a tuple element found `{key[part + 1 :]}`", after)
         names = [k for k in (*self.env, *self.free) if k[0] == "%" and not k[1:].isdigit()]
         hint = (
             "put a blank before the `/`"
@@ -209,6 +220,9 @@ class Scopes(AttrParser):
             self.error("there is no `return`", span, hint="the last expression of a block is its value")
         known = [*self.constructors, *Op.list_op_names()]
         self.unknown(
-            f"operator `{name}` not found, perhaps you forgot to register it?", name, known, span,
+            f"operator `{name}` not found, perhaps you forgot to register it?",
+            name,
+            known,
+            span,
             hint=f"a local variable is written `%{name}`, a global one `@{name}`",
-        )  # fmt: skip
+        )

@@ -20,7 +20,7 @@ from passlab.ir.types import (
     Type,
     TypeCall,
     TypeVar,
-)  # fmt: skip
+)
 from passlab.text.cursor import Cursor, Parse
 from passlab.text.lexer import Tokens
 from passlab.text.literals import LiteralError, name_text, read_number

@@ -1,7 +1,8 @@
 """Types as Relay text, with names that read back to the same types.
 
 Type parameters print their own name; one that would be mistaken for an enclosing one of the same name, for a dtype or
-for a defined type gets a number. Unknown types and symbolic dimensions print as references to the metadata section.
+for a defined type gets a number. Unknown types and symbolic dimensions print as references to the metadata section, and
+so do types whose text would be long: a type is a graph, whose text repeats what is shared, 2^60 times if need be.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from passlab import limits
+from passlab.ir.type_text import brief_type_text
 from passlab.ir.types import (
     ANY,
     FuncType,
@@ -22,11 +25,15 @@ from passlab.ir.types import (
     TypeCall,
     TypeRelation,
     TypeVar,
-)  # fmt: skip
+    holds,
+)
 from passlab.text.literals import name_text
 from passlab.text.meta_writer import MetaWriter
 from passlab.text.type_parser import is_dtype
 
+LONGEST = 10_000  # parts of a type that is written out; a longer one stands in the metadata, where parts are shared
+LONGEST_COMMENT = 2_000  # parts of a type that a comment shows whole
+SHOWN = 200  # parts that a comment shows of a longer one
 _RESERVED = ("Tensor", "fn", "ref", "meta")
 
 
@@ -81,6 +88,10 @@ class TypePrinter:
             return known
         if type(root) is TensorType:
             return self._tensor(root)
+        if root.parts > LONGEST:
+            if not holds(root, TypeVar):
+                return self._meta.reference(self._meta.type_key(root), root)
+            limits.check("type_parts", root.parts, "the text of a type")
         out: list[str] = []
         ground = True
         stack: list[Any] = [root]
@@ -107,6 +118,10 @@ class TypePrinter:
         if ground:
             self._ground[root] = text
         return text
+
+    def comment(self, root: Type) -> str:
+        """Return a type as text that nobody reads back: long ones are cut."""
+        return self.text(root) if root.parts <= LONGEST_COMMENT else brief_type_text(root, SHOWN)
 
     def _tensor(self, ty: TensorType) -> str:
         dims = (

@@ -14,15 +14,16 @@ from typing import Any, ClassVar
 from passlab.analysis.type_variables import free_type_vars
 from passlab.errors import Diagnostic, DiagnosticError, PassError, PassTypeError
 from passlab.infer import infer_module
-from passlab.ir.collector import building
 from passlab.ir.expr import Function
+from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import observed, permitted
+from passlab.lazy import PASSES, late
 from passlab.transform.context import PassContext, _current_run
 from passlab.transform.diagnostics import DiagnosticContext
+from passlab.transform.numeric_contract import NumericContract
 from passlab.transform.pass_info import PassInfo
-from passlab.transform.promise import Promise
 
 
 class PassRun:
@@ -67,10 +68,16 @@ class Pass:
     `promise` says what it does to numbers (None: nothing is promised).
     """
 
+    kind: ClassVar[str] = ""  # the word for it in tables of passes
     info: PassInfo
-    promise: Promise | None = None
+    promise: NumericContract | None = None
     factory_name: ClassVar[str | None] = None  # the name a standard pass is made by, where `info.name` may differ
     trusted: ClassVar[bool] = False  # whether the pass is tested to keep programs well-formed
+
+    @property
+    def contract(self) -> NumericContract | None:
+        """What the pass guarantees about numbers; None when it guarantees nothing."""
+        return self.promise
 
     def __call__(self, mod: Any) -> IRModule:
         """Run the pass on a module under the current context and return the resulting module.
@@ -101,8 +108,8 @@ class Pass:
 
     def _body(self, run: PassRun) -> IRModule:
         """Do the work between the hooks: watched by recorders, and checked when `testing.immutable_module` is set."""
-        observers = run.context._of_instruments("_rewrite_observer", run)
-        permits = run.context._of_instruments("_rewrite_permit", run)
+        observers = run.context._of_instruments("rewrite_observer", run)
+        permits = run.context._of_instruments("rewrite_permit", run)
         watch = bool(run.context.config.get("testing.immutable_module"))
         before = run.module.snapshot() if watch else run.module
         started = perf_counter()
@@ -180,6 +187,8 @@ class ModulePass(Pass):
     It may return the module it got, edit it, or return another one. What it got is a snapshot.
     """
 
+    kind: ClassVar[str] = "module"
+
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         """Return the transformed module."""
         raise NotImplementedError(f"the pass `{self.info.name}` has no transform_module")
@@ -215,9 +224,12 @@ class FunctionPass(Pass):
     """A pass over each optimizable function, one at a time.
 
     Subclasses write `transform_function(func, mod, ctx)`, which returns a function. Every function is transformed
-    against the module as it was before the pass. Afterwards types are inferred, by `InferType` as a complete pass that
+    against a snapshot of the module as it was before the pass: functions can be replaced, not added or removed.
+    Afterwards types are inferred, by `InferType` as a complete pass that
     instruments see.
     """
+
+    kind: ClassVar[str] = "function"
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         """Return the transformed function."""
@@ -232,11 +244,12 @@ class FunctionPass(Pass):
         run.diagnostics = DiagnosticContext(run.module)
         start = self._typed(run.module)
         given = start.snapshot()
+        seen = given if self.trusted else start.snapshot()  # what a user's pass adds to it is not in the result
         changes: dict[str, Function] = {}
         try:
             for name, function in start.items():
                 if is_optimizable(function):
-                    result = self.transform_function(function, given, run.context)
+                    result = self.transform_function(function, seen, run.context)
                     if result is not function:
                         changes[name] = self._checked(result, name)
         except BaseException:
@@ -273,9 +286,8 @@ class FunctionPass(Pass):
 
 def infer_types(mod: IRModule) -> IRModule:
     """Run the pass `InferType` on a module, through the instruments of the current context."""
-    from passlab.transform.registry import get_pass  # the registry stands on passes
-
-    return get_pass("InferType")(mod)
+    infer_type: Pass = late(f"{PASSES}.program.infer_type", "InferType")()
+    return infer_type(mod)
 
 
 def _wrong_result(pass_: Pass, expected: str, found: Any, where: str = "") -> PassTypeError:
@@ -284,6 +296,8 @@ def _wrong_result(pass_: Pass, expected: str, found: Any, where: str = "") -> Pa
     return PassTypeError(
         Diagnostic(
             f"the {kind} pass `{pass_.info.name}` gave a wrong result{where}",
-            expected=expected, found=type(found).__name__, hint=hint,
+            expected=expected,
+            found=type(found).__name__,
+            hint=hint,
         )
-    )  # fmt: skip
+    )

@@ -17,8 +17,13 @@ import numpy as np
 from passlab.errors import ConfigError, Diagnostic, did_you_mean
 
 _TYPE_KEYS: dict[type, str] = {
-    bool: "IntImm", int: "IntImm", float: "FloatImm", str: "runtime.String", list: "Array", dict: "Map",
-}  # fmt: skip
+    bool: "IntImm",
+    int: "IntImm",
+    float: "FloatImm",
+    str: "runtime.String",
+    list: "Array",
+    dict: "Map",
+}
 
 
 @dataclass(frozen=True)
@@ -54,9 +59,10 @@ class ConfigOption:
         raise ConfigError(
             Diagnostic(
                 f"expect config {self.key} to have type {self.type_key} but get {type(value).__name__}",
-                expected=self.type.__name__, found=repr(value),
+                expected=self.type.__name__,
+                found=repr(value),
             )
-        )  # fmt: skip
+        )
 
     def _record(self, fields: Mapping[str, Any]) -> Any:
         known = list(getattr(self.type, "__dataclass_fields__", {}))

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -30,9 +31,10 @@ _log = logging.getLogger("passlab.transform")
 class Instrument(Protocol):
     """What the pass manager calls on an instrument. `passlab.instrument.PassInstrument` is the base class.
 
-    Three more methods are called where an instrument has them: `_pass_skipped(run, reason)` when a pass does not run;
-    `_rewrite_observer(run)`, whose result is told of each node that the pass rewrites; `_rewrite_permit(run)`, whose
-    result is asked before each rewrite by a named rule.
+    Three more methods are called where an instrument has them: `pass_skipped(run, reason)` when a pass does not run;
+    `rewrite_observer(run)`, whose result is called as `observer(old, new, rule)` for each node that the pass replaces;
+    `rewrite_permit(run)`, whose result is called as `permit(rule)` before each rewrite by a named rule, and refuses it
+    by returning False. Both may return None. `run` is the `PassRun`: the pass, the context, the module it starts from.
     """
 
     def enter_pass_ctx(self) -> None: ...
@@ -67,6 +69,7 @@ class PassContext:
         self.instruments: list[Any] = _checked_instruments(instruments)
         self.config = checked_config(config)
         self._diag_ctx: DiagnosticContext | None = None
+        self._inherited: tuple[Any, ...] = ()  # instruments of an outer context, which enters and leaves them
 
     # ------------------------------------------------------------ the stack
     @staticmethod
@@ -79,6 +82,11 @@ class PassContext:
         if default is None:
             default = _defaults.context = PassContext()
         return default
+
+    @property
+    def entered(self) -> bool:
+        """Whether this context stands on the stack of this thread or task; a default context never does."""
+        return any(context is self for context in _stack.get())
 
     def __enter__(self) -> PassContext:
         outer = _stack.get()
@@ -96,6 +104,34 @@ class PassContext:
             self._exit_instruments()
         finally:
             _stack.set(stack[:-1])  # again, in case an interrupt came before the first time
+
+    @contextmanager
+    def derived(
+        self,
+        opt_level: int | None = None,
+        *,
+        required_pass: Iterable[str] | None = None,
+        disabled_pass: Iterable[str] | None = None,
+        instruments: Iterable[Any] | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> Iterator[PassContext]:
+        """Enter a context that starts from this one, with another level, more passes, options and instruments.
+
+        The instruments of this context see the passes inside, but are neither entered nor left a second time; those
+        in `instruments` come after them, and are. Raises as `PassContext` does.
+        """
+        inner = PassContext(
+            self.opt_level if opt_level is None else opt_level,
+            [*self.required_pass, *as_names(required_pass, "required_pass")],
+            [*self.disabled_pass, *as_names(disabled_pass, "disabled_pass")],
+            instruments,
+            {**self.config, **(config or {})},
+        )
+        added = inner.instruments
+        inner._inherited = tuple(self.instruments)
+        inner.instruments = [*inner._inherited, *added]
+        with inner:
+            yield inner
 
     # ------------------------------------------------------------ options
     def get_config(self, key: str, default: Any = None) -> Any:
@@ -144,7 +180,7 @@ class PassContext:
         """Enter all instruments, then make `inside` the stack; when one raises leave them, and the stack `outside`."""
         entered: list[Any] = []
         try:
-            for instrument in self.instruments:
+            for instrument in self._own_instruments():
                 instrument.enter_pass_ctx()
                 entered.append(instrument)
             _stack.set(inside)
@@ -155,9 +191,13 @@ class PassContext:
             _all_without_raising([(i.exit_pass_ctx, "exit_pass_ctx") for i in reversed(entered)])
             raise
 
+    def _own_instruments(self) -> list[Any]:
+        """The instruments that this context enters and leaves: all but the inherited ones."""
+        return [i for i in self.instruments if not any(i is other for other in self._inherited)]
+
     def _exit_instruments(self) -> None:
         try:
-            for instrument in self.instruments:
+            for instrument in self._own_instruments():
                 instrument.exit_pass_ctx()
         except BaseException:
             self.instruments = []
@@ -176,9 +216,11 @@ class PassContext:
                 raise PassTypeError(
                     Diagnostic(
                         f"`should_run` of the instrument {name} gave no answer for the pass `{info.name}`",
-                        expected="bool", found="None", hint="does it end without a `return`?",
+                        expected="bool",
+                        found="None",
+                        hint="does it end without a `return`?",
                     )
-                )  # fmt: skip
+                )
             if not answer:
                 refusing.append(_instrument_name(instrument))
         return f"should_run of {', '.join(refusing)}" if refusing else None
@@ -211,7 +253,7 @@ class PassContext:
     def _skipped(self, run: PassRun, reason: str) -> None:
         """Tell the recorders among the instruments of a pass that does not run."""
         for instrument in self.instruments:
-            note = getattr(instrument, "_pass_skipped", None)
+            note = getattr(instrument, "pass_skipped", None)
             if note is not None:
                 note(run, reason)
 

@@ -26,8 +26,8 @@ import numpy as np
 
 from passlab.errors import Diagnostic, PasslabError, PassTypeError, PassValueError, did_you_mean
 from passlab.transform.base import Pass
+from passlab.transform.numeric_contract import EXACT, FINITE, NumericContract, Rounds
 from passlab.transform.pass_info import PassInfo
-from passlab.transform.promise import EXACT, FINITE, Promise, Rounds
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -42,7 +42,7 @@ P = TypeVar("P", bound=type[Pass])
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def standard_pass(
-    *, opt_level: int, required: Sequence[str] = (), promise: Promise | None = EXACT, name: str | None = None
+    *, opt_level: int, required: Sequence[str] = (), promise: NumericContract | None = EXACT, name: str | None = None
 ) -> Callable[[P], P]:
     """Declare a pass class: its level, the passes it requires, its promise and its name (the class's, if not given).
 
@@ -113,9 +113,10 @@ def _checked_init(cls: Any) -> Any:
 def _missing(cls: Any, values: dict[str, Any]) -> str | None:
     unset = dataclasses.MISSING
     missing = [
-        f.name for f in dataclasses.fields(cls)
+        f.name
+        for f in dataclasses.fields(cls)
         if f.name not in values and f.default is unset and f.default_factory is unset
-    ]  # fmt: skip
+    ]
     return f"the option `{missing[0]}` has no default: give it" if missing else None
 
 
@@ -157,4 +158,4 @@ def _convert(title: str, name: str, hint: Any, value: Any) -> Any:
     )
 
 
-__all__ = ["EXACT", "FINITE", "Promise", "Rounds", "standard_pass"]
+__all__ = ["EXACT", "FINITE", "NumericContract", "Rounds", "standard_pass"]

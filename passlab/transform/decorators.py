@@ -8,6 +8,7 @@ A decorated function becomes a pass; a decorated class becomes a class of passes
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 from collections.abc import Callable, Sequence
@@ -18,14 +19,14 @@ from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.transform.base import FunctionPass, ModulePass, Pass
 from passlab.transform.context import PassContext
+from passlab.transform.numeric_contract import NumericContract
 from passlab.transform.pass_info import PassInfo
-from passlab.transform.promise import Promise
 
 
 class _FunctionMade(Pass):
     """The part common to passes made from functions: they keep the function and look like it."""
 
-    def __init__(self, pass_func: Callable[..., Any], info: PassInfo, promise: Promise | None) -> None:
+    def __init__(self, pass_func: Callable[..., Any], info: PassInfo, promise: NumericContract | None) -> None:
         self._pass_func = pass_func
         self.info = info
         self.promise = promise
@@ -57,7 +58,7 @@ def module_pass(
     name: str | None = None,
     required: Sequence[str] | None = None,
     *,
-    promise: Promise | None = None,
+    promise: NumericContract | None = None,
 ) -> Any:
     """Make a module pass of a function (mod, ctx) -> mod, or of a class with `transform_module`.
 
@@ -75,7 +76,7 @@ def function_pass(
     name: str | None = None,
     required: Sequence[str] | None = None,
     *,
-    promise: Promise | None = None,
+    promise: NumericContract | None = None,
 ) -> Any:
     """Make a function pass of a function (func, mod, ctx) -> func, or of a class with `transform_function`.
 
@@ -95,7 +96,7 @@ def _decorate(
     opt_level: int | None,
     name: str | None,
     required: Sequence[str] | None,
-    promise: Promise | None,
+    promise: NumericContract | None,
 ) -> Any:
     if opt_level is None:
         raise PassValueError(Diagnostic(f"Please provide opt_level for the {kind} pass."))
@@ -119,6 +120,7 @@ def _decorate(
     return made(pass_func) if pass_func is not None else made
 
 
+_METHOD_PARAMETERS = {"transform_module": "mod, ctx", "transform_function": "func, mod, ctx"}
 _PARAMETERS = {"module": ("mod", "ctx"), "function": ("func", "mod", "ctx")}
 
 
@@ -138,9 +140,17 @@ def _check_parameters(kind: str, target: Any) -> None:
 
 
 def _class_of_passes(
-    base: type[Pass], method: str, user_class: Any, info: PassInfo, promise: Promise | None
+    base: type[Pass], method: str, user_class: Any, info: PassInfo, promise: NumericContract | None
 ) -> type[Pass]:
-    """Return a subclass of `base` whose instances wrap an instance of the user's class."""
+    """Return a subclass of `base` whose instances wrap an instance of the user's class.
+
+    Raises `PassTypeError` for a class without the method that does the work.
+    """
+    if not callable(getattr(user_class, method, None)):
+        methods = [name for name in dir(user_class) if not name.startswith("_")]
+        nearest = difflib.get_close_matches(method, methods, n=1)
+        hint = f"is `{nearest[0]}` meant?" if nearest else f"define `{method}(self, {_METHOD_PARAMETERS[method]})`"
+        raise PassTypeError(Diagnostic(f"the class {user_class.__name__} has no method `{method}`", hint=hint))
 
     @functools.wraps(user_class.__init__)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -155,7 +165,13 @@ def _class_of_passes(
         return getattr(self._user_object, attribute)
 
     body = {
-        "__init__": init, "__getattr__": fall_back, method: work, "info": info, "promise": promise,
-        "__doc__": user_class.__doc__, "__module__": user_class.__module__, "__qualname__": user_class.__qualname__,
-    }  # fmt: skip
+        "__init__": init,
+        "__getattr__": fall_back,
+        method: work,
+        "info": info,
+        "promise": promise,
+        "__doc__": user_class.__doc__,
+        "__module__": user_class.__module__,
+        "__qualname__": user_class.__qualname__,
+    }
     return type(user_class.__name__, (base,), body)

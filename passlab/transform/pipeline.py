@@ -325,9 +325,11 @@ class _Parser:
             return _WORDS[text]
         if kind == "name":
             raise self.error(
-                f"`{text}` is not a literal", start, start + len(text),
+                f"`{text}` is not a literal",
+                start,
+                start + len(text),
                 hint="options are numbers, strings, True, False, None, and lists, tuples and dicts of these",
-            )  # fmt: skip
+            )
         raise self.unexpected("a value")
 
     def sequence(self) -> Any:

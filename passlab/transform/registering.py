@@ -65,8 +65,27 @@ register_fake_quantization_to_integer = _registers(
     "Register a rule of FakeQuantizationToInteger: func(call, region) -> [expression, its affine type].",
 )
 
+register_gradient = _registers(
+    "FPrimalGradient",
+    "register_gradient",
+    "Register the gradient of an operator: func(call, gradient of its result) -> a gradient for each argument.",
+)
+register_infer_correct_layout = _registers(
+    "FInferCorrectLayout",
+    "register_infer_correct_layout",
+    "Register which layouts calls have: func(attrs, new_in_layouts, old_in_layouts, old_in_types) -> layouts or None.",
+)
+
 REGISTERS = (
-    "register_alter_op_layout", "register_convert_op_layout", "register_fake_quantization_to_integer",
-    "register_legalize", "register_mixed_precision_conversion", "register_op_attr", "register_qnn_canonicalize",
-    "register_qnn_legalize", "unregister_op_attr",
-)  # fmt: skip
+    "register_alter_op_layout",
+    "register_convert_op_layout",
+    "register_fake_quantization_to_integer",
+    "register_gradient",
+    "register_infer_correct_layout",
+    "register_legalize",
+    "register_mixed_precision_conversion",
+    "register_op_attr",
+    "register_qnn_canonicalize",
+    "register_qnn_legalize",
+    "unregister_op_attr",
+)

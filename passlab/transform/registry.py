@@ -1,21 +1,32 @@
-"""The table of passes by name: the standard ones, loaded when first asked for, and those that users register."""
+"""Passes by name: the standard ones, loaded when first asked for, and those that users register.
+
+The standard passes stand above the manager, so their table is reached through `lazy.late` and never imported.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any
 
 from passlab.errors import Diagnostic, PassError, PassTypeError, did_you_mean
-from passlab.transform.base import FunctionPass, ModulePass, Pass
+from passlab.lazy import PASSES, late
+from passlab.table import Table
+from passlab.transform.base import Pass
 from passlab.transform.pass_info import PassInfo
-from passlab.transform.passes import ALIASES, PASSES
-from passlab.transform.sequential import Sequential
-from passlab.transform.table import Table
 
 _registered: dict[str, Any] = {}  # a pass, or what makes one
+
+
+def standard_passes() -> dict[str, str]:
+    """Return the table of standard passes: name to "module:Class" below `passlab.passes`."""
+    return late(PASSES, "PASSES")  # type: ignore[no-any-return]
+
+
+def aliases() -> dict[str, str]:
+    """Return the other names of standard passes, each with the name it stands for."""
+    return late(PASSES, "ALIASES")  # type: ignore[no-any-return]
 
 
 def register_pass(factory: Any, name: str | None = None) -> Any:
@@ -27,7 +38,7 @@ def register_pass(factory: Any, name: str | None = None) -> Any:
     if not isinstance(factory, Pass) and not callable(factory):
         raise PassTypeError(Diagnostic("a pass, or what makes one, can be registered", found=repr(factory)))
     title = name or (factory.info.name if isinstance(factory, Pass) else factory.__name__)
-    if title in PASSES or title in ALIASES:
+    if title in standard_passes() or title in aliases():
         raise PassError(Diagnostic(f"`{title}` is a standard pass", hint="register yours under another name"))
     _registered[title] = factory
     return factory
@@ -40,7 +51,7 @@ def unregister_pass(name: str) -> None:
 
 def pass_names() -> list[str]:
     """Return the names of all passes that can be made, sorted."""
-    return sorted({*PASSES, *_registered})
+    return sorted({*standard_passes(), *_registered})
 
 
 def find_factory(name: str) -> Callable[..., Any] | None:
@@ -53,11 +64,11 @@ def find_factory(name: str) -> Callable[..., Any] | None:
     if name in _registered:
         made = _registered[name]
         return (lambda: made) if isinstance(made, Pass) else made
-    target = PASSES.get(ALIASES.get(name, name))
+    target = standard_passes().get(aliases().get(name, name))
     if target is None:
         return None
     module, _, attribute = target.partition(":")
-    return getattr(importlib.import_module(f"passlab.transform.passes.{module}"), attribute)  # type: ignore[no-any-return]
+    return late(f"{PASSES}.{module}", attribute)  # type: ignore[no-any-return]
 
 
 def get_factory(name: str) -> Callable[..., Any]:
@@ -70,7 +81,7 @@ def get_factory(name: str) -> Callable[..., Any]:
 
 def unknown_pass(name: str, candidates: Any = None, place: Any = None) -> PassError:
     """Return the error for a name that no pass has."""
-    known = [*pass_names(), *ALIASES, *(candidates or ())]
+    known = [*pass_names(), *aliases(), *(candidates or ())]
     hint = did_you_mean(name, known) or "`transform.list_passes()` shows all passes"
     return PassError(Diagnostic(f"there is no pass `{name}`", place, hint=hint))
 
@@ -86,7 +97,6 @@ def get_pass(name: str, /, *args: Any, **options: Any) -> Pass:
 
 
 _COLUMNS = ("pass", "other name", "kind", "opt_level", "required", "options", "promise", "what it does")
-_KINDS: tuple[tuple[type, str], ...] = ((ModulePass, "module"), (FunctionPass, "function"), (Sequential, "sequential"))
 
 
 def list_passes() -> Table:
@@ -103,7 +113,7 @@ def _row(name: str, made: Any) -> tuple[Any, ...]:
     return (
         name,
         info.name if info and info.name != name else "",
-        next((kind for base, kind in _KINDS if issubclass(cls, base)), ""),
+        getattr(cls, "kind", ""),
         info.opt_level if info else None,
         ", ".join(info.required) if info else "",
         ", ".join(options),

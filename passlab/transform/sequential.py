@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from passlab.errors import Diagnostic, PassError, PassTypeError
 from passlab.ir.module import IRModule
 from passlab.transform.base import Pass, PassRun
 from passlab.transform.context import PassContext
+from passlab.transform.numeric_contract import combined
 from passlab.transform.pass_info import PassInfo
-from passlab.transform.promise import combined
 
 
 class Sequential(Pass):
@@ -19,6 +19,8 @@ class Sequential(Pass):
     Its own level and requirements matter only inside another pipeline. Raises `PassTypeError` for what is not a list
     of passes. A declared pipeline overrides `make_passes` instead.
     """
+
+    kind: ClassVar[str] = "sequential"
 
     def __init__(
         self,

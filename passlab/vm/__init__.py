@@ -1,19 +1,28 @@
 """The virtual machine: instruction table, compiler, verifier, executables and the machine that runs them."""
 
-from passlab.faces import face
+from passlab.lazy import lazy_module
 from passlab.vm.benchmarking import BenchmarkResult
 from passlab.vm.compiling.compiler import VMCompiler, compile, optimize
 from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.files.saving import KernelLibrary
-from passlab.vm.machine import Machine
+from passlab.vm.interpreter import Machine
 from passlab.vm.profiler import VirtualMachineProfiler
+from passlab.vm.relay_api import VirtualMachine
 from passlab.vm.report import Report
-from passlab.vm.virtual_machine import VirtualMachine
 
 __all__ = [
-    "BenchmarkResult", "Executable", "KernelLibrary", "Machine", "Report", "VMCompiler", "VMFunction", "VirtualMachine",
-    "VirtualMachineProfiler", "compile", "optimize",
-]  # fmt: skip
+    "BenchmarkResult",
+    "Executable",
+    "KernelLibrary",
+    "Machine",
+    "Report",
+    "VMCompiler",
+    "VMFunction",
+    "VirtualMachine",
+    "VirtualMachineProfiler",
+    "compile",
+    "optimize",
+]
 
 # The debugger stands on the lab, above this room, so it is loaded when asked for.
-__getattr__, __dir__ = face(__name__, {"Debugger": "passlab.lab.time_travel.debugger:Debugger"})
+__getattr__, __dir__ = lazy_module(__name__, {"Debugger": "passlab.debugger.debugger:Debugger"})

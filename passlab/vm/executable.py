@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from passlab.vm.files.saving import KernelLibrary
 
 
-def place_of(virtual_device: Any) -> VirtualDevice:
+def device_of(virtual_device: Any) -> VirtualDevice:
     """Return where a value lies, whatever the target of the code there; the host when nothing is said."""
     return (
         VirtualDevice(virtual_device.device, None, virtual_device.memory_scope) if virtual_device else VirtualDevice()
@@ -64,8 +64,11 @@ class VMFunction:
 
     def listing(self) -> str:
         """Return the function's instructions as Relay lists them: numbers, then text."""
-        lines = [f"# reg file size = {self.register_file_size}", f"# instruction count = {len(self.instructions)}",
-                 "opcode, fields # inst(text):"]  # fmt: skip
+        lines = [
+            f"# reg file size = {self.register_file_size}",
+            f"# instruction count = {len(self.instructions)}",
+            "opcode, fields # inst(text):",
+        ]
         for i, instruction in enumerate(self.instructions):
             numbers = "".join(f"{n} " for n in encode(instruction))
             lines.append(f"{f'{i:2}: {numbers}':<{COLUMN}}  # {instruction}")
@@ -102,7 +105,7 @@ class Executable:
     def kernel_devices(self) -> tuple[int, ...]:
         """The number of the device of each kernel."""
         numbers = {place: i for i, place in enumerate(self.virtual_devices)}
-        return tuple([numbers.get(place_of(f.virtual_device), 0) for f in self.kernel_functions])
+        return tuple([numbers.get(device_of(f.virtual_device), 0) for f in self.kernel_functions])
 
     @cached_property
     def constructors(self) -> dict[int, Constructor]:
@@ -199,10 +202,13 @@ class Executable:
         shapes = ", ".join(_shape(c) for c in self.constants)
         names = ", ".join(f'("{n}", {i})' for i, n in enumerate(self.globals))
         return "\n".join(
-            ("Relay VM executable statistics:", f"  Constant shapes (# {len(self.constants)}): [{shapes}]",
-             f"  Globals (#{len(self.functions)}): [{names}]",
-             f"  Primitive ops (#{len(self.kernel_names)}): [{', '.join(self.kernel_names)}]")
-        )  # fmt: skip
+            (
+                "Relay VM executable statistics:",
+                f"  Constant shapes (# {len(self.constants)}): [{shapes}]",
+                f"  Globals (#{len(self.functions)}): [{names}]",
+                f"  Primitive ops (#{len(self.kernel_names)}): [{', '.join(self.kernel_names)}]",
+            )
+        )
 
     # ------------------------------------------------------------ files
     def save(self) -> tuple[bytes, KernelLibrary]:

@@ -1,4 +1,4 @@
-"""The instruction table: every operand and meaning, declared once.
+"""The instruction table: every operand and semantics, declared once.
 
 Encoder, decoder, disassembler, bytecode verifier, both engines, the debugger's "about to write r7, reading r2 r5" and
 the documentation are derived from `ISA`. Registers hold arrays, data values, storages or closures, and belong to a
@@ -65,14 +65,14 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Form:
-    """One instruction: its mnemonic, operands, listing template and meaning."""
+class InstructionSpec:
+    """One instruction: its mnemonic, operands, listing template and semantics."""
 
     opcode: Opcode
     mnemonic: str
     operands: tuple[Operand, ...]
     text: str
-    meaning: str
+    semantics: str
 
     @cached_property
     def stored(self) -> tuple[Operand, ...]:
@@ -103,7 +103,7 @@ class Form:
 _OPERAND = re.compile(r"(\w+):(?:count\((\w+)\)|(\w+)([!*]?))\Z")
 
 
-def _form(opcode: Opcode, mnemonic: str, operands: str, text: str, meaning: str) -> Form:
+def _spec(opcode: Opcode, mnemonic: str, operands: str, text: str, semantics: str) -> InstructionSpec:
     parsed = []
     for part in operands.split():
         match = _OPERAND.match(part)
@@ -111,57 +111,57 @@ def _form(opcode: Opcode, mnemonic: str, operands: str, text: str, meaning: str)
             raise VerifyError(f"bad operand `{part}` in the declaration of {mnemonic}")
         name, counts, kind, mark = match.groups()
         parsed.append(Operand(name, kind or "count", mark == "*", mark == "!", counts or ""))
-    return Form(opcode, mnemonic, tuple(parsed), text, meaning)
+    return InstructionSpec(opcode, mnemonic, tuple(parsed), text, semantics)
 
 
-ISA: dict[Opcode, Form] = {
+ISA: dict[Opcode, InstructionSpec] = {
     form.opcode: form
     for form in (
-        _form(Opcode.MOVE, "move", "from:reg dst:reg!", "{dst} {from}",
+        _spec(Opcode.MOVE, "move", "from:reg dst:reg!", "{dst} {from}",
               "Let dst be the object in from."),
-        _form(Opcode.RET, "ret", "result:reg", "{result}",
+        _spec(Opcode.RET, "ret", "result:reg", "{result}",
               "Leave the frame; its caller's register becomes the object in result."),
-        _form(Opcode.INVOKE, "invoke", "func:index n:count(args) dst:reg! args:reg*", "{dst} VMFunc[{func}]({args})",
+        _spec(Opcode.INVOKE, "invoke", "func:index n:count(args) dst:reg! args:reg*", "{dst} VMFunc[{func}]({args})",
               "Call a function of the executable; args become its first registers."),
-        _form(Opcode.INVOKE_CLOSURE, "invoke_closure", "closure:reg n:count(args) dst:reg! args:reg*", "{dst} {closure}({args})",
+        _spec(Opcode.INVOKE_CLOSURE, "invoke_closure", "closure:reg n:count(args) dst:reg! args:reg*", "{dst} {closure}({args})",
               "Call a closure on its captured objects followed by args."),
-        _form(Opcode.INVOKE_PACKED, "invoke_packed", "packed:index arity:count(args) outputs:int args:reg*",
+        _spec(Opcode.INVOKE_PACKED, "invoke_packed", "packed:index arity:count(args) outputs:int args:reg*",
               "PackedFunc[{packed}] (in: {inputs}, out: {results})",
               "Run a kernel that reads its inputs and writes into its last `outputs` registers' tensors; tuples count by their fields."),
-        _form(Opcode.ALLOC_TENSOR, "alloc_tensor", "storage:reg offset:reg dtype:dtype ndim:count(shape) dst:reg! shape:int*",
+        _spec(Opcode.ALLOC_TENSOR, "alloc_tensor", "storage:reg offset:reg dtype:dtype ndim:count(shape) dst:reg! shape:int*",
               "{dst} {storage} {offset} [{shape}] {dtype}",
               "Let dst be a tensor of constant shape inside a storage, from a byte offset held in a register."),
-        _form(Opcode.ALLOC_TENSOR_REG, "alloc_tensor_reg", "storage:reg offset:reg shape_register:reg dtype:dtype dst:reg!",
+        _spec(Opcode.ALLOC_TENSOR_REG, "alloc_tensor_reg", "storage:reg offset:reg shape_register:reg dtype:dtype dst:reg!",
               "{dst} {storage} {offset} {shape_register} {dtype}",
               "Let dst be a tensor inside a storage, of the shape held in a register."),
-        _form(Opcode.ALLOC_ADT, "alloc_data", "tag:int n:count(fields) dst:reg! fields:reg*", "{dst} tag({tag}) [{fields}]",
+        _spec(Opcode.ALLOC_ADT, "alloc_data", "tag:int n:count(fields) dst:reg! fields:reg*", "{dst} tag({tag}) [{fields}]",
               "Let dst be a data value of the given tag; tuples have tag 0."),
-        _form(Opcode.ALLOC_CLOSURE, "alloc_closure", "func:index n:count(captured) dst:reg! captured:reg*", "{dst} VMFunc[{func}]({captured})",
+        _spec(Opcode.ALLOC_CLOSURE, "alloc_closure", "func:index n:count(captured) dst:reg! captured:reg*", "{dst} VMFunc[{func}]({captured})",
               "Let dst be a closure of a function over the captured objects."),
-        _form(Opcode.GET_FIELD, "get_field", "object:reg field:int dst:reg!", "{dst} {object}[{field}]",
+        _spec(Opcode.GET_FIELD, "get_field", "object:reg field:int dst:reg!", "{dst} {object}[{field}]",
               "Let dst be a field of a tuple or data value."),
-        _form(Opcode.IF, "if", "test:reg target:reg true_offset:offset false_offset:offset", "{test} {target} {true_offset} {false_offset}",
+        _spec(Opcode.IF, "if", "test:reg target:reg true_offset:offset false_offset:offset", "{test} {target} {true_offset} {false_offset}",
               "Jump by true_offset when the numbers in test and target are equal, else by false_offset."),
-        _form(Opcode.LOAD_CONST, "load_const", "const:index device:index dst:reg!", "{dst} Const[{const}] {device}",
+        _spec(Opcode.LOAD_CONST, "load_const", "const:index device:index dst:reg!", "{dst} Const[{const}] {device}",
               "Let dst be a constant of the pool, on its device."),
-        _form(Opcode.GOTO, "goto", "offset:offset", "{offset}",
+        _spec(Opcode.GOTO, "goto", "offset:offset", "{offset}",
               "Jump by offset."),
-        _form(Opcode.GET_TAG, "get_tag", "object:reg dst:reg!", "{dst} {object}",
+        _spec(Opcode.GET_TAG, "get_tag", "object:reg dst:reg!", "{dst} {object}",
               "Let dst be the tag of a data value."),
-        _form(Opcode.LOAD_CONSTI, "load_consti", "value:int dst:reg!", "{dst} {value}",
+        _spec(Opcode.LOAD_CONSTI, "load_consti", "value:int dst:reg!", "{dst} {value}",
               "Let dst be a number."),
-        _form(Opcode.FATAL, "fatal", "", "",
+        _spec(Opcode.FATAL, "fatal", "", "",
               "Stop: no arm of a match fits."),
-        _form(Opcode.ALLOC_STORAGE, "alloc_storage", "size:reg alignment:int dtype:dtype device:index ndim:count(shape) dst:reg! shape:int*",
+        _spec(Opcode.ALLOC_STORAGE, "alloc_storage", "size:reg alignment:int dtype:dtype device:index ndim:count(shape) dst:reg! shape:int*",
               "{dst} {size} {alignment} {dtype} {device}",
               "Let dst be a new storage of the number of bytes held in size."),
-        _form(Opcode.SHAPE_OF, "shape_of", "tensor:reg dst:reg!", "{dst} {tensor}",
+        _spec(Opcode.SHAPE_OF, "shape_of", "tensor:reg dst:reg!", "{dst} {tensor}",
               "Let dst be the shape of a tensor, as int64."),
-        _form(Opcode.RESHAPE_TENSOR, "reshape_tensor", "tensor:reg shape:reg dst:reg!", "{dst} {tensor} {shape}",
+        _spec(Opcode.RESHAPE_TENSOR, "reshape_tensor", "tensor:reg shape:reg dst:reg!", "{dst} {tensor} {shape}",
               "Let dst be the same elements under another shape, without copying."),
-        _form(Opcode.DEVICE_COPY, "device_copy", "src:reg src_device:index dst_device:index dst:reg!", "{dst} {src} {dst_device} {src_device}",
+        _spec(Opcode.DEVICE_COPY, "device_copy", "src:reg src_device:index dst_device:index dst:reg!", "{dst} {src} {dst_device} {src_device}",
               "Let dst be a copy on another device."),
-        _form(Opcode.KILL_REGISTER, "kill_register", "dst:reg!", "{dst}",
+        _spec(Opcode.KILL_REGISTER, "kill_register", "dst:reg!", "{dst}",
               "Forget the object in dst."),
     )
 }  # fmt: skip
@@ -186,7 +186,7 @@ class Instruction:
         self.node = node
 
     @property
-    def form(self) -> Form:
+    def spec(self) -> InstructionSpec:
         """The declaration of the instruction."""
         return ISA[self.opcode]
 
@@ -196,15 +196,15 @@ class Instruction:
         for operand, value in zip(ISA[self.opcode].stored, self.operands, strict=True):
             if operand.name == name:
                 return value
-        raise AttributeError(f"{self.form.mnemonic} has no operand `{name}`")
+        raise AttributeError(f"{self.spec.mnemonic} has no operand `{name}`")
 
     def reads(self) -> tuple[int, ...]:
         """The registers it reads, in operand order."""
-        return self._registers(self.form.registers[0])
+        return self._registers(self.spec.registers[0])
 
     def writes(self) -> tuple[int, ...]:
         """The registers it writes. (A kernel changes the tensors in its output registers, not the registers.)"""
-        return self._registers(self.form.registers[1])
+        return self._registers(self.spec.registers[1])
 
     def _registers(self, places: tuple[tuple[int, bool], ...]) -> tuple[int, ...]:
         if len(places) == 1 and not places[0][1]:
@@ -294,7 +294,7 @@ def decode(numbers: Sequence[int]) -> Instruction:
     return Instruction(form.opcode, *values)
 
 
-def _count(value: int, most: int, form: Form) -> int:
+def _count(value: int, most: int, form: InstructionSpec) -> int:
     if not 0 <= value <= most:
         raise VerifyError(f"the instruction {form.mnemonic} counts {value} operands and has fewer")
     return value

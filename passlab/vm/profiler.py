@@ -12,8 +12,8 @@ import numpy as np
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.kernels.primitive import flat_values
 from passlab.vm.objects import Storage
+from passlab.vm.relay_api import VirtualMachine
 from passlab.vm.report import Report, described, marks
-from passlab.vm.virtual_machine import VirtualMachine
 
 WARM_UPS = 3
 DEVICE = "cpu0"
@@ -49,10 +49,12 @@ class VirtualMachineProfiler(VirtualMachine):
         self._result = self.machine.observed_run(observe)
         total = (perf_counter() - started) * 1e6
         return Report(
-            tuple(calls), {DEVICE: {"Duration (us)": total, "Percent": 100.0, "Count": 1}},
-            {"Executor": "VM", "Number of threads": 1, "NumPy": np.__version__}, tuple(memory.over_time),
+            tuple(calls),
+            {DEVICE: {"Duration (us)": total, "Percent": 100.0, "Count": 1}},
+            {"Executor": "VM", "Number of threads": 1, "NumPy": np.__version__},
+            tuple(memory.over_time),
             memory.allocated,
-        )  # fmt: skip
+        )
 
     def _event(self, instruction: Instruction, registers: Sequence[Any], seconds: float) -> dict[str, Any]:
         name, shapes = _NAMES[instruction.opcode], ""

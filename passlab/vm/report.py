@@ -86,9 +86,13 @@ class Report:
 
     def json(self) -> str:
         """Return the report as JSON; `from_json` reads it."""
-        data = {"calls": list(self.calls), "device_metrics": dict(self.device_metrics),
-                "configuration": dict(self.configuration), "memory": [list(m) for m in self.memory],
-                "allocated_bytes": self.allocated_bytes}  # fmt: skip
+        data = {
+            "calls": list(self.calls),
+            "device_metrics": dict(self.device_metrics),
+            "configuration": dict(self.configuration),
+            "memory": [list(m) for m in self.memory],
+            "allocated_bytes": self.allocated_bytes,
+        }
         return json.dumps(data)
 
     @staticmethod

@@ -13,9 +13,13 @@ import numpy as np
 from passlab.errors import RunError
 from passlab.evaluate.operators import describe
 from passlab.evaluate.values import ADTValue
+from passlab.ir.adt import Constructor
+from passlab.ir.types import GlobalTypeVar
+from passlab.op.dtypes import array_dtype
 from passlab.vm.executable import Executable
 from passlab.vm.isa import Instruction, Opcode
-from passlab.vm.kernels.primitive import Kernel, fitted, flat_values, numpy_dtype
+from passlab.vm.kernels.primitive import Kernel, fitted, flat_values
+from passlab.vm.kernels.scalars import as_array
 from passlab.vm.objects import Allocator, Storage, VMClosure
 
 Step = Callable[[list[Any]], None]
@@ -121,7 +125,7 @@ def _one_result(kernel: Kernel, compute: Callable[..., Any], shape: tuple[int, .
 
 def _alloc_tensor(exe: Executable, i: Instruction) -> Step:
     storage, offset, dtype, dst, shape = i.operands
-    kind = numpy_dtype(dtype)
+    kind = array_dtype(dtype)
 
     def step(r: list[Any]) -> None:
         r[dst] = r[storage].tensor(int(r[offset]), shape, kind)
@@ -131,7 +135,7 @@ def _alloc_tensor(exe: Executable, i: Instruction) -> Step:
 
 def _alloc_tensor_reg(exe: Executable, i: Instruction) -> Step:
     storage, offset, row, dtype, dst = i.operands
-    kind = numpy_dtype(dtype)
+    kind = array_dtype(dtype)
 
     def step(r: list[Any]) -> None:
         r[dst] = r[storage].tensor(int(r[offset]), tuple(r[row].reshape(-1).tolist()), kind)
@@ -144,15 +148,14 @@ def _alloc_adt(exe: Executable, i: Instruction) -> Step:
     if tag == 0:
 
         def tuple_step(r: list[Any]) -> None:
-            r[dst] = tuple([r[f] for f in fields])
+            r[dst] = tuple([as_array(r[f]) for f in fields])
 
         return tuple_step
-    constructor = exe.constructors.get(tag)
-    if constructor is None:
-        raise RunError(f"the executable has no constructor with the tag {tag}")
+    # Relay's machine takes any tag: a value whose constructor the executable does not define is named by its tag
+    constructor = exe.constructors.get(tag) or Constructor(f"constructor_{tag}", (), GlobalTypeVar("Unknown"), tag)
 
     def step(r: list[Any]) -> None:
-        r[dst] = ADTValue(constructor, [r[f] for f in fields])
+        r[dst] = ADTValue(constructor, [as_array(r[f]) for f in fields])
 
     return step
 
@@ -277,9 +280,19 @@ def _kill_register(exe: Executable, i: Instruction) -> Step:
 
 
 STEPS: dict[Opcode, Callable[[Executable, Instruction], Step]] = {
-    Opcode.MOVE: _move, Opcode.INVOKE_PACKED: _invoke_packed, Opcode.ALLOC_TENSOR: _alloc_tensor,
-    Opcode.ALLOC_TENSOR_REG: _alloc_tensor_reg, Opcode.ALLOC_ADT: _alloc_adt, Opcode.ALLOC_CLOSURE: _alloc_closure,
-    Opcode.GET_FIELD: _get_field, Opcode.LOAD_CONST: _load_const, Opcode.GET_TAG: _get_tag,
-    Opcode.LOAD_CONSTI: _load_consti, Opcode.ALLOC_STORAGE: _alloc_storage, Opcode.SHAPE_OF: _shape_of,
-    Opcode.RESHAPE_TENSOR: _reshape_tensor, Opcode.DEVICE_COPY: _device_copy, Opcode.KILL_REGISTER: _kill_register,
-}  # fmt: skip
+    Opcode.MOVE: _move,
+    Opcode.INVOKE_PACKED: _invoke_packed,
+    Opcode.ALLOC_TENSOR: _alloc_tensor,
+    Opcode.ALLOC_TENSOR_REG: _alloc_tensor_reg,
+    Opcode.ALLOC_ADT: _alloc_adt,
+    Opcode.ALLOC_CLOSURE: _alloc_closure,
+    Opcode.GET_FIELD: _get_field,
+    Opcode.LOAD_CONST: _load_const,
+    Opcode.GET_TAG: _get_tag,
+    Opcode.LOAD_CONSTI: _load_consti,
+    Opcode.ALLOC_STORAGE: _alloc_storage,
+    Opcode.SHAPE_OF: _shape_of,
+    Opcode.RESHAPE_TENSOR: _reshape_tensor,
+    Opcode.DEVICE_COPY: _device_copy,
+    Opcode.KILL_REGISTER: _kill_register,
+}

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from passlab.errors import VerifyError
-from passlab.vm.executable import Executable, VMFunction, place_of
+from passlab.errors import PasslabError, VerifyError
+from passlab.op.dtypes import array_dtype
+from passlab.vm.executable import Executable, VMFunction, device_of
 from passlab.vm.isa import Instruction, Opcode
-from passlab.vm.kernels.shape_functions import numpy_dtype
 
 PIECE = 1 << 13  # registers in one piece of a set
 
@@ -38,7 +38,7 @@ def _check_devices(exe: Executable) -> None:
     if len(exe.const_device_indexes) != len(exe.constants) or not all(i in known for i in exe.const_device_indexes):
         raise VerifyError("a constant is on a device that does not exist")
     for name, kernel in zip(exe.kernel_names, exe.kernel_functions, strict=True):
-        if place_of(kernel.virtual_device) not in exe.virtual_devices:
+        if device_of(kernel.virtual_device) not in exe.virtual_devices:
             raise VerifyError(f"the kernel {name} is on a device that the executable does not have")
     for function in exe.functions:
         if not all(i in known for i in function.param_device_indexes):
@@ -54,9 +54,15 @@ def _check_numbers(exe: Executable, function: VMFunction, i: int, instruction: I
         if not 0 <= register < function.register_file_size:
             raise _fail(function, i, f"there is no register ${register}")
     devices = len(exe.virtual_devices)
-    sizes = {"func": len(exe.functions), "packed": len(exe.kernel_names), "const": len(exe.constants),
-             "device": devices, "src_device": devices, "dst_device": devices}  # fmt: skip
-    for operand, value in zip(instruction.form.stored, instruction.operands, strict=True):
+    sizes = {
+        "func": len(exe.functions),
+        "packed": len(exe.kernel_names),
+        "const": len(exe.constants),
+        "device": devices,
+        "src_device": devices,
+        "dst_device": devices,
+    }
+    for operand, value in zip(instruction.spec.stored, instruction.operands, strict=True):
         if operand.kind == "index" and operand.name in sizes and not 0 <= value < sizes[operand.name]:
             raise _fail(function, i, f"there is no {operand.name} {value}")
         if operand.name in ("shape", "outputs", "field", "alignment") and operand.kind == "int":
@@ -83,8 +89,8 @@ def _check_numbers(exe: Executable, function: VMFunction, i: int, instruction: I
 
 def _check_dtype(function: VMFunction, i: int, dtype: str) -> None:
     try:
-        numpy_dtype(dtype)
-    except (TypeError, AttributeError):
+        array_dtype(dtype)
+    except PasslabError:
         raise _fail(function, i, f"there are no arrays of {dtype}") from None
 
 

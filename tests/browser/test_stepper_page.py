@@ -17,8 +17,8 @@ import passlab
 from passlab import vm
 from passlab.display.page import document, write
 from passlab.display.stepper import stepper_view
+from passlab.rewriting.parameters import bind_params
 from passlab.testing import lstm, resnet
-from passlab.transform.parameters import bind_params
 from tests.browser.first_picture import before_and_after
 from tests.browser.lab_page import WIDE, browser
 from tests.vm.programs import LOOP

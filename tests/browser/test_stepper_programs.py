@@ -26,7 +26,7 @@ pytestmark = pytest.mark.browser
 CELLS = [
     (
         "%load_ext passlab\nimport numpy as np\nfrom passlab.testing import lstm, resnet\n"
-        "from passlab.transform.parameters import bind_params"
+        "from passlab.rewriting.parameters import bind_params"
     ),
     "lstm_net = bind_params(*lstm.get_workload(iterations=3, num_hidden=8))\n%vm lstm_net --random 0 -o lstm_dbg",
     f"%%relay tree_net --show none\n{TREE}",

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import passlab
+from passlab.diffing.diff import diff
 from passlab.display.alignment import align, longest_increasing
 from passlab.display.listing import listing
-from passlab.lab.diffing import diff
 from tests.display.programs import network
 
 

@@ -158,11 +158,13 @@ def pretend(monkeypatch, tmp_path, body):
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(layouts, "find_spec", lambda name: None)
+    layouts.forget()
 
 
 def test_without_graphviz_the_graph_is_told_in_words(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(layouts, "find_spec", lambda name: None)
+    layouts.forget()
     view = graph_view(network())
     assert "pip install pygraphviz" in view.html()
     assert "nn.dense &lt;- %x" in view.html()

@@ -24,7 +24,8 @@ def first_picture(rec: passlab.Recording) -> str:
 
 
 def named(markup: str, look: str) -> list[str]:
-    return re.findall(rf'<span class="{look}"[^>]*>(.*?)</span>', markup)
+    names = re.findall(rf'<span class="{look}"[^>]*>(.*?)</span>', markup)
+    return [re.sub("</?b>", "", name) for name in names]
 
 
 def test_it_names_the_passes_that_are_not_inside_others():

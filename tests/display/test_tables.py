@@ -6,7 +6,7 @@ import re
 
 from passlab.display import table_view
 from passlab.display.tables import INDENT, MOST_ROWS
-from passlab.transform.table import Table
+from passlab.table import Table
 
 
 def cells(html: str, name: str) -> list[tuple[str, str]]:

@@ -2,31 +2,48 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 import json
+import pkgutil
 import re
 
 import numpy as np
 import pytest
 
 import passlab
-from passlab import limits, relay
+from passlab import display, limits, relay, vm
 from passlab.display import (
     View,
     bisection_view,
+    blame_view,
+    campaign_view,
+    culprit_view,
     diff_view,
+    executable_view,
+    failure_view,
+    frames_view,
     graph_view,
+    instrument_view,
     module_view,
     operators_view,
     profile_view,
     recording_view,
     reduction_view,
+    stepper_view,
+    storages_view,
     table_view,
     timing_view,
+    tree_view,
 )
 from passlab.display.flame import bars, flame_chart
+from passlab.display.instruments import printed_step_view
+from passlab.display.text_recording import text_diff_view, text_recording_view
+from passlab.dumps import read
 from passlab.errors import PassError
-from passlab.instrument import PassTimingInstrument
-from passlab.lab import reduce
+from passlab.evaluate.samples import random_arguments
+from passlab.instrument import PassLimit, PassTimingInstrument, PrintIRAfter
+from passlab.lab import Campaign, culprit, reduce
 from passlab.transform import PassContext, module_pass
 from tests.display.programs import NETWORK, Reader, network
 
@@ -37,22 +54,6 @@ def recorded(**options):
     return passlab.record(network(), PIPELINE, **{"opt_level": 2, **options})
 
 
-def views():
-    rec = recorded()
-    return {
-        "module": module_view(network()),
-        "diff": diff_view(rec[3].diff()),
-        "pipeline": recording_view(rec),
-        "timing": timing_view(rec),
-        "graph": graph_view(network()),
-        "operators": operators_view(network()),
-        "table": table_view(rec.blame()),
-        "profile": profile_view(profiled()),
-        "bisection": bisection_view(rec.bisect(lambda mod: "Primitive=1" not in mod.astext())),
-        "reduction": reduction_view(reduce(network(), lambda mod: "nn.dense" in mod.astext())),
-    }
-
-
 def profiled():
     mod = network()
     module = relay.build(mod).module(debug=True)
@@ -61,36 +62,118 @@ def profiled():
     )
 
 
-VIEWS = ["module", "diff", "pipeline", "timing", "graph", "operators", "table", "profile", "bisection", "reduction"]
+def failed():
+    @module_pass(opt_level=0, name="Broken")
+    def broken(mod, ctx):
+        raise ValueError("no way")
+
+    return passlab.record(network(), [broken])
+
+
+def printed():
+    printer = PrintIRAfter(diff=True, file=io.StringIO())
+    passlab.record(network(), PIPELINE, instruments=[printer])
+    return printer
+
+
+def limited():
+    limit = PassLimit(1)
+    passlab.record(network(), PIPELINE, instruments=[limit])
+    return limit
+
+
+def trace():
+    return vm.Debugger(network(), *random_arguments(network()["main"], 0)).trace
+
+
+# One of every class of views: the law below says that none is missing.
+EXAMPLES = {
+    "BisectionView": lambda: bisection_view(recorded().bisect(lambda mod: "Primitive=1" not in mod.astext())),
+    "BlameView": lambda: blame_view(recorded()),
+    "CampaignView": lambda: campaign_view(Campaign(passlab.transform.FoldConstant(), seed=0)),
+    "CulpritView": lambda: culprit_view(culprit(recorded(), seconds=20)),
+    "DiffView": lambda: diff_view(recorded()[3].diff()),
+    "ExecutableView": lambda: executable_view(relay.vm.compile(network())),
+    "FailureView": lambda: failure_view(failed().failed),
+    "FramesView": lambda: frames_view(trace()[1]),
+    "GraphView": lambda: graph_view(network()),
+    "InstrumentView": lambda: instrument_view(limited()),
+    "ModuleView": lambda: module_view(network()),
+    "OperatorsView": lambda: operators_view(network()),
+    "PrintedStepView": lambda: printed_step_view(printed().steps[-1]),
+    "PrinterView": lambda: instrument_view(printed()),
+    "ProfileView": lambda: profile_view(profiled()),
+    "RecordingView": lambda: recording_view(recorded()),
+    "ReductionView": lambda: reduction_view(reduce(network(), lambda mod: "nn.dense" in mod.astext())),
+    "StepperView": lambda: stepper_view(trace()),
+    "StoragesView": lambda: storages_view(trace().storage),
+    "TableView": lambda: table_view(recorded().blame()),
+    "TextDiffView": lambda: text_diff_view(read(DUMP).steps[-1].diff()),
+    "TextRecordingView": lambda: text_recording_view(read(DUMP)),
+    "TimingView": lambda: timing_view(recorded()),
+    "TreeView": lambda: tree_view({"a": None, "b": "a", "c": "a"}),
+}
+DUMP = b"""*** IR Dump After SimplifyCFGPass on f ***
+define i32 @f(i32 %x) {
+  %y = add i32 %x, 0
+  ret i32 %y
+}
+*** IR Dump After InstCombinePass on f ***
+define i32 @f(i32 %x) {
+  ret i32 %x
+}
+"""
+VIEWS = sorted(EXAMPLES)
+
+
+def classes(base=View):
+    for cls in base.__subclasses__():
+        yield cls
+        yield from classes(cls)
+
+
+def test_every_class_of_views_has_an_example():
+    for module in pkgutil.iter_modules(display.__path__):
+        if module.name != "layout_worker":  # a program of its own
+            importlib.import_module(f"passlab.display.{module.name}")
+    concrete = {cls.__name__ for cls in classes() if cls.__module__.startswith("passlab.")} - {"PartsView"}
+    assert concrete == set(EXAMPLES)
+    for name in VIEWS:
+        assert type(EXAMPLES[name]()).__name__ == name
 
 
 @pytest.mark.parametrize("kind", VIEWS)
 def test_the_text_is_the_same_in_every_run(kind):
-    assert views()[kind].text() == views()[kind].text()
+    assert EXAMPLES[kind]().text() == EXAMPLES[kind]().text()
 
 
 @pytest.mark.parametrize("kind", VIEWS)
 def test_the_text_holds_no_times_addresses_or_paths(kind):
-    text = views()[kind].text()
+    text = EXAMPLES[kind]().text()
     assert not re.search(r"\d\s?ms|\d\s?us|0x[0-9a-f]{6}|/tmp|<passlab", text)
     assert not any(line != line.rstrip() for line in text.split("\n"))
 
 
 @pytest.mark.parametrize("kind", VIEWS)
 def test_the_data_is_plain_and_names_the_widget(kind):
-    view = views()[kind]
+    view = EXAMPLES[kind]()
     assert isinstance(view, View)
-    assert json.loads(json.dumps(view.data()))["kind"] == kind == view.kind
+    assert json.loads(json.dumps(view.data()))["kind"] == view.kind
 
 
 @pytest.mark.parametrize("kind", VIEWS)
 def test_static_html_is_well_formed_and_says_something(kind):
-    assert Reader(views()[kind].html()).text.strip()
+    assert Reader(EXAMPLES[kind]().html()).text.strip()
 
 
 @pytest.mark.parametrize("kind", VIEWS)
-def test_a_view_is_a_table_too(kind):
-    assert len(views()[kind].frame())
+def test_a_view_is_a_table_too_or_says_that_it_is_none(kind):
+    view = EXAMPLES[kind]()
+    if type(view).frame is View.frame:
+        with pytest.raises(TypeError, match="is no table"):
+            view.frame()
+    else:
+        assert len(view.frame())
 
 
 def test_a_program_as_text_reads_back():

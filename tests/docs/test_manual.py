@@ -123,6 +123,7 @@ def test_links_between_pages_lead_somewhere() -> None:
     broken = []
     for path in [*PAGES, ROOT / "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", re.sub(r"`[^`]*`", "", path.read_text(encoding="utf-8"))):
+            target = re.sub(r"lessons/(?=\d)", "../notebooks/", target)  # the build of the manual copies the lessons
             if "://" not in target and not (path.parent / target).exists():
                 broken.append(f"{path.name}: {target}")
     assert not broken

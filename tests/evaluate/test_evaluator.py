@@ -7,9 +7,10 @@ import pytest
 
 import passlab
 from passlab import limits
-from passlab.errors import LimitError, RunError
+from passlab.errors import InterruptedRunError, LimitError, RunError
 from passlab.evaluate import ADTValue, Closure, Evaluator, RefValue, evaluate_expr
 from passlab.infer import infer_expr
+from passlab.ir.expr import Call
 from passlab.text.parser import parse_expr
 
 
@@ -144,3 +145,16 @@ def test_inputs_are_not_changed():
     x = np.arange(4, dtype="float32")
     run("def @main(%x: Tensor[(4), float32]) { nn.relu(negative(%x)) }", x)
     np.testing.assert_array_equal(x, np.arange(4, dtype="float32"))
+
+
+def test_an_interrupted_run_says_so_and_where():
+    mod = passlab.parse("def @main(%x: int32) {\n  add(%x, 1)\n}")
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    evaluator = Evaluator(passlab.transform.InferType()(mod))
+    evaluator._steps = {**evaluator._steps, Call: interrupted}
+    with pytest.raises(InterruptedRunError, match="the program was interrupted") as caught:
+        evaluator.run("main", [np.int32(1)])
+    assert caught.value.diagnostics[0].place.line == 2

@@ -20,8 +20,8 @@ from passlab.ir.op import Op
 from passlab.ir.types import TensorType, TupleType
 from passlab.ir.variables import free_vars
 from passlab.op import make
-from passlab.op.edges import program as edge_program
-from passlab.vm.kernels.names import Names
+from passlab.op.edge_cases import program as edge_program
+from passlab.vm.kernels.python_text import Names
 from tests.op import cases_index, cases_shape
 from tests.op.cases import CASES
 from tests.op.test_edges import DRAWN, NO_VALUE, filled

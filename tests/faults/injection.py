@@ -33,9 +33,9 @@ from passlab.instrument import (
     VerifyInstrument,
 )
 from passlab.ir import IRModule, walk
+from passlab.passes import PASSES
 from passlab.text.parser import parse
 from passlab.transform import Pass, PassContext, Sequential, current_run, get_pass, registry
-from passlab.transform.passes import PASSES
 from tests.passes.docstring_programs import cases_of
 
 HOOKS = ("enter_pass_ctx", "exit_pass_ctx", "should_run", "run_before_pass", "run_after_pass", "pass_failed")

@@ -7,8 +7,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from passlab.instrument import PassTimingInstrument, Recorder, StatisticsInstrument
+from passlab.passes import PASSES
 from passlab.transform import PassContext, Sequential, current_run, module_pass
-from passlab.transform.passes import PASSES
 from tests.faults.injection import run, setting
 from tests.transform.programs import chain, idle
 

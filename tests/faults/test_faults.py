@@ -10,8 +10,8 @@ from time import perf_counter
 import pytest
 
 from passlab.instrument import PassTimingInstrument, Recorder
+from passlab.passes import PASSES
 from passlab.transform import PassContext
-from passlab.transform.passes import PASSES
 from tests.faults.injection import (
     BODIES,
     ERRORS,

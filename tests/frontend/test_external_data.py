@@ -108,3 +108,18 @@ def test_a_model_without_a_path_has_no_directory(tmp_path):
     data = saved(tmp_path).read_bytes()
     with pytest.raises(ModelError, match="give `from_onnx` the path of the model"):
         from_onnx(data)
+
+
+@pytest.mark.parametrize(
+    "location", ["x" * 5000, "a/" * 3000 + "b", "\ud800".encode("utf-16", "surrogatepass").decode("utf-16", "replace")]
+)
+def test_names_that_no_file_has_are_refused(tmp_path, location):
+    text = finding(saved(tmp_path, location))
+    assert "cannot be read" in text
+    assert len(text) < 1000
+
+
+def test_a_folder_is_no_data(tmp_path):
+    path = saved(tmp_path, "parts")
+    (tmp_path / "parts").mkdir()
+    assert "parts is no plain file" in finding(path)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from passlab.errors import Diagnostic, TypeInferenceError
 from passlab.infer import infer_expr, inference
-from passlab.infer.draft import Draft
+from passlab.infer.inference_state import Draft
 from passlab.ir import Expr, GlobalVar, Op, Var
 from passlab.ir.adt import Constructor
 from passlab.ir.equal import structural_equal

@@ -356,3 +356,26 @@ def test_a_class_that_forgets_to_call_the_base_still_has_its_name():
             self.count = 0
 
     assert str(Forgetful()) == "Forgetful"
+
+
+# ---------------------------------------------------------------- derived contexts
+def test_a_derived_context_calls_inherited_instruments_and_enters_only_its_own():
+    outside, inside = Log("A"), Log("B")
+    with PassContext(1, disabled_pass=["X"], instruments=outside.instruments) as outer:
+        options = {"disabled_pass": ["Y"], "config": {"testing.immutable_module": True}}
+        with outer.derived(3, instruments=inside.instruments, **options) as inner:
+            idle("P")(IRModule())
+            assert (inner.opt_level, inner.disabled_pass) == (3, ["X", "Y"])
+            assert inner.config == {"testing.immutable_module": True}
+        assert PassContext.current() is outer
+    assert outside.calls == ["A.enter", "A.should P", "A.before P", "A.after P", "A.exit"]
+    assert inside.calls == ["B.enter", "B.should P", "B.before P", "B.after P", "B.exit"]
+
+
+def test_instruments_that_override_those_of_a_derived_context_are_entered_and_the_inherited_ones_not_left():
+    outside, later = Log("A"), Log("C")
+    with PassContext(instruments=outside.instruments) as outer:
+        with outer.derived() as inner:
+            inner.override_instruments(later.instruments)
+        assert outside.calls == ["A.enter"]
+    assert (outside.calls, later.calls) == (["A.enter", "A.exit"], ["C.enter", "C.exit"])

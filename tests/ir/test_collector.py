@@ -10,7 +10,7 @@ import pytest
 
 from passlab import transform
 from passlab.errors import ParseError
-from passlab.ir.collector import YOUNG, building
+from passlab.ir.gc_pause import YOUNG, building
 from passlab.text.parser import parse
 
 PROGRAM = '#[version = "0.0.5"]\ndef @main(%x: float32) { add(%x, %x) }'

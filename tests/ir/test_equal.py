@@ -61,7 +61,7 @@ def equal(a: object, b: object, **how: bool) -> bool:
     assert structural_equal(b, a, **how) == answer
     assert (find_mismatch(a, b, **how) is None) == answer
     if answer:
-        assert structural_hash(a) == structural_hash(b)
+        assert structural_hash(a, **how) == structural_hash(b, **how)
     return answer
 
 
@@ -331,3 +331,67 @@ def test_deep_types() -> None:
         return FuncType((ty,), ty, (leaf,))
 
     assert equal(nested(TypeVar("A")), nested(TypeVar("B")))
+
+
+# ---------------------------------------------------------------- Relay's rules
+def norm(epsilon: float) -> Call:
+    x = Var("x", F32)
+    return make("nn.batch_norm", x, x, x, x, x, epsilon=epsilon)
+
+
+def test_floats_in_attributes_are_equal_within_a_billionth() -> None:
+    assert equal(Function([], norm(1e-5)), Function([], norm(float(np.float32(1e-5)))), map_free_vars=True)
+    assert not equal(norm(1e-5), norm(2e-5), map_free_vars=True)
+    assert not structural_equal(norm(1e-5), norm(float(np.float32(1e-5))), map_free_vars=True, exact=True)
+    assert structural_hash(norm(1e-12), True, exact=True) != structural_hash(norm(1e-3), True, exact=True)
+    nan, endless = float("nan"), float("inf")
+    assert equal(
+        DictAttrs({"a": nan, "b": [endless, {"c": 1.0}]}), DictAttrs({"a": nan, "b": [endless, {"c": 1 + 1e-10}]})
+    )
+    assert not equal(DictAttrs({"a": endless}), DictAttrs({"a": -endless}))
+    assert not equal(DictAttrs({"a": 1.0}), DictAttrs({"a": 1}))
+
+
+def test_the_hash_of_a_free_variable_is_its_own_unless_mapped() -> None:
+    x, y = Var("x"), Var("y")
+    assert structural_hash(x) != structural_hash(y)
+    assert structural_hash(add(x, x)) != structural_hash(add(y, y))
+    assert structural_hash(add(x, x)) == structural_hash(add(x, x))
+    assert structural_hash(x, map_free_vars=True) == structural_hash(y, map_free_vars=True)
+
+
+def test_function_types_with_other_names_of_parameters_are_equal_and_print_their_own() -> None:
+    a, b = TypeVar("A"), TypeVar("B")
+    one, two = FuncType([a], a, [a]), FuncType([b], b, [b])
+    assert one == two
+    assert hash(one) == hash(two)
+    assert one is not two
+    assert (str(one), str(two)) == ("fn [A](A) -> A", "fn [B](B) -> B")
+    assert TupleType([one]) == TupleType([two])
+    assert str(TupleType([two])) == "(fn [B](B) -> B,)"
+    assert FuncType([one], a) == FuncType([two], a) != FuncType([two], b)
+    assert FuncType([a, b], a, [a, b]) == FuncType([b, a], b, [b, a]) != FuncType([a, b], b, [a, b])
+    assert len({one, two, TupleType([one]), TupleType([two])}) == 2
+    assert FuncType([F32], F32) is FuncType([F32], F32)
+
+
+def test_deep_generic_types_are_compared_without_recursion() -> None:
+    def nest(name: str) -> Type:
+        var = TypeVar(name)
+        ty: Type = FuncType([var], var, [var])
+        for _ in range(DEEP // 10):
+            ty = TupleType([ty, ty])
+        return ty
+
+    assert nest("A") == nest("B")
+
+
+def test_a_mapping_from_variables_is_part_of_a_program() -> None:
+    def function(order: int) -> Function:
+        x, y = Var("x", F32), Var("y", F32)
+        params = {(x, y)[order]: Constant(np.ones(3, "float32")), "plain": 1}
+        return Function([x, y], x).with_attr("params", params)
+
+    assert equal(function(0), function(0))
+    assert not equal(function(0), function(1))
+    assert next(iter(function(0).attrs["params"])).name_hint == "x"

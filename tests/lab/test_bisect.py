@@ -83,7 +83,8 @@ def test_the_pass_that_changes_what_is_computed_is_named_with_the_node(net, plac
 def test_a_pipeline_that_keeps_its_promises_has_no_guilty_pass(net):
     found = lab.bisect(net, "InferType, ToGraphNormalForm, SimplifyExpr, FuseOps")
     assert (found.found, found.event, found.error, found.why) == (False, None, None, "")
-    assert found.summary() == "no pass broke the program"
+    said = "no pass broke the program: 2 of 2 steps that changed it were compared, on inputs of 14 kinds"
+    assert found.summary() == said
     assert set(found.frame()["program"]) == {"good"}
     with pytest.raises(PassError, match="nothing to reduce"):
         found.reduce()
@@ -229,8 +230,8 @@ def test_the_rewrite_that_broke_the_program_is_found(factor, good):
     assert "tanh" in str(found.diff())
 
 
-def test_a_pass_that_changes_programs_as_a_whole_has_no_guilty_rewrite(net):
-    assert lab.bisect(net, [SWAPS]).rewrite is None
+def test_the_rewrites_of_a_users_pass_have_no_rule_and_are_found_too(net):
+    assert str(lab.bisect(net, [SWAPS]).rewrite) == "rewrite 1 of 1, changed lhs and rhs of 1 subtract"
     assert lab.bisect(net, [refusing("Refuses", "tanh")]).rewrite is None
     assert lab.bisect(net, "InferType").rewrite is None
 

@@ -6,10 +6,10 @@ import pytest
 
 import passlab
 from passlab import relay, transform
+from passlab.diffing.diff import Change, count_operators, diff
+from passlab.diffing.matching import Matching
 from passlab.ir.expr import Call, Function
 from passlab.ir.walk import post_order
-from passlab.lab.diffing import Change, count_operators, diff
-from passlab.lab.matching import Matching
 
 NET = """def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32], %b: Tensor[(4), float32]) {
   %0 = nn.dense(%x, %w);

@@ -11,9 +11,9 @@ import pytest
 
 import passlab
 from passlab import limits, vm
+from passlab.debugger.instant import same_values
 from passlab.errors import LimitError, PasslabError, RunError, VerifyError
 from passlab.lab import Fork, Trace
-from passlab.lab.time_travel.instant import same_values
 from tests.vm.programs import PROGRAMS
 from tests.vm.traced import LOGARITHM, TREE, reusing_memory
 
@@ -354,3 +354,32 @@ def test_sizes_are_checked_before_anything_is_made(saved):
         Trace.load(saved)
     with limits.override(tensor_bytes=100), pytest.raises(LimitError, match="tensor_bytes"):
         Trace.load(saved)
+
+
+# ---------------------------------------------------------------- hostile archives
+def archive(tmp_path, change):
+    path = tmp_path / "run.trace"
+    Trace.record(passlab.parse("def @main(%x: float32) { exp(%x) }"), [np.float32(1)]).save(path)
+    path.write_bytes(change(bytearray(path.read_bytes())))
+    return path
+
+
+def encrypted(data):
+    """Set the bit that says that the first part is encrypted, here and in the table of contents."""
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(mark) + offset] |= 1
+    return data
+
+
+@pytest.mark.parametrize("kind", [Trace, Fork])
+def test_an_encrypted_file_is_refused(tmp_path, kind):
+    with pytest.raises(VerifyError, match="encrypted"):
+        kind.load(archive(tmp_path, encrypted))
+
+
+def test_a_file_that_unpacks_to_too_many_bytes_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "bomb.trace"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("head.json", bytes(8 << 20))
+    with passlab.limits.override(trace_bytes=1 << 20), pytest.raises(LimitError, match="trace_bytes"):
+        Trace.load(path)

@@ -9,12 +9,12 @@ import pytest
 
 import passlab
 from passlab import limits, vm
+from passlab.debugger.instant import same_values
+from passlab.debugger.trace import Trace
 from passlab.errors import RunError, VerifyError
 from passlab.evaluate.samples import random_arguments
-from passlab.lab.time_travel.instant import same_values
-from passlab.lab.time_travel.trace import Trace
+from passlab.rewriting.parameters import bind_params
 from passlab.testing import lstm
-from passlab.transform.parameters import bind_params
 from tests.vm.traced import LOGARITHM, TREE
 
 KINDS = ("graph", "debug")

@@ -10,6 +10,7 @@ from passlab.errors import DiagnosticError, PassError
 from passlab.instrument.statistics import count_module
 from passlab.ir.expr import Call, Constant, If, Let, Match, Var
 from passlab.ir.walk import post_order
+from passlab.lab.reduction import size_of
 from passlab.testing import lstm, resnet
 from tests.lab.test_bisect import NET
 from tests.vm.traced import TREE
@@ -105,12 +106,12 @@ def test_every_program_that_is_asked_about_is_typed_smaller_and_closed(text):
 
     def watch(mod):
         assert_typed(mod)
-        seen.append(lab.reducing.size_of(mod))
+        seen.append(size_of(mod))
         return len(seen) % 3 != 2
 
     small = lab.reduce(passlab.parse(text), watch)
     assert len(seen) == small.tries + 1
-    assert lab.reducing.size_of(small.module) == min(seen)
+    assert size_of(small.module) == min(seen)
     sizes = [step.nodes for step in small.steps]
     assert small.steps
     assert sizes[-1] == count_module(small.module)[0]

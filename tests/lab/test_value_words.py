@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from passlab.debugger.value_literals import value_of
+from passlab.debugger.values import Unwritten
 from passlab.errors import RunError
-from passlab.lab.time_travel.value_words import value_of
-from passlab.lab.time_travel.values import Unwritten
 
 OLD = np.zeros((2, 3), "float32")
 COUNTS = np.zeros(3, "int8")

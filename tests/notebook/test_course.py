@@ -6,6 +6,7 @@ What the cells do is checked by running them (`make test`); this reads the files
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,10 @@ def shown(cell):
     return "".join("".join(output) for output in outputs)
 
 
-def test_there_is_a_lesson_on_each_subject():
-    assert {path.stem[:2] for path in LESSONS} >= {f"{number:02}" for number in range(2, 14)}
+def test_lessons_are_numbered_in_their_order():
+    numbers = [int(path.stem[:2]) for path in LESSONS]
+    assert numbers == sorted(set(numbers))
+    assert len(numbers) >= 12
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
@@ -49,8 +52,37 @@ class TestLesson:
                 assert "✓ " in shown(cell), cell["id"]
                 assert "✗ " not in shown(cell), cell["id"]
 
-    def test_solutions_are_folded(self, path):
-        assert all(cell["metadata"]["jupyter"]["source_hidden"] for cell in cells(path) if "solution" in tags(cell))
+    def test_solutions_are_folded_and_their_outputs_give_nothing_away(self, path):
+        for cell in cells(path):
+            if "solution" in tags(cell):
+                assert cell["metadata"]["jupyter"] == {"outputs_hidden": True, "source_hidden": True}, cell["id"]
+                assert [output["output_type"] for output in cell["outputs"]] == ["execute_result"], cell["id"]
+                assert "(the solution): correct." in shown(cell), "only the verdict, by `Exercise.solution`"
+
+    def test_each_exercise_has_a_variable_and_a_kind_of_its_own(self, path):
+        sources = ["".join(cell["source"]) for cell in cells(path) if set(STAGES) & set(tags(cell))]
+        for number, (exercise, check, solution) in enumerate(zip(*[iter(sources)] * 3, strict=True), 1):
+            assert f"answer_{number}" in exercise
+            assert check.rstrip().endswith(f".check(answer_{number})")
+            assert ".solution(" in solution
+            assert "expects=" in check or ".equals(" in check, "an answer of another kind must be told so"
+            assert "hint=" in check
+
+    def test_the_first_wrong_answer_gets_no_hint(self, path):
+        assert not [cell["id"] for cell in cells(path) if "check" in tags(cell) and "  hint: " in shown(cell)]
+
+    def test_pictures_carry_the_lesson(self, path):
+        pictures = [
+            cell["id"] for cell in cells(path) if any("text/html" in o.get("data", {}) for o in cell["outputs"])
+        ]
+        assert len(pictures) >= 2
+
+    def test_its_length_is_stated_and_the_network_of_the_course_comes_in(self, path):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        prose = " ".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "markdown")
+        assert re.search(r"Plan\s+\w+\s+minutes\s+to\s+read", prose)
+        assert re.search(r"[Pp]redict|\*\*Think\*\*", prose), "a learner commits to an answer first"
+        assert "network" in prose or "digits" in "".join("".join(cell["source"]) for cell in notebook["cells"])
 
     def test_only_announced_cells_fail_and_they_fail_with_a_diagnostic(self, path):
         for cell in cells(path):

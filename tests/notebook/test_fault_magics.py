@@ -1,4 +1,4 @@
-"""`%bisect`, through a real shell."""
+"""`%bisect` and `%culprit`, through a real shell."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import pytest
 from IPython.core.error import UsageError
 
 from passlab import relay, transform
+from passlab.display import campaign_view, culprit_view
 from passlab.errors import PassError
 from passlab.ir.expr import Call
 from passlab.ir.walk import rewrite
-from passlab.lab.bisecting import Bisection
-from passlab.lab.reducing import Reduction
+from passlab.lab.bisection import Bisection
+from passlab.lab.reduction import Reduction
 from passlab.notebook.completion import candidates
 
 NET = """def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) {
@@ -46,7 +47,7 @@ def test_it_names_the_pass_of_a_line(shell):
     assert found is shell.user_ns["kept"]
     assert found.event.name == "loses"
     assert [e.name for e in found.recording.steps] == ["input", "InferType", "loses", "FuseOps"]
-    assert found.question.seed == 3
+    assert found.criterion.seed == 3
 
 
 def test_it_names_the_pass_of_a_cell(shell):
@@ -65,7 +66,7 @@ def test_a_function_of_the_notebook_is_asked(shell):
     shell.user_ns["has_exp"] = lambda mod: " exp(" in mod.astext()
     found = shell.run_line_magic("bisect", "net InferType, loses, FastMath --good has_exp --every -O 4")
     assert found.event.name == "FastMath"
-    assert len(found.answers) > 2
+    assert len(found.verdicts) > 2
 
 
 def test_given_arguments_are_used(shell):
@@ -108,3 +109,31 @@ def test_tab_offers_programs_recordings_passes_and_functions(shell):
     assert {"net", "rec"} <= set(offered("%bisect "))
     assert offered("%bisect net Fuse") == ["FuseOps"]
     assert "loses" in offered("%bisect net InferType --good lo")
+
+
+def test_the_culprit_is_named_and_its_view_shows_the_smallest_program(shell):
+    result = shell.run_line_magic("culprit", "net InferType, loses, FuseOps(fuse_opt_level=1) --seconds 30 -o kept")
+    assert result is shell.user_ns["kept"]
+    assert result.event.name == "loses"
+    view = culprit_view(result)
+    assert result.sentences[0] in view.text()
+    assert "the smallest program that shows it" in view.html()
+
+
+def test_a_culprit_needs_a_pipeline(shell):
+    with pytest.raises(UsageError, match="needs a pipeline"):
+        shell.run_line_magic("culprit", "net")
+
+
+def test_a_recording_is_run_and_stepped_through(shell):
+    shell.run_line_magic("passes", "net InferType, FuseOps(fuse_opt_level=2) -q -r rec")
+    debugger = shell.run_line_magic("vm", "rec --random 0")
+    history = "\n".join(str(life) for site in range(len(debugger.trace)) for life in debugger.trace[site].history)
+    assert "2 FuseOps" in history
+
+
+def test_programs_that_a_pass_breaks_are_drawn(shell):
+    campaign = shell.run_line_magic("fuzz", "loses --seconds 15 --most 1 -o kept")
+    assert campaign is shell.user_ns["kept"]
+    assert campaign.found
+    assert "as a test" in campaign_view(campaign).html()

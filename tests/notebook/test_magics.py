@@ -7,7 +7,7 @@ import pytest
 from IPython.core.error import UsageError
 from IPython.utils.capture import capture_output
 
-from passlab import parse, transform
+from passlab import instrument, parse, transform
 from passlab.errors import InterruptedPassesError, ParseError, PassError, PasslabError, TypeInferenceError
 from passlab.ir.module import IRModule
 
@@ -57,11 +57,11 @@ def test_relay_shows_text(shell, capsys):
 @pytest.mark.parametrize(
     ("cell", "error", "place", "cure"),
     [
-        ("def @main(%x: float32) { nn.rleu(%x) }", ParseError, "1:26", "nn.relu"),
-        ("def @main(%x: float32) { exp(%y) }", ParseError, "1:30", None),
-        ("def @main(%x: float32, %y: int32) { add(%x, %y) }", TypeInferenceError, "1:45", "cast"),
-        ("def @main(%x: float32) { exp(%x, axis=1) }", PasslabError, "1:34", None),
-        ("def @main(%x: float32 { exp(%x) }", ParseError, "1:23", None),
+        ("def @main(%x: float32) { nn.rleu(%x) }", ParseError, "2:26", "nn.relu"),
+        ("def @main(%x: float32) { exp(%y) }", ParseError, "2:30", None),
+        ("def @main(%x: float32, %y: int32) { add(%x, %y) }", TypeInferenceError, "2:45", "cast"),
+        ("def @main(%x: float32) { exp(%x, axis=1) }", PasslabError, "2:34", None),
+        ("def @main(%x: float32 { exp(%x) }", ParseError, "2:23", None),
     ],
 )
 def test_a_bad_cell_is_told_where_and_the_old_program_stays(shell, cell, error, place, cure):
@@ -238,7 +238,7 @@ def test_what_instruments_measured_is_shown(shell, capsys):
     shell.run_line_magic("instruments", "none")
     assert "sequential\n  InferType\n  FuseOps" in out  # the tree of times
     assert "nodes_change" in out  # the table of sizes
-    assert "fused nn.dense and nn.relu into one function" in out  # the differences
+    assert "After FuseOps: Fused nn.dense and nn.relu into one function" in out  # the differences
 
 
 def test_instruments_are_remembered(shell, capsys):
@@ -365,3 +365,73 @@ def test_an_interrupted_pipeline_keeps_what_was_recorded(shell, capsys):
     assert "hurry" in capsys.readouterr().out
     shell.run_line_magic("passes", "net InferType -o out -q")
     assert shell.user_ns["out"] is not None
+
+
+def test_a_pipeline_runs_under_the_context_in_force(shell):
+    timing = instrument.PassTimingInstrument()
+    options = {"opt_level": 1, "disabled_pass": ["FoldConstant"], "config": {"relay.FuseOps.max_depth": 1}}
+    with transform.PassContext(instruments=[timing], **options):
+        shell.run_line_magic("passes", "net InferType, FoldConstant, FuseOps -r rec -q")
+        assert "FuseOps" in timing.render()
+    rec = shell.user_ns["rec"]
+    assert rec["FoldConstant"].status == "skipped"
+    assert rec.output.astext().count("Primitive=1") == 2
+
+
+def test_options_of_the_line_go_before_those_of_the_context(shell):
+    with transform.PassContext(opt_level=0):
+        rec = shell.run_line_magic("passes", "net InferType, FuseOps -O 3 --config relay.FuseOps.max_depth=1")
+    assert rec["FuseOps"].context.opt_level == 3
+    assert rec["FuseOps"].context.config["relay.FuseOps.max_depth"] == 1
+
+
+@pytest.mark.parametrize("setting", ["relay.FuseOps.max_depth", "=3"])
+def test_a_config_that_is_no_setting_is_told(shell, setting):
+    with pytest.raises(UsageError, match="KEY=VALUE"):
+        shell.run_line_magic("passes", f"net InferType --config {setting}")
+
+
+def test_an_unknown_config_is_told(shell):
+    with pytest.raises(PasslabError, match="max_depth"):
+        shell.run_line_magic("passes", "net InferType --config relay.FuseOps.max_deph=3")
+
+
+def test_an_instrument_of_the_notebook_is_named(shell, capsys):
+    shell.run_cell(
+        "from passlab import instrument\n"
+        "@instrument.pass_instrument\n"
+        "class Names:\n"
+        "    def __init__(self):\n        self.seen = []\n"
+        "    def run_before_pass(self, mod, info):\n        self.seen.append(info.name)\n"
+        "mine = Names()\n"
+    )
+    try:
+        shell.run_line_magic("instruments", "mine Names")
+        shell.run_line_magic("passes", "net InferType, FuseOps -q")
+    finally:
+        shell.run_line_magic("instruments", "none")
+    assert [name for name in shell.user_ns["mine"].seen if name in ("InferType", "FuseOps")]
+    shell.user_ns["plain"] = 3
+    with pytest.raises(UsageError, match="no instrument"):
+        shell.run_line_magic("instruments", "plain")
+
+
+def test_a_keyword_is_no_name_for_a_result(shell):
+    with pytest.raises(UsageError, match="keyword"):
+        shell.run_line_magic("passes", "net InferType -o class")
+
+
+def test_a_pass_that_raises_shows_the_frames_of_its_author_alone(shell):
+    shell.run_cell(
+        "from passlab import transform\n"
+        "@transform.function_pass(opt_level=1)\n"
+        "def broken(func, mod, ctx):\n    body = func.body\n    raise ValueError('no way')\n"
+    )
+    with pytest.raises(ValueError, match="no way") as raised:
+        shell.run_line_magic("passes", "net InferType, broken")
+    lines = "\n".join(raised.value._render_traceback_())
+    assert "the pass `broken` raised ValueError: no way" in lines
+    assert ">    5 |     raise ValueError('no way')" in lines
+    assert "passlab/transform" not in lines
+    assert len(lines.split("\n")) < 15
+    assert "working on: func = function at" in lines

@@ -34,7 +34,7 @@ def test_it_opens_where_the_debugger_stands_and_moves_it(widget):
     assert widget.now.operators == ["nn.softmax"]
     widget.at = 3
     assert widget.view.debugger.at == 3
-    assert widget.selection.number == 3
+    assert widget.now.number == 3
 
 
 def test_a_fork_is_a_branch_with_data_of_its_own(widget):

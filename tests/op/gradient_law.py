@@ -16,8 +16,8 @@ from passlab.ir.op import Op
 from passlab.ir.types import FuncType, TensorType, TupleType, Type
 from passlab.op import make
 from passlab.op.dtypes import array_dtype, is_float
-from passlab.op.edges import Program, is_swept, program
-from passlab.transform.derivatives import gradient
+from passlab.op.edge_cases import Program, is_swept, program
+from passlab.passes.gradient.derivatives import gradient
 from tests.op.cases_gradient import MORE, REFUSED
 from tests.op_nn.running import types_of
 

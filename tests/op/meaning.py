@@ -189,7 +189,18 @@ def _as(x: Any, dtype: str) -> Any:
     kind = array_dtype(dtype)
     if kind.kind in "iu" and is_int(x):
         return each(lambda v: v, x.astype(object).astype(x.dtype)).astype(kind)
+    if (kind.kind in "iu" or "int" in kind.name) and not is_int(x) and x.dtype.kind != "b":
+        whole = np.empty(x.shape, object)
+        whole.ravel()[:] = [_cut(float(v), kind.name) for v in x.ravel()]
+        return wrapped(whole, kind)
     return x != 0 if kind.kind == "b" else x.astype(kind)
+
+
+def _cut(value: float, dtype: str) -> int:
+    """A float cut towards zero; 0 for what 64 bits cannot hold."""
+    if not math.isfinite(value):
+        return 0
+    return int(value) if -(2**63) <= int(value) < (2**64 if dtype == "uint64" else 2**63) else 0
 
 
 MEANING["cast"] = lambda attrs, x: _as(x, attrs.dtype)
@@ -247,7 +258,7 @@ MEANING["ones"] = lambda attrs: np.ones(attrs.shape)
 MEANING["dyn.zeros"] = lambda attrs, shape: np.zeros(shape)
 MEANING["dyn.ones"] = lambda attrs, shape: np.ones(shape)
 MEANING["full"] = lambda attrs, v: np.full(attrs.shape, _as(v, attrs.dtype) if attrs.dtype else v)
-MEANING["full_like"] = lambda attrs, x, v: np.full(x.shape, v)
+MEANING["full_like"] = lambda attrs, x, v: np.full(x.shape, _as(v, x.dtype.name))
 MEANING["dyn.full"] = lambda attrs, v, shape: np.full(shape, v)
 
 

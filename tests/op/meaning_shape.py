@@ -388,11 +388,12 @@ def unique(attrs: Any, x: Any) -> Any:
     seen = list(dict.fromkeys(x.tolist()))
     values = sorted(seen) if attrs.sorted else seen
     all_ = x.tolist()
-    made = (
-        np.array(values, x.dtype), np.array([all_.index(v) for v in values]), np.array([values.index(v) for v in all_]),
-        np.array([len(values)]),
-    )  # fmt: skip
-    return (*made, np.array([all_.count(v) for v in values])) if attrs.return_counts else made
+    rest = [0] * (len(all_) - len(values))  # the results are as long as the data
+    firsts = np.array([all_.index(v) for v in values] + rest)
+    inverse = np.array([values.index(v) for v in all_])
+    counts = np.array([all_.count(v) for v in values] + rest)
+    results = (np.array(values + rest, x.dtype), firsts, inverse, np.array([len(values)]))
+    return (*results, counts) if attrs.return_counts else results
 
 
 # ---------------------------------------------------------------- products and transforms

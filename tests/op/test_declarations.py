@@ -1,4 +1,4 @@
-"""Laws over all declarations: documentation, examples, Python faces, attributes."""
+"""Laws over all declarations: documentation, examples, Python builders, attributes."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def test_every_operator_is_documented(name: str) -> None:
     assert spec.doc.split("\n\n")[0].endswith("."), "a sentence says what it computes"
     assert spec.shapes, "from which shapes to which"
     assert spec.source, "by which algorithm"
-    assert spec.face is not None
-    help_text = spec.face.__doc__ or ""
+    assert spec.builder is not None
+    help_text = spec.builder.__doc__ or ""
     assert spec.shapes in help_text
     for field in spec.attrs.schema if spec.attrs is not None else ():
         assert not field.doc or f"  {field.name}: {field.doc}" in help_text
@@ -159,9 +159,9 @@ def check(value: Any, ty: Any) -> None:
 def test_the_python_face_takes_what_the_operator_takes(name: str) -> None:
     """Each input and attribute can be given, and every other parameter has a default."""
     spec = Op.get(name).spec
-    assert spec.face is not None
-    signature = inspect.signature(spec.face)
-    assert spec.face.__doc__
+    assert spec.builder is not None
+    signature = inspect.signature(spec.builder)
+    assert spec.builder.__doc__
     needed = [p for p in signature.parameters.values() if p.default is inspect.Parameter.empty]
     assert all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in needed)
 
@@ -221,9 +221,9 @@ def test_relays_python_signatures() -> None:
 
 def test_a_face_refuses_what_is_no_expression() -> None:
     with pytest.raises(TypeError, match="an expression is needed"):
-        Op.get("exp").spec.face(3)  # type: ignore[misc]
+        Op.get("exp").spec.builder(3)  # type: ignore[misc]
     with pytest.raises(TypeError):
-        Op.get("exp").spec.face()  # type: ignore[misc]
+        Op.get("exp").spec.builder()  # type: ignore[misc]
 
 
 def test_expressions_build_calls() -> None:

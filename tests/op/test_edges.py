@@ -16,7 +16,7 @@ from passlab.errors import LimitError, PasslabError, RunError
 from passlab.ir.expr import Call, Constant, Tuple, Var
 from passlab.ir.op import Op, OpPattern
 from passlab.op.dtypes import array_dtype, is_float
-from passlab.op.edges import is_swept, program
+from passlab.op.edge_cases import is_swept, program
 from tests.op import cases_gradient, cases_value, meaning_image, meaning_nn, meaning_rest
 from tests.op.meaning import MEANING, Refused
 from tests.op.meaning_shape import SHAPE_FROM_RELATION

@@ -17,7 +17,7 @@ from passlab.ir.op import Op
 from passlab.ir.types import ANY, TensorType
 from passlab.op import chain, make
 from passlab.op.no_gradient import NO_GRADIENT
-from passlab.transform.derivatives import gradient
+from passlab.passes.gradient.derivatives import gradient
 from tests.op.cases_gradient import MORE, REFUSED
 from tests.op.gradient_law import backward, cases, check, check_second, typed_program
 

@@ -23,7 +23,7 @@ from passlab.ir.expr import Call
 from passlab.ir.op import Op
 from passlab.ir.types import FuncType
 from passlab.op.dtypes import array_dtype
-from passlab.op.edges import program
+from passlab.op.edge_cases import program
 from tests.op.test_edges import NO_VALUE, filled
 from tests.op_nn.running import check_type
 

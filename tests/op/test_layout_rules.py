@@ -17,7 +17,7 @@ from passlab.ir.op import Op
 from passlab.ir.types import TensorType
 from passlab.op import make
 from passlab.op.dtypes import array_dtype
-from passlab.op.edges import program
+from passlab.op.edge_cases import program
 from passlab.op.layout_rules import Arranged, Arrangement
 from tests.op.test_edges import filled
 

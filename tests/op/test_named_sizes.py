@@ -15,7 +15,7 @@ from passlab.errors import PasslabError, RelationError
 from passlab.ir.expr import Call
 from passlab.ir.op import Op
 from passlab.ir.types import Dim, SizeVar, TensorType, TupleType, Type
-from passlab.op.edges import program
+from passlab.op.edge_cases import program
 from tests.op_nn.running import Refusal
 
 DTYPES = ("float32", "int32", "int8", "bool")

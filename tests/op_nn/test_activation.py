@@ -208,9 +208,9 @@ def test_products_infer_and_refuse():
 
 
 def test_batch_matmul_face_transposes_by_default():
-    face = Op.get("nn.batch_matmul").spec.face
-    assert face is not None
-    assert face(Var("a"), Var("b")).attrs.transpose_b is True
-    norm = Op.get("nn.batch_norm").spec.face
+    builder = Op.get("nn.batch_matmul").spec.builder
+    assert builder is not None
+    assert builder(Var("a"), Var("b")).attrs.transpose_b is True
+    norm = Op.get("nn.batch_norm").spec.builder
     assert norm is not None
     assert len(norm(*[Var("x")] * 5)) == 3

@@ -191,9 +191,11 @@ def test_the_gradient_for_the_weight_in_other_layouts(groups):
     last = [turned(array, ORDERS["NHWC"]) for array in (grad, x)]
     got = run(name, *last, **options, data_layout="NHWC", kernel_layout="NHWC", out_layout="HWIO")
     close(got, want.transpose(KERNELS["HWIO"]))
-    face = Op.get(name).spec.face
-    assert face is not None
-    attrs = face(Var("g"), Var("x"), kernel_size=3, grad_layout="NHWC", data_layout="NHWC", kernel_layout="OHWI").attrs
+    builder = Op.get(name).spec.builder
+    assert builder is not None
+    attrs = builder(
+        Var("g"), Var("x"), kernel_size=3, grad_layout="NHWC", data_layout="NHWC", kernel_layout="OHWI"
+    ).attrs
     assert (attrs.data_layout, attrs.kernel_layout, attrs.out_layout) == ("NHWC", "NHWC", "OHWI")
     assert "layouts of gradient, data and weight" in str(
         refused(name, T(1, 1, 4, 4), T(1, 1, 4, 4), kernel_size=(1, 1))
@@ -291,13 +293,13 @@ def test_conv2d_transpose_refuses(types, attrs, says):
     assert says in str(refused("nn.conv2d_transpose", *types, **attrs))
 
 
-# ---------------------------------------------------------------- the Python face
+# ---------------------------------------------------------------- the Python builder
 def test_the_face_spreads_numbers_over_the_axes():
-    face = Op.get("nn.conv2d").spec.face
-    assert face is not None
-    call = face(Var("x"), Var("w"), strides=2, padding=(1, 2), kernel_size=3, channels=8)
+    builder = Op.get("nn.conv2d").spec.builder
+    assert builder is not None
+    call = builder(Var("x"), Var("w"), strides=2, padding=(1, 2), kernel_size=3, channels=8)
     assert call.attrs.strides == (2, 2)
     assert call.attrs.padding == (1, 2, 1, 2)
     assert call.attrs.kernel_size == (3, 3)
     with pytest.raises(AttrsError, match="padding has 3 numbers"):
-        face(Var("x"), Var("w"), padding=(1, 2, 3))
+        builder(Var("x"), Var("w"), padding=(1, 2, 3))

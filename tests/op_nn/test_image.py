@@ -131,9 +131,9 @@ def test_resize_to_another_dtype_and_refusals():
 
 
 def test_resize_with_a_size_in_a_tensor():
-    face = Op.get("image.resize2d").spec.face
-    assert face is not None
-    call = face(Var("x"), Var("size"))
+    builder = Op.get("image.resize2d").spec.builder
+    assert builder is not None
+    call = builder(Var("x"), Var("size"))
     assert call.op is Op.get("dyn.image.resize2d")
     x, size = normal(1, 2, 4, 4), np.array([8, 2], np.int32)
     roi = np.zeros(4, np.float32)

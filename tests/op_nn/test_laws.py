@@ -24,7 +24,7 @@ NAMES = [name for name in Op.list_op_names() if name.startswith(ROOMS)]
 def test_a_declaration_says_everything(name):
     spec = Op.get(name).spec
     assert spec.kernel is not None
-    assert spec.face is not None
+    assert spec.builder is not None
     assert len(spec.doc) > 20
     assert spec.example.startswith(f"{name}(")
     for field in spec.attrs.schema if spec.attrs else ():

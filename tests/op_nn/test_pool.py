@@ -178,7 +178,7 @@ def test_of_equal_maxima_the_first_one_takes_the_gradient():
     np.testing.assert_array_equal(got.ravel(), [1, 0, 0, 0])
 
 
-# ---------------------------------------------------------------- relations and faces
+# ---------------------------------------------------------------- relations and builders
 def test_dynamic_sizes_stay_dynamic():
     assert relate("nn.max_pool2d", T(ANY, 3, ANY, 8), pool_size=(2, 2)) == T(ANY, 3, ANY, 7)
     assert relate("nn.global_avg_pool2d", T(ANY, 3, ANY, 8)) == T(ANY, 3, 1, 1)
@@ -222,11 +222,11 @@ def test_a_gradient_that_is_not_like_the_result_is_refused():
 
 
 def test_the_faces_spread_numbers_over_the_axes():
-    face = Op.get("nn.avg_pool2d").spec.face
-    assert face is not None
-    attrs = face(Var("x"), 2, 2, padding=1, count_include_pad=True).attrs
+    builder = Op.get("nn.avg_pool2d").spec.builder
+    assert builder is not None
+    attrs = builder(Var("x"), 2, 2, padding=1, count_include_pad=True).attrs
     assert (attrs.pool_size, attrs.strides, attrs.dilation, attrs.padding) == ((2, 2), (2, 2), (1, 1), (1, 1, 1, 1))
-    adaptive = Op.get("nn.adaptive_max_pool2d").spec.face
+    adaptive = Op.get("nn.adaptive_max_pool2d").spec.builder
     assert adaptive is not None
     assert adaptive(Var("x")).attrs.output_size == ()
     assert adaptive(Var("x"), 3).attrs.output_size == (3,)

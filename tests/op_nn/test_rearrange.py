@@ -79,10 +79,10 @@ def test_pad_with_widths_in_a_tensor():
     same(spec.kernel(attrs, x, widths, value), np.pad(x, [(1, 0), (0, 2)], constant_values=5))
     assert spec.shape_function(attrs, x, widths, value) == T(3, 5)
     assert relate("dyn.nn.pad", T(2, 3), T(2, 2, dtype="int32"), T(), pad_width=()) == T(ANY, ANY)
-    face = Op.get("nn.pad").spec.face
-    assert face is not None
-    assert face(Var("x"), Var("widths"), 0.0).op is Op.get("dyn.nn.pad")
-    border = face(Var("x"), [[1, 1]], 2).args[1]
+    builder = Op.get("nn.pad").spec.builder
+    assert builder is not None
+    assert builder(Var("x"), Var("widths"), 0.0).op is Op.get("dyn.nn.pad")
+    border = builder(Var("x"), [[1, 1]], 2).args[1]
     assert isinstance(border, Constant)
     assert border.data.dtype == np.int32
 
@@ -177,9 +177,9 @@ def test_upsampling_repeats_or_interpolates():
 
 
 def test_upsampling_with_scales_as_inputs():
-    face = Op.get("nn.upsampling").spec.face
-    assert face is not None
-    call = face(Var("x"), Var("h"), 2)
+    builder = Op.get("nn.upsampling").spec.builder
+    assert builder is not None
+    call = builder(Var("x"), Var("h"), 2)
     assert call.op is Op.get("dyn.nn.upsampling")
     spec = call.op.spec
     x, scales = numbers(1, 1, 2, 2), (np.array(2.0), np.array([3.0]))

@@ -149,9 +149,9 @@ def test_suppression_refuses():
     assert "a score for each box" in str(
         refused("vision.all_class_non_max_suppression", T(1, 5, 4), T(1, 2, 6), T(), T(), T())
     )
-    face = Op.get(name).spec.face
-    assert face is not None
-    assert isinstance(face(Var("x"), Var("n"), Var("i")), TupleWrapper)
+    builder = Op.get(name).spec.builder
+    assert builder is not None
+    assert isinstance(builder(Var("x"), Var("n"), Var("i")), TupleWrapper)
 
 
 # ---------------------------------------------------------------- regions

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from passlab import pattern
-from passlab.transform.passes import PASSES
+from passlab.passes import PASSES
 
 _HEADING = re.compile(r"^(before|after|keep):[ \t]*(.*)$", re.MULTILINE)
 
@@ -55,7 +55,7 @@ def _value(node: ast.expr) -> Any:
 def cases_of(factory: str) -> list[Case]:
     """Return the programs in the docstring of a pass's file."""
     module = PASSES[factory].partition(":")[0]
-    doc = inspect.getdoc(importlib.import_module(f"passlab.transform.passes.{module}")) or ""
+    doc = inspect.getdoc(importlib.import_module(f"passlab.passes.{module}")) or ""
     parts = _HEADING.split(doc)[1:]
     found: list[Case] = []
     for kind, options, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):

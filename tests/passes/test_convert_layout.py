@@ -202,7 +202,7 @@ def test_an_operator_without_layouts_may_be_named():
 CHAIN = "%x: Tensor[(1, 32, 8, 8), float32], %w: Tensor[(32, 32, 3, 3), float32]"
 PACKED = """%0 = layout_transform(%x, src_layout="NCHW", dst_layout="NCHW4c");
     %1 = layout_transform(%w, src_layout="OIHW", dst_layout="OIHW4i4o");
-    %2 = nn.conv2d(%0, %1, padding=[1, 1, 1, 1], channels=32, kernel_size=[3, 3], data_layout="NCHW4c",
+    %2 = nn.contrib_conv2d_NCHWc(%0, %1, padding=[1, 1, 1, 1], channels=32, kernel_size=[3, 3], data_layout="NCHW4c",
                    kernel_layout="OIHW4i4o");"""
 
 

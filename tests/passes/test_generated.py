@@ -25,11 +25,11 @@ from passlab.infer import infer_module
 from passlab.ir import Constant, Expr, IRModule
 from passlab.ir.equal import structural_equal, structural_hash
 from passlab.ir.walk import post_order, rewrite
+from passlab.testing import programs
+from passlab.testing.programs import Program
 from passlab.text.parser import parse
-from passlab.transform.promise import Promise, combined
+from passlab.transform.numeric_contract import Promise, combined
 from passlab.transform.registering import register_op_attr, unregister_op_attr
-from tests.passes import generated_programs
-from tests.passes.generated_programs import Program
 from tests.passes.test_laws import CHANGES_TYPES, EVERY_PASS, GROWS, NEEDS_DATAFLOW, REORDERS_EFFECTS, make_pass
 
 TOY = ("add", "multiply", "nn.relu", "nn.dense", "nn.conv2d", "tanh", "concatenate", "split")
@@ -97,7 +97,7 @@ class Subject:
 
 @lru_cache(maxsize=64)
 def subject(seed: int, smooth: bool) -> Subject:
-    return Subject(generated_programs.program(seed, smooth))
+    return Subject(programs.program(seed, smooth=smooth, effects=seed % 2 == 0, size=2 + seed % 4))
 
 
 def run(names: Sequence[str], mod: IRModule) -> IRModule:

@@ -11,7 +11,7 @@ from passlab.ir import IRModule
 from passlab.testing import mlp
 from passlab.text.parser import parse
 from passlab.vm.compiling.compiler import generate, optimize
-from passlab.vm.virtual_machine import VirtualMachine
+from passlab.vm.relay_api import VirtualMachine
 from tests.passes.law_programs import PROGRAMS, arguments, module
 from tests.passes.test_laws import flat
 

@@ -19,9 +19,9 @@ from passlab.infer import infer_module
 from passlab.ir import Constant, Expr, Function, IRModule, TensorType, Var
 from passlab.ir.walk import post_order, rewrite
 from passlab.op import make
-from passlab.transform.promise import Promise
-from passlab.transform.rules import RuleSet
-from passlab.transform.simplify import RULES
+from passlab.passes.simplify.rules import RULES
+from passlab.rewriting.rules import RuleSet
+from passlab.transform.numeric_contract import Promise
 
 HALVES = np.arange(65536, dtype="uint16").view("float16")  # every float16 there is
 BYTES = np.arange(-128, 128).astype("int8")

@@ -46,7 +46,6 @@ MISUSES: dict[str, tuple[Callable[[], Any], str]] = {
     "module to evaluate": (lambda: relay.create_executor("debug", NET).evaluate(NET), "without an argument `main`"),
     "module for an executor": (lambda: relay.create_executor(NET), "there are debug, vm, graph, aot"),
     "parameters of a module": (lambda: relay.build_module.bind_params_by_name(NET, {"w": W}), '`mod["main"]`'),
-    "unknown parameter": (lambda: relay.create_executor("vm", NET, params={"W": W}), "it has %x, %w"),
     "parameter of another dtype": (
         lambda: relay.create_executor("vm", NET, params={"w": W.astype("float64")}),
         '.astype("float32")',

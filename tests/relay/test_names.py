@@ -14,9 +14,9 @@ from passlab.errors import PasslabError
 from passlab.ir import Op
 
 
-@pytest.mark.parametrize("face", ["passlab", "passlab.relay"])
-def test_every_listed_name_is_there(face: str) -> None:
-    module = sys.modules[face]
+@pytest.mark.parametrize("package", ["passlab", "passlab.relay"])
+def test_every_listed_name_is_there(package: str) -> None:
+    module = sys.modules[package]
     missing = []
     for name in module._NAMES:
         try:
@@ -34,9 +34,9 @@ def test_every_operator_is_a_function_under_its_name() -> None:
         where: object = relay.op
         for part in name.split("."):
             where = getattr(where, part)
-        assert where is Op.get(name).spec.face
+        assert where is Op.get(name).spec.builder
         if "." not in name:
-            assert getattr(relay, name) is Op.get(name).spec.face
+            assert getattr(relay, name) is Op.get(name).spec.builder
             assert name in dir(relay)
 
 
@@ -50,7 +50,7 @@ def test_rooms_of_operators_are_modules() -> None:
 
 
 def test_quantized_operators_stand_in_both_their_rooms() -> None:
-    assert relay.qnn.conv2d is relay.qnn.op.conv2d is Op.get("qnn.conv2d").spec.face
+    assert relay.qnn.conv2d is relay.qnn.op.conv2d is Op.get("qnn.conv2d").spec.builder
     assert {"conv2d", "quantize", "requantize_config"} <= set(dir(relay.qnn)) & set(dir(relay.qnn.op))
     assert "CanonicalizeOps" in dir(relay.qnn.transform)
 
@@ -89,7 +89,7 @@ def test_hasattr_answers() -> None:
 def test_import_loads_nothing() -> None:
     code = "import sys, passlab; print(sorted(m for m in sys.modules if m.partition('.')[0] in ('numpy', 'pandas', 'IPython', 'passlab')))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "['passlab', 'passlab.faces']"
+    assert found.stdout.strip() == "['passlab', 'passlab.lazy']"
 
 
 def test_the_table_of_operators() -> None:
@@ -119,3 +119,37 @@ def test_rooms_at_relays_addresses_give_all_their_names(room: str, names: set[st
     found: dict[str, object] = {}
     exec(f"from passlab.relay.{room} import *", found)
     assert names <= found.keys()
+
+
+def test_a_package_at_two_addresses_is_one_module() -> None:
+    code = (
+        "import passlab.relay.testing.resnet as a, passlab.testing.resnet as b, passlab.testing, passlab.relay.testing\n"
+        "from passlab.relay.testing.temp_op_attr import TempOpAttr as A\n"
+        "from passlab.testing.temp_op_attr import TempOpAttr as B\n"
+        "print(a is b, A is B, passlab.testing is passlab.relay.testing)\n"
+        "try: import passlab.relay.testing.nothing\n"
+        "except ModuleNotFoundError as error: print(error.name)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["True", "True", "True", "passlab.relay.testing.nothing"]
+
+
+@pytest.mark.parametrize("name", ["const", "Constant", "Expr"])
+def test_files_of_operators_have_the_names_that_relays_import(name: str) -> None:
+    assert getattr(relay.nn, name) is getattr(relay.op.nn, name) is getattr(relay.expr, name, getattr(relay, name))
+
+
+def test_the_standard_library_comes_typed() -> None:
+    prelude = relay.Prelude()
+    assert str(prelude.mod[prelude.length].checked_type) == "fn [A](List[A]) -> int32"
+    for name in ("core.rly", "gradient.rly", "nat.rly", "prelude.rly"):
+        mod = passlab.IRModule()
+        mod.import_from_std(name)
+        assert passlab.infer.infer_module(mod) is mod
+
+
+def test_the_text_of_an_error_is_its_argument() -> None:
+    with pytest.raises(PasslabError) as caught:
+        relay.op.get("nn.rleu")
+    assert caught.value.args == (str(caught.value),)
+    assert "nn.rleu" in caught.value.args[0]

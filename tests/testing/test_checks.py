@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from passlab import ir, testing, transform
+from passlab import ir, relay, testing, transform
 from passlab.errors import PasslabError
 from passlab.evaluate import Evaluator
 from passlab.infer import infer_module
@@ -81,3 +81,13 @@ def test_natural_numbers_there_and_back():
     assert testing.count(mod, Evaluator(infer_module(mod)).run("main", [])) == 7
     with pytest.raises(PasslabError, match="not negative"):
         testing.make_nat_value(mod, -1)
+
+
+def test_check_grad_takes_both_modes():
+    x, y = relay.var("x", shape=(2,)), relay.Var("y")
+    function = relay.Function([x], relay.Let(y, x * x, y))
+    relay.testing.check_grad(function)  # the default, "higher_order", knows lets
+    with pytest.raises(PasslabError, match="first-order"):
+        relay.testing.check_grad(function, mode="first_order")
+    with pytest.raises(PasslabError, match="unknown mode"):
+        relay.testing.check_grad(function, mode="second_order")

@@ -82,7 +82,7 @@ MODULES = [
     ('#[version = "0.0.4"]\ndef @f() { 1 }', 'invalid semantic version `"0.0.4"`', (1, 1), "0.0.5"),
     ("#[other]", "unsupported attribute #[other]", (1, 1), None),
     ("def f() { 1 }", "expected a global name `@f` found `f`", (1, 5), None),
-    ("def @a.b() { 1 }", "expected a `(` found `.`", (1, 7), None),
+    ("def @a.1() { 1 }", "expected a `(` found `.`", (1, 7), None),
     ("def @f() { 1 ", "expected a `}` found the end of the text", (1, 14), None),
     ("def @f(%l: Lst) { 1 }\ntype List { Nil }", "the type `Lst` is undefined", (1, 12), "did you mean `List`"),
     ("def @f(%l: flaot32) { 1 }", "the type `flaot32` is undefined", (1, 12), "did you mean `float32`"),

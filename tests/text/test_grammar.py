@@ -47,14 +47,14 @@ EXPRESSIONS = {
     "let %f = 1; let %f = (fn (%n) { %f(%n) }); %f": "let %f = 1;\nlet %f1 = fn (%n) {\n  %f1(%n)\n};\n%f1",
     "%0 = exp(1f); %1 = (%0, %0); %1": "%0 = exp(1f);\n(%0, %0)",
     "%7 = 1; %3 = exp(2f); (%3, %7)": "%0 = exp(2f);\n(%0, 1)",
-    "1; exp(2f); 3": "let %v = 1;\nlet %v1 = exp(2f);\n3",
+    "1; exp(2f); 3": "let %_ = 1;\nlet %_1 = exp(2f);\n3",
     "let %a = let %b = 1; %b; %a": "let %a = let %b = 1;\n%b;\n%a",
     "let %a = let %b = 1; %0 = exp(2f); add(%0, %b); %1 = exp(3f); add(%1, %a)": (
         "let %a = let %b = 1;\n%0 = exp(2f);\nadd(%0, %b);\n%1 = exp(3f);\nadd(%1, %a)"
     ),
     "let %a = match (1) { _ => 2 }; %a": "let %a = match (1) {\n  _ => {\n    2\n  },\n};\n%a",
     "add(let %x = 1; %x, 2)": "%0 = (\n  let %x = 1;\n  %x\n);\nadd(%0, 2)",
-    "add({ 1 }, (2; 3))": "%0 = (\n  let %v = 2;\n  3\n);\nadd(1, %0)",
+    "add({ 1 }, (2; 3))": "%0 = (\n  let %_ = 2;\n  3\n);\nadd(1, %0)",
     # functions
     "fn () { 1 }": "fn () {\n  1\n}",
     "fn [A, B](%x: A, %y: B, Primitive=1, a.b=[2]) -> A { %x }": "fn [A, B](%x: A, %y: B, Primitive=1, a.b=[2]) -> A {\n  %x\n}",

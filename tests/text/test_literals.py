@@ -188,7 +188,17 @@ def test_any_name_prints_and_reads_back(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hint", "shown"), [("", "%v"), ("1", "%v1"), ("_", "%v_"), ("_a", "%v_a"), ("x:0", '%"x:0"'), ("let", '%"let"')]
+    ("hint", "shown"),
+    [
+        ("", '%""'),
+        ("1", '%"1"'),
+        ("_", "%_"),
+        ("_a", "%_a"),
+        ("x:0", '%"x:0"'),
+        ("let", "%let"),
+        ("a.0.w", "%a.0.w"),
+        ("a.0", '%"a.0"'),
+    ],
 )
 def test_how_a_name_is_shown(hint: str, shown: str) -> None:
     assert pretty(Let(Var(hint), Constant(1), Constant(2))).startswith(f"let {shown} = ")

@@ -37,7 +37,7 @@ def test_the_text_is_that_of_plain_printing(printed: Printed) -> None:
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
-        ("binder", ["%x", "%l", "%y", "%h", "%z", "%v"]),
+        ("binder", ["%x", "%l", "%y", "%h", "%z", "%_"]),
         ("op", ["nn.dense", "exp"]),
         ("global", ["@f", "@f"]),
         ("attribute", ["Primitive", "units"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import passlab
 from passlab.errors import PassTypeError, PassValueError
 from passlab.ir import IRModule
 from passlab.transform import EXACT, FunctionPass, ModulePass, function_pass, module_pass
@@ -126,14 +127,28 @@ def test_unknown_attributes_are_those_of_the_users_object():
         _ = Replace(None).missing
 
 
-def test_a_class_without_the_method_fails_when_it_runs():
-    @module_pass(opt_level=1)
-    class Empty:
-        """Has no transform_module."""
+def test_a_class_without_the_method_is_refused_at_once():
+    with pytest.raises(PassTypeError, match="the class Empty has no method `transform_module`"):
 
-    made = Empty()
-    with pytest.raises(AttributeError, match="transform_module"):
-        made(IRModule())
+        @module_pass(opt_level=1)
+        class Empty:
+            """Has no transform_module."""
+
+    with pytest.raises(PassTypeError, match="is `transform_func` meant"):
+
+        @function_pass(opt_level=1)
+        class Misspelt:
+            def transform_func(self, func, mod, ctx):
+                return func
+
+
+def test_a_function_pass_cannot_add_functions():
+    @function_pass(opt_level=1)
+    def adding(func, mod, ctx):
+        mod["other"] = func
+        return func
+
+    assert [name for name, _ in adding(passlab.parse("def @main(%x: int32) { %x }")).items()] == ["main"]
 
 
 def test_the_constructors_own_errors_come_through():

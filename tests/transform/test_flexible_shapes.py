@@ -67,7 +67,7 @@ def test_two_inputs_along_another_axis_with_a_result_that_does_not_grow() -> Non
     }
     """
     dispatch = transform.FlexibleShapeDispatch(
-        dim=1, buckets=[4], auto_pad=True, input_indices=[0, 2], affects_output=False
+        axis=1, buckets=[4], auto_pad=True, input_indices=[0, 2], affects_output=False
     )
     mod = dispatch(parse(text))
     a = np.arange(6, dtype="int32").reshape(2, 3)
@@ -92,7 +92,7 @@ def test_it_runs_in_a_pipeline() -> None:
     [
         ({"buckets": [0]}, "a bucket is a length of at least 1"),
         ({"input_indices": [2]}, "main has 2 parameters"),
-        ({"dim": 2}, "%x has no axis 2"),
+        ({"axis": 2}, "%x has no axis 2"),
     ],
 )
 def test_what_cannot_be_is_said(options: dict[str, Any], message: str) -> None:

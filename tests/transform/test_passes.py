@@ -103,17 +103,6 @@ def test_functions_are_transformed_against_the_module_as_it_was():
     assert seen == [[["exp"], ["tanh"]], [["exp"], ["tanh"]]]
 
 
-def test_what_a_function_pass_adds_to_its_module_is_kept():
-    @function_pass(opt_level=0)
-    def add_other(func, mod, ctx):
-        mod["other"] = chain("tanh")["main"]
-        return func
-
-    mod = chain("exp")
-    assert "other" in add_other(mod)
-    assert "other" not in mod
-
-
 def test_an_immutable_module_that_was_modified_is_an_error():
     mod = chain("exp")
 

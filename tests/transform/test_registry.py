@@ -6,6 +6,7 @@ import pytest
 
 from passlab import transform
 from passlab.errors import PassError, PassTypeError
+from passlab.passes import ALIASES, PASSES
 from passlab.transform import (
     ModulePass,
     Pass,
@@ -18,7 +19,6 @@ from passlab.transform import (
     standard_pass,
     unregister_pass,
 )  # fmt: skip
-from passlab.transform.passes import ALIASES, PASSES
 from tests.transform.programs import idle
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import passlab
 from passlab import vm
+from passlab.debugger.debugger_terminal import Session, completions, interact
 from passlab.errors import RunError
-from passlab.lab.time_travel.debugger_terminal import Session, completions, interact
 from tests.vm.programs import LOOP, PROGRAMS, same
 from tests.vm.traced import LOGARITHM, TREE
 

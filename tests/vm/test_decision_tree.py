@@ -142,7 +142,7 @@ def test_arms_in_order_when_a_tree_would_be_too_large(seed, monkeypatch):
 
 
 def opcodes(text: str, name: str = "main") -> Counter[str]:
-    return Counter(i.form.mnemonic for i in compile(passlab.parse(text)).function(name).instructions)
+    return Counter(i.spec.mnemonic for i in compile(passlab.parse(text)).function(name).instructions)
 
 
 def test_a_tag_is_read_once_and_the_last_constructor_is_not_tested():

@@ -34,7 +34,7 @@ def fails_with(error):
     ("error", "raised", "why"),
     [
         (ValueError("no such thing"), RunError, "no such thing"),
-        (MemoryError(), RunError, "MemoryError"),
+        (MemoryError(), LimitError, "MemoryError"),
         (KeyboardInterrupt(), InterruptedRunError, "the program was interrupted"),
     ],
 )

@@ -8,8 +8,8 @@ import pytest
 
 import passlab
 from passlab import vm
-from passlab.lab.time_travel.instant import same_values
-from passlab.lab.time_travel.trace import Trace
+from passlab.debugger.instant import same_values
+from passlab.debugger.trace import Trace
 from passlab.vm import Machine, compile
 from tests.vm.generated import Program
 

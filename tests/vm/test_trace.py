@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import passlab
+from passlab.debugger.trace import Trace
+from passlab.debugger.values import Unwritten
 from passlab.errors import PasslabError, RunError, VerifyError
-from passlab.lab.time_travel.trace import Trace
-from passlab.lab.time_travel.values import Unwritten
 from passlab.vm import Machine, compile
-from passlab.vm.tracing.engine import FINE
+from passlab.vm.tracing.recorder import FINE
 from tests.vm.programs import LOOP, PROGRAMS, same
 from tests.vm.traced import LOGARITHM, TREE, reusing_memory, same_registers
 

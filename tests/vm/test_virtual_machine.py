@@ -10,8 +10,11 @@ from passlab.errors import RunError, RunTypeError
 from passlab.ir.expr import Function
 from passlab.vm import VirtualMachine, compile
 from passlab.vm.benchmarking import benchmark
+from passlab.vm.executable import Executable, VMFunction
+from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.kernels.primitive import Kernel
 from passlab.vm.kernels.scalars import OPERATIONS, scalar_function
+from passlab.vm.verifier import verify
 
 TEXT = "def @main(%x: Tensor[(2), float32], %w: Tensor[(2), float32]) { (%x + %w, %x) }"
 X, W = np.float32([1, 2]), np.float32([10, 20])
@@ -167,3 +170,27 @@ def test_an_executable_lists_its_kernels():
     assert exe.lib.text == exe.save()[1].text
     assert exe.get_function_arity("main") == 2
     assert "Executable(1 functions" in repr(VirtualMachine(exe))
+
+
+def _executable(*code, registers):
+    exe = Executable((VMFunction("main", (), code, registers, ()),), (), (), ())
+    verify(exe)
+    return exe
+
+
+@pytest.mark.parametrize("memory", [None, "naive"])
+def test_a_loaded_number_is_an_array_without_dimensions(memory):
+    load = Instruction(Opcode.LOAD_CONSTI, 5, 1)
+    alone = _executable(load, Instruction(Opcode.RET, 1), registers=2)
+    result = VirtualMachine(alone, memory_cfg=memory).run()
+    assert (result.dtype, result.shape, int(result)) == (np.int64, (), 5)
+    pair = _executable(load, Instruction(Opcode.ALLOC_ADT, 0, 0, (1, 1)), Instruction(Opcode.RET, 0), registers=2)
+    for field in VirtualMachine(pair, memory_cfg=memory).run():
+        assert (field.dtype, field.shape, int(field)) == (np.int64, (), 5)
+
+
+def test_data_of_any_tag_can_be_made():
+    code = [Instruction(Opcode.ALLOC_ADT, 7, 0, ()), Instruction(Opcode.RET, 0)]
+    assert VirtualMachine(_executable(*code, registers=2)).run().tag == 7
+    tag = [code[0], Instruction(Opcode.GET_TAG, 0, 1), Instruction(Opcode.RET, 1)]
+    assert int(VirtualMachine(_executable(*tag, registers=2)).run()) == 7

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlab.lab.time_travel.instant import same_values
-from passlab.lab.time_travel.values import Unwritten
+from passlab.debugger.instant import same_values
+from passlab.debugger.values import Unwritten
 from passlab.vm.executable import Executable
 from passlab.vm.isa import Instruction, Opcode
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from passlab.errors import RunError
 from passlab.evaluate.arguments import check_argument
+from passlab.evaluate.ownership import private_copy
 from passlab.executor.aot.loading import CompiledFunction
 from passlab.executor.outputs import RunsByInputs, output_number, written
 
@@ -23,7 +24,7 @@ class AotModule(RunsByInputs):
         self.result: Any = None
 
     def _set(self, number: int, value: Any) -> None:
-        self.inputs[number] = check_argument(self.params[number], value)
+        self.inputs[number] = private_copy(check_argument(self.params[number], value))
 
     def run(self, **inputs: Any) -> None:
         """Set the inputs given and run. Raises `RunError` when an input is missing or the program fails."""

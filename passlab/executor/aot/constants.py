@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, VerifyError
 from passlab.ir.expr import Expr
-from passlab.vm.kernels.names import Names
+from passlab.vm.kernels.python_text import Names, keyword_argument, literal
 
 Array = np.ndarray[Any, Any]
 WRITTEN = 16  # elements; constants with more stand in the file
@@ -17,10 +16,14 @@ _STANDARD = "biufc"
 
 
 class Constants:
-    """The constants of one module. `lines` define them; `arrays` belong into the file."""
+    """The constants of one module. `lines` define them; `arrays` belong into the file.
 
-    def __init__(self, names: Names) -> None:
+    `attributes` is the name of the class of records of attributes.
+    """
+
+    def __init__(self, names: Names, attributes: str) -> None:
         self.names = names
+        self.attributes = attributes
         self.lines: list[str] = []
         self.arrays: dict[str, Array] = {}
         self.known: dict[Any, str] = {}
@@ -44,12 +47,12 @@ class Constants:
         kind = f"np.{kind}" if standard else kind
         self.foreign |= not standard
         if value.ndim == 0:
-            text = repr(value.item() if standard else float(value))
-            name = self.names.make(f"{value.dtype.name}_{_spoken(text)}")
-            self.lines.append(f"{name} = {kind}({_number(text)})")
+            number = value.item() if standard else float(value)
+            name = self.names.make(f"{value.dtype.name}_{_spoken(repr(number))}")
+            self.lines.append(f"{name} = {kind}({_number(number)})")
         elif value.size <= WRITTEN and standard:
             name = self.names.make(f"table_{len(self.known)}")
-            text = _NUMBER.sub(lambda m: _number(m[0]), repr(value.reshape(-1).tolist()))
+            text = f"[{', '.join(map(_number, value.reshape(-1).tolist()))}]"
             shape = "" if value.ndim == 1 else f".reshape({', '.join(map(str, value.shape))})"
             self.lines.append(f"{name} = np.array({text}, {kind}){shape}")
             self.lines.append(f"{name}.flags.writeable = False")
@@ -63,7 +66,8 @@ class Constants:
         """Return the name of a record of attributes; None for a call that has none."""
         if attrs is None:
             return "None"
-        text = f"Attributes({', '.join(f'{k}={self._value(v)}' for k, v in attrs.items())})"
+        fields = ", ".join(keyword_argument(k, self._value(v)) for k, v in attrs.items())
+        text = f"{self.attributes}({fields})"
         if text not in self.records:
             self.records[text] = self.names.make(f"{hint}_attrs")
         return self.records[text]
@@ -73,26 +77,12 @@ class Constants:
         return "None" if isinstance(value, Expr) else literal(value)
 
 
-_NUMBER = re.compile(r"-?\binf\b|\bnan\b")
-
-
-def _number(text: str) -> str:
-    return f'float("{text}")' if text in ("nan", "inf", "-inf") else text
+def _number(value: Any) -> str:
+    """Return an element of an array as Python text."""
+    if isinstance(value, complex):
+        return f"complex({literal(value.real)}, {literal(value.imag)})"
+    return literal(value)
 
 
 def _spoken(text: str) -> str:
     return re.sub(r"[^0-9A-Za-z]+", "_", text.replace("-", "minus_").replace("+", "")).strip("_").removesuffix("_0")
-
-
-def literal(value: Any) -> str:
-    """Return an attribute's value as Python text. Raises `VerifyError` for objects."""
-    stack, infinite = [value], False
-    while stack:
-        at = stack.pop()
-        if isinstance(at, (tuple, list)):
-            stack.extend(at)
-        elif isinstance(at, float):
-            infinite |= not np.isfinite(at)
-        elif not (at is None or isinstance(at, (bool, int, str))):
-            raise VerifyError(Diagnostic(f"an attribute that is a {type(at).__name__} cannot be written in Python"))
-    return _NUMBER.sub(lambda m: _number(m[0]), repr(value)) if infinite else repr(value)

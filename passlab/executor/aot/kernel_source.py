@@ -10,9 +10,10 @@ from passlab.executor.aot.constants import Constants
 from passlab.executor.aot.vendor import Library
 from passlab.ir.expr import Call, Constant, Expr, Function
 from passlab.ir.op import Op
+from passlab.ir.span import Span
 from passlab.vm.kernels.kernel_text import KernelText, operator_text
-from passlab.vm.kernels.names import Names
-from passlab.vm.kernels.spelling import Spelled
+from passlab.vm.kernels.numpy_emitter import PyExpr
+from passlab.vm.kernels.python_text import Names
 
 
 class Kernels:
@@ -27,8 +28,9 @@ class Kernels:
         self.library = library
         self.blocks: list[str] = []
         self.made: dict[str, str] = {}
+        self.places: dict[str, Span | None] = {}  # by line of text: where the operator stands that is written there
 
-    def call(self, name: str, function: Function, args: Sequence[str]) -> Spelled:
+    def call(self, name: str, function: Function, args: Sequence[str]) -> PyExpr:
         """Return the call of a primitive function on named values."""
         body = function.body
         if isinstance(body, Call) and isinstance(body.op, Op):
@@ -38,8 +40,10 @@ class Kernels:
                 return operator_text(body, tuple([known[a] for a in body.args]), self)
         if name not in self.made:
             self.made[name] = self.names.make(name)
-            self.blocks.append(KernelText(function, self.names, self).text(self.made[name]))
-        return Spelled(f"{self.made[name]}({', '.join(args)})")
+            writer = KernelText(function, self.names, self)
+            self.blocks.append(writer.text(self.made[name]))
+            self.places = writer.places | self.places
+        return PyExpr(f"{self.made[name]}({', '.join(args)})")
 
     def scalar(self, dtype: str, value: Any) -> str:
         """Return the name of a number of a standard dtype."""

@@ -22,12 +22,14 @@ import numpy as np
 from passlab import limits
 from passlab.errors import Diagnostic, InterruptedRunError, PasslabError, RunError
 from passlab.evaluate.arguments import check_argument
+from passlab.evaluate.operators import failure
 from passlab.evaluate.values import ADTValue, RefValue
-from passlab.executor.aot.metering import ENDLESS, SPEND, Meter, driven, meter, spend
+from passlab.executor.aot.fuel import ENDLESS, SPEND, Fuel, driven, fuel, spend
 from passlab.executor.aot.module_source import PythonSource
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
+from passlab.ir.span import Span
 
 
 def imported(source: PythonSource) -> ModuleType:
@@ -79,7 +81,7 @@ class CompiledFunction:
         self.classes: dict[int, type] = {c.tag: k for k, c in self.constructors.items()}
 
     @cached_property
-    def metered(self) -> _Imported:
+    def fueled(self) -> _Imported:
         """The program once more, with loops that count their turns; its data values are those of `module`."""
         made = _Imported(self.source.with_loops(f"{SPEND}()"))
         setattr(made.module, SPEND, spend)
@@ -99,39 +101,44 @@ class CompiledFunction:
     def _guarded(self, function: Callable[..., Any] | None, args: Sequence[Any]) -> Any:
         """Run the entry, or another function of the program, within the limits."""
         most = limits.current().instructions
-        counted = Meter(most) if most < ENDLESS else None
-        program = self.program if counted is None else self.metered
-        outer = meter.set(counted) if counted is not None else None
+        left_fuel = Fuel(most) if most < ENDLESS else None
+        program = self.program if left_fuel is None else self.fueled
+        outer = fuel.set(left_fuel) if left_fuel is not None else None
         try:
             with np.errstate(all="ignore"):
                 given = [self._converted(a, inward=True) for a in args]
-                return self._converted(driven((function or program.entry)(*given), self.program.call, counted))
+                return self._converted(driven((function or program.entry)(*given), self.program.call, left_fuel))
         except PasslabError as error:
             first, *rest = error.diagnostics
-            raise type(error)(replace(first, notes=(*first.notes, *self._places(error))), *rest) from error
+            span, notes = self._located(error)
+            located = replace(first, place=first.place or span, notes=(*first.notes, *notes))
+            raise type(error)(located, *rest) from error
         except KeyboardInterrupt as error:
-            finding = Diagnostic("the program was interrupted", self.function.span, notes=self._places(error))
-            raise InterruptedRunError(finding) from error
+            span, notes = self._located(error)
+            raise InterruptedRunError(Diagnostic("the program was interrupted", span, notes=notes)) from error
         except Exception as error:
-            own = type(error) is self.program.error
-            message = str(error) if own else f"the compiled program failed: {type(error).__name__}: {error}"
-            raise RunError(Diagnostic(message, self.function.span, notes=self._places(error))) from error
+            span, notes = self._located(error)
+            if type(error) is self.program.error:
+                raise RunError(Diagnostic(str(error), span, notes=notes)) from error
+            raise failure(error, "the compiled program failed", span, notes) from error
         finally:
             if outer is not None:
-                meter.reset(outer)
+                fuel.reset(outer)
 
-    def _places(self, error: BaseException) -> tuple[tuple[str, None], ...]:
-        """The lines of the compiled module where an error happened, innermost first."""
+    def _located(self, error: BaseException) -> tuple[Span | None, tuple[tuple[str, None], ...]]:
+        """Return where in the program an error happened, and the lines of the compiled module, innermost first."""
         lines = self.source.text.splitlines()
         notes: list[tuple[str, None]] = []
+        span: Span | None = None
         trace = error.__traceback__
-        modules = [vars(self.module), *([vars(self.metered.module)] if "metered" in vars(self) else [])]
+        modules = [vars(self.module), *([vars(self.fueled.module)] if "fueled" in vars(self) else [])]
         while trace is not None:
             if any(trace.tb_frame.f_globals is known for known in modules):
-                name = trace.tb_frame.f_code.co_name
-                notes.append((f"in {name}, line {trace.tb_lineno}: {lines[trace.tb_lineno - 1].strip()}", None))
+                name, line = trace.tb_frame.f_code.co_name, lines[trace.tb_lineno - 1].strip()
+                notes.append((f"in {name}, line {trace.tb_lineno}: {line}", None))
+                span = self.source.places.get(line) or span
             trace = trace.tb_next
-        return tuple(reversed(notes[-6:]))
+        return span or self.function.span, tuple(reversed(notes[-6:]))
 
     def _converted(self, root: Any, inward: bool = False) -> Any:
         """Return a value of the module as one of passlab, or the other way round; cells may be cyclic."""

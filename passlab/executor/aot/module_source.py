@@ -21,14 +21,16 @@ from passlab.errors import Diagnostic, RunError, VerifyError
 from passlab.executor.aot import prelude
 from passlab.executor.aot.program_source import Program
 from passlab.executor.aot.vendor import Library
+from passlab.executor.value_form import value_form
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
+from passlab.ir.span import Span
 from passlab.ir.types import TensorType, TupleType, Type, fold_tuple
-from passlab.transform import PassContext, Sequential, parse_pipeline
-from passlab.transform.parameters import bind_params
-from passlab.vm.compiling.compiler import OPTIMISE, as_module, reachable
+from passlab.rewriting.parameters import bind_params
+from passlab.transform import Sequential, parse_pipeline
+from passlab.vm.compiling.compiler import OPTIMISE, as_module, compiling, reachable
 from passlab.vm.files.disk import as_path
-from passlab.vm.kernels.names import Names
+from passlab.vm.kernels.python_text import Names, docstring, literal
 
 LOWER = """
     FuseOps
@@ -46,20 +48,25 @@ SUPPORT = ("Call", "Ref", "RunError", "limits", "run")
 class PythonSource:
     """A program as Python: its text, the arrays of its constants file, and the entry functions by Relay's names.
 
-    `support` has the names that the definitions of the prelude go by in the text, by their own names.
+    `support` has the names that the definitions of the prelude go by in the text, by their own names; `places` says of
+    lines of the text where in the program they come from.
     """
 
     text: str
     constants: Mapping[str, np.ndarray[Any, Any]]
     entries: Mapping[str, str]
     support: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, Span | None] = field(default_factory=dict)
 
     def with_loops(self, condition: str) -> PythonSource:
         """Return the source with loops that go on while a condition holds, as long as the program has not returned."""
-        head, mark, rest = self.text.partition(_section_line(PROGRAM))
-        program, line, tail = rest.partition(f"\n{_section_line('')[:9]}")
-        looping = re.sub(r"^( +)while True:$", rf"\1while {condition}:", program, flags=re.MULTILINE)
-        return replace(self, text=head + mark + looping + line + tail)
+        lines = self.text.split("\n")
+        start = lines.index(_section_line(PROGRAM)) + 1
+        end = next((i for i in range(start, len(lines)) if lines[i].startswith(_section_line(""))), len(lines))
+        for i in range(start, end):
+            if lines[i].strip() == "while True:":
+                lines[i] = lines[i].replace("True", condition)
+        return replace(self, text="\n".join(lines))
 
     def save(self, path: str | Path) -> Path:
         """Write the module to `path` (`.py`), and its constants beside it (`.npz`) if it has any."""
@@ -91,12 +98,9 @@ def lowered(mod: IRModule, params: Mapping[str, Any] | None = None, entry: str =
     mod = as_module(mod)
     if entry not in mod:
         raise VerifyError(Diagnostic(f"a Python module is made of the function `{entry}`", hint="there is none"))
-    context = PassContext.current()
     passes = Sequential(parse_pipeline(OPTIMISE + LOWER).passes, name="aot.compile")
-    with PassContext(
-        max(context.opt_level, 1), context.required_pass, context.disabled_pass, context.instruments, context.config
-    ):
-        return passes(reachable(bind_params(mod, params), entry))
+    with compiling():
+        return passes(reachable(bind_params(value_form(mod), params), entry))
 
 
 def source_of(mod: IRModule, entry: str = "main") -> PythonSource:
@@ -113,8 +117,12 @@ class _Module:
         self.public = self.names.make(entry)
         self.names.take(("ml_dtypes",))
         self.library = Library(self.names)
+        self.library.reserve(prelude.Data)  # before the program's own names, which would else take this one
         self.entry = entry
         self.program = Program(mod, self.names, self.library, self.public)
+        own = Names()
+        own.take(("function",))  # the first parameter of `prelude.entry`
+        self.parameters = [own.make(p.name_hint) for p in mod[entry].params]
 
     def source(self) -> PythonSource:
         """Return the finished module."""
@@ -139,7 +147,8 @@ class _Module:
         text = re.sub(r"\n{4,}", "\n\n\n", "\n\n".join(p for p in parts if p)).rstrip() + "\n"
         known = {name: self.library.known.get(id(getattr(prelude, name))) for name in SUPPORT}
         support = {name: made for name, made in known.items() if made}
-        return PythonSource(text, constants.arrays, {self.entry: self.public}, support)
+        places = program.places | program.kernels.places
+        return PythonSource(text, constants.arrays, {self.entry: self.public}, support, places)
 
     def _head(self) -> str:
         imports = dict(self.library.imports)
@@ -151,19 +160,22 @@ class _Module:
         if self.program.constructors:
             imports["from dataclasses import dataclass"] = None
         future, *rest = imports
-        signature = f"{self.public}({', '.join(p.name_hint for p in self.mod[self.entry].params)})"
+        signature = f"{self.public}({', '.join(self.parameters)})"
         needs = "NumPy and ml_dtypes" if constants.foreign else "NumPy"
         beside = ", and the constants in the .npz file beside it" if constants.arrays else ""
-        doc = f"A Relay program as Python: call `{signature}`. It needs only {needs}{beside}."
+        text = f"A Relay program as Python: call `{signature}`. It needs only {needs}{beside}."
         lines = "\n".join(sorted(rest, key=_import_order))
-        return f'"""{doc}\n\nMade by passlab.\n"""\n\n{future}\n\n{lines}'
+        return f'"""{text}\n\nMade by passlab.\n"""\n\n{future}\n\n{lines}'
 
     def _load(self) -> list[str]:
         if not self.program.constants.arrays:
             return []
-        return ['with np.load(Path(__file__).with_suffix(".npz")) as file:',
-                "    constants = {name: file[name] for name in file.files}",
-                "for array in constants.values():", "    array.flags.writeable = False"]  # fmt: skip
+        return [
+            'with np.load(Path(__file__).with_suffix(".npz")) as file:',
+            "    constants = {name: file[name] for name in file.files}",
+            "for array in constants.values():",
+            "    array.flags.writeable = False",
+        ]
 
     def _taken(self, definition: type) -> str:
         """Return the text of a definition of the prelude, to stand at another place than the others."""
@@ -171,11 +183,12 @@ class _Module:
         return self.library.blocks.pop()
 
     def _data(self) -> list[str]:
+        base = self.library.reserve(prelude.Data)
         out = [self._taken(prelude.Data)]
         for constructor, name in self.program.constructors.items():
             fields = [f"    _{i}: object" for i in range(len(constructor.inputs))]
-            doc = f'    """{constructor.name_hint} of {constructor.belong_to.name_hint}."""'
-            lines = ["@dataclass(slots=True, eq=False, repr=False)", f"class {name}(Data):", doc, ""]
+            doc = "    " + docstring(f"{constructor.name_hint} of {constructor.belong_to.name_hint}.")
+            lines = ["@dataclass(slots=True, eq=False, repr=False)", f"class {name}({base}):", doc, ""]
             tag = f"    tag: ClassVar = {constructor.tag}"
             self.library.imports["from typing import ClassVar"] = None
             out.append("\n".join([*lines, *fields, tag]))
@@ -191,21 +204,20 @@ class _Module:
                 return "None"
             tensor = tensor or self.library.value(prelude.Tensor, "Tensor")
             dims = "".join(f", {d if isinstance(d, int) else None}" for d in ty.shape)
-            return f'{tensor}("{ty.dtype}"{dims})'
+            return f"{tensor}({literal(ty.dtype)}{dims})"
 
         def gather(parts: list[str]) -> str:
             return f"({''.join(f'{p}, ' for p in parts)})"
 
         checks: dict[str, str] = {}
-        names = Names()
-        for param in function.params:
+        for name, param in zip(self.parameters, function.params, strict=True):
             ty = param.type_annotation
             fits = isinstance(ty, (TensorType, TupleType))
-            checks[names.make(param.name_hint)] = fold_tuple(ty, kind, gather) if fits and ty else "None"
+            checks[name] = fold_tuple(ty, kind, gather) if fits and ty else "None"
         wrap = self.library.value(prelude.entry, "entry")
         inner = self.program.globals[self.entry]
-        given = "".join(f",\n    {name}={check}" for name, check in checks.items())
-        return f"{self.public} = {wrap}(\n    {inner}{given},\n)"
+        kinds = "".join(f",\n    {name}={check}" for name, check in checks.items())
+        return f"{self.public} = {wrap}(\n    {inner}{kinds},\n)"
 
 
 def _section(title: str, text: str) -> str:

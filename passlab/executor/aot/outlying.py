@@ -11,6 +11,7 @@ from typing import Any
 
 from passlab.ir.adt import pattern_vars
 from passlab.ir.expr import Expr, Function, If, Let, Match, Var
+from passlab.ir.trampoline import drive
 from passlab.ir.variables import free_vars
 
 Set = dict[Var, None]  # in the order of their finding, so that texts are reproducible
@@ -23,7 +24,7 @@ class Outlying:
     def __init__(self, function: Function, depth: int, deepest: int) -> None:
         self.deepest = deepest
         self.found: dict[Expr, tuple[Var, ...]] = {}
-        _drive(self._block(function.body, depth))
+        drive(self._block(function.body, depth))
 
     def _block(self, block: Expr, depth: int) -> Work:
         out = depth > self.deepest and isinstance(block, (Let, If, Match))
@@ -59,19 +60,6 @@ class Outlying:
                 found = _merged(found, _without(arm, pattern_vars(clause.lhs)))
             return found
         return dict.fromkeys(free_vars(expr))
-
-
-def _drive(work: Work) -> None:
-    """Run a search and those it yields, with a stack of our own."""
-    stack = [work]
-    result: Set | None = None
-    while stack:
-        try:
-            stack.append(next(stack[-1]) if result is None else stack[-1].send(result))
-            result = None
-        except StopIteration as done:
-            stack.pop()
-            result = done.value
 
 
 def _merged(a: Set, b: Set) -> Set:

@@ -35,14 +35,16 @@ from passlab.ir.expr import (
     Tuple,
     TupleGetItem,
     Var,
-)  # fmt: skip
+)
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
+from passlab.ir.span import Span
+from passlab.ir.trampoline import drive
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import children, post_order
 from passlab.vm.kernels.kernel_text import SHORT, operator_text
-from passlab.vm.kernels.names import Names
-from passlab.vm.kernels.spelling import wrapped
+from passlab.vm.kernels.numpy_emitter import wrapped
+from passlab.vm.kernels.python_text import Names, width
 
 Work = Generator[Any, None, None]  # yields the parts to be written before it goes on
 DEEPEST = 14  # branches inside branches in one function; Python's own limit is 100 levels, indentation tires earlier
@@ -55,7 +57,7 @@ class Program:
         self.mod = mod
         self.names = names
         self.library = library
-        self.constants = Constants(names)
+        self.constants = Constants(names, library.reserve(prelude.Attributes))
         self.kernels = Kernels(names, self.constants, library)
         self.functions = {name: f for name, f in mod.items() if not f.is_primitive}
         self.calls = CallGraph(self.functions, DEEPEST)
@@ -64,6 +66,7 @@ class Program:
         self.globals = {n: entry if n == entry and n not in called else names.make(n) for n in self.functions}
         self.constructors: dict[Constructor, str] = {}
         self.blocks: list[str] = []
+        self.places: dict[str, Span | None] = {}  # by line of text: where in the program it comes from
 
     def write(self) -> None:
         """Write all functions."""
@@ -88,16 +91,6 @@ class Program:
         return self.constructors[constructor]
 
 
-def drive(work: Work) -> None:
-    """Run a writer and those it yields, with a stack of our own."""
-    stack = [work]
-    while stack:
-        try:
-            stack.append(next(stack[-1]))
-        except StopIteration:
-            stack.pop()
-
-
 class Sink:
     """Where the value of a block goes: it is returned, or a variable gets it."""
 
@@ -109,9 +102,13 @@ class FunctionText:
     """The text of one function of the module, with the functions inside it."""
 
     def __init__(
-        self, program: Program, names: Names, own: str | None, uses: Counter[Expr],
+        self,
+        program: Program,
+        names: Names,
+        own: str | None,
+        uses: Counter[Expr],
         outlying: dict[Expr, tuple[Var, ...]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.program = program
         self.names = names
         self.texts: dict[Var, str] = {}
@@ -120,10 +117,13 @@ class FunctionText:
         self.uses = uses
         self.outlying = outlying  # blocks that stand too deep, with the variables they need
         self.pending: dict[Var, str] = {}
+        self.spans: dict[Expr, Span | None] = {}  # where the values of variables that were written elsewhere stand
         self.loop: list[str] | None = None
 
-    def _line(self, depth: int, text: str) -> None:
+    def _line(self, depth: int, text: str, span: Span | None = None) -> None:
         self.lines.append("    " * depth + text)
+        if span is not None:
+            self.program.places.setdefault(text, span)
 
     # ------------------------------------------------------------ functions
     def function(self, name: str, function: Function, depth: int) -> Work:
@@ -174,6 +174,7 @@ class FunctionText:
     def _bind(self, var: Var, value: Expr, depth: int) -> Work:
         if isinstance(value, Var) and value in self.pending:
             self.pending[var] = self.pending.pop(value)
+            self.spans[var] = self.spans[value]
             if self.uses[var] > 1:
                 self._flush(depth)
             return
@@ -191,13 +192,14 @@ class FunctionText:
             self.texts[var] = name
             return
         text, movable = self._expression(value)
-        if movable and self.uses[var] == 1 and len(text) <= SHORT:
+        if movable and self.uses[var] == 1 and width(text) <= SHORT:
             self.pending[var] = text
+            self.spans[var] = value.span
             return
         if text.startswith("(yield "):
             text = text[1:-1]
         self.texts[var] = name = self.names.make(var.name_hint)
-        self._line(depth, f"{name} = {text}")
+        self._line(depth, f"{name} = {text}", value.span)
 
     def _finish(self, expr: Expr, sink: Sink, depth: int) -> Work:
         if isinstance(expr, (If, Match)):
@@ -215,7 +217,8 @@ class FunctionText:
         self._flush(depth)
         if text.startswith("(yield "):
             text = text[1:-1]
-        self._line(depth, f"return {text}" if sink.variable is None else f"{sink.variable} = {text}")
+        span = expr.span if isinstance(expr, Call) else self.spans.get(expr)
+        self._line(depth, f"return {text}" if sink.variable is None else f"{sink.variable} = {text}", span)
 
     def _tail(self, call: Call, depth: int) -> bool:
         """Write a call whose result the function returns, if it is one that the driver or a loop makes."""
@@ -297,7 +300,7 @@ class FunctionText:
         """Write the values that wait to be written into another expression."""
         for var, text in self.pending.items():
             self.texts[var] = name = self.names.make(var.name_hint)
-            self._line(depth, f"{name} = {text}")
+            self._line(depth, f"{name} = {text}", self.spans[var])
         self.pending = {}
 
     # ------------------------------------------------------------ expressions

@@ -11,6 +11,7 @@ import ast
 import importlib
 import inspect
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from functools import cache, partial
@@ -24,7 +25,7 @@ from passlab.executor.aot import prelude
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, TensorType
 from passlab.op.declare import quiet, with_out
-from passlab.vm.kernels.names import Names
+from passlab.vm.kernels.python_text import Names
 
 Definition = ast.FunctionDef | ast.ClassDef | ast.Lambda
 Change = tuple[int, int, int, str]  # line, column, end column, new text
@@ -136,6 +137,11 @@ class Library:
             for module, name in (("dataclasses", "dataclass"), ("typing", "ClassVar"), ("pathlib", "Path"))
         }
         names.take(self.known.values())
+        self.reserved: dict[int, str] = {}
+
+    def reserve(self, definition: type) -> str:
+        """Return the name that a definition will have, if the module needs it."""
+        return self.reserved.setdefault(id(definition), self.names.make(definition.__name__))
 
     def kernel(self, function: Callable[..., Any], hint: str) -> str:
         """Return the name of a kernel's copy. Raises `VerifyError` when it cannot be copied."""
@@ -186,6 +192,10 @@ class Library:
         home = getattr(value, "__module__", None) or ""
         if name and not isinstance(value, ModuleType) and home and not home.startswith("passlab"):
             if home != "builtins":
+                if not name.isidentifier() or getattr(sys.modules.get(home), name, None) is not value:
+                    hint = "define it with `def` at the top of a module; the other executors need no name for it"
+                    finding = Diagnostic(f"compiled Python cannot import `{name}` from `{home}`", hint=hint)
+                    raise VerifyError(finding)
                 self.imports[f"from {home} import {name}"] = None
             return str(name)
         return None
@@ -205,7 +215,9 @@ class Library:
         source = module_text(home)
         node = _node_of(source, function, hint)
         own = getattr(node, "name", "")
-        name = self.known[id(value)] = self.names.make(hint if own in ("", "run", "kernel", "compute") else own)
+        reserved = self.reserved.get(id(value))
+        name = reserved or self.names.make(hint if own in ("", "run", "kernel", "compute") else own)
+        self.known[id(value)] = name
         cells: dict[str, Any] = {}
         if isinstance(function, FunctionType):
             for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):

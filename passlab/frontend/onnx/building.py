@@ -20,7 +20,7 @@ from passlab.ir.op import Op
 from passlab.ir.span import Span
 from passlab.ir.types import SizeVar, TensorType, TupleType, Type
 from passlab.op.dtypes import Array, array_dtype
-from passlab.transform.constant_values import UNKNOWN, as_constant, operator_value
+from passlab.rewriting.constant_values import UNKNOWN, as_constant, operator_value
 
 _SMALL = 1 << 16  # elements of a result that is folded whatever it is made of
 
@@ -45,14 +45,14 @@ class Builder:
 
     # ------------------------------------------------------------ making
     def call(self, name: str, args: Sequence[Any], attrs: dict[str, Any]) -> Expr:
-        """Return the call of a Relay operator by its Python face, typed, or its value.
+        """Return the call of a Relay operator by its Python builder, typed, or its value.
 
         A number among `args` becomes a scalar of the dtype of the first expression. Raises `TypeInferenceError`.
         """
         op = Op.get(name)
-        face = op.spec.face
-        assert face is not None, name
-        made: Any = face(*self._expressions(args), **attrs)
+        builder = op.spec.builder
+        assert builder is not None, name
+        made: Any = builder(*self._expressions(args), **attrs)
         return self.finish(made.astuple() if isinstance(made, TupleWrapper) else made)
 
     def _expressions(self, args: Sequence[Any]) -> list[Any]:

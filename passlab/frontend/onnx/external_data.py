@@ -43,19 +43,31 @@ def _refuse(tensor: Any, why: str, expected: str | None = None, found: str | Non
     raise ModelError(Diagnostic(message, expected=expected, found=found, hint=_HINT))
 
 
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _shortened(name: str) -> str:
+    return repr(name if len(name) <= 80 else f"{name[:40]}...{name[-20:]}")
+
+
 def _checked_path(folder: Path, location: str, tensor: Any) -> Path:
     """Return the path of a location, after looking at each step of the way to it."""
     parts = PurePosixPath(location).parts
     leaves = PurePosixPath(location).is_absolute() or PureWindowsPath(location).drive or ".." in parts
     if not parts or leaves or "\\" in location or "\0" in location:
-        _refuse(tensor, "its location leaves the directory of the model", found=repr(location))
+        _refuse(tensor, "its location leaves the directory of the model", found=_shortened(location))
     path = folder
     for part in parts:
         path = path / part
-        if path.is_symlink():
-            _refuse(tensor, "its location goes through a symbolic link", found=repr(location))
+        try:
+            linked = path.is_symlink()
+        except (OSError, ValueError) as error:  # a name that the file system cannot hold
+            _refuse(tensor, f"its location is no file name: {_reason(error)}", found=_shortened(location))
+        if linked:
+            _refuse(tensor, "its location goes through a symbolic link", found=_shortened(location))
     if not path.resolve().is_relative_to(folder.resolve()):
-        _refuse(tensor, "its location leaves the directory of the model", found=repr(location))
+        _refuse(tensor, "its location leaves the directory of the model", found=_shortened(location))
     return path
 
 
@@ -63,12 +75,13 @@ def _read(path: Path, offset: int, size: int, tensor: Any) -> bytes:
     """Return `size` bytes of a plain file, from `offset` on."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    except OSError as error:
-        _refuse(tensor, f"{path.name}: {error.strerror}")
+    except (OSError, ValueError) as error:
+        _refuse(tensor, f"{_shortened(path.name)}: {_reason(error)}")
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):  # a folder, say, of which no file object can be made
+        os.close(descriptor)
+        _refuse(tensor, f"{path.name} is no plain file")
     with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            _refuse(tensor, f"{path.name} is no plain file")
         if status.st_nlink > 1:
             _refuse(tensor, f"{path.name} has a second name (a hard link)")
         if offset + size > status.st_size:

@@ -17,8 +17,8 @@ from passlab.frontend.onnx.package import onnx
 from passlab.frontend.onnx.support import check_support
 from passlab.frontend.onnx.tensors import array_of
 from passlab.infer import infer_module
-from passlab.ir.collector import building
 from passlab.ir.expr import Expr, Function, Tuple, Var
+from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.types import SizeVar, TensorType
 from passlab.ir.variables import bind, free_vars

@@ -65,9 +65,11 @@ def nearest(way: Resizing) -> Array:
     """Return the number of the element nearest to each new one."""
     at = positions(way)
     rounded = {
-        "round_prefer_floor": np.ceil(at - 0.5), "round_prefer_ceil": np.floor(at + 0.5), "floor": np.floor(at),
+        "round_prefer_floor": np.ceil(at - 0.5),
+        "round_prefer_ceil": np.floor(at + 0.5),
+        "floor": np.floor(at),
         "ceil": np.ceil(at),
-    }[way.rounding]  # fmt: skip
+    }[way.rounding]
     return np.clip(rounded, 0, way.length - 1).astype(np.int64)
 
 

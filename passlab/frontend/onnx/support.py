@@ -48,9 +48,11 @@ def _finding(key: Key, nodes: list[tuple[str, Span]]) -> Diagnostic:
     more = f" and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else ""
     used = f"it is used by {names}{more}"
     return Diagnostic(
-        f"the ONNX operator `{op_type}` ({where}) is not supported", nodes[0][1], notes=((used, None),),
+        f"the ONNX operator `{op_type}` ({where}) is not supported",
+        nodes[0][1],
+        notes=((used, None),),
         hint=_cure(domain, op_type, opset),
-    )  # fmt: skip
+    )
 
 
 def _cure(domain: str, op_type: str, opset: int) -> str | None:

@@ -24,9 +24,17 @@ DTYPES: dict[int, tuple[str, str]] = {
     19: ("float8_e5m2", "int32_data"), 21: ("uint4", "int32_data"), 22: ("int4", "int32_data"),
 }  # fmt: skip
 _OTHERS = {
-    0: "undefined", 8: "string", 14: "complex64", 15: "complex128", 18: "float8e4m3fnuz", 20: "float8e5m2fnuz",
-    23: "float4e2m1", 24: "float8e8m0", 25: "uint2", 26: "int2",
-}  # fmt: skip
+    0: "undefined",
+    8: "string",
+    14: "complex64",
+    15: "complex128",
+    18: "float8e4m3fnuz",
+    20: "float8e5m2fnuz",
+    23: "float4e2m1",
+    24: "float8e8m0",
+    25: "uint2",
+    26: "int2",
+}
 _HALVES = frozenset({"int4", "uint4"})  # two elements in a byte
 _BITS = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})  # fields hold their bits, not their values
 

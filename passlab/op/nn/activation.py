@@ -12,7 +12,7 @@ from passlab.ir.expr import TupleWrapper
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, make_call, operator
 from passlab.op.dtypes import as_array, is_float
 from passlab.op.fields import attrs, integer, number
 from passlab.op.nn import gradients
@@ -61,11 +61,6 @@ def _zeros(dtype: Any) -> Any:
     return zeros
 
 
-def leaky_relu_face(data: Any, alpha: float = 0.01) -> Any:
-    """Return `data` with its negative elements times `alpha`."""
-    return make_call(Op.get("nn.leaky_relu"), (data,), {"alpha": alpha})  # in text, alpha is 0.25 when left out
-
-
 @operator(
     "nn.leaky_relu",
     ("data",),
@@ -74,7 +69,7 @@ def leaky_relu_face(data: Any, alpha: float = 0.01) -> Any:
     pattern=OpPattern.ELEMWISE,
     level=3,
     warns=True,
-    face=leaky_relu_face,
+    python=Python("data, alpha=0.01"),
     gradient=gradients.leaky_relu,
     shapes="S -> S",
     source="Maas et al. (2013)",
@@ -326,7 +321,7 @@ def _dropout_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     return None if data is None else TupleType((data, data))
 
 
-def dropout_face(data: Any, rate: float = 0.5) -> Any:
+def dropout_builder(data: Any, rate: float = 0.5) -> Any:
     """Return `data` with dropout applied (the first result of `nn.dropout`)."""
     return TupleWrapper(make_call(Op.get("nn.dropout"), (data,), {"rate": rate}), 2)[0]
 
@@ -339,7 +334,7 @@ def dropout_face(data: Any, rate: float = 0.5) -> Any:
     stateful=True,
     level=1,
     warns=True,
-    face=dropout_face,
+    builder=dropout_builder,
     results=2,
     out=False,
     gradient=gradients.dropout,

@@ -96,13 +96,13 @@ def _avg_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> An
 
 
 def _values(size: Any, strides: Any, padding: Any, layout: str, out_layout: str, ceil_mode: bool) -> dict[str, Any]:
-    """The arguments of a face as attributes: numbers spread over the axes."""
+    """The arguments of a builder as attributes: numbers spread over the axes."""
     window = {"pool_size": per_axis(size, 2), "strides": per_axis(strides, 2), "layout": layout}
     padding = (padding,) if isinstance(padding, int) else padding
     return window | {"padding": padding, "out_layout": out_layout, "ceil_mode": ceil_mode}
 
 
-def max_pool2d_grad_face(
+def max_pool2d_grad_builder(
     out_grad: Any,
     data: Any,
     pool_size: Any = (1, 1),
@@ -117,7 +117,7 @@ def max_pool2d_grad_face(
     return make_call(Op.get("nn.max_pool2d_grad"), (out_grad, data), values)
 
 
-def avg_pool2d_grad_face(
+def avg_pool2d_grad_builder(
     out_grad: Any,
     data: Any,
     pool_size: Any = (1, 1),
@@ -147,7 +147,7 @@ def _declare_pool_grad(mean: bool) -> Op:
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         level=2,
         warns=True,
-        face=avg_pool2d_grad_face if mean else max_pool2d_grad_face,
+        builder=avg_pool2d_grad_builder if mean else max_pool2d_grad_builder,
         gradient=pool_gradients.avg_pool2d_grad if mean else pool_gradients.max_pool2d_grad,
         shapes="gradient (N, C, windows), data (N, C, H, W) -> (N, C, H, W)",
         source="the transpose of the pooling",
@@ -215,7 +215,7 @@ def _check_windows(grad: TensorType, data: TensorType, attrs: Any) -> None:
         refuse("nn.conv2d_backward_weight: different batch sizes", 1, expected=batch, found=data)
 
 
-def conv2d_backward_weight_face(
+def conv2d_backward_weight_builder(
     grad: Any,
     data: Any,
     strides: Any = (1, 1),
@@ -253,7 +253,7 @@ def conv2d_backward_weight_face(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=2,
     warns=True,
-    face=conv2d_backward_weight_face,
+    builder=conv2d_backward_weight_builder,
     gradient=conv_gradients.conv2d_backward_weight,
     shapes="grad (N, O, OH, OW), data (N, C, H, W) -> (O, C / groups, KH, KW)",
     source="the product of the gradient and the patches of the data",

@@ -13,7 +13,7 @@ import numpy as np
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.chain import flat
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, make_call, operator
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.fields import attrs, boolean, dtype, integer, integers, text
 from passlab.op.layout_names import conversion, forward_shape
@@ -77,14 +77,6 @@ def _pack_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return TensorType(_packed_shape(data.shape, attrs), attrs.pack_type)
 
 
-def _pack_face(
-    data: Any, bits: int = 1, pack_axis: int = 1, bit_axis: int = 2, pack_type: str = "uint32", name: str = "BitPack"
-) -> Any:
-    """Return the bits of `data`, gathered along `pack_axis` into words."""
-    values = {"bits": bits, "pack_axis": pack_axis, "bit_axis": bit_axis, "pack_type": pack_type, "name": name}
-    return make_call(Op.get(_PACK), (data,), values)
-
-
 @operator(
     _PACK,
     ("data",),
@@ -100,7 +92,7 @@ def _pack_face(
     pattern=OpPattern.INJECTIVE,
     level=2,
     out=False,
-    face=_pack_face,
+    python=Python("data, bits=1, pack_axis=1, bit_axis=2, pack_type='uint32', name='BitPack'"),
     gradient=flat,
     shapes="data (..., k, ...) -> (..., k / word, ..., bits, ...)",
     source="np.packbits, the first element in the highest bit",
@@ -145,22 +137,6 @@ def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     return TensorType((*data.shape[:-1], attrs.units), attrs.out_dtype or data.dtype)
 
 
-def _dense_face(
-    data: Any,
-    weight: Any,
-    units: int | None = None,
-    data_bits: int = 1,
-    weight_bits: int = 1,
-    pack_dtype: str = "uint32",
-    out_dtype: str = "int16",
-    unipolar: bool = True,
-) -> Any:
-    """Return `data` times the transpose of `weight`, both small whole numbers."""
-    bits = {"data_bits": data_bits, "weight_bits": weight_bits, "unipolar": unipolar}
-    values = {"units": units, **bits, "pack_dtype": pack_dtype, "out_dtype": out_dtype}
-    return make_call(Op.get(_DENSE), (data, weight), values)
-
-
 @operator(
     _DENSE,
     ("data", "weight"),
@@ -177,7 +153,9 @@ def _dense_face(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
     out=False,
-    face=_dense_face,
+    python=Python(
+        "data, weight, units=None, data_bits=1, weight_bits=1, pack_dtype='uint32', out_dtype='int16', unipolar=True"
+    ),
     gradient=flat,
     shapes="data (..., k), weight (units, k) -> (..., units)",
     source="a matrix product of whole numbers",
@@ -231,7 +209,7 @@ def _conv_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return TensorType(way.backward_shape((batch, attrs.channels, *made)), attrs.out_dtype)
 
 
-def _conv_face(
+def _conv_builder(
     data: Any,
     weight: Any,
     strides: Any = (1, 1),
@@ -275,7 +253,7 @@ def _conv_face(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=2,
     out=False,
-    face=_conv_face,
+    builder=_conv_builder,
     gradient=flat,
     shapes="data (N, C, H, W), weight (O, C, KH, KW) -> (N, O, OH, OW)",
     source="a convolution of whole numbers",

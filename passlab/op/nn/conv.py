@@ -8,17 +8,26 @@ from typing import Any
 
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.attrs import Attrs
-from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
+from passlab.ir.op import OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape
 from passlab.op.nn import conv_gradients
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.convolve import convolve
 from passlab.op.nn.sliding import Window
-from passlab.op.nn.windows import check_lengths, check_positive, full_padding, per_axis, split_padding, window_size
+from passlab.op.nn.windows import (
+    check_lengths,
+    check_positive,
+    full_padding,
+    on_axes,
+    padded,
+    per_axis,
+    split_padding,
+    window_size,
+)
 from passlab.op.relations import refuse, tensor
 
 KERNEL_LAYOUTS = {1: "OIW", 2: "OIHW", 3: "OIDHW"}
@@ -189,104 +198,11 @@ def conv_kernel(rank: int, attrs: Any, data: Any, weight: Any, out: Any) -> Any:
 
 
 def conv_values(rank: int, **values: Any) -> dict[str, Any]:
-    """Return the arguments of a Python face as attributes: numbers spread over the axes, padding on all sides."""
+    """Return the arguments of a Python builder as attributes: numbers spread over the axes, padding on all sides."""
     for name in ("strides", "dilation", "kernel_size", "output_padding"):
         if name in values:
             values[name] = per_axis(values[name], rank)
     return {**values, "padding": full_padding(values["padding"], rank)}
-
-
-def conv1d_face(
-    data: Any,
-    weight: Any,
-    strides: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: Any = None,
-    data_layout: str = "NCW",
-    kernel_layout: str = "OIW",
-    out_layout: str = "",
-    out_dtype: str = "",
-) -> Any:
-    """Return the convolution of `data` with `weight` along one axis."""
-    values = conv_values(
-        1,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        channels=channels,
-        kernel_size=kernel_size,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
-    return make_call(Op.get("nn.conv1d"), (data, weight), values)
-
-
-def conv2d_face(
-    data: Any,
-    weight: Any,
-    strides: Any = (1, 1),
-    padding: Any = (0, 0),
-    dilation: Any = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: Any = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: str = "",
-) -> Any:
-    """Return the convolution of `data` with `weight` over two axes."""
-    values = conv_values(
-        2,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        channels=channels,
-        kernel_size=kernel_size,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
-    return make_call(Op.get("nn.conv2d"), (data, weight), values)
-
-
-def conv3d_face(
-    data: Any,
-    weight: Any,
-    strides: Any = (1, 1, 1),
-    padding: Any = (0, 0, 0),
-    dilation: Any = (1, 1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: Any = None,
-    data_layout: str = "NCDHW",
-    kernel_layout: str = "OIDHW",
-    out_layout: str = "",
-    out_dtype: str = "",
-) -> Any:
-    """Return the convolution of `data` with `weight` over three axes."""
-    values = conv_values(
-        3,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        channels=channels,
-        kernel_size=kernel_size,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
-    return make_call(Op.get("nn.conv3d"), (data, weight), values)
 
 
 @operator(
@@ -298,7 +214,14 @@ def conv3d_face(
     precision=Precision.ALWAYS,
     level=2,
     warns=True,
-    face=conv1d_face,
+    python=Python(
+        "data, weight, strides=1, padding=0, dilation=1, groups=1, channels=None, kernel_size=None, "
+        "data_layout='NCW', kernel_layout='OIW', out_layout='', out_dtype=''",
+        strides=on_axes(1),
+        padding=padded(1),
+        dilation=on_axes(1),
+        kernel_size=on_axes(1),
+    ),
     gradient=conv_gradients.conv(1),
     shapes="data (N, C, W), weight (O, C / groups, K) -> (N, O, (W + padding - dilation (K - 1) - 1) / strides + 1)",
     source="im2col and a matrix product in BLAS, panel by panel",
@@ -325,7 +248,14 @@ def conv1d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     precision=Precision.ALWAYS,
     level=2,
     warns=True,
-    face=conv2d_face,
+    python=Python(
+        "data, weight, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, channels=None, "
+        "kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=''",
+        strides=on_axes(2),
+        padding=padded(2),
+        dilation=on_axes(2),
+        kernel_size=on_axes(2),
+    ),
     gradient=conv_gradients.conv(2),
     shapes=(
         "data (N, C, H, W), weight (O, C / groups, KH, KW) -> (N, O, OH, OW), "
@@ -361,7 +291,15 @@ def conv2d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     precision=Precision.ALWAYS,
     level=2,
     warns=True,
-    face=conv3d_face,
+    python=Python(
+        "data, weight, strides=(1, 1, 1), padding=(0, 0, 0), dilation=(1, 1, 1), groups=1, "
+        "channels=None, kernel_size=None, data_layout='NCDHW', kernel_layout='OIDHW', out_layout='', "
+        "out_dtype=''",
+        strides=on_axes(3),
+        padding=padded(3),
+        dilation=on_axes(3),
+        kernel_size=on_axes(3),
+    ),
     gradient=conv_gradients.conv(3),
     shapes="data (N, C, D, H, W), weight (O, C / groups, KD, KH, KW) -> (N, O, OD, OH, OW)",
     source="im2col and a matrix product in BLAS, panel by panel",

@@ -10,14 +10,14 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, make_call, operator
 from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape
 from passlab.op.nn import conv_gradients
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.conv import check_window, conv_values
 from passlab.op.nn.convolve import convolve_transposed
-from passlab.op.nn.windows import check_lengths
+from passlab.op.nn.windows import check_lengths, on_axes, padded
 from passlab.op.relations import tensor
 
 KERNEL_LAYOUTS = {1: "IOW", 2: "IOHW", 3: "IODHW"}
@@ -154,7 +154,7 @@ def _kernel(rank: int, attrs: Any, data: Any, weight: Any, out: Any) -> Any:
     return out
 
 
-def conv1d_transpose_face(
+def conv1d_transpose_builder(
     data: Any,
     weight: Any,
     strides: Any = (1,),
@@ -184,75 +184,9 @@ def conv1d_transpose_face(
         output_padding=output_padding,
         out_dtype=out_dtype,
     )
-    # Relay's own face leaves the padding as it was given here, unlike that of the other convolutions.
+    # Relay's own builder leaves the padding as it was given here, unlike that of the other convolutions.
     values["padding"] = (padding,) if isinstance(padding, int) else tuple(padding)
     return make_call(Op.get("nn.conv1d_transpose"), (data, weight), values)
-
-
-def conv2d_transpose_face(
-    data: Any,
-    weight: Any,
-    strides: Any = (1, 1),
-    padding: Any = (0, 0),
-    dilation: Any = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: Any = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "IOHW",
-    out_layout: str = "",
-    output_padding: Any = (0, 0),
-    out_dtype: str = "",
-) -> Any:
-    """Return the transposed convolution of `data` with `weight` over two axes."""
-    values = conv_values(
-        2,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        channels=channels,
-        kernel_size=kernel_size,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        output_padding=output_padding,
-        out_dtype=out_dtype,
-    )
-    return make_call(Op.get("nn.conv2d_transpose"), (data, weight), values)
-
-
-def conv3d_transpose_face(
-    data: Any,
-    weight: Any,
-    strides: Any = (1, 1, 1),
-    padding: Any = (0, 0, 0),
-    dilation: Any = (1, 1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: Any = None,
-    data_layout: str = "NCDHW",
-    kernel_layout: str = "IODHW",
-    out_layout: str = "",
-    output_padding: Any = (0, 0, 0),
-    out_dtype: str = "",
-) -> Any:
-    """Return the transposed convolution of `data` with `weight` over three axes."""
-    values = conv_values(
-        3,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        channels=channels,
-        kernel_size=kernel_size,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        output_padding=output_padding,
-        out_dtype=out_dtype,
-    )
-    return make_call(Op.get("nn.conv3d_transpose"), (data, weight), values)
 
 
 @operator(
@@ -264,7 +198,7 @@ def conv3d_transpose_face(
     precision=Precision.ALWAYS,
     level=2,
     warns=True,
-    face=conv1d_transpose_face,
+    builder=conv1d_transpose_builder,
     gradient=conv_gradients.conv_transpose(1),
     shapes=(
         "data (N, C, W), weight (C, O / groups, K) -> (N, O, "
@@ -293,7 +227,16 @@ def conv1d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> 
     precision=Precision.ALWAYS,
     level=2,
     warns=True,
-    face=conv2d_transpose_face,
+    python=Python(
+        "data, weight, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, channels=None, "
+        "kernel_size=None, data_layout='NCHW', kernel_layout='IOHW', out_layout='', "
+        "output_padding=(0, 0), out_dtype=''",
+        strides=on_axes(2),
+        padding=padded(2),
+        dilation=on_axes(2),
+        kernel_size=on_axes(2),
+        output_padding=on_axes(2),
+    ),
     gradient=conv_gradients.conv_transpose(2),
     shapes="data (N, C, H, W), weight (C, O / groups, KH, KW) -> (N, O, OH, OW)",
     source="a matrix product in BLAS and col2im; Dumoulin and Visin (2016)",
@@ -319,7 +262,16 @@ def conv2d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> 
     precision=Precision.ALWAYS,
     level=2,
     warns=True,
-    face=conv3d_transpose_face,
+    python=Python(
+        "data, weight, strides=(1, 1, 1), padding=(0, 0, 0), dilation=(1, 1, 1), groups=1, "
+        "channels=None, kernel_size=None, data_layout='NCDHW', kernel_layout='IODHW', out_layout='', "
+        "output_padding=(0, 0, 0), out_dtype=''",
+        strides=on_axes(3),
+        padding=padded(3),
+        dilation=on_axes(3),
+        kernel_size=on_axes(3),
+        output_padding=on_axes(3),
+    ),
     gradient=conv_gradients.conv_transpose(3),
     shapes="data (N, C, D, H, W), weight (C, O / groups, KD, KH, KW) -> (N, O, OD, OH, OW)",
     source="a matrix product in BLAS and col2im; Dumoulin and Visin (2016)",

@@ -48,7 +48,7 @@ def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     return TensorType((a.shape[0], width * width, *size), a.dtype)
 
 
-def correlation_face(
+def correlation_builder(
     data1: Any,
     data2: Any,
     kernel_size: int,
@@ -89,7 +89,7 @@ def correlation_face(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=2,
     warns=True,
-    face=correlation_face,
+    builder=correlation_builder,
     gradient=window_gradients.correlation,
     shapes="data1, data2 (N, C, H, W) -> (N, displacements², OH, OW)",
     source="Dosovitskiy et al., FlowNet (2015)",

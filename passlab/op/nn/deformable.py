@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import Dim, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import sampling_gradients
 from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtype
 from passlab.op.nn.conv import check_weight, check_window
 from passlab.op.nn.sampling import linear
-from passlab.op.nn.windows import check_positive, full_padding, per_axis, window_size
+from passlab.op.nn.windows import check_positive, on_axes, padded, window_size
 from passlab.op.relations import join_dim, refuse, tensor
 
 NAME = "nn.deformable_conv2d"
@@ -79,39 +79,6 @@ def _check_offset(
         refuse(f"{NAME}: the offsets do not fit the windows", 1, expected=want, found=offset)
 
 
-def deformable_conv2d_face(
-    data: Any,
-    offset: Any,
-    weight: Any,
-    strides: Any = (1, 1),
-    padding: Any = (0, 0),
-    dilation: Any = (1, 1),
-    deformable_groups: int = 1,
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: Any = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: str = "",
-) -> Any:
-    """Return the convolution of `data` with `weight`, the taps of each window moved by `offset`."""
-    values = {
-        "strides": per_axis(strides, 2),
-        "padding": full_padding(padding, 2),
-        "dilation": per_axis(dilation, 2),
-        "deformable_groups": deformable_groups,
-        "groups": groups,
-        "channels": channels,
-        "kernel_size": per_axis(kernel_size, 2),
-        "data_layout": data_layout,
-        "kernel_layout": kernel_layout,
-        "out_layout": out_layout,
-        "out_dtype": out_dtype,
-    }
-    return make_call(Op.get(NAME), (data, offset, weight), values)
-
-
 def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Any, before: Sequence[int]) -> Any:
     """Return the patches (C, taps, H, W) of one image (C, H, W) read at moved places; offset is (G, taps, 2, H, W)."""
     parts, taps, _, height, width = offset.shape
@@ -153,7 +120,15 @@ def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Any, befor
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=5,
     warns=True,
-    face=deformable_conv2d_face,
+    python=Python(
+        "data, offset, weight, strides=(1, 1), padding=(0, 0), dilation=(1, 1), deformable_groups=1, "
+        "groups=1, channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', "
+        "out_layout='', out_dtype=''",
+        strides=on_axes(2),
+        padding=padded(2),
+        dilation=on_axes(2),
+        kernel_size=on_axes(2),
+    ),
     gradient=sampling_gradients.deformable_conv2d,
     shapes=(
         "data (N, C, H, W), offset (N, 2 deformable_groups KH KW, OH, OW), weight (O, C / groups, KH, "

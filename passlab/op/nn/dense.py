@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, RelationError
-from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.fields import attrs, dtype, integer
 from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import matmul, result_dtype
@@ -38,11 +38,6 @@ def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     return TensorType((*data.shape[:-1], units if units is not None else rows), attrs.out_dtype or data.dtype)
 
 
-def dense_face(data: Any, weight: Any, units: int | None = None, out_dtype: str = "") -> Any:
-    """Return `data` times the transpose of `weight`."""
-    return make_call(Op.get("nn.dense"), (data, weight), {"units": units, "out_dtype": out_dtype})
-
-
 @operator(
     "nn.dense",
     ("data", "weight"),
@@ -56,7 +51,7 @@ def dense_face(data: Any, weight: Any, units: int | None = None, out_dtype: str 
     precision=Precision.ALWAYS,
     level=1,
     warns=True,
-    face=dense_face,
+    python=Python("data, weight, units=None, out_dtype=''"),
     gradient=gradients.dense,
     shapes="data (..., k), weight (units, k) -> (..., units)",
     source="a matrix product in BLAS",

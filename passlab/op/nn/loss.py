@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op.along_axis import number
 from passlab.op.chain import by_definition, dtype_of, sizes_of
-from passlab.op.declare import call, make_call, operator
+from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import is_float_name
 from passlab.op.fields import attrs, integer, text
 from passlab.op.nn.activation import finish
@@ -67,11 +67,6 @@ def _mean_product(a: Any, b: Any, out: Any) -> Any:
     return finish(np.asarray(-total / a.dtype.type(len(a)), a.dtype), a.dtype, out)
 
 
-def cross_entropy_face(predictions: Any, targets: Any) -> Any:
-    """Return the cross entropy of predicted probabilities and the wanted ones."""
-    return make_call(Op.get("nn.cross_entropy"), (predictions, targets), {})
-
-
 @operator(
     "nn.cross_entropy",
     ("x", "y"),
@@ -79,7 +74,7 @@ def cross_entropy_face(predictions: Any, targets: Any) -> Any:
     precision=Precision.NEVER,
     level=10,
     warns=True,
-    face=cross_entropy_face,
+    python=Python("predictions, targets", names={"predictions": "x", "targets": "y"}),
     gradient=_entropy_grad,
     shapes="x, y (batch, classes) -> ()",
     source="Shannon's cross entropy",
@@ -95,11 +90,6 @@ def cross_entropy(attrs: Any, x: Any, y: Any, *, out: Any = None) -> Any:
     return _mean_product(np.log(x), y, out)
 
 
-def cross_entropy_with_logits_face(predictions: Any, targets: Any) -> Any:
-    """Return the cross entropy of the logarithms of predicted probabilities and the wanted probabilities."""
-    return make_call(Op.get("nn.cross_entropy_with_logits"), (predictions, targets), {})
-
-
 @operator(
     "nn.cross_entropy_with_logits",
     ("x", "y"),
@@ -107,7 +97,7 @@ def cross_entropy_with_logits_face(predictions: Any, targets: Any) -> Any:
     precision=Precision.NEVER,
     level=10,
     warns=True,
-    face=cross_entropy_with_logits_face,
+    python=Python("predictions, targets", names={"predictions": "x", "targets": "y"}),
     gradient=_entropy_logits_grad,
     shapes="x, y (batch, classes) -> ()",
     source="Shannon's cross entropy",
@@ -147,14 +137,6 @@ def _nll_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     return TensorType(targets.shape if attrs.reduction == "none" else (), predictions.dtype)
 
 
-def nll_loss_face(
-    predictions: Any, targets: Any, weights: Any, reduction: str = "mean", ignore_index: int = -100
-) -> Any:
-    """Return the negative log likelihood of `targets` under `predictions` (logarithms of probabilities)."""
-    values = {"reduction": reduction, "ignore_index": ignore_index}
-    return make_call(Op.get("nn.nll_loss"), (predictions, targets, weights), values)
-
-
 def _picked(data: Any, targets: Any) -> Any:
     """Return the element of the class axis (1) of `data` that each target names; targets are legal class numbers."""
     return np.take_along_axis(data, np.expand_dims(targets, 1), axis=1).squeeze(1)
@@ -188,7 +170,7 @@ def _weighted(attrs: Any, predictions: Expr, targets: Expr, weights: Expr) -> Ex
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=10,
     warns=True,
-    face=nll_loss_face,
+    python=Python("predictions, targets, weights, reduction='mean', ignore_index=-100"),
     gradient=by_definition(_weighted),
     shapes="predictions (N, C, ...), targets (N, ...), weights (C) -> (), or (N, ...) unreduced",
     source="PyTorch's nll_loss",

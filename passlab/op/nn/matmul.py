@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, RelationError
-from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.fields import attrs, boolean, dtype, integer
 from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import matmul as multiply
@@ -59,19 +59,6 @@ def _matmul_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     return TensorType((*shape[:-1], units if attrs.units is None else attrs.units), attrs.out_dtype or a.dtype)
 
 
-def matmul_face(
-    tensor_a: Any,
-    tensor_b: Any,
-    units: int | None = None,
-    out_dtype: str = "",
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-) -> Any:
-    """Return the matrix product of `tensor_a` and `tensor_b`, each transposed first when asked."""
-    values = {"units": units, "out_dtype": out_dtype, "transpose_a": transpose_a, "transpose_b": transpose_b}
-    return make_call(Op.get("nn.matmul"), (tensor_a, tensor_b), values)
-
-
 def _turned(array: Any, turn: bool) -> Any:
     return array.swapaxes(-1, -2) if turn else array
 
@@ -91,7 +78,7 @@ def _turned(array: Any, turn: bool) -> Any:
     precision=Precision.ALWAYS,
     level=1,
     warns=True,
-    face=matmul_face,
+    python=Python("tensor_a, tensor_b, units=None, out_dtype='', transpose_a=False, transpose_b=False"),
     gradient=gradients.matmul,
     shapes="(..., m, k), (k, n) -> (..., m, n)",
     source="a matrix product in BLAS",
@@ -132,14 +119,6 @@ def _batch_matmul_type(types: Sequence[Type], attrs: Any, reporter: Reporter) ->
     return TensorType((batch, rows, columns), attrs.out_dtype or a.dtype)
 
 
-def batch_matmul_face(
-    tensor_a: Any, tensor_b: Any, out_dtype: str = "", transpose_a: bool = False, transpose_b: bool = True
-) -> Any:
-    """Return the matrix products of two batches; by default `tensor_b` is given transposed."""
-    values = {"out_dtype": out_dtype, "transpose_a": transpose_a, "transpose_b": transpose_b}
-    return make_call(Op.get("nn.batch_matmul"), (tensor_a, tensor_b), values)
-
-
 @operator(
     "nn.batch_matmul",
     ("tensor_a", "tensor_b"),
@@ -154,7 +133,7 @@ def batch_matmul_face(
     precision=Precision.ALWAYS,
     level=10,
     warns=True,
-    face=batch_matmul_face,
+    python=Python("tensor_a, tensor_b, out_dtype='', transpose_a=False, transpose_b=True"),
     gradient=gradients.batch_matmul,
     shapes="(b, m, k), (b, k, n) -> (b, m, n); with transpose_b (b, n, k)",
     source="a matrix product in BLAS for each sample",

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RelationError
-from passlab.ir.expr import TupleWrapper
-from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import TupleType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import deliver, make_call, operator
+from passlab.op.declare import Python, deliver, operator
 from passlab.op.fields import attrs, boolean, integer, integers, number
 from passlab.op.nn import gradients
 from passlab.op.nn.activation import along, channel_vector, check_vectors, finish
@@ -43,22 +42,6 @@ def _batch_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     return TupleType((data, vector, vector))
 
 
-def batch_norm_face(
-    data: Any,
-    gamma: Any,
-    beta: Any,
-    moving_mean: Any,
-    moving_var: Any,
-    axis: int = 1,
-    epsilon: float = 1e-5,
-    center: bool = True,
-    scale: bool = True,
-) -> TupleWrapper:
-    """Return the normalised data, the moving mean and the moving variance."""
-    values = {"axis": axis, "epsilon": epsilon, "center": center, "scale": scale}
-    return TupleWrapper(make_call(Op.get("nn.batch_norm"), (data, gamma, beta, moving_mean, moving_var), values), 3)
-
-
 @operator(
     "nn.batch_norm",
     ("data", "gamma", "beta", "moving_mean", "moving_var"),
@@ -67,7 +50,7 @@ def batch_norm_face(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
     warns=True,
-    face=batch_norm_face,
+    python=Python("data, gamma, beta, moving_mean, moving_var, axis=1, epsilon=1e-05, center=True, scale=True"),
     results=3,
     gradient=gradients.batch_norm,
     shapes="data S, four vectors (S[axis]) -> S, and the two moving vectors",
@@ -190,21 +173,6 @@ def _group_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     return made  # type: ignore[no-any-return]
 
 
-def group_norm_face(
-    data: Any,
-    gamma: Any,
-    beta: Any,
-    num_groups: int,
-    axis: int = 1,
-    epsilon: float = 1e-5,
-    center: bool = True,
-    scale: bool = True,
-) -> Any:
-    """Return `data` normalised in `num_groups` groups of channels."""
-    values = {"num_groups": num_groups, "axis": axis, "epsilon": epsilon, "center": center, "scale": scale}
-    return make_call(Op.get("nn.group_norm"), (data, gamma, beta), values)
-
-
 @operator(
     "nn.group_norm",
     ("data", "gamma", "beta"),
@@ -212,7 +180,7 @@ def group_norm_face(
     relation=_group_norm_type,
     level=1,
     warns=True,
-    face=group_norm_face,
+    python=Python("data, gamma, beta, num_groups, axis=1, epsilon=1e-05, center=True, scale=True"),
     gradient=gradients.group_norm,
     shapes="data (N, C, ...), gamma, beta (C) -> the same",
     source="Wu and He (2018)",
@@ -240,11 +208,6 @@ def _l2_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | No
     return data
 
 
-def l2_normalize_face(data: Any, eps: float, axis: Any = None) -> Any:
-    """Return `data` over its Euclidean norm along `axis` (a list)."""
-    return make_call(Op.get("nn.l2_normalize"), (data,), {"eps": eps, "axis": axis})
-
-
 @operator(
     "nn.l2_normalize",
     ("data",),
@@ -257,7 +220,7 @@ def l2_normalize_face(data: Any, eps: float, axis: Any = None) -> Any:
     precision=Precision.NEVER,
     level=2,
     warns=True,
-    face=l2_normalize_face,
+    python=Python("data, eps, axis=None"),
     gradient=gradients.l2_normalize,
     shapes="S -> S",
     source="x over its Euclidean norm",
@@ -286,14 +249,6 @@ def _lrn_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     return data
 
 
-def lrn_face(
-    data: Any, size: int = 5, axis: int = 1, bias: float = 2, alpha: float = 0.00001, beta: float = 0.75
-) -> Any:
-    """Return `data` over a power of the sum of squares of `size` neighbours along `axis`."""
-    values = {"size": size, "axis": axis, "bias": bias, "alpha": alpha, "beta": beta}
-    return make_call(Op.get("nn.lrn"), (data,), values)  # in text, alpha is 0.0001 when left out
-
-
 @operator(
     "nn.lrn",
     ("data",),
@@ -308,7 +263,7 @@ def lrn_face(
     relation=_lrn_type,
     level=2,
     warns=True,
-    face=lrn_face,
+    python=Python("data, size=5, axis=1, bias=2, alpha=1e-05, beta=0.75"),
     gradient=gradients.lrn,
     shapes="S -> S",
     source="Krizhevsky et al. (2012)",

@@ -15,7 +15,7 @@ from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.along_axis import laid_out
 from passlab.op.chain import by_definition
-from passlab.op.declare import call, make_call, operator
+from passlab.op.declare import Python, call, make_call, operator
 from passlab.op.fields import attrs, dtype, integer, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import conv_gradients
@@ -27,8 +27,8 @@ from passlab.op.relations import refuse, tensor
 _PACK = "nn.contrib_dense_pack"
 
 
-def _face(name: str, doc: str) -> Callable[..., Any]:
-    def face(
+def _builder(name: str, doc: str) -> Callable[..., Any]:
+    def builder(
         data: Any,
         kernel: Any,
         strides: Any = (1, 1),
@@ -47,9 +47,9 @@ def _face(name: str, doc: str) -> Callable[..., Any]:
         values = conv_values(2, **window, groups=groups, channels=channels, **layouts, out_dtype=out_dtype)
         return make_call(Op.get(name), (data, kernel), values)
 
-    face.__name__ = face.__qualname__ = name.rpartition(".")[2].lower()
-    face.__doc__ = doc
-    return face
+    builder.__name__ = builder.__qualname__ = name.rpartition(".")[2].lower()
+    builder.__doc__ = doc
+    return builder
 
 
 @operator(
@@ -60,7 +60,9 @@ def _face(name: str, doc: str) -> Callable[..., Any]:
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=10,
     warns=True,
-    face=_face("nn.contrib_conv2d_NCHWc", "Return the convolution of `data` in blocks of channels with `kernel`."),
+    builder=_builder(
+        "nn.contrib_conv2d_NCHWc", "Return the convolution of `data` in blocks of channels with `kernel`."
+    ),
     gradient=conv_gradients.conv(2),
     shapes="data (N, C / c, H, W, c), weight (O / o, C / i, KH, KW, i, o) -> (N, O / o, OH, OW, o)",
     source="im2col and a matrix product in BLAS, panel by panel",
@@ -94,7 +96,7 @@ def contrib_conv2d_nchwc(attrs: Any, data: Any, weight: Any, *, out: Any = None)
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=10,
     warns=True,
-    face=_face("nn.contrib_depthwise_conv2d_NCHWc", "Return a convolution of each channel of `data` by itself."),
+    builder=_builder("nn.contrib_depthwise_conv2d_NCHWc", "Return a convolution of each channel of `data` by itself."),
     gradient=conv_gradients.conv(2),
     shapes="data (N, C / c, H, W, c), weight (C / c, 1, KH, KW, 1, c) -> (N, C / c, OH, OW, c)",
     source="one product per tap of the window",
@@ -114,7 +116,7 @@ def contrib_conv2d_nchwc(attrs: Any, data: Any, weight: Any, *, out: Any = None)
         'data_layout="NCHW8c", kernel_layout="OIHW1i8o", out_layout="NCHW8c")'
     ),
     layout=layout_rules.TwoLayouts({}),
-)  # fmt: skip
+)
 def contrib_depthwise_conv2d_nchwc(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     """`nn.conv2d` with as many groups as channels, on data and weights whose channels are in blocks."""
     return conv_kernel(2, attrs, data, weight, out)
@@ -135,12 +137,6 @@ def _pack_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return TensorType((data.shape[0], rows), attrs.out_dtype or data.dtype)
 
 
-def _pack_face(data: Any, weight: Any, weight_layout: str = "NC", units: int | None = None, out_dtype: str = "") -> Any:
-    """Return `data` times the transpose of a packed `weight`."""
-    values = {"units": units, "out_dtype": out_dtype, "weight_layout": weight_layout}
-    return make_call(Op.get(_PACK), (data, weight), values)
-
-
 def _plain(attrs: Any, data: Expr, weight: Expr) -> Expr:
     """The product with the weight unpacked."""
     return call("nn.dense", data, laid_out(weight, attrs.weight_layout, "NC"), units=None, out_dtype=attrs.out_dtype)
@@ -159,7 +155,7 @@ def _plain(attrs: Any, data: Expr, weight: Expr) -> Expr:
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=10,
     warns=True,
-    face=_pack_face,
+    python=Python("data, weight, weight_layout='NC', units=None, out_dtype=''"),
     gradient=by_definition(_plain),
     shapes="data (m, k), weight (units / b, k, b) -> (m, units)",
     source="a matrix product in BLAS",

@@ -92,7 +92,7 @@ def number(value: Any) -> Constant:
     return Constant(array.astype(_NARROW.get(array.dtype, array.dtype)))
 
 
-def pad_face(data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constant") -> Any:
+def pad_builder(data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constant") -> Any:
     """Return `data` with a border of `pad_value` (a number or an expression); `pad_width` may be an expression."""
     value = pad_value if isinstance(pad_value, Expr) else number(pad_value)
     if isinstance(pad_width, Expr):
@@ -126,7 +126,7 @@ PadAttrs = attrs(
     pattern=OpPattern.INJECTIVE,
     level=2,
     warns=True,
-    face=pad_face,
+    builder=pad_builder,
     gradient=gradients.pad,
     shapes="(d0, ...), pad_val () -> (before + d0 + after, ...)",
     source="np.pad",
@@ -175,7 +175,7 @@ def _mirror_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     )
 
 
-def mirror_pad_face(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> Any:
+def mirror_pad_builder(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> Any:
     """Return `data` with its mirror image as a border."""
     return make_call(Op.get("nn.mirror_pad"), (data,), {"mode": mode, "pad_width": pad_width})
 
@@ -192,7 +192,7 @@ def mirror_pad_face(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> Any:
     pattern=OpPattern.INJECTIVE,
     level=2,
     warns=True,
-    face=mirror_pad_face,
+    builder=mirror_pad_builder,
     gradient=gradients.mirror_pad,
     shapes="(d0, ...) -> (before + d0 + after, ...)",
     source="np.pad",

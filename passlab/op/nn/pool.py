@@ -15,12 +15,19 @@ from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.chain import Gradient
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, make_call, operator
 from passlab.op.fields import attrs, boolean, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS as _LAYOUTS
 from passlab.op.layout_names import layout_axes, spatial_axes
 from passlab.op.nn import pool_gradients, pooling
-from passlab.op.nn.windows import check_lengths, check_positive, full_padding, per_axis, split_padding, window_size
+from passlab.op.nn.windows import (
+    check_lengths,
+    check_positive,
+    on_axes,
+    padded,
+    split_padding,
+    window_size,
+)
 from passlab.op.relations import tensor
 
 
@@ -182,58 +189,14 @@ def _store(made: Any, data: Any, out: Any) -> Any:
     return out
 
 
-def _pool_face(name: str, rank: int, mean: bool) -> Callable[..., Any]:
-    one, zero = ((1,) * rank, (0,) * rank)
-
-    def build(data: Any, pool_size: Any, strides: Any, dilation: Any, padding: Any, rest: dict[str, Any]) -> Any:
-        values = {
-            "pool_size": per_axis(pool_size, rank),
-            "strides": per_axis(strides, rank),
-            "dilation": per_axis(dilation, rank),
-        }
-        return make_call(Op.get(name), (data,), {**values, "padding": full_padding(padding, rank), **rest})
-
-    def max_face(
-        data: Any,
-        pool_size: Any = one,
-        strides: Any = one,
-        dilation: Any = one,
-        padding: Any = zero,
-        layout: str = _LAYOUTS[rank],
-        out_layout: str = "",
-        ceil_mode: bool = False,
-    ) -> Any:
-        """Return the maximum of each window."""
-        return build(
-            data,
-            pool_size,
-            strides,
-            dilation,
-            padding,
-            {"layout": layout, "out_layout": out_layout, "ceil_mode": ceil_mode},
-        )
-
-    def avg_face(
-        data: Any,
-        pool_size: Any = one,
-        strides: Any = one,
-        dilation: Any = one,
-        padding: Any = zero,
-        layout: str = _LAYOUTS[rank],
-        out_layout: str = "",
-        ceil_mode: bool = False,
-        count_include_pad: bool = False,
-    ) -> Any:
-        """Return the mean of each window."""
-        rest = {
-            "layout": layout,
-            "out_layout": out_layout,
-            "ceil_mode": ceil_mode,
-            "count_include_pad": count_include_pad,
-        }
-        return build(data, pool_size, strides, dilation, padding, rest)
-
-    return avg_face if mean else max_face
+def _pool_signature(rank: int, mean: bool) -> Python:
+    one, zero = (1,) * rank, (0,) * rank
+    signature = (
+        f"data, pool_size={one}, strides={one}, dilation={one}, padding={zero}, layout={_LAYOUTS[rank]!r}, "
+        f"out_layout='', ceil_mode=False{', count_include_pad=False' if mean else ''}"
+    )
+    spread = on_axes(rank)
+    return Python(signature, pool_size=spread, strides=spread, dilation=spread, padding=padded(rank))
 
 
 def pool_shapes(rank: int) -> str:
@@ -251,8 +214,9 @@ def _pool_edges(name: str, rank: int, mean: bool) -> tuple[str, ...]:
         f"{name}(%x: (2, 2, {dims}), pool_size={twos}, strides={twos})",
         f"{name}(%x: (1, 2, {dims}), pool_size={threes}, strides={twos}, padding={ones}, ceil_mode=True)",
         f'{name}(%x: (1, {dims}, 2), pool_size={twos}, dilation={twos}, layout="{last}")',
-        f"{name}(%x: (0, 2, {dims}), pool_size={twos})", *(counted if mean else ()),
-    )  # fmt: skip
+        f"{name}(%x: (0, 2, {dims}), pool_size={twos})",
+        *(counted if mean else ()),
+    )
 
 
 _GRADIENTS = {1: pool_gradients.pool1d, 2: pool_gradients.pool2d, 3: pool_gradients.pool3d}
@@ -275,7 +239,7 @@ def _declare_pool(rank: int, mean: bool) -> Op:
         precision=Precision.FOLLOW,
         level=2,
         warns=True,
-        face=_pool_face(name, rank, mean),
+        python=_pool_signature(rank, mean),
         gradient=_GRADIENTS[rank](f"nn.{'avg' if mean else 'max'}_pool2d"),
         shapes=pool_shapes(rank),
         source="the maximum or mean over shifted views",
@@ -391,16 +355,16 @@ def _adaptive_avg(rank: int, name: str, attrs: Any, data: Any, *, out: Any = Non
 def _declare_adaptive(rank: int, mean: bool) -> Op:
     name = f"nn.adaptive_{'avg' if mean else 'max'}_pool{rank}d"
 
-    def face(data: Any, output_size: Any = None, layout: str = _LAYOUTS[rank], out_layout: str = "") -> Any:
+    def builder(data: Any, output_size: Any = None, layout: str = _LAYOUTS[rank], out_layout: str = "") -> Any:
         size = () if output_size is None else (output_size,) if isinstance(output_size, int) else output_size
         return make_call(Op.get(name), (data,), {"output_size": size, "layout": layout, "out_layout": out_layout})
 
-    face.__name__, face.__qualname__ = name[3:], name[3:]
+    builder.__name__, builder.__qualname__ = name[3:], name[3:]
     doc = (
         f"The {'mean' if mean else 'maximum'} over `output_size` windows an axis, which cover the data: window i "
         "reaches from floor(i * length / count) to ceil((i + 1) * length / count)."
     )
-    face.__doc__ = doc
+    builder.__doc__ = doc
     dims = ", ".join("546"[:rank])
     record = attrs(
         f"AdaptivePool{rank}DAttrs",
@@ -418,7 +382,7 @@ def _declare_adaptive(rank: int, mean: bool) -> Op:
         precision=Precision.NEVER if mean else Precision.FOLLOW,
         level=10,
         warns=True,
-        face=face,
+        builder=builder,
         gradient=(pool_gradients.adaptive_avg if mean else pool_gradients.adaptive_max)(name),
         shapes=f"(N, C, {', '.join('DHW'[3 - rank :])}) -> (N, C, output_size)",
         source="PyTorch's adaptive pooling",

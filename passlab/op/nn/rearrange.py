@@ -11,7 +11,7 @@ import numpy as np
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, make_call, operator
 from passlab.op.fields import attrs, integer, integers, number, pairs, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import rearrange_gradients
@@ -54,7 +54,7 @@ def _to_batch_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
     return TensorType(tuple(shape), data.dtype)
 
 
-def space_to_batch_nd_face(data: Any, block_shape: Any, paddings: Any, pad_value: float = 0) -> Any:
+def space_to_batch_nd_builder(data: Any, block_shape: Any, paddings: Any, pad_value: float = 0) -> Any:
     """Return `data` cut into blocks whose elements become samples of the batch."""
     values = {"block_shape": block_shape, "paddings": paddings, "pad_value": pad_value}
     return make_call(Op.get("nn.space_to_batch_nd"), (data,), values)
@@ -73,7 +73,7 @@ def space_to_batch_nd_face(data: Any, block_shape: Any, paddings: Any, pad_value
     pattern=OpPattern.INJECTIVE,
     level=5,
     warns=True,
-    face=space_to_batch_nd_face,
+    builder=space_to_batch_nd_builder,
     gradient=rearrange_gradients.space_to_batch_nd,
     shapes="(N, S, ...) -> (N * product of blocks, padded S / block, ...)",
     source="TensorFlow's space_to_batch_nd",
@@ -124,7 +124,7 @@ def _from_batch_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     return TensorType(tuple(shape), data.dtype)
 
 
-def batch_to_space_nd_face(data: Any, block_shape: Any, crops: Any) -> Any:
+def batch_to_space_nd_builder(data: Any, block_shape: Any, crops: Any) -> Any:
     """Return `data` with samples of the batch put back together as blocks."""
     return make_call(Op.get("nn.batch_to_space_nd"), (data,), {"block_shape": block_shape, "crops": crops})
 
@@ -141,7 +141,7 @@ def batch_to_space_nd_face(data: Any, block_shape: Any, crops: Any) -> Any:
     pattern=OpPattern.INJECTIVE,
     level=5,
     warns=True,
-    face=batch_to_space_nd_face,
+    builder=batch_to_space_nd_builder,
     gradient=rearrange_gradients.batch_to_space_nd,
     shapes="(N, S, ...) -> (N / product of blocks, cropped S * block, ...)",
     source="TensorFlow's batch_to_space_nd",
@@ -200,7 +200,7 @@ def _to_depth_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
     return TensorType(way.backward_shape((batch, channels, *size)), data.dtype)
 
 
-def space_to_depth_face(data: Any, block_size: int, layout: str = "NCHW") -> Any:
+def space_to_depth_builder(data: Any, block_size: int, layout: str = "NCHW") -> Any:
     """Return `data` with blocks of pixels moved into the channels."""
     return make_call(Op.get("nn.space_to_depth"), (data,), {"block_size": block_size, "layout": layout, "mode": ""})
 
@@ -213,7 +213,7 @@ def space_to_depth_face(data: Any, block_size: int, layout: str = "NCHW") -> Any
     pattern=OpPattern.INJECTIVE,
     level=5,
     warns=True,
-    face=space_to_depth_face,
+    builder=space_to_depth_builder,
     gradient=rearrange_gradients.space_to_depth,
     shapes="(N, C, H, W) -> (N, C b², H / b, W / b)",
     source="ONNX's SpaceToDepth",
@@ -244,12 +244,6 @@ def _from_depth_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     return TensorType(way.backward_shape((batch, channels, *size)), data.dtype)
 
 
-def depth_to_space_face(data: Any, block_size: int, layout: str = "NCHW", mode: str = "DCR") -> Any:
-    """Return `data` with channels spread over blocks of pixels."""
-    values = {"block_size": block_size, "layout": layout, "mode": mode}
-    return make_call(Op.get("nn.depth_to_space"), (data,), values)
-
-
 @operator(
     "nn.depth_to_space",
     ("data",),
@@ -258,7 +252,7 @@ def depth_to_space_face(data: Any, block_size: int, layout: str = "NCHW", mode: 
     pattern=OpPattern.INJECTIVE,
     level=5,
     warns=True,
-    face=depth_to_space_face,
+    python=Python("data, block_size, layout='NCHW', mode='DCR'"),
     gradient=rearrange_gradients.depth_to_space,
     shapes="(N, C, H, W) -> (N, C / b², H b, W b)",
     source="ONNX's DepthToSpace",
@@ -301,11 +295,6 @@ def _dilate_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     return TensorType(made, data.dtype)
 
 
-def dilate_face(data: Any, strides: Any, dilation_value: float = 0.0) -> Any:
-    """Return `data` with `dilation_value` between its elements."""
-    return make_call(Op.get("nn.dilate"), (data,), {"strides": strides, "dilation_value": dilation_value})
-
-
 @operator(
     "nn.dilate",
     ("x",),
@@ -318,7 +307,7 @@ def dilate_face(data: Any, strides: Any, dilation_value: float = 0.0) -> Any:
     pattern=OpPattern.INJECTIVE,
     level=10,
     warns=True,
-    face=dilate_face,
+    python=Python("data, strides, dilation_value=0.0", names={"data": "x"}),
     gradient=rearrange_gradients.dilate,
     shapes="(d0, ...) -> ((d0 - 1) * strides[0] + 1, ...)",
     source="np.full with every stride-th element set",
@@ -354,11 +343,6 @@ def _fifo_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return buffer
 
 
-def fifo_buffer_face(data: Any, buffer: Any, axis: int) -> Any:
-    """Return `buffer` with `data` pushed into it at the end of `axis`."""
-    return make_call(Op.get("nn.fifo_buffer"), (data, buffer), {"axis": axis})
-
-
 @operator(
     "nn.fifo_buffer",
     ("data", "buffer"),
@@ -366,7 +350,7 @@ def fifo_buffer_face(data: Any, buffer: Any, axis: int) -> Any:
     relation=_fifo_type,
     level=3,
     warns=True,
-    face=fifo_buffer_face,
+    python=Python("data, buffer, axis"),
     gradient=rearrange_gradients.fifo_buffer,
     shapes="data (..., n, ...), buffer (..., length, ...) -> (..., length, ...)",
     source="the last elements of buffer and data",

@@ -112,12 +112,17 @@ def taps(scheme: Scheme, length: int, at: Any) -> list[tuple[Any, Any]]:
     return [(inside(index - 1 + i), w) for i, w in enumerate(weights)]
 
 
+def widened(x: Any) -> Any:
+    """Return an array in the dtype in which its elements are mixed: float32, or wider when it is."""
+    return x if x.dtype.itemsize >= 4 and is_float(x.dtype) else x.astype(np.float32)
+
+
 def mix(x: Any, axis: int, scheme: Scheme, at: Any) -> Any:
     """Return `x` with the axis `axis` resampled at the positions `at`; sums are in float32, or wider when `x` is."""
     parts = taps(scheme, x.shape[axis], at)
     if parts[0][1] is None:
         return x.take(parts[0][0], axis=axis)
-    wide = x if x.dtype.itemsize >= 4 and is_float(x.dtype) else x.astype(np.float32)
+    wide = widened(x)
     shape = [-1 if i == axis else 1 for i in range(x.ndim)]
     made: Any = None
     for index, weight in parts:

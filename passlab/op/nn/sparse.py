@@ -96,7 +96,7 @@ def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     return TensorType((rows, dense.shape[0]) if attrs.sparse_lhs else (dense.shape[0], rows), dense.dtype)
 
 
-def sparse_dense_face(dense_mat: Any, sparse_mat: Any, sparse_lhs: bool = False) -> Any:
+def sparse_dense_builder(dense_mat: Any, sparse_mat: Any, sparse_lhs: bool = False) -> Any:
     """Return the product of `dense_mat` and the transposed `sparse_mat` (data, indices, pointers), or the reverse."""
     parts = _matrix_parts(sparse_mat)
     return make_call(Op.get("nn.sparse_dense"), (dense_mat, *parts), {"sparse_lhs": sparse_lhs})
@@ -124,7 +124,7 @@ sparse_dense = operator(
     relation=_dense_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
-    face=sparse_dense_face,
+    builder=sparse_dense_builder,
     gradient=sparse_gradients.sparse_dense,
     warns=True,
     shapes="dense_data (m, k), a sparse matrix (n, k) -> (m, n)",
@@ -171,7 +171,7 @@ def _transpose_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
     return TupleType((data, indices, pointers))
 
 
-def sparse_transpose_face(x: Any) -> TupleWrapper:
+def sparse_transpose_builder(x: Any) -> TupleWrapper:
     """Return the transposed square sparse matrix `x` (data, indices, pointers), in the same form."""
     return TupleWrapper(make_call(Op.get("nn.sparse_transpose"), _matrix_parts(x), {}), 3)
 
@@ -183,7 +183,7 @@ def sparse_transpose_face(x: Any) -> TupleWrapper:
     relation=_transpose_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
-    face=sparse_transpose_face,
+    builder=sparse_transpose_builder,
     gradient=sparse_gradients.sparse_transpose,
     warns=True,
     results=3,
@@ -214,7 +214,7 @@ def _add_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     return dense
 
 
-def sparse_add_face(dense_mat: Any, sparse_mat: Any) -> Any:
+def sparse_add_builder(dense_mat: Any, sparse_mat: Any) -> Any:
     """Return the sum of `dense_mat` and `sparse_mat` (data, indices, pointers)."""
     return make_call(Op.get("nn.sparse_add"), (dense_mat, *_matrix_parts(sparse_mat)), {})
 
@@ -224,7 +224,7 @@ def sparse_add_face(dense_mat: Any, sparse_mat: Any) -> Any:
     _INPUTS,
     relation=_add_type,
     level=1,
-    face=sparse_add_face,
+    builder=sparse_add_builder,
     gradient=sparse_gradients.sparse_add,
     warns=True,
     shapes="dense_data (m, n), a sparse matrix (m, n) -> (m, n)",
@@ -259,7 +259,7 @@ def _conv_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     )
 
 
-def sparse_conv2d_face(dense_mat: Any, sparse_mat: Any, layout: str = "NHWC", kernel_size: Any = (1, 1)) -> Any:
+def sparse_conv2d_builder(dense_mat: Any, sparse_mat: Any, layout: str = "NHWC", kernel_size: Any = (1, 1)) -> Any:
     """Return the convolution of `dense_mat` with the sparse weight `sparse_mat` (data, indices, pointers)."""
     size = (kernel_size, kernel_size) if isinstance(kernel_size, int) else kernel_size
     values = {"layout": layout, "kernel_size": size}
@@ -277,7 +277,7 @@ def sparse_conv2d_face(dense_mat: Any, sparse_mat: Any, layout: str = "NHWC", ke
     relation=_conv_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
-    face=sparse_conv2d_face,
+    builder=sparse_conv2d_builder,
     gradient=sparse_gradients.sparse_conv2d,
     warns=True,
     shapes="dense_data (N, H, W, C), a sparse matrix (O, KH KW C) -> (N, H, W, O)",

@@ -90,34 +90,6 @@ def _enlarge(name: str, data: Any, scales: dict[str, Any], rest: dict[str, Any])
     return make_call(Op.get(f"dyn.{name}"), (data, *inputs), {**dict.fromkeys(scales, 0.0), **rest})
 
 
-def upsampling_face(
-    data: Any,
-    scale_h: Any = 1,
-    scale_w: Any = 1,
-    layout: str = "NCHW",
-    method: str = "nearest_neighbor",
-    align_corners: bool = False,
-) -> Any:
-    """Return `data` enlarged by `scale_h` and `scale_w` (numbers or expressions)."""
-    rest = {"layout": layout, "method": method, "align_corners": align_corners}
-    return _enlarge("nn.upsampling", data, {"scale_h": scale_h, "scale_w": scale_w}, rest)
-
-
-def upsampling3d_face(
-    data: Any,
-    scale_d: Any = 1,
-    scale_h: Any = 1,
-    scale_w: Any = 1,
-    layout: str = "NCDHW",
-    method: str = "nearest_neighbor",
-    coordinate_transformation_mode: str = "half_pixel",
-) -> Any:
-    """Return `data` enlarged by `scale_d`, `scale_h` and `scale_w` (numbers or expressions)."""
-    rest = {"layout": layout, "method": method, "coordinate_transformation_mode": coordinate_transformation_mode}
-    scales = {"scale_d": scale_d, "scale_h": scale_h, "scale_w": scale_w}
-    return _enlarge("nn.upsampling3d", data, scales, rest)
-
-
 UpSamplingAttrs = attrs(
     "UpSamplingAttrs",
     number("scale_h", doc="factor of the height"),
@@ -137,6 +109,19 @@ UpSampling3DAttrs = attrs(
 )
 
 
+def upsampling_builder(
+    data: Any,
+    scale_h: Any = 1,
+    scale_w: Any = 1,
+    layout: str = "NCHW",
+    method: str = "nearest_neighbor",
+    align_corners: bool = False,
+) -> Any:
+    """Return `data` enlarged by `scale_h` and `scale_w` (numbers or expressions)."""
+    rest = {"layout": layout, "method": method, "align_corners": align_corners}
+    return _enlarge("nn.upsampling", data, {"scale_h": scale_h, "scale_w": scale_w}, rest)
+
+
 @operator(
     "nn.upsampling",
     ("data",),
@@ -145,7 +130,7 @@ UpSampling3DAttrs = attrs(
     pattern=OpPattern.INJECTIVE,
     level=2,
     warns=True,
-    face=upsampling_face,
+    builder=upsampling_builder,
     gradient=resampling("nn.upsampling", _plan),
     shapes="(N, C, H, W) -> (N, C, H scale_h, W scale_w)",
     source="image.resize2d",
@@ -162,6 +147,21 @@ def upsampling(attrs: Any, data: Any, *, out: Any = None) -> Any:
     return upsample(attrs, data, (attrs.scale_h, attrs.scale_w), "nn.upsampling", out)
 
 
+def upsampling3d_builder(
+    data: Any,
+    scale_d: Any = 1,
+    scale_h: Any = 1,
+    scale_w: Any = 1,
+    layout: str = "NCDHW",
+    method: str = "nearest_neighbor",
+    coordinate_transformation_mode: str = "half_pixel",
+) -> Any:
+    """Return `data` enlarged by `scale_d`, `scale_h` and `scale_w` (numbers or expressions)."""
+    rest = {"layout": layout, "method": method, "coordinate_transformation_mode": coordinate_transformation_mode}
+    scales = {"scale_d": scale_d, "scale_h": scale_h, "scale_w": scale_w}
+    return _enlarge("nn.upsampling3d", data, scales, rest)
+
+
 @operator(
     "nn.upsampling3d",
     ("data",),
@@ -170,7 +170,7 @@ def upsampling(attrs: Any, data: Any, *, out: Any = None) -> Any:
     pattern=OpPattern.INJECTIVE,
     level=2,
     warns=True,
-    face=upsampling3d_face,
+    builder=upsampling3d_builder,
     gradient=resampling("nn.upsampling3d", _plan),
     shapes="(N, C, D, H, W) -> (N, C, D scale_d, H scale_h, W scale_w)",
     source="image.resize3d",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from passlab.errors import AttrsError, Diagnostic, RelationError
@@ -12,6 +12,16 @@ from passlab.ir.types import ANY, Dim
 def per_axis(value: Any, rank: int) -> Any:
     """Return one number as `rank` equal numbers, as Relay's Python interface does; anything else unchanged."""
     return (value,) * rank if isinstance(value, int) else value
+
+
+def on_axes(rank: int) -> Callable[[Any], Any]:
+    """Return what makes one number `rank` equal numbers: for the Python signature of an operator."""
+    return lambda value: per_axis(value, rank)
+
+
+def padded(rank: int) -> Callable[[Any], tuple[int, ...]]:
+    """Return what makes padding `2 * rank` numbers: for the Python signature of an operator."""
+    return lambda value: full_padding(value, rank)
 
 
 def full_padding(padding: Any, rank: int) -> tuple[int, ...]:

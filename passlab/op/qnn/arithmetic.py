@@ -11,7 +11,7 @@ from passlab.ir.expr import Call
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import IncompleteType, TensorType, TupleType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, integer
 from passlab.op.join import CONCATENATE, concatenate_type
@@ -24,8 +24,15 @@ BROADCAST = attrs(
     integer("rhs_axis", -1, doc="the dimension along which the scales of rhs vary"),
 )
 INPUTS = (
-    "lhs", "rhs", "lhs_scale", "lhs_zero_point", "rhs_scale", "rhs_zero_point", "output_scale", "output_zero_point",
-)  # fmt: skip
+    "lhs",
+    "rhs",
+    "lhs_scale",
+    "lhs_zero_point",
+    "rhs_scale",
+    "rhs_zero_point",
+    "output_scale",
+    "output_zero_point",
+)
 Combine = Callable[[Array, Array, tuple[Array, ...], Any], Array]
 
 
@@ -67,15 +74,22 @@ def _product(lhs: Array, rhs: Array, facts: tuple[Array, ...], attrs: Any) -> Ar
 
 
 def _binary(name: str, combine: Combine, doc: str) -> Op:
-    def face(
-        lhs: Any, rhs: Any, lhs_scale: Any, lhs_zero_point: Any, rhs_scale: Any, rhs_zero_point: Any,
+    def builder(
+        lhs: Any,
+        rhs: Any,
+        lhs_scale: Any,
+        lhs_zero_point: Any,
+        rhs_scale: Any,
+        rhs_zero_point: Any,
         output_scale: Any,
-        output_zero_point: Any, lhs_axis: int = -1, rhs_axis: int = -1,
-    ) -> Call:  # fmt: skip
+        output_zero_point: Any,
+        lhs_axis: int = -1,
+        rhs_axis: int = -1,
+    ) -> Call:
         scales = (lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale, output_zero_point)
         return call(name, lhs, rhs, *scales, lhs_axis=lhs_axis, rhs_axis=rhs_axis)
 
-    face.__name__, face.__doc__ = name.rpartition(".")[2], doc
+    builder.__name__, builder.__doc__ = name.rpartition(".")[2], doc
 
     def kernel(attrs: Any, lhs: Array, rhs: Array, *facts: Array) -> Array:
         if lhs.dtype.kind not in "iu":
@@ -83,11 +97,17 @@ def _binary(name: str, combine: Combine, doc: str) -> Op:
         return saturate(combine(lhs, rhs, facts, attrs), lhs.dtype.name)
 
     return operator(
-        name, INPUTS, attrs=BROADCAST,
+        name,
+        INPUTS,
+        attrs=BROADCAST,
         layout=layout_rules.rescaled_pair,
-        relation=_binary_type, pattern=OpPattern.BROADCAST, non_computational=True,
+        relation=_binary_type,
+        pattern=OpPattern.BROADCAST,
+        non_computational=True,
         level=11,
-        out=False, face=face, doc=doc,
+        out=False,
+        builder=builder,
+        doc=doc,
         shapes="lhs and rhs, which broadcast to S -> S; scales and zero points ()",
         source="Jacob et al., Quantization and training of neural networks (2018)",
         edges=(
@@ -96,7 +116,7 @@ def _binary(name: str, combine: Combine, doc: str) -> Op:
             f"{name}(%q: (0, 3) int8, %r: (0, 3) int8, 0.25f, 1, 0.125f, -2, 0.5f, 3)",
         ),
         example=f"{name}(%q, %q, 0.5f, 0, 0.5f, 0, 0.5f, 0)",
-    )(kernel)  # fmt: skip
+    )(kernel)
 
 
 add = _binary("qnn.add", _sum(1), "The sums of quantized tensors that broadcast, quantized again.")
@@ -118,18 +138,16 @@ def _concatenate_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
     return made if all(known) else None
 
 
-def _concatenate_face(
-    data: Any, input_scales: Any, input_zero_points: Any, output_scale: Any, output_zero_point: Any, axis: int
-) -> Call:
-    """Quantized tensors joined along `axis`, in one scale."""
-    return call("qnn.concatenate", data, input_scales, input_zero_points, output_scale, output_zero_point, axis=axis)
-
-
 @operator(
-    "qnn.concatenate", ("data", "input_scales", "input_zero_points", "output_scale", "output_zero_point"),
+    "qnn.concatenate",
+    ("data", "input_scales", "input_zero_points", "output_scale", "output_zero_point"),
     attrs=CONCATENATE,
-    relation=_concatenate_type, pattern=OpPattern.INJECTIVE, non_computational=True, level=11, out=False,
-    face=_concatenate_face,
+    relation=_concatenate_type,
+    pattern=OpPattern.INJECTIVE,
+    non_computational=True,
+    level=11,
+    out=False,
+    python=Python("data, input_scales, input_zero_points, output_scale, output_zero_point, axis"),
     shapes="quantized tensors, a tuple of scales, a tuple of zero points -> joined along axis",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edges=(
@@ -138,11 +156,15 @@ def _concatenate_face(
     ),
     example="qnn.concatenate((%q, %q), (0.5f, 0.5f), (0, 0), 0.5f, 0)",
     layout=layout_rules.joined,
-)  # fmt: skip
+)
 def concatenate(
-    attrs: Any, data: tuple[Array, ...], input_scales: tuple[Array, ...], input_zero_points: tuple[Array, ...],
-    output_scale: Array, output_zero_point: Array,
-) -> Array:  # fmt: skip
+    attrs: Any,
+    data: tuple[Array, ...],
+    input_scales: tuple[Array, ...],
+    input_zero_points: tuple[Array, ...],
+    output_scale: Array,
+    output_zero_point: Array,
+) -> Array:
     """Join quantized tensors along one dimension, each brought to the scale of the result."""
     target = (output_scale, output_zero_point)
     sources = zip(data, input_scales, input_zero_points, strict=True)

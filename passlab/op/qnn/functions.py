@@ -15,7 +15,7 @@ from passlab.ir.expr import Call
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.nn.windows import full_padding, per_axis
 from passlab.op.qnn.scales import parameter, quantize_real, quantized, real, requantized
@@ -46,23 +46,30 @@ def _kernel(function: Function) -> Callable[..., Any]:
 
 
 def _pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpPattern.OPAQUE) -> Op:
-    def face(x: Any, scale: Any, zero_point: Any, output_scale: Any, output_zero_point: Any) -> Call:
+    def builder(x: Any, scale: Any, zero_point: Any, output_scale: Any, output_zero_point: Any) -> Call:
         return call(name, x, scale, zero_point, output_scale, output_zero_point)
 
-    face.__name__, face.__doc__ = name.rpartition(".")[2], doc
+    builder.__name__, builder.__doc__ = name.rpartition(".")[2], doc
     return operator(
-        name, _SHORT, relation=_same_type,
+        name,
+        _SHORT,
+        relation=_same_type,
         layout=layout_rules.rescaled,
-        pattern=pattern, non_computational=True, level=11, out=False, warns=True,
-        face=face,
-        doc=doc, shapes="S -> S; scales and zero points ()",
+        pattern=pattern,
+        non_computational=True,
+        level=11,
+        out=False,
+        warns=True,
+        builder=builder,
+        doc=doc,
+        shapes="S -> S; scales and zero points ()",
         source="Jacob et al., Quantization and training of neural networks (2018)",
         edges=(
             *(f"{name}(%q: ({dims}) int8, 0.25f, 1, 0.125f, 3)" for dims in ("2, 3", "", "0, 3")),
             f"{name}(%q: (2, 3) uint8, 0.25f, 128, 0.125f, 7)",
         ),
         example=f"{name}(%q, 0.5f, 0, 0.5f, 0)",
-    )(_kernel(function))  # fmt: skip
+    )(_kernel(function))
 
 
 def _of(name: str) -> Function:
@@ -99,13 +106,6 @@ def _leaky_relu_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     return data if _known_parameters(types, _LONG) else None
 
 
-def _leaky_relu_face(
-    x: Any, alpha: float, input_scale: Any, input_zero_point: Any, output_scale: Any, output_zero_point: Any
-) -> Call:
-    """Quantized numbers, those below zero times `alpha`, quantized again."""
-    return call("qnn.leaky_relu", x, input_scale, input_zero_point, output_scale, output_zero_point, alpha=alpha)
-
-
 def _record(name: str) -> type[Attrs]:
     """The record of attributes of another operator."""
     record = Op.get(name).spec.attrs
@@ -114,8 +114,16 @@ def _record(name: str) -> type[Attrs]:
 
 
 leaky_relu = operator(
-    "qnn.leaky_relu", _LONG, attrs=_record("nn.leaky_relu"), relation=_leaky_relu_type, pattern=OpPattern.OPAQUE,
-    non_computational=True, level=11, out=False, warns=True, face=_leaky_relu_face,
+    "qnn.leaky_relu",
+    _LONG,
+    attrs=_record("nn.leaky_relu"),
+    relation=_leaky_relu_type,
+    pattern=OpPattern.OPAQUE,
+    non_computational=True,
+    level=11,
+    out=False,
+    warns=True,
+    python=Python("x, alpha, input_scale, input_zero_point, output_scale, output_zero_point", names={"x": "data"}),
     doc="Quantized numbers, those below zero times `alpha`, quantized again.",
     shapes="S -> S, scales and zero points ()",
     source="Jacob et al., Quantization and training of neural networks (2018)",
@@ -127,7 +135,7 @@ leaky_relu = operator(
     ),
     example="qnn.leaky_relu(%q, 0.5f, 0, 0.5f, 0, alpha=0.1f)",
     layout=layout_rules.rescaled,
-)(_kernel(lambda data, attrs: np.where(data < 0, data * np.float32(attrs.alpha), data)))  # fmt: skip
+)(_kernel(lambda data, attrs: np.where(data < 0, data * np.float32(attrs.alpha), data)))
 
 
 def _softmax_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
@@ -137,17 +145,17 @@ def _softmax_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     return data if _known_parameters(types, _SHORT) else None
 
 
-def _softmax_face(
-    x: Any, scale: Any, zero_point: Any, output_scale: Any, output_zero_point: Any, axis: int = -1
-) -> Call:
-    """The softmax of quantized numbers along `axis`, quantized again."""
-    return call("qnn.softmax", x, scale, zero_point, output_scale, output_zero_point, axis=axis)
-
-
 softmax = operator(
-    "qnn.softmax", _SHORT, attrs=_record("nn.softmax"), relation=_softmax_type, pattern=OpPattern.OPAQUE,
+    "qnn.softmax",
+    _SHORT,
+    attrs=_record("nn.softmax"),
+    relation=_softmax_type,
+    pattern=OpPattern.OPAQUE,
     non_computational=True,
-    level=11, out=False, warns=True, face=_softmax_face,
+    level=11,
+    out=False,
+    warns=True,
+    python=Python("x, scale, zero_point, output_scale, output_zero_point, axis=-1", names={"x": "data"}),
     doc="The softmax of quantized numbers along one dimension, quantized again.",
     shapes="S -> S, scales and zero points ()",
     source="Jacob et al., Quantization and training of neural networks (2018)",
@@ -158,7 +166,7 @@ softmax = operator(
     ),
     example="qnn.softmax(%q, 0.5f, 0, 0.01f, 0)",
     layout=layout_rules.along(),
-)(_kernel(_of("nn.softmax")))  # fmt: skip
+)(_kernel(_of("nn.softmax")))
 
 
 # ---------------------------------------------------------------- avg_pool2d
@@ -170,24 +178,49 @@ def _pool_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return TensorType(made.shape, data.dtype) if isinstance(made, TensorType) else None
 
 
-def _pool_face(
-    data: Any, input_scale: Any, input_zero_point: Any, output_scale: Any, output_zero_point: Any, pool_size: Any,
-    strides: Any, padding: Any, dilation: Any, ceil_mode: bool = False, count_include_pad: bool = True,
-    layout: str = "NHWC", out_layout: str = "",
-) -> Call:  # fmt: skip
+def _pool_builder(
+    data: Any,
+    input_scale: Any,
+    input_zero_point: Any,
+    output_scale: Any,
+    output_zero_point: Any,
+    pool_size: Any,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    layout: str = "NHWC",
+    out_layout: str = "",
+) -> Call:
     """The means of windows of a quantized tensor, quantized again."""
     return call(
-        "qnn.avg_pool2d", data, input_scale, input_zero_point, output_scale, output_zero_point,
+        "qnn.avg_pool2d",
+        data,
+        input_scale,
+        input_zero_point,
+        output_scale,
+        output_zero_point,
         pool_size=per_axis(pool_size, 2),
-        strides=per_axis(strides, 2), dilation=per_axis(dilation, 2), padding=full_padding(padding, 2), layout=layout,
-        out_layout=out_layout, ceil_mode=ceil_mode, count_include_pad=count_include_pad,
-    )  # fmt: skip
+        strides=per_axis(strides, 2),
+        dilation=per_axis(dilation, 2),
+        padding=full_padding(padding, 2),
+        layout=layout,
+        out_layout=out_layout,
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
+    )
 
 
 @operator(
-    "qnn.avg_pool2d", _LONG, attrs=_record("nn.avg_pool2d"), relation=_pool_type,
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE, level=11,
-    out=False, face=_pool_face,
+    "qnn.avg_pool2d",
+    _LONG,
+    attrs=_record("nn.avg_pool2d"),
+    relation=_pool_type,
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    level=11,
+    out=False,
+    builder=_pool_builder,
     shapes="(N, C, H, W) -> (N, C, windows)",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edges=(
@@ -196,7 +229,7 @@ def _pool_face(
     ),
     example="qnn.avg_pool2d(%q4, 0.5f, 0, 0.5f, 0, pool_size=[2, 2])",
     layout=layout_rules.OneLayout(),
-)  # fmt: skip
+)
 def avg_pool2d(
     attrs: Any, data: Array, input_scale: Array, input_zero_point: Array, output_scale: Array, output_zero_point: Array
 ) -> Array:

@@ -17,9 +17,9 @@ from passlab.ir.expr import Call
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, array_dtype
-from passlab.op.nn.windows import full_padding, per_axis
+from passlab.op.nn.windows import on_axes, padded
 from passlab.op.qnn.scales import along, parameter, quantized
 
 _PARAMETERS = ("input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale")
@@ -72,10 +72,17 @@ def _product(
     **facts: Any,
 ) -> Op:
     return operator(
-        name, facts.pop("inputs", ("data", "weight", *names)), attrs=record, relation=_relation(plain, names, channel),
-        pattern=facts.pop("pattern", OpPattern.OUT_ELEMWISE_FUSABLE), non_computational=True, level=11, out=False,
-        doc=doc, **facts,
-    )(_kernel(plain, channel))  # fmt: skip
+        name,
+        facts.pop("inputs", ("data", "weight", *names)),
+        attrs=record,
+        relation=_relation(plain, names, channel),
+        pattern=facts.pop("pattern", OpPattern.OUT_ELEMWISE_FUSABLE),
+        non_computational=True,
+        level=11,
+        out=False,
+        doc=doc,
+        **facts,
+    )(_kernel(plain, channel))
 
 
 def _record(name: str) -> type[Attrs]:
@@ -85,20 +92,17 @@ def _record(name: str) -> type[Attrs]:
 
 
 # ---------------------------------------------------------------- dense
-def _dense_face(
-    data: Any, weight: Any, input_zero_point: Any, kernel_zero_point: Any, input_scale: Any, kernel_scale: Any,
-    units: Any,
-    out_dtype: str = "int32",
-) -> Call:  # fmt: skip
-    """Quantized `data` times the transpose of quantized `weight`."""
-    given = (input_zero_point, kernel_zero_point, input_scale, kernel_scale)
-    return call("qnn.dense", data, weight, *given, units=units, out_dtype=out_dtype)
-
-
 dense = _product(
-    "qnn.dense", "nn.dense", _record("nn.dense"),
+    "qnn.dense",
+    "nn.dense",
+    _record("nn.dense"),
     ("input_zero_point", "weight_zero_point", "input_scale", "weight_scale"),
-    lambda attrs: 0, "Multiply quantized `data` by the transpose of quantized `weight`.", face=_dense_face,
+    lambda attrs: 0,
+    "Multiply quantized `data` by the transpose of quantized `weight`.",
+    python=Python(
+        "data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale, units, out_dtype='int32'",
+        names={"kernel_zero_point": "weight_zero_point", "kernel_scale": "weight_scale"},
+    ),
     shapes="data (m, k), weight (units, k) -> (m, units)",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edges=(
@@ -106,11 +110,11 @@ dense = _product(
         'qnn.dense(%q: (0, 3) uint8, %w: (4, 3) int8, 128, 0, 0.5f, 0.5f, units=4, out_dtype="int32")',
     ),
     example='qnn.dense(%q, %q, 0, 0, 0.5f, 0.5f, units=2, out_dtype="int32")',
-)  # fmt: skip
+)
 
 
 # ---------------------------------------------------------------- batch_matmul
-def _batch_matmul_face(
+def _batch_matmul_builder(
     x: Any, y: Any, x_zero_point: Any, y_zero_point: Any, x_scale: Any, y_scale: Any, out_dtype: str = "int32"
 ) -> Call:
     """The products of quantized matrices, the second ones transposed."""
@@ -120,21 +124,30 @@ def _batch_matmul_face(
 
 _MATMUL = ("x_zero_point", "y_zero_point", "x_scale", "y_scale")
 batch_matmul = operator(
-    "qnn.batch_matmul", ("x", "y", *_MATMUL),
+    "qnn.batch_matmul",
+    ("x", "y", *_MATMUL),
     attrs=_record("nn.batch_matmul"),
-    relation=_relation("nn.batch_matmul", _MATMUL, lambda attrs: -1), pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    non_computational=True, level=11, out=False, doc="Multiply quantized matrices, batch by batch.",
-    face=_batch_matmul_face,
+    relation=_relation("nn.batch_matmul", _MATMUL, lambda attrs: -1),
+    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+    non_computational=True,
+    level=11,
+    out=False,
+    doc="Multiply quantized matrices, batch by batch.",
+    builder=_batch_matmul_builder,
     shapes="x (b, m, k), y (b, k, n); with transpose_b (b, n, k) -> (b, m, n)",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edges=(
-        ('qnn.batch_matmul(%x: (2, 2, 3) int8, %y: (2, 4, 3) int8, 1, -2, 0.5f, 0.5f, out_dtype="int32", '
-        "transpose_b=True)"),
-        ('qnn.batch_matmul(%x: (1, 3, 2) int8, %y: (1, 3, 4) int8, 1, -2, 0.5f, 0.5f, out_dtype="int32", '
-        "transpose_a=True)"),
+        (
+            'qnn.batch_matmul(%x: (2, 2, 3) int8, %y: (2, 4, 3) int8, 1, -2, 0.5f, 0.5f, out_dtype="int32", '
+            "transpose_b=True)"
+        ),
+        (
+            'qnn.batch_matmul(%x: (1, 3, 2) int8, %y: (1, 3, 4) int8, 1, -2, 0.5f, 0.5f, out_dtype="int32", '
+            "transpose_a=True)"
+        ),
     ),
     example='qnn.batch_matmul(%q3, %q3, 0, 0, 0.5f, 0.5f, out_dtype="int32", transpose_b=True)',
-)(_kernel("nn.batch_matmul", lambda attrs: -1))  # fmt: skip
+)(_kernel("nn.batch_matmul", lambda attrs: -1))
 
 
 # ---------------------------------------------------------------- conv2d
@@ -143,65 +156,68 @@ def _output_channel(attrs: Any) -> int:
     return int(attrs.kernel_layout.index("O")) if "O" in attrs.kernel_layout else 0
 
 
-def _conv2d_face(
-    data: Any, kernel: Any, input_zero_point: Any, kernel_zero_point: Any, input_scale: Any, kernel_scale: Any,
-    kernel_size: Any, channels: Any, strides: Any = (1, 1), padding: Any = (0, 0), dilation: Any = (1, 1),
-    groups: int = 1,
-    data_layout: str = "NCHW", kernel_layout: str = "OIHW", out_layout: str = "", out_dtype: str = "int32",
-) -> Call:  # fmt: skip
-    """The convolution of quantized `data` with a quantized `kernel`."""
-    return call(
-        "qnn.conv2d", data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
-        strides=per_axis(strides, 2),
-        padding=full_padding(padding, 2), dilation=per_axis(dilation, 2), groups=groups, channels=channels,
-        kernel_size=per_axis(kernel_size, 2), data_layout=data_layout, kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )  # fmt: skip
-
-
 conv2d = _product(
-    "qnn.conv2d", "nn.conv2d", _record("nn.conv2d"), _WEIGHT_PARAMETERS, _output_channel,
-    "Convolve quantized `data` with a quantized `weight`; the padding stands for zero.", face=_conv2d_face,
+    "qnn.conv2d",
+    "nn.conv2d",
+    _record("nn.conv2d"),
+    _WEIGHT_PARAMETERS,
+    _output_channel,
+    "Convolve quantized `data` with a quantized `weight`; the padding stands for zero.",
+    python=Python(
+        "data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale, kernel_size, "
+        "channels, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, data_layout='NCHW', "
+        "kernel_layout='OIHW', out_layout='', out_dtype='int32'",
+        names={"kernel": "weight", "kernel_zero_point": "weight_zero_point", "kernel_scale": "weight_scale"},
+        kernel_size=on_axes(2),
+        strides=on_axes(2),
+        padding=padded(2),
+        dilation=on_axes(2),
+    ),
     shapes="data (N, C, H, W), weight (O, C / groups, KH, KW) -> (N, O, OH, OW)",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edges=(
-        ("qnn.conv2d(%q: (1, 2, 4, 4) uint8, %w: (3, 2, 2, 2) int8, 128, -3, 0.5f, 0.5f, channels=3, "
-        'kernel_size=[2, 2], padding=[1, 1], out_dtype="int32")'),
-        ("qnn.conv2d(%q: (1, 4, 4, 2) int8, %w: (3, 3, 2, 1) int8, 3, 0, 0.5f, 0.5f, groups=2, channels=2, "
-        'kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWOI", out_dtype="int32")'),
+        (
+            "qnn.conv2d(%q: (1, 2, 4, 4) uint8, %w: (3, 2, 2, 2) int8, 128, -3, 0.5f, 0.5f, channels=3, "
+            'kernel_size=[2, 2], padding=[1, 1], out_dtype="int32")'
+        ),
+        (
+            "qnn.conv2d(%q: (1, 4, 4, 2) int8, %w: (3, 3, 2, 1) int8, 3, 0, 0.5f, 0.5f, groups=2, channels=2, "
+            'kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWOI", out_dtype="int32")'
+        ),
     ),
     example='qnn.conv2d(%q4, %qw, 0, 0, 0.5f, 0.5f, channels=2, kernel_size=[2, 2], out_dtype="int32")',
     layout=layout_rules.TwoLayouts({"NCHW": "OIHW", "NHWC": "HWIO"}),
-)  # fmt: skip
-
-
-def _conv2d_transpose_face(
-    data: Any, weight: Any, input_zero_point: Any, kernel_zero_point: Any, input_scale: Any, kernel_scale: Any,
-    strides: Any = (1, 1), padding: Any = (0, 0), dilation: Any = (1, 1), groups: int = 1, channels: Any = None,
-    kernel_size: Any = None, data_layout: str = "NCHW", kernel_layout: str = "IOHW", out_layout: str = "",
-    output_padding: Any = (0, 0), out_dtype: str = "int32",
-) -> Call:  # fmt: skip
-    """The transposed convolution of quantized `data` with a quantized `weight`."""
-    return call(
-        "qnn.conv2d_transpose", data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
-        channels=channels,
-        kernel_size=per_axis(kernel_size, 2), strides=per_axis(strides, 2), output_padding=per_axis(output_padding, 2),
-        padding=full_padding(padding, 2), dilation=per_axis(dilation, 2), groups=groups, data_layout=data_layout,
-        kernel_layout=kernel_layout, out_layout=out_layout, out_dtype=out_dtype,
-    )  # fmt: skip
+)
 
 
 conv2d_transpose = _product(
-    "qnn.conv2d_transpose", "nn.conv2d_transpose", _record("nn.conv2d_transpose"), _WEIGHT_PARAMETERS, _output_channel,
-    "Convolve quantized `data` backwards with a quantized `weight`, enlarging it.", face=_conv2d_transpose_face,
+    "qnn.conv2d_transpose",
+    "nn.conv2d_transpose",
+    _record("nn.conv2d_transpose"),
+    _WEIGHT_PARAMETERS,
+    _output_channel,
+    "Convolve quantized `data` backwards with a quantized `weight`, enlarging it.",
+    python=Python(
+        "data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale, strides=(1, "
+        "1), padding=(0, 0), dilation=(1, 1), groups=1, channels=None, kernel_size=None, "
+        "data_layout='NCHW', kernel_layout='IOHW', out_layout='', output_padding=(0, 0), "
+        "out_dtype='int32'",
+        names={"kernel_zero_point": "weight_zero_point", "kernel_scale": "weight_scale"},
+        strides=on_axes(2),
+        padding=padded(2),
+        dilation=on_axes(2),
+        kernel_size=on_axes(2),
+        output_padding=on_axes(2),
+    ),
     pattern=OpPattern.OPAQUE,
     shapes="data (N, C, H, W), weight (C, O / groups, KH, KW) -> (N, O, OH, OW)",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edges=(
-        ("qnn.conv2d_transpose(%q: (1, 2, 3, 3) uint8, %w: (2, 3, 2, 2) int8, 128, -3, 0.5f, 0.5f, channels=3, "
-        'kernel_size=[2, 2], strides=[2, 2], out_dtype="int32")'),
+        (
+            "qnn.conv2d_transpose(%q: (1, 2, 3, 3) uint8, %w: (2, 3, 2, 2) int8, 128, -3, 0.5f, 0.5f, channels=3, "
+            'kernel_size=[2, 2], strides=[2, 2], out_dtype="int32")'
+        ),
     ),
     example='qnn.conv2d_transpose(%q4, %qw, 0, 0, 0.5f, 0.5f, channels=2, kernel_size=[2, 2], out_dtype="int32")',
     layout=layout_rules.TwoLayouts({"NCHW": "IOHW", "NHWC": "HWIO"}),
-)  # fmt: skip
+)

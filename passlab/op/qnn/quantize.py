@@ -15,7 +15,7 @@ from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.along_axis import reshaped
 from passlab.op.chain import by_definition, dtype_of, shape_of
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, array_dtype, half_away, is_float_name
 from passlab.op.fields import attrs, dtype, integer, text
 from passlab.op.qnn.scales import INTEGERS, along, parameter, quantize_real, quantized, real, requantized
@@ -40,30 +40,31 @@ def _quantize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
     return TensorType(data.shape, attrs.out_dtype) if all(known) else None
 
 
-def _quantize_face(
-    data: Any, output_scale: Any, output_zero_point: Any, axis: int = -1, out_dtype: str = "int8"
-) -> Call:
-    """`data` in integers: `data / output_scale + output_zero_point`, rounded and held in range."""
-    return call("qnn.quantize", data, output_scale, output_zero_point, out_dtype=out_dtype, axis=axis)
-
-
 @operator(
-    "qnn.quantize", ("data", "output_scale", "output_zero_point"),
+    "qnn.quantize",
+    ("data", "output_scale", "output_zero_point"),
     attrs=attrs("QuantizeAttrs", dtype("out_dtype", doc="the integer dtype of the result"), _AXIS),
-    relation=_quantize_type, pattern=OpPattern.ELEMWISE, non_computational=True, level=11, out=False, warns=True,
-    face=_quantize_face,
+    relation=_quantize_type,
+    pattern=OpPattern.ELEMWISE,
+    non_computational=True,
+    level=11,
+    out=False,
+    warns=True,
+    python=Python("data, output_scale, output_zero_point, axis=-1, out_dtype='int8'"),
     shapes="data S, scale and zero point () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edges=(
         'qnn.quantize(%x: (2, 3) float32, 0.5f, 1, out_dtype="int8")',
-        ("qnn.quantize(%x: (2, 3) float32, %s: (3) float32 = [0.5, 0.25, 2], %z: (3) int32 = [0, 1, 2], "
-        'out_dtype="uint8", axis=-1)'),
+        (
+            "qnn.quantize(%x: (2, 3) float32, %s: (3) float32 = [0.5, 0.25, 2], %z: (3) int32 = [0, 1, 2], "
+            'out_dtype="uint8", axis=-1)'
+        ),
         'qnn.quantize(%x: (0, 3) float32, 0.5f, 1, out_dtype="int32")',
         'qnn.quantize(%x: () float32, 0.5f, 1, out_dtype="int16")',
     ),
     example='qnn.quantize(%x, 0.5f, 0, out_dtype="int8")',
     layout=layout_rules.along(),
-)  # fmt: skip
+)
 def quantize(attrs: Any, data: Array, output_scale: Array, output_zero_point: Array) -> Array:
     """Numbers as integers: divided by the scale, moved by the zero point, rounded, and held in the dtype's range."""
     return quantize_real(data, output_scale, output_zero_point, attrs.out_dtype, attrs.axis)
@@ -83,13 +84,6 @@ def _dequantize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     return TensorType(data.shape, attrs.out_dtype) if all(known) else None
 
 
-def _dequantize_face(
-    data: Any, input_scale: Any, input_zero_point: Any, axis: int = -1, out_dtype: str = "float32"
-) -> Call:
-    """The numbers that the integers of `data` stand for."""
-    return call("qnn.dequantize", data, input_scale, input_zero_point, out_dtype=out_dtype, axis=axis)
-
-
 def _spread(value: Expr, axis: int, rank: int) -> Expr:
     """A scalar or a vector in a shape that broadcasts along `axis`."""
     shape = shape_of(value)
@@ -107,22 +101,31 @@ def _dequantized(attrs: Any, data: Expr, scale: Expr, zero_point: Expr) -> Expr:
 
 
 @operator(
-    "qnn.dequantize", ("data", "input_scale", "input_zero_point"),
+    "qnn.dequantize",
+    ("data", "input_scale", "input_zero_point"),
     attrs=attrs("DequantizeAttrs", dtype("out_dtype", doc="the dtype of the result"), _AXIS),
-    relation=_dequantize_type, pattern=OpPattern.ELEMWISE, non_computational=True, level=11, out=False, warns=True,
-    face=_dequantize_face, gradient=by_definition(_dequantized),
+    relation=_dequantize_type,
+    pattern=OpPattern.ELEMWISE,
+    non_computational=True,
+    level=11,
+    out=False,
+    warns=True,
+    python=Python("data, input_scale, input_zero_point, axis=-1, out_dtype='float32'"),
+    gradient=by_definition(_dequantized),
     shapes="data S, scale and zero point () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edges=(
         'qnn.dequantize(%q: (2, 3) int8, 0.5f, 1, out_dtype="float32")',
-        ("qnn.dequantize(%q: (2, 3) uint8, %s: (3) float32 = [0.5, 0.25, 2], %z: (3) int32 = [0, 1, 2], "
-        'out_dtype="float32", axis=-1)'),
+        (
+            "qnn.dequantize(%q: (2, 3) uint8, %s: (3) float32 = [0.5, 0.25, 2], %z: (3) int32 = [0, 1, 2], "
+            'out_dtype="float32", axis=-1)'
+        ),
         'qnn.dequantize(%q: (0, 3) int32, 0.5f, 1, out_dtype="float32")',
         'qnn.dequantize(%q: () int16, 0.5f, 1, out_dtype="float16")',
     ),
     example='qnn.dequantize(%q, 0.5f, 0, out_dtype="float32")',
     layout=layout_rules.along(),
-)  # fmt: skip
+)
 def dequantize(attrs: Any, data: Array, input_scale: Array, input_zero_point: Array) -> Array:
     """The numbers that integers stand for: moved by the zero point, multiplied by the scale."""
     return real(data, input_scale, input_zero_point, attrs.axis).astype(array_dtype(attrs.out_dtype), copy=False)
@@ -159,10 +162,17 @@ def requantize_config(rounding: str = "UPWARD", compute_dtype: str = "int64") ->
         _config.reset(before)
 
 
-def _requantize_face(
-    data: Any, input_scale: Any, input_zero_point: Any, output_scale: Any, output_zero_point: Any, axis: int = -1,
-    rounding: str = "None", compute_dtype: str = "None", out_dtype: str = "int8",
-) -> Call:  # fmt: skip
+def _requantize_builder(
+    data: Any,
+    input_scale: Any,
+    input_zero_point: Any,
+    output_scale: Any,
+    output_zero_point: Any,
+    axis: int = -1,
+    rounding: str = "None",
+    compute_dtype: str = "None",
+    out_dtype: str = "int8",
+) -> Call:
     """The integers of `data` for another scale and zero point."""
     inputs = (data, input_scale, input_zero_point, output_scale, output_zero_point)
     said = (rounding, compute_dtype)
@@ -173,17 +183,27 @@ def _requantize_face(
 
 
 @operator(
-    "qnn.requantize", ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
+    "qnn.requantize",
+    ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
     attrs=attrs(
         "RequantizeAttrs",
         _AXIS,
         text("rounding", "None", doc='where halves go; "None" is "UPWARD"', choices=ROUNDINGS),
-        text("compute_dtype", "None", doc='how the product is computed; "None" is "int64", in fixed point',
-        choices=COMPUTE),
+        text(
+            "compute_dtype",
+            "None",
+            doc='how the product is computed; "None" is "int64", in fixed point',
+            choices=COMPUTE,
+        ),
         dtype("out_dtype", "", doc="the dtype of the result, that of the data when left out"),
     ),
-    relation=_requantize_type, pattern=OpPattern.ELEMWISE, non_computational=True, level=11, out=False, warns=True,
-    face=_requantize_face,
+    relation=_requantize_type,
+    pattern=OpPattern.ELEMWISE,
+    non_computational=True,
+    level=11,
+    out=False,
+    warns=True,
+    builder=_requantize_builder,
     shapes="data S, scales and zero points () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edges=(
@@ -193,7 +213,7 @@ def _requantize_face(
     ),
     example='qnn.requantize(%q, 0.5f, 0, 0.25f, 0, out_dtype="int8")',
     layout=layout_rules.along(),
-)  # fmt: skip
+)
 def requantize(
     attrs: Any, data: Array, input_scale: Array, input_zero_point: Array, output_scale: Array, output_zero_point: Array
 ) -> Array:
@@ -231,18 +251,16 @@ def _code(dtype: Any) -> Any:
     return Constant(np.array(CODES[dtype], np.int32)) if isinstance(dtype, str) else dtype
 
 
-def _simulated_quantize_face(
-    data: Any, output_scale: Any, output_zero_point: Any, axis: int = -1, out_dtype: Any = "int8"
-) -> Call:
-    """`data` quantized, but kept in floats; `out_dtype` is a name or the expression of its code."""
-    return call("qnn.simulated_quantize", data, _code(out_dtype), output_scale, output_zero_point, axis=axis)
-
-
 @operator(
-    "qnn.simulated_quantize", ("data", "out_dtype", "output_scale", "output_zero_point"),
+    "qnn.simulated_quantize",
+    ("data", "out_dtype", "output_scale", "output_zero_point"),
     attrs=attrs("SimulatedQuantizeAttrs", _AXIS),
     relation=_simulated_type(("out_dtype", "output_scale", "output_zero_point")),
-    pattern=OpPattern.ELEMWISE, level=11, out=False, warns=True, face=_simulated_quantize_face,
+    pattern=OpPattern.ELEMWISE,
+    level=11,
+    out=False,
+    warns=True,
+    python=Python("data, output_scale, output_zero_point, axis=-1, out_dtype='int8'"),
     shapes="data S, out_dtype (), scale and zero point () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edges=(
@@ -251,7 +269,7 @@ def _simulated_quantize_face(
         "qnn.simulated_quantize(%x: (0, 3) float32, 1, 0.5f, 1)",
     ),
     example="qnn.simulated_quantize(%x, 2, 0.5f, 0)",
-)  # fmt: skip
+)
 def simulated_quantize(
     attrs: Any, data: Array, out_dtype: Array, output_scale: Array, output_zero_point: Array
 ) -> Array:
@@ -264,7 +282,7 @@ def simulated_quantize(
     return np.clip(made, bounds.min, bounds.max).astype(data.dtype)
 
 
-def _simulated_dequantize_face(
+def _simulated_dequantize_builder(
     data: Any, input_scale: Any, input_zero_point: Any, axis: int = -1, in_dtype: Any = "int8"
 ) -> Call:
     """The numbers that simulated integers stand for; `in_dtype` is a name or the expression of its code."""
@@ -282,9 +300,15 @@ def _simulated(attrs: Any, data: Expr, in_dtype: Expr, scale: Expr, zero_point: 
 
 
 @operator(
-    "qnn.simulated_dequantize", ("data", "in_dtype", "input_scale", "input_zero_point"),
-    attrs=dequantize.spec.attrs, relation=_simulated_type(("in_dtype", "input_scale", "input_zero_point")),
-    pattern=OpPattern.ELEMWISE, level=11, out=False, warns=True, face=_simulated_dequantize_face,
+    "qnn.simulated_dequantize",
+    ("data", "in_dtype", "input_scale", "input_zero_point"),
+    attrs=dequantize.spec.attrs,
+    relation=_simulated_type(("in_dtype", "input_scale", "input_zero_point")),
+    pattern=OpPattern.ELEMWISE,
+    level=11,
+    out=False,
+    warns=True,
+    builder=_simulated_dequantize_builder,
     gradient=by_definition(_simulated),
     shapes="data S, in_dtype (), scale and zero point () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
@@ -294,7 +318,7 @@ def _simulated(attrs: Any, data: Expr, in_dtype: Expr, scale: Expr, zero_point: 
         'qnn.simulated_dequantize(%x: (0, 3) float32, 1, 0.5f, 1, out_dtype="float32")',
     ),
     example='qnn.simulated_dequantize(%x, 2, 0.5f, 0, out_dtype="float32")',
-)  # fmt: skip
+)
 def simulated_dequantize(
     attrs: Any, data: Array, in_dtype: Array, input_scale: Array, input_zero_point: Array
 ) -> Array:

@@ -115,9 +115,14 @@ def rescale(data: Array, ratio: Array, rounding: str = "UPWARD", compute: str = 
 
 
 def requantized(
-    data: Array, source: tuple[Array, Array], target: tuple[Array, Array], dtype: str, axis: int = -1,
-    rounding: str = "UPWARD", compute: str = "int64",
-) -> Array:  # fmt: skip
+    data: Array,
+    source: tuple[Array, Array],
+    target: tuple[Array, Array],
+    dtype: str,
+    axis: int = -1,
+    rounding: str = "UPWARD",
+    compute: str = "int64",
+) -> Array:
     """Return a quantized tensor with another scale and zero point: `source` and `target` are pairs of them."""
     centered = data.astype(np.int64) - along(source[1], axis, data.ndim)
     old = along(source[0], axis, data.ndim).astype(np.float32)

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import TupleWrapper
-from passlab.ir.op import Op, Reporter
+from passlab.ir.op import Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op.chain import flat
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.fields import attrs, boolean, number, numbers
 from passlab.op.nn.activation import finish
 from passlab.op.relations import product, refuse, tensor
@@ -35,19 +34,6 @@ def _prior_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     return TensorType((1, product((*data.shape[2:], each)), 4), data.dtype)
 
 
-def multibox_prior_face(
-    data: Any,
-    sizes: Any = (1.0,),
-    ratios: Any = (1.0,),
-    steps: Any = (-1.0, -1.0),
-    offsets: Any = (0.5, 0.5),
-    clip: bool = False,
-) -> Any:
-    """Return the prior boxes around each pixel of `data`."""
-    values = {"sizes": sizes, "ratios": ratios, "steps": steps, "offsets": offsets, "clip": clip}
-    return make_call(Op.get("vision.multibox_prior"), (data,), values)
-
-
 @operator(
     "vision.multibox_prior",
     ("data",),
@@ -62,7 +48,7 @@ def multibox_prior_face(
     relation=_prior_type,
     level=5,
     warns=True,
-    face=multibox_prior_face,
+    python=Python("data, sizes=(1.0,), ratios=(1.0,), steps=(-1.0, -1.0), offsets=(0.5, 0.5), clip=False"),
     gradient=flat,
     shapes="(N, C, H, W) -> (1, H W boxes, 4)",
     source="Liu et al., SSD (2016)",
@@ -112,20 +98,6 @@ def _loc_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     return TupleType((TensorType((batch, count, 6), probabilities.dtype), TensorType((batch,), "int32")))
 
 
-def multibox_transform_loc_face(
-    cls_prob: Any,
-    loc_pred: Any,
-    anchor: Any,
-    clip: bool = True,
-    threshold: float = 0.01,
-    variances: Any = (0.1, 0.1, 0.2, 0.2),
-    keep_background: bool = False,
-) -> TupleWrapper:
-    """Return the detections (class, score, box) and how many of them count."""
-    values = {"clip": clip, "threshold": threshold, "variances": variances, "keep_background": keep_background}
-    return TupleWrapper(make_call(Op.get("vision.multibox_transform_loc"), (cls_prob, loc_pred, anchor), values), 2)
-
-
 def _placed(anchor: Any, moves: Any, variances: Sequence[float], clip: bool) -> Any:
     """Return anchors (n, 4) moved and scaled by predictions (n, 4)."""
     scaled = moves * np.array(variances, moves.dtype)
@@ -152,7 +124,9 @@ _VARIANCES = tuple(float(_F32(v)) for v in (0.1, 0.1, 0.2, 0.2))  # Relay holds 
     relation=_loc_type,
     level=5,
     warns=True,
-    face=multibox_transform_loc_face,
+    python=Python(
+        "cls_prob, loc_pred, anchor, clip=True, threshold=0.01, variances=(0.1, 0.1, 0.2, 0.2), keep_background=False"
+    ),
     results=2,
     out=False,
     shapes="cls_prob (N, classes, n), loc_pred (N, 4 n), anchor (1, n, 4) -> (N, n, 6), (N)",

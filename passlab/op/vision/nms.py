@@ -50,7 +50,7 @@ def _counts_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     return TupleType((TensorType((batch,), "int32"), data, TensorType((batch, boxes), "int32")))
 
 
-def get_valid_counts_face(data: Any, score_threshold: Any, id_index: int = 0, score_index: int = 1) -> TupleWrapper:
+def get_valid_counts_builder(data: Any, score_threshold: Any, id_index: int = 0, score_index: int = 1) -> TupleWrapper:
     """Return the number of detections above a score, the detections with these first, and their former places."""
     values = {"score_threshold": 0.0, "id_index": id_index, "score_index": score_index}
     args = (data, _constant(score_threshold, "float32"))
@@ -68,7 +68,7 @@ def get_valid_counts_face(data: Any, score_threshold: Any, id_index: int = 0, sc
     ),
     relation=_counts_type,
     level=5,
-    face=get_valid_counts_face,
+    builder=get_valid_counts_builder,
     results=3,
     out=False,
     warns=True,
@@ -126,7 +126,7 @@ def _nms_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     return TupleType((TensorType(data.shape[:2], "int32"), TensorType((data.shape[0], 1), "int32")))
 
 
-def non_max_suppression_face(
+def non_max_suppression_builder(
     data: Any,
     valid_count: Any,
     indices: Any,
@@ -201,7 +201,7 @@ def _suppress(attrs: Any, data: Any, count: int, limit: int, threshold: float) -
     ),
     relation=_nms_type,
     level=5,
-    face=non_max_suppression_face,
+    builder=non_max_suppression_builder,
     results=2,
     out=False,
     shapes="data (N, n, fields), valid_count (N), indices (N, n) -> (N, n), (N, 1)",
@@ -275,7 +275,7 @@ def _all_class_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
     return TupleType(fields)
 
 
-def all_class_non_max_suppression_face(
+def all_class_non_max_suppression_builder(
     boxes: Any,
     scores: Any,
     max_output_boxes_per_class: Any = -1,
@@ -306,7 +306,7 @@ def _class_choice(boxes: Any, scores: Any, limit: int, iou: float, least: float)
     ),
     relation=_all_class_type,
     level=5,
-    face=all_class_non_max_suppression_face,
+    builder=all_class_non_max_suppression_builder,
     results=lambda attrs: 2 if attrs.output_format == "onnx" else 3,
     out=False,
     shapes="boxes (N, n, 4), scores (N, classes, n) -> rows (N * classes * n, 3), their count (1)",
@@ -374,7 +374,7 @@ def _regular_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     return TupleType(fields)
 
 
-def regular_non_max_suppression_face(
+def regular_non_max_suppression_builder(
     boxes: Any,
     scores: Any,
     max_detections_per_class: int,
@@ -408,7 +408,7 @@ def regular_non_max_suppression_face(
     relation=_regular_type,
     pattern=OpPattern.OPAQUE,
     level=5,
-    face=regular_non_max_suppression_face,
+    builder=regular_non_max_suppression_builder,
     results=4,
     out=False,
     shapes=(

@@ -38,7 +38,7 @@ def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     return TensorType((product((scores.shape[0], attrs.rpn_post_nms_top_n)), 5), scores.dtype)
 
 
-def proposal_face(
+def proposal_builder(
     cls_prob: Any,
     bbox_pred: Any,
     im_info: Any,
@@ -134,7 +134,7 @@ def _kept(boxes: Any, threshold: float) -> list[int]:
     relation=_type,
     level=5,
     warns=True,
-    face=proposal_face,
+    builder=proposal_builder,
     shapes=(
         "cls_prob (N, 2 anchors, H, W), bbox_pred (N, 4 anchors, H, W), im_info (N, 3) -> (N * rpn_post_nms_top_n, 5)"
     ),

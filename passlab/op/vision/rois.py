@@ -12,12 +12,12 @@ import numpy as np
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, make_call, operator
 from passlab.op.fields import attrs, integer, integers, number, text
 from passlab.op.nn.activation import finish
 from passlab.op.nn.sampling import check_batch, linear, nearest_index
 from passlab.op.nn.sampling_gradients import roi_align as roi_align_gradient
-from passlab.op.nn.windows import check_lengths, check_positive, per_axis
+from passlab.op.nn.windows import check_lengths, check_positive, on_axes, per_axis
 from passlab.op.relations import refuse, tensor
 
 _LAYOUTS = ("NCHW", "NHWC")
@@ -52,7 +52,7 @@ def _pool(name: str, attrs: Any, data: Any, rois: Any, out: Any, region: Any) ->
 
 
 # ---------------------------------------------------------------- roi_align
-def roi_align_face(
+def roi_align_builder(
     data: Any,
     rois: Any,
     pooled_size: Any,
@@ -107,7 +107,7 @@ def _align(attrs: Any, image: Any, roi: Any) -> Any:
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=5,
     warns=True,
-    face=roi_align_face,
+    builder=roi_align_builder,
     gradient=roi_align_gradient,
     shapes="data (N, C, H, W), rois (n, 5) -> (n, C, pooled_size)",
     source="He et al., Mask R-CNN (2017)",
@@ -130,12 +130,6 @@ def roi_align(attrs: Any, data: Any, rois: Any, *, out: Any = None) -> Any:
 
 
 # ---------------------------------------------------------------- roi_pool
-def roi_pool_face(data: Any, rois: Any, pooled_size: Any, spatial_scale: float, layout: str = "NCHW") -> Any:
-    """Return the maxima of each region of `rois` in `pooled_size` bins."""
-    values = {"pooled_size": per_axis(pooled_size, 2), "spatial_scale": spatial_scale, "layout": layout}
-    return make_call(Op.get("vision.roi_pool"), (data, rois), values)
-
-
 def _bins(start: int, end: int, count: int, length: int) -> list[tuple[int, int]]:
     """Return the pixels (from, to) of each bin of a region along one axis."""
     size = np.float32(max(end - start + 1, 1)) / np.float32(count)
@@ -168,7 +162,7 @@ def _maxima(attrs: Any, image: Any, roi: Any) -> Any:
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=5,
     warns=True,
-    face=roi_pool_face,
+    python=Python("data, rois, pooled_size, spatial_scale, layout='NCHW'", pooled_size=on_axes(2)),
     shapes="data (N, C, H, W), rois (n, 5) -> (n, C, pooled_size)",
     source="Girshick, Fast R-CNN (2015)",
     edges=(

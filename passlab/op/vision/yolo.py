@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import Dim, TensorType, Type
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.fields import attrs, integer
 from passlab.op.nn.pad import given
 from passlab.op.nn.rearrange_gradients import yolo_reorg as yolo_reorg_gradient
@@ -36,11 +36,6 @@ def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     return TensorType((batch, times(channels, s * s), *made), data.dtype)
 
 
-def yolo_reorg_face(data: Any, stride: int) -> Any:
-    """Return `data` with pixels moved into channels, its sides `stride` times shorter."""
-    return make_call(Op.get("vision.yolo_reorg"), (data,), {"stride": stride})
-
-
 @operator(
     "vision.yolo_reorg",
     ("data",),
@@ -48,7 +43,7 @@ def yolo_reorg_face(data: Any, stride: int) -> Any:
     relation=_type,
     pattern=OpPattern.INJECTIVE,
     level=5,
-    face=yolo_reorg_face,
+    python=Python("data, stride"),
     gradient=yolo_reorg_gradient,
     shapes="(N, C, H, W) -> (N, C stride², H / stride, W / stride)",
     source="Darknet's reorg layer",

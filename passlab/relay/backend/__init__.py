@@ -8,33 +8,104 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
+from passlab.errors import Diagnostic, RunError, did_you_mean
 from passlab.relay import vm
 from passlab.relay.backend import interpreter
 
+_TYPE_KEYS = {bool: "IntImm", int: "IntImm", str: "runtime.String"}  # Relay's names of the types of options
 
-@dataclass(frozen=True)
-class Executor:
-    """The name of an executor, "graph" or "aot", with options that change nothing here."""
 
-    name: str = "graph"
-    options: Mapping[str, Any] = field(default_factory=dict)
+class _Choice:
+    """A name out of a table, with options. `choice[option]` is an option's value, None where it has none."""
+
+    registered: ClassVar[dict[str, dict[str, tuple[type, Any]]]]  # name -> option -> its type and its default
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None) -> None:
+        declared = self._declared(name)
+        for key, value in (options or {}).items():
+            if key not in declared:
+                raise RunError(
+                    Diagnostic(
+                        f'Attribute "{key}" is not available on this {type(self).__name__}',
+                        hint=did_you_mean(str(key), declared) or f"there are {', '.join(declared) or 'none'}",
+                    )
+                )
+            expected = declared[key][0]
+            if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
+                found = _TYPE_KEYS.get(type(value), type(value).__name__)
+                message = f'Attribute "{key}" should have type "{_TYPE_KEYS[expected]}" instead found "{found}"'
+                raise RunError(message)
+        self.name = name
+        self.options = {key: default for key, (_, default) in declared.items() if default is not None}
+        self.options.update(options or {})
+
+    @classmethod
+    def _declared(cls, name: Any) -> dict[str, tuple[type, Any]]:
+        if not isinstance(name, str) or name not in cls.registered:
+            hint = did_you_mean(str(name), cls.registered) or f"there are {', '.join(cls.registered)}"
+            raise RunError(Diagnostic(f'{cls.__name__} "{name}" is not defined', hint=hint))
+        return cls.registered[name]
+
+    @classmethod
+    def list_registered(cls) -> list[str]:
+        """Return the names that there are."""
+        return list(cls.registered)
+
+    @classmethod
+    def list_registered_options(cls, choice: Any) -> dict[str, str]:
+        """Return the options of a name and Relay's names of their types. Raises `RunError` for an unknown name."""
+        declared = cls._declared(getattr(choice, "name", choice))
+        return {key: _TYPE_KEYS[kind].removeprefix("runtime.") for key, (kind, _) in declared.items()}
+
+    def __getitem__(self, option: str) -> Any:
+        return self.options.get(option)
+
+    def __contains__(self, option: object) -> bool:
+        return option in self.options
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and (self.name, self.options) == (other.name, other.options)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.name, tuple(sorted(self.options.items()))))
 
     def __str__(self) -> str:
         return self.name
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.options!r})"
 
-@dataclass(frozen=True)
-class Runtime:
-    """The name of a runtime, "cpp" or "crt", with options. Everything runs in this one."""
 
-    name: str = "cpp"
-    options: Mapping[str, Any] = field(default_factory=dict)
+class Executor(_Choice):
+    """The name of an executor, "graph" or "aot". The options are Relay's; they change nothing here."""
 
-    def __str__(self) -> str:
-        return self.name
+    registered: ClassVar = {
+        "aot": {
+            "link-params": (bool, True),
+            "unpacked-api": (bool, None),
+            "interface-api": (str, None),
+            "workspace-byte-alignment": (int, None),
+            "constant-byte-alignment": (int, None),
+        },
+        "graph": {"link-params": (bool, False)},
+    }
+
+    def __init__(self, name: str = "graph", options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(name, options)
+
+
+class Runtime(_Choice):
+    """The name of a runtime, "cpp" or "crt". Everything runs in this one; the options are Relay's."""
+
+    registered: ClassVar = {
+        "cpp": {"system-lib": (bool, None), "system-lib-prefix": (str, None)},
+        "crt": {"system-lib": (bool, None), "system-lib-prefix": (str, None)},
+    }
+
+    def __init__(self, name: str = "cpp", options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(name, options)
 
 
 __all__ = ["Executor", "Runtime", "interpreter", "vm"]

@@ -8,8 +8,8 @@ from typing import Any
 from passlab.analysis.sparse_dense import process_params
 from passlab.ir.expr import Expr
 from passlab.ir.variables import all_vars
-from passlab.relay.testing import run_opt_pass
-from passlab.transform.passes.dense_to_sparse import DenseToSparse
+from passlab.passes.program.dense_to_sparse import DenseToSparse
+from passlab.testing import run_opt_pass
 
 
 def convert(

@@ -10,8 +10,8 @@ import numpy as np
 from passlab.analysis import search_fc_transpose
 from passlab.ir.expr import Expr
 from passlab.ir.variables import all_vars
-from passlab.relay.testing import run_opt_pass
-from passlab.transform.passes.simplify_fc_transpose import SimplifyFCTranspose
+from passlab.passes.program.simplify_fc_transpose import SimplifyFCTranspose
+from passlab.testing import run_opt_pass
 
 
 def convert(func: Expr, params: Mapping[str, Any]) -> tuple[Expr, dict[str, Any]]:

@@ -1,7 +1,7 @@
 """All operators: `relay.op.list()` is a table of them, `relay.op.get(name)` one, `relay.op.nn.dense(...)` a call."""
 
-from passlab.faces import face
 from passlab.ir.op import Op, OpPattern
+from passlab.lazy import lazy_module
 from passlab.relay.operators import OperatorRoom, get
 from passlab.relay.operators import operator_table as list  # noqa: A004 - Relay's name for it
 from passlab.transform.registering import REGISTERS
@@ -11,8 +11,12 @@ _NAMES = {
     **{room: f"passlab.relay.{room}" for room in ("nn", "image", "vision", "random", "annotation", "memory")},
     **{name: f"passlab.relay.op.{name}" for name in ("algorithm", "contrib", "op", "reduce", "tensor", "transform")},
     "TupleWrapper": "passlab.ir.expr:TupleWrapper",
+    "_make": "passlab.relay.op._make",
+    "Expr": "passlab.ir.expr:Expr",
+    "const": "passlab.relay.var_const:const",
     "operator": "passlab.op.declare:operator",
+    **{name: f"passlab.op.registered:{name}" for name in ("register", "register_pattern", "register_stateful")},
     **{name: f"passlab.transform.registering:{name}" for name in REGISTERS},
 }
 __all__ = ["Op", "OpPattern", "get", "list"]
-__getattr__, __dir__ = face(__name__, _NAMES, _room.find, _room.names)
+__getattr__, __dir__ = lazy_module(__name__, _NAMES, _room.find, _room.names)

@@ -1,5 +1,5 @@
 """`relay.op.op`: the names of `relay.op` at the address of Relay's sources."""
 
-from passlab.faces import forward
+from passlab.lazy import module_alias
 
-__getattr__, __dir__ = forward(__name__, "passlab.relay.op")
+__getattr__, __dir__ = module_alias(__name__, "passlab.relay.op")

@@ -1,5 +1,5 @@
 """The operators `vision.*` under Relay's longer name: a second address of `relay.vision`."""
 
-from passlab.faces import forward
+from passlab.lazy import module_alias
 
-__getattr__, __dir__ = forward(__name__, "passlab.relay.vision")
+__getattr__, __dir__ = module_alias(__name__, "passlab.relay.vision")

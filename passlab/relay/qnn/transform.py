@@ -1,11 +1,11 @@
 """The passes over quantized operators, in `relay.qnn.transform`."""
 
-from passlab.faces import face
+from passlab.lazy import lazy_module
 
-__getattr__, __dir__ = face(
+__getattr__, __dir__ = lazy_module(
     __name__,
     {
-        "CanonicalizeOps": "passlab.transform.passes.qnn_canonicalize_ops:QnnCanonicalizeOps",
-        "Legalize": "passlab.transform.passes.qnn_legalize:QnnLegalize",
+        "CanonicalizeOps": "passlab.passes.precision.qnn_canonicalize_ops:QnnCanonicalizeOps",
+        "Legalize": "passlab.passes.precision.qnn_legalize:QnnLegalize",
     },
 )

@@ -30,32 +30,17 @@ from passlab.ir.expr import (
     Tuple,
     TupleGetItem,
     Var,
-)  # fmt: skip
+)
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
+from passlab.ir.trampoline import drive
 from passlab.ir.walk import children, post_order
 from passlab.vm.compiling.match_code import MatchCode, Work
-from passlab.vm.executable import VMFunction, place_of
+from passlab.vm.executable import VMFunction, device_of
 from passlab.vm.isa import Instruction, Opcode
 
 SAMPLE = 16  # elements by which constants are told apart before all of them are compared
 HOST = VirtualDevice()
-
-
-def drive(work: Work) -> int:
-    """Run a generator of code and those it yields, with a stack of our own; return its register."""
-    stack = [work]
-    result = 0
-    started = False
-    while stack:
-        try:
-            part = stack[-1].send(result) if started else next(stack[-1])
-            stack.append(part)
-            started = False
-        except StopIteration as stop:
-            stack.pop()
-            result, started = stop.value, True
-    return result
 
 
 def _same_bits(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
@@ -63,6 +48,11 @@ def _same_bits(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     if a.size <= SAMPLE:
         return True  # they begin alike, and have no more
     return np.array_equal(np.ascontiguousarray(a).view(np.uint8), np.ascontiguousarray(b).view(np.uint8))
+
+
+def is_closure(function: Function) -> bool:
+    """Whether a function was lifted: it takes what a closure captures and returns the closure's literal."""
+    return bool(function.attrs.get("Closure")) and isinstance(function.body, Function)
 
 
 class Pool:
@@ -73,7 +63,7 @@ class Pool:
         self.mod = mod
         self.primitives = {name: f for name, f in functions if f.is_primitive}
         self.functions = {name: i for i, name in enumerate(n for n, f in functions if not f.is_primitive)}
-        self.closures = {name for name, f in functions if f.attrs.get("Closure")}
+        self.closures = {name for name, f in functions if is_closure(f)}
         self.constants: list[np.ndarray[Any, Any]] = []
         self.constant_devices: list[int] = []
         self.devices: dict[VirtualDevice, int] = {HOST: 0}
@@ -82,7 +72,7 @@ class Pool:
 
     def device(self, device: Any) -> int:
         """Return the number of a device; what is not said to be elsewhere is on the host."""
-        place = place_of(device)
+        place = device_of(device)
         return self.devices.setdefault(place, len(self.devices))
 
     def constant(self, data: np.ndarray[Any, Any], device: int = 0) -> int:
@@ -114,7 +104,7 @@ class FunctionCode:
         self.pool = pool
         self.code: list[Instruction | None] = []
         self.registers: dict[Var, int] = {}
-        self.held: dict[Var, Constant] = {}  # what variables are bound to constants
+        self.held: dict[Var, Constant | Tuple] = {}  # what variables are bound to constants and tuples
         self.count = 0
         self.function: Function
 
@@ -123,7 +113,7 @@ class FunctionCode:
         self.function = function
         params = list(function.params)
         body = function.body
-        if function.attrs.get("Closure") and isinstance(body, Function):
+        if is_closure(function) and isinstance(body, Function):
             params += body.params
             body = body.body
         for param in params:
@@ -167,7 +157,7 @@ class FunctionCode:
         while isinstance(expr, Let):
             if isinstance(expr.value, Function):
                 raise _no("a function bound inside another", expr.value, "LambdaLift moves it to the module")
-            if isinstance(expr.value, Constant):
+            if isinstance(expr.value, (Constant, Tuple)):
                 self.held[expr.var] = expr.value
             self.registers[expr.var] = yield self.value(expr.value)
             expr = expr.body
@@ -232,10 +222,9 @@ class FunctionCode:
         if name == "vm.invoke_tvm_op":
             primitive, ins, outs = call.args
             assert isinstance(primitive, GlobalVar)
-            assert isinstance(ins, Tuple)
-            assert isinstance(outs, Tuple)
-            args = yield from self._all((*ins.fields, *outs.fields))
-            self.emit(Opcode.INVOKE_PACKED, self.pool.kernel(primitive.name_hint), len(outs.fields), args, node=call)
+            inputs, results = self._fields(ins), self._fields(outs)
+            args = yield from self._all((*inputs, *results))
+            self.emit(Opcode.INVOKE_PACKED, self.pool.kernel(primitive.name_hint), len(results), args, node=call)
             return args[-1] if args else 0
         if name == "memory.alloc_storage":
             size = yield self.value(call.args[0])
@@ -261,6 +250,13 @@ class FunctionCode:
         if name == "on_device":
             return (yield from self._on_device(call))
         raise _no(f"the operator `{name}` outside a kernel", call, "FuseOps and LowerTE put operators into kernels")
+
+    def _fields(self, expr: Expr) -> tuple[Expr, ...]:
+        """Return the fields of a tuple, which may be bound to a variable. Raises `VerifyError` for anything else."""
+        value = self.held.get(expr) if isinstance(expr, Var) else expr
+        if not isinstance(value, Tuple):
+            raise _no("a kernel whose inputs and results are not written as tuples", expr)
+        return value.fields
 
     def _on_device(self, call: Call) -> Work:
         """Load a constant on the device where it is needed; all else is where it is said to be already."""

@@ -6,29 +6,38 @@ exe = relay.vm.compile(mod, params=params)
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from passlab.devices import DEVICE_KINDS, KIND_ALIASES, Device, Target, VirtualDevice, device
 from passlab.errors import Diagnostic, RunError, RunTypeError
-from passlab.ir.collector import building
 from passlab.ir.expr import Constant, Expr, GlobalVar
+from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order
+from passlab.passes.lowering.plan_devices import PlanDevices
+from passlab.rewriting.parameters import bind_params
 from passlab.transform import PassContext, Sequential, parse_pipeline
-from passlab.transform.parameters import bind_params
-from passlab.transform.passes.plan_devices import PlanDevices
-from passlab.vm.compiling.codegen import FunctionCode, Pool
+from passlab.vm.compiling.codegen import FunctionCode, Pool, is_closure
 from passlab.vm.executable import Executable
 from passlab.vm.verifier import verify
 
-# The passes that compile a program, in order. The levels of the pass context decide which of the first group run.
+# The passes that improve a program, in Relay's order. The context decides which of them run: those of level 3 and 4
+# (common subexpressions, scales, casts, layouts; parallel branches, fast mathematics) only where it asks for them.
 OPTIMISE = """
     SimplifyInference
     EtaExpand(expand_constructor=True)
     EliminateCommonSubexpr
+    CombineParallelConv2d
+    CombineParallelDense
+    CombineParallelBatchMatmul
     FoldConstant
     FoldScaleAxis
+    CanonicalizeCast
     CanonicalizeOps
+    FlattenAtrousConv
+    AlterOpLayout
+    FastMath
     FoldConstant
 """
 PLACE = """
@@ -46,13 +55,23 @@ LOWER = """
     ManifestLifetimes
     InferType
 """
+# Passes without which nothing can be run: they run at level 0, too. How far operators are fused is up to the context.
+NEEDED = ("EtaExpand", "ToGraphNormalForm", "ToANormalForm", "LambdaLift")
 
 
 def pipeline(target: Any = None) -> Sequential:
     """Return the passes that turn a program into manifest A-normal form, computed on the target's device by default."""
     before, after = parse_pipeline(OPTIMISE), parse_pipeline(PLACE + LOWER)
-    place = PlanDevices(default_device(target))
-    return Sequential([*before.passes, place, *after.passes], name="vm.compile")
+    plan = PlanDevices(default_device(target))
+    return Sequential([*before.passes, plan, *after.passes], name="vm.compile")
+
+
+def compiling() -> AbstractContextManager[PassContext]:
+    """Return the context of a compiler's passes: the current one, with the passes that it cannot do without.
+
+    The instruments of the current context see the passes, and are neither entered nor left.
+    """
+    return PassContext.current().derived(required_pass=NEEDED)
 
 
 def default_device(target: Any) -> VirtualDevice | None:
@@ -81,13 +100,19 @@ def reachable(mod: IRModule, entry: str = "main") -> IRModule:
 
 def optimize(mod: IRModule, params: Mapping[str, Any] | None = None, target: Any = None) -> IRModule:
     """Run the compiler's passes under the current context, with `params` bound in `main`."""
-    return pipeline(target)(reachable(bind_params(as_module(mod), params)))
+    with compiling():
+        return pipeline(target)(reachable(bind_params(as_module(mod), params)))
 
 
 def as_module(program: Any) -> IRModule:
-    """Return a module, or the module of a function or expression. Raises `RunTypeError` for anything else."""
+    """Return a module, the module of a function or expression, or the one at the end of a recording.
+
+    Raises `RunTypeError` for anything else, and what ended a recording that failed.
+    """
     if isinstance(program, IRModule):
         return program
+    if isinstance(output := getattr(program, "output", None), IRModule):
+        return output
     if not isinstance(program, Expr):
         hint = "passlab.parse reads Relay text" if isinstance(program, str) else None
         message = f"a program is a module or a function, not a {type(program).__name__}"
@@ -98,18 +123,14 @@ def as_module(program: Any) -> IRModule:
 def compile(
     mod: IRModule | Expr, target: Any = None, target_host: Any = None, params: Mapping[str, Any] | None = None
 ) -> Executable:
-    """Compile a module, or one function, to an executable. Passes run under the current context, at least at level 1.
+    """Compile a module, or one function, to an executable. Passes run under the current context.
 
     Operators that no `on_device` puts elsewhere are computed on the device of `target`: "cuda" is `cuda(0)`, "llvm" the
     CPU. `target_host` is accepted and means this CPU. Raises `VerifyError` for what the machine cannot run.
     """
     mod = as_module(mod)
-    context = PassContext.current()
     with building():
-        if context.opt_level >= 1:
-            return generate(optimize(mod, params, target), mod)
-        with PassContext(1, context.required_pass, context.disabled_pass, context.instruments, context.config):
-            return generate(optimize(mod, params, target), mod)
+        return generate(optimize(mod, params, target), mod)
 
 
 def generate(mod: IRModule, original: IRModule | None = None) -> Executable:
@@ -119,7 +140,7 @@ def generate(mod: IRModule, original: IRModule | None = None) -> Executable:
     for kernel in pool.kernels:
         pool.device(pool.primitives[kernel].virtual_device)
     kernels = sorted(pool.kernels, key=pool.kernels.__getitem__)
-    entries = {name: f for name, f in mod.items() if not f.is_primitive and not f.attrs.get("Closure")}
+    entries = {name: f for name, f in mod.items() if not f.is_primitive and not is_closure(f)}
     exe = Executable(
         functions,
         tuple(pool.constants),

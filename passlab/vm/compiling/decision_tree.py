@@ -24,7 +24,7 @@ from passlab.ir.adt import (
     PatternConstructor,
     PatternTuple,
     PatternVar,
-)  # fmt: skip
+)
 from passlab.ir.expr import Var
 
 GROWTH = 4  # tests in the tree for each test in the patterns

@@ -139,9 +139,16 @@ def _assembled(sections: dict[str, Reader], mod: IRModule) -> Executable:
     if tuple(f.name for f in functions) != names or len(set(names)) < len(names):
         raise sections["globals"].bad("the names are not those of the functions")
     exe = Executable(
-        functions, constants, kernels, tuple(_kernel(mod, k) for k in kernels), tuple(mod.type_definitions.values()),
-        {name: f for name, f in mod.items() if f.attrs.get(SIGNATURE)}, late, devices, places,
-    )  # fmt: skip
+        functions,
+        constants,
+        kernels,
+        tuple(_kernel(mod, k) for k in kernels),
+        tuple(mod.type_definitions.values()),
+        {name: f for name, f in mod.items() if f.attrs.get(SIGNATURE)},
+        late,
+        devices,
+        places,
+    )
     for function in functions:
         entry = exe.entry_types.get(function.name)
         if entry is not None and len(entry.params) != len(function.params):

@@ -15,7 +15,7 @@ from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Function
 from passlab.ir.op import Op
 from passlab.vm.kernels.kernel_text import KernelText
-from passlab.vm.kernels.names import Names
+from passlab.vm.kernels.python_text import Names
 
 
 def compiled_kernel(function: Function) -> Callable[..., Any]:

@@ -14,10 +14,11 @@ from typing import Any, Protocol
 from passlab.errors import Diagnostic, VerifyError
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.op import Op
+from passlab.ir.span import Span
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.ir.walk import post_order
-from passlab.vm.kernels.names import Names
-from passlab.vm.kernels.spelling import Spelled, spell
+from passlab.vm.kernels.numpy_emitter import PyExpr, emit
+from passlab.vm.kernels.python_text import Names, literal, width
 
 SHORT = 72  # characters of an expression that stands inside another
 
@@ -35,24 +36,28 @@ class Binder(Protocol):
         """Return the call of an operator's kernel on named arrays. Raises `VerifyError` when there is none."""
 
 
-def operator_text(call: Call, args: tuple[str, ...], binder: Binder) -> Spelled:
+def operator_text(call: Call, args: tuple[str, ...], binder: Binder) -> PyExpr:
     """Return a typed call of an operator on named values."""
     result = call.checked_type_
     if isinstance(result, TensorType) and 0 in result.shape and not result.dynamic:
         shape = ", ".join(map(str, result.shape))
-        return Spelled(f'np.empty(({shape},), "{result.dtype}")')  # nothing to compute
-    spelled = spell(call, args, binder.scalar)
-    if spelled is not None:
-        return spelled
+        return PyExpr(f"np.empty(({shape},), {literal(result.dtype)})")  # nothing to compute
+    expr = emit(call, args, binder.scalar)
+    if expr is not None:
+        return expr
     given = [_as_array(a, node.checked_type_) for a, node in zip(args, call.args, strict=True)]
-    return Spelled(binder.kernel(call, given), fresh=False)
+    return PyExpr(binder.kernel(call, given), fresh=False)
 
 
 def _as_array(text: str, ty: Type | None) -> str:
-    """Kernels expect arrays; results of NumPy without dimensions are scalars."""
+    """Kernels expect arrays; results of NumPy without dimensions are scalars.
+
+    Only marks take tuples in tuples, which they pass on as they are.
+    """
     if isinstance(ty, TensorType) and not ty.shape:
         return f"np.asarray({text})"
-    if isinstance(ty, TupleType) and any(isinstance(f, TensorType) and not f.shape for f in ty.fields):
+    fields = [f for f in ty.fields if isinstance(f, TensorType)] if isinstance(ty, TupleType) else []
+    if isinstance(ty, TupleType) and len(fields) == len(ty.fields) and not all(f.shape for f in fields):
         return f"tuple(map(np.asarray, {text}))"
     return text
 
@@ -67,6 +72,7 @@ class KernelText:
         self.texts: dict[Expr, str] = {}
         self.owned: set[Expr] = set()  # what holds an array of its own, which may be overwritten
         self.lines: list[str] = []
+        self.places: dict[str, Span | None] = {}  # where the operator of each line stands
         order = [n for n in post_order(function.body) if not isinstance(n, Op)]
         self.uses = Counter(c for n in order for c in _parts(n))
         self.order = order
@@ -78,7 +84,9 @@ class KernelText:
         for node in self.order:
             if node not in self.texts:
                 self._node(node)
-        body = "".join(f"    {line}\n" for line in [*self.lines, f"return {self.texts[self.function.body]}"])
+        result = f"return {self.texts[self.function.body]}"
+        self.places.setdefault(result, self.function.body.span)
+        body = "".join(f"    {line}\n" for line in [*self.lines, result])
         return f"def {name}({', '.join(params)}):\n{body}"
 
     def _node(self, node: Expr) -> None:
@@ -94,23 +102,27 @@ class KernelText:
             raise VerifyError(Diagnostic(f"a kernel cannot hold a {type(node).__name__}", node.span))
 
     def _call(self, node: Call, op: Op) -> None:
-        spelled = operator_text(node, tuple([self.texts[a] for a in node.args]), self.binder)
+        expr = operator_text(node, tuple([self.texts[a] for a in node.args]), self.binder)
         first = node.args[0] if node.args else None
-        in_place = spelled.into and first in self.owned and self.uses[first] == 1 and _same_place(first, node)
-        if in_place and spelled.into:
+        in_place = expr.into and first in self.owned and self.uses[first] == 1 and _same_place(first, node)
+        if in_place and expr.into:
             target = self.texts[first]  # type: ignore[index]
-            self.lines.append(spelled.into(target))
+            self._line(expr.into(target), node)
             self.texts[node] = target
             self.owned.add(node)
             return
-        inside = self.uses[node] == 1 and spelled.atom and len(spelled.text) <= SHORT and _pure_view(op)
+        inside = self.uses[node] == 1 and expr.atom and width(expr.text) <= SHORT and _pure_view(op)
         if inside or node is self.function.body:
-            self.texts[node] = spelled.text
+            self.texts[node] = expr.text
             return
         self.texts[node] = name = self.names.make(op.name.rpartition(".")[2])
-        self.lines.append(f"{name} = {spelled.text}")
-        if spelled.fresh:
+        self._line(f"{name} = {expr.text}", node)
+        if expr.fresh:
             self.owned.add(node)
+
+    def _line(self, text: str, node: Expr) -> None:
+        self.lines.append(text)
+        self.places.setdefault(text, node.span)
 
 
 def _pure_view(op: Op) -> bool:

@@ -32,10 +32,19 @@ FEWEST_OPERATORS = 2  # a lone operator is a loop of NumPy's already
 # operator -> what it is on single numbers. NumPy's own loops of exp, tanh and their like are vectorised by hand and
 # faster than those that Numba makes, so groups with one of them stay NumPy's.
 FORMS: dict[str, str] = {
-    "add": "{0} + {1}", "subtract": "{0} - {1}", "multiply": "{0} * {1}", "divide": "{0} / {1}", "negative": "-{0}",
-    "maximum": "np.maximum({0}, {1})", "minimum": "np.minimum({0}, {1})", "nn.relu": "np.maximum({0}, zero)",
-    "sqrt": "np.sqrt({0})", "abs": "np.abs({0})", "floor": "np.floor({0})", "ceil": "np.ceil({0})",
-}  # fmt: skip
+    "add": "{0} + {1}",
+    "subtract": "{0} - {1}",
+    "multiply": "{0} * {1}",
+    "divide": "{0} / {1}",
+    "negative": "-{0}",
+    "maximum": "np.maximum({0}, {1})",
+    "minimum": "np.minimum({0}, {1})",
+    "nn.relu": "np.maximum({0}, zero)",
+    "sqrt": "np.sqrt({0})",
+    "abs": "np.abs({0})",
+    "floor": "np.floor({0})",
+    "ceil": "np.ceil({0})",
+}
 _numbers = itertools.count()
 
 
@@ -79,8 +88,7 @@ class NumbaKernel(Kernel):
         """The function of single numbers that is compiled: parameters first, then constants."""
         names: dict[Expr, str] = {n: f"p{i}" for i, n in enumerate((*self.function.params, *self._constants))}
         kind = f"np.{self.dtype}"
-        lines = ["import numpy as np", "", f"zero = {kind}(0)", "", "",
-                 f"def kernel({', '.join(names.values())}):"]  # fmt: skip
+        lines = ["import numpy as np", "", f"zero = {kind}(0)", "", "", f"def kernel({', '.join(names.values())}):"]
         for node in post_order(self.function.body):
             if isinstance(node, Call) and isinstance(node.op, Op):
                 form = FORMS[node.op.name].format(*[names[a] for a in node.args])

@@ -18,14 +18,15 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.evaluate.operators import values_inside
+from passlab.evaluate.shape_functions import NOTHING, shape_kernel
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from passlab.ir.op import Op
 from passlab.ir.types import TupleType, fold_tuple, tensor_types
 from passlab.ir.walk import post_order
+from passlab.op.dtypes import array_dtype
 from passlab.vm.kernels.compiled_kernel import compiled_kernel, numpy_function
 from passlab.vm.kernels.elementwise_tail import SMALLEST, Tail, find_tail
 from passlab.vm.kernels.scalars import scalar_function
-from passlab.vm.kernels.shape_functions import NOTHING, numpy_dtype, shape_kernel
 
 Array = np.ndarray[Any, Any]
 Step = Callable[[list[Any]], None]
@@ -130,7 +131,7 @@ class _Line:
         tensors = tensor_types(self.function.body.checked_type_)
         if len(self.nodes) > LONGEST or not tensors or any(t.dynamic for t in tensors):
             return False
-        return sum(math.prod(t.concrete_shape) * numpy_dtype(t.dtype).itemsize for t in tensors) < SMALLEST
+        return sum(math.prod(t.concrete_shape) * array_dtype(t.dtype).itemsize for t in tensors) < SMALLEST
 
     def _copying(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
         make, gather = self.making(), _gathering(self.function.params)
@@ -307,4 +308,4 @@ def fitted(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     return value  # type: ignore[no-any-return]
 
 
-__all__ = ["Kernel", "fitted", "flat_values", "make_kernel", "numpy_dtype"]
+__all__ = ["Kernel", "fitted", "flat_values", "make_kernel"]

@@ -26,13 +26,21 @@ NATIVE = NUMBERS | BOOL
 
 # operator -> (Python's operation, the dtypes of the first argument it is right for)
 OPERATIONS: dict[str, tuple[Operation, frozenset[str]]] = {
-    "add": (operator.add, NUMBERS), "subtract": (operator.sub, NUMBERS), "multiply": (operator.mul, NUMBERS),
-    "divide": (operator.truediv, FLOATS), "negative": (operator.neg, NUMBERS),
-    "equal": (operator.eq, NATIVE), "not_equal": (operator.ne, NATIVE),
-    "less": (operator.lt, NATIVE), "less_equal": (operator.le, NATIVE),
-    "greater": (operator.gt, NATIVE), "greater_equal": (operator.ge, NATIVE),
-    "logical_and": (operator.and_, BOOL), "logical_or": (operator.or_, BOOL), "logical_not": (operator.invert, BOOL),
-}  # fmt: skip
+    "add": (operator.add, NUMBERS),
+    "subtract": (operator.sub, NUMBERS),
+    "multiply": (operator.mul, NUMBERS),
+    "divide": (operator.truediv, FLOATS),
+    "negative": (operator.neg, NUMBERS),
+    "equal": (operator.eq, NATIVE),
+    "not_equal": (operator.ne, NATIVE),
+    "less": (operator.lt, NATIVE),
+    "less_equal": (operator.le, NATIVE),
+    "greater": (operator.gt, NATIVE),
+    "greater_equal": (operator.ge, NATIVE),
+    "logical_and": (operator.and_, BOOL),
+    "logical_or": (operator.or_, BOOL),
+    "logical_not": (operator.invert, BOOL),
+}
 
 
 # Python's spelling of the operations; those with one argument stand before it
@@ -142,5 +150,7 @@ def _line(steps: list[tuple[Operation, tuple[int, ...]]], held: list[Any]) -> Op
 
 
 def as_array(value: Any) -> Any:
-    """Return a scalar as an array, anything else as it is."""
-    return np.asarray(value) if isinstance(value, np.generic) else value
+    """Return a scalar, or the number of a `load_consti`, as an array without dimensions; anything else as it is."""
+    if isinstance(value, np.generic):
+        return np.asarray(value)
+    return np.asarray(value, np.int64) if type(value) is int else value

@@ -19,10 +19,20 @@ from passlab.op.nn.windows import full_padding
 
 Operation = Callable[..., Any]
 DTYPES: dict[str, torch.dtype] = {
-    "bool": torch.bool, "uint8": torch.uint8, "int8": torch.int8, "int16": torch.int16, "int32": torch.int32,
-    "int64": torch.int64, "float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32,
-    "float64": torch.float64, "uint16": torch.uint16, "uint32": torch.uint32, "uint64": torch.uint64,
-}  # fmt: skip
+    "bool": torch.bool,
+    "uint8": torch.uint8,
+    "int8": torch.int8,
+    "int16": torch.int16,
+    "int32": torch.int32,
+    "int64": torch.int64,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+    "float32": torch.float32,
+    "float64": torch.float64,
+    "uint16": torch.uint16,
+    "uint32": torch.uint32,
+    "uint64": torch.uint64,
+}
 RARE = frozenset(("uint16", "uint32", "uint64"))  # PyTorch holds these, and computes little with them
 COMMON = frozenset(DTYPES) - RARE
 FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))

@@ -1,9 +1,9 @@
-"""What the running engine knows of a function before it is written in Python: its stretches, and which kernels make
+"""What the running engine knows of a function before it is written in Python: its basic blocks, and which kernels make
 their own results.
 
-The instructions stay what they are. A stretch is a run of instructions that control enters only at its head and leaves
-only at its end. Constants are known beforehand; where a kernel's results get a fresh storage each, the kernel makes
-them itself, and the storages, offsets and empty tensors, which nobody else reads, do not come to be.
+The instructions stay what they are. A basic block is a run of instructions that control enters only at its head and
+leaves only at its end. Constants are known beforehand. Where a kernel's results get a fresh storage each, the kernel
+makes them itself: dead storages, offsets and uninitialised tensors are eliminated.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 
 from passlab.errors import RunError
 from passlab.evaluate.operators import describe
+from passlab.op.dtypes import array_dtype
 from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.isa import Instruction, Opcode
-from passlab.vm.kernels.primitive import numpy_dtype
 from passlab.vm.steps import Maker, made_at_once
 
 CALLS = (Opcode.INVOKE, Opcode.INVOKE_CLOSURE)
@@ -29,8 +29,8 @@ Kinds = list[tuple[tuple[int, ...], np.dtype[Any]]]
 class FunctionBlocks:
     """One function, analysed. With `own_memory`, tensors live in storages that an allocator gives.
 
-    `presets` are the registers that hold constants; `ends` says for each stretch where its last instruction is, or the
-    control that follows it; `entries` how many ways lead to its head; `dropped` are instructions with nothing to do;
+    `presets` are the registers that hold constants; `ends` says of each basic block where its last instruction is, or
+    the control that follows it; `entries` how many ways lead to its head; `dropped` the instructions without effect;
     `makers` the kernels that make their results, by place, and `storages` what would else be made for them: their
     bytes, and the place of the kernel.
     """
@@ -47,7 +47,7 @@ class FunctionBlocks:
         self.params = len(function.params)
         self.presets = self._presets()
         self.entries: Counter[int] = Counter()
-        self.ends = self._stretches()
+        self.ends = self._basic_blocks()
         self.dropped: set[int] = set()
         self.makers: dict[int, tuple[Maker, Kinds]] = {}
         self.storages: dict[int, tuple[int, int]] = {}
@@ -70,8 +70,8 @@ class FunctionBlocks:
                 out[register] = instruction.operands[0]
         return out
 
-    def _stretches(self) -> dict[int, int]:
-        """Find the heads of stretches, count the ways to each, and say where each ends."""
+    def _basic_blocks(self) -> dict[int, int]:
+        """Find the heads of basic blocks, count the ways to each, and say where each ends."""
         heads = {0}
         self.entries[0] = 1
         for at, instruction in enumerate(self.code):
@@ -88,7 +88,7 @@ class FunctionBlocks:
             end = head
             while self.code[end].opcode not in CONTROL:
                 end += 1
-                if end in heads:  # others come in here: a stretch of its own
+                if end in heads:  # others come in here: a basic block of its own
                     self.entries[end] += 1
                     break
             ends[head] = end
@@ -110,7 +110,7 @@ class FunctionBlocks:
                 return
             places += found
             tensor = self.code[found[1]]
-            kinds.append((tensor.shape, numpy_dtype(tensor.dtype)))
+            kinds.append((tensor.shape, array_dtype(tensor.dtype)))
         try:
             maker = made_at_once(self.exe, call, kinds)
         except RunError:  # no kernel can be made of it; the instruction says so when it is reached
@@ -122,7 +122,7 @@ class FunctionBlocks:
                 self.storages[place] = int(self.presets[self.code[place].size]), at
 
     def _allocation(self, out: int, start: int, at: int) -> tuple[int, int] | None:
-        """Return where a tensor's storage and the tensor are made, if only for the call at `at` in the same stretch."""
+        """Return where a tensor's storage and the tensor are made, if only for the call at `at` in the same block."""
         tensor = self._only_writer(out, Opcode.ALLOC_TENSOR, start, at)
         if tensor is None:
             return None
@@ -132,7 +132,7 @@ class FunctionBlocks:
         if made is None or self.reads[storage] > 1 or offset_value is None or int(offset_value) != 0:
             return None
         size = self.presets.get(made[1].size)
-        kind = numpy_dtype(tensor[1].dtype)
+        kind = array_dtype(tensor[1].dtype)
         if size is None or np.prod(tensor[1].shape, dtype=np.float64) * kind.itemsize > int(size):
             return None  # left to the instructions, which say what is wrong
         if any(out in self.code[i].reads() for i in range(tensor[0] + 1, at)):

@@ -6,8 +6,8 @@ itself in tail position goes round that loop. All other calls are left to a driv
 a function that calls in mid-course is a generator, which yields the number of the function and its arguments and is
 sent the result; a call in tail position is returned as a `Call`.
 
-Fuel is paid stretch by stretch, before it is entered; when it does not last, `Spent` takes the registers out, and the
-stepping engine goes on from there. Each line knows its instruction, so an error needs no bookkeeping to be located.
+Fuel is paid for a basic block before it is entered; when it does not last, `OutOfFuel` takes the registers out, and
+the stepping engine goes on from there. Each line knows its instruction, so an error needs no bookkeeping to be located.
 The text is made of numbers and of names from this file alone: nothing of a program's own names enters it.
 """
 
@@ -48,8 +48,8 @@ class Call:
         self.args = args
 
 
-class Spent(Exception):  # noqa: N818 - no error: fuel for the next stretch is missing
-    """Fuel does not last for the stretch that begins at `pc`; `registers` are the local variables."""
+class OutOfFuel(Exception):  # noqa: N818 - no error: fuel for the next basic block is missing
+    """Fuel does not last for the basic block that begins at `pc`; `registers` are the local variables."""
 
     def __init__(self, pc: int, left: int, registers: dict[str, Any]) -> None:
         super().__init__()
@@ -61,9 +61,7 @@ class Spent(Exception):  # noqa: N818 - no error: fuel for the next stretch is m
 class FunctionSource:
     """The text of one function, the globals it needs, and the instruction of each line (lines count from 1)."""
 
-    def __init__(
-        self, exe: Executable, index: int, allocator: Allocator | None = None, least: int = LARGE
-    ) -> None:  # fmt: skip
+    def __init__(self, exe: Executable, index: int, allocator: Allocator | None = None, least: int = LARGE) -> None:
         self.exe = exe
         self.least = least  # bytes: tensors from this size on are held against the limits one by one
         self.index = index
@@ -72,10 +70,19 @@ class FunctionSource:
         self.blocks = FunctionBlocks(exe, self.function, allocator is not None)
         self.code = self.function.instructions
         self.names: dict[str, Any] = {
-            "Call": Call, "Spent": Spent, "Array": np.ndarray, "ADTValue": ADTValue, "array": as_array, "equal": equal,
-            "callee": callee, "no_field": _no_field, "no_tag": _no_tag, "no_arm": no_arm, "no_shape": no_shape,
+            "Call": Call,
+            "OutOfFuel": OutOfFuel,
+            "Array": np.ndarray,
+            "ADTValue": ADTValue,
+            "array": as_array,
+            "equal": equal,
+            "callee": callee,
+            "no_field": _no_field,
+            "no_tag": _no_tag,
+            "no_arm": no_arm,
+            "no_shape": no_shape,
             "limit": limits.check,
-        }  # fmt: skip
+        }
         self.lines: list[str] = []
         self.places: list[int] = [0]
         self.tails = {at for at, i in enumerate(self.code) if i.opcode in CALLS and is_tail(self.function, at)}
@@ -188,7 +195,7 @@ class FunctionSource:
                 continue
             first = False
             end = self.blocks.ends[at]
-            lines, control = self._stretch(at, end)
+            lines, control = self._basic_block(at, end)
             out += [(depth, line, place) for place, line in lines]
             if isinstance(control, int):
                 stack += [(depth, control, "")] if control >= 0 else []
@@ -198,9 +205,9 @@ class FunctionSource:
                 stack += [(depth + 1, no, ""), (depth, end, "else:"), (depth + 1, yes, "")]
         return out
 
-    def _stretch(self, start: int, end: int) -> tuple[list[tuple[int, str]], Any]:
-        """Return the lines of a stretch with their places, and where control goes: a place (-1 for out of here), or a
-        test with two places.
+    def _basic_block(self, start: int, end: int) -> tuple[list[tuple[int, str]], Any]:
+        """Return the lines of a basic block with their instructions, and where control goes: to an instruction (-1 for
+        out of here), or a test with two.
         """
         last = self.code[end]
         entered = end != start and end in self.blocks.ends and self.blocks.entries[end] > 0
@@ -208,8 +215,10 @@ class FunctionSource:
         count = end - start + (control is not None)
         lines = []
         if count:
-            lines += [(start, f"left -= {count}"),
-                      (start, f"if left < 0: raise Spent({start}, left + {count}, locals())")]  # fmt: skip
+            lines += [
+                (start, f"left -= {count}"),
+                (start, f"if left < 0: raise OutOfFuel({start}, left + {count}, locals())"),
+            ]
             lines += [(start, line) for line in self._room(self._small_bytes(start, end))]
         over = end  # from where on the frame is only left
         while control is not None and last.opcode is Opcode.RET and over > start:
@@ -229,7 +238,7 @@ class FunctionSource:
 
     # ------------------------------------------------------------ memory
     def _small_bytes(self, start: int, end: int) -> int:
-        """Return about how much memory a stretch makes in pieces that are not looked at one by one."""
+        """Estimate the bytes of allocations in a basic block that are too small to be checked individually."""
         made = 0
         for at in range(start, end):
             size, kernel = self.blocks.storages.get(at, (self.least, 0))
@@ -240,7 +249,7 @@ class FunctionSource:
         return made
 
     def _room(self, size: int | str) -> list[str]:
-        """Use up room for so many bytes, before they are made."""
+        """Emit the memory-budget check for an allocation of `size` bytes."""
         if not size:
             return []
         return [f"state.room -= {size}", f"if state.room < 0: state.sweep({size}, locals())"]
@@ -307,6 +316,9 @@ class FunctionSource:
 
     def _kept(self, register: int) -> str:
         """A register as an array if it holds a scalar."""
+        preset = self.blocks.presets.get(register)
+        if type(preset) is int:
+            return self._name(np.asarray(preset, np.int64), f"n{register}")
         return f"array(r{register})" if register in self.scalars else self._read(register)
 
     def _all(self, registers: tuple[int, ...]) -> str:
@@ -331,7 +343,7 @@ class FunctionSource:
         writes = [r for r in i.writes() if r not in reads]
         number = {r: n for n, r in enumerate(reads + writes)}
         operands = []
-        for operand, value in zip(i.form.stored, i.operands, strict=True):
+        for operand, value in zip(i.spec.stored, i.operands, strict=True):
             if operand.kind == "reg":
                 value = tuple(number[r] for r in value) if operand.many else number[value]
             operands.append(value)
@@ -423,11 +435,14 @@ class FunctionSource:
 
 
 WRITTEN: dict[Opcode, Callable[[FunctionSource, int, Instruction], list[str]]] = {
-    Opcode.MOVE: FunctionSource._move, Opcode.KILL_REGISTER: FunctionSource._kill,
-    Opcode.LOAD_CONSTI: FunctionSource._number, Opcode.ALLOC_ADT: FunctionSource._data,
-    Opcode.GET_FIELD: FunctionSource._field, Opcode.GET_TAG: FunctionSource._tag,
+    Opcode.MOVE: FunctionSource._move,
+    Opcode.KILL_REGISTER: FunctionSource._kill,
+    Opcode.LOAD_CONSTI: FunctionSource._number,
+    Opcode.ALLOC_ADT: FunctionSource._data,
+    Opcode.GET_FIELD: FunctionSource._field,
+    Opcode.GET_TAG: FunctionSource._tag,
     Opcode.RESHAPE_TENSOR: FunctionSource._reshape,
-}  # fmt: skip
+}
 
 
 # ---------------------------------------------------------------- what the text calls

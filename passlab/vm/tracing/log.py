@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.vm.tracing.stretches import LEAVE, NEXT, Stretch, settled
+from passlab.vm.tracing.basic_blocks import LEAVE, NEXT, BasicBlock, settled
 
 Column = np.ndarray[Any, Any]
 
@@ -18,7 +18,7 @@ Column = np.ndarray[Any, Any]
 class SavedFrame:
     """A frame at a checkpoint. Frames below it are shared with other checkpoints.
 
-    A `quick` one was saved while stretches of arithmetic ran (see `stretches`): its objects are those that were there
+    A `quick` one was saved while blocks of arithmetic ran (see `blocks`): its objects are those that were there
     in place of arrays and storages, until `objects` makes them.
     """
 
@@ -49,7 +49,7 @@ class Overwritten:
 
 @dataclass(eq=False)
 class Segment:
-    """A stretch of the log. `values` are the objects written, by event, or None when they were dropped.
+    """A block of the log. `values` are the objects written, by event, or None when they were dropped.
 
     Those of `quick` segments are never kept: running them again is cheaper. `unwritten` are the buffers (by id) that no
     kernel had written into when it began, `made` those allocated in it, and `writes` the events that wrote into a
@@ -67,13 +67,13 @@ class Segment:
 
 
 class Path:
-    """The part of a log that is not written out yet: the stretches that were run, by number, and when each ended.
+    """The part of a log that is not written out yet: the blocks that were run, by number, and when each ended.
 
     `callees` are the functions that closures led to, in order.
     """
 
     def __init__(self) -> None:
-        self.stretches = array("i")
+        self.blocks = array("i")
         self.clock = array("d")
         self.callees = array("i")
         self.instructions = 0
@@ -81,12 +81,12 @@ class Path:
 
     def sizes(self) -> tuple[int, int, int, int]:
         """Return how much there is, for `cut`."""
-        return len(self.stretches), len(self.callees), self.instructions, self.calls
+        return len(self.blocks), len(self.callees), self.instructions, self.calls
 
     def cut(self, sizes: tuple[int, int, int, int]) -> None:
         """Forget what came after a moment."""
-        stretches, callees, self.instructions, self.calls = sizes
-        del self.stretches[stretches:], self.clock[stretches:], self.callees[callees:]
+        blocks, callees, self.instructions, self.calls = sizes
+        del self.blocks[blocks:], self.clock[blocks:], self.callees[callees:]
 
 
 class Log:
@@ -110,7 +110,7 @@ class Log:
         self.dropped = 0  # segments, the oldest, whose objects were dropped
         self.kept = 0  # the bytes of the segments that were not
         self.path = Path()
-        self.plans: list[Stretch] = []  # the stretches that paths speak of
+        self.plans: list[BasicBlock] = []  # the blocks that paths speak of
 
     def __len__(self) -> int:
         return len(self.sites) + self.path.instructions
@@ -121,11 +121,11 @@ class Log:
         return len(self.parent) + self.path.calls
 
     def write_out(self) -> None:
-        """Turn the path of the stretches that were run into entries for each of their instructions."""
-        if not self.path.stretches:
+        """Turn the path of the blocks that were run into entries for each of their instructions."""
+        if not self.path.blocks:
             return
         path, self.path = self.path, Path()
-        numbers = np.frombuffer(path.stretches, np.int32)
+        numbers = np.frombuffer(path.blocks, np.int32)
         counts = np.array([p.count for p in self.plans], np.int64)[numbers]
         ends = np.cumsum(counts)
         first = np.array([p.site for p in self.plans], np.int32)[numbers]
@@ -139,7 +139,7 @@ class Log:
         self.clock.frombytes((np.repeat(before, counts) + shares).tobytes())
 
     def _write_frames(self, path: Path, numbers: Column, last: Column) -> None:
-        """Enter the frames of a path and who ran when; `last` are the events its stretches end with.
+        """Enter the frames of a path and who ran when; `last` are the events its blocks end with.
 
         Whoever runs after a return is the frame that was last made at that depth. So moves are sorted by depth, and
         each finds the ones before it there; the frames that there were already stand at the head of their depths.
@@ -167,9 +167,12 @@ class Log:
         parents = np.concatenate([[self.parent[f] for f in there], tops[head - 1 : -1]]).astype(np.int64)
         called = _latest(order, np.concatenate([np.ones(head, bool), made & ~tails]))  # a tail call replaces that frame
         columns = {
-            "parent": parents[called], "function": self._callees(path, plans, made, head), "depth": depths,
-            "created": np.concatenate([np.zeros(head, np.int64), events[:count]]), "result_register": results[called],
-        }  # fmt: skip
+            "parent": parents[called],
+            "function": self._callees(path, plans, made, head),
+            "depth": depths,
+            "created": np.concatenate([np.zeros(head, np.int64), events[:count]]),
+            "result_register": results[called],
+        }
         for name, column in columns.items():
             _extend(getattr(self, name), column[head:][made])
         _extend(self.switched_at, events[:count] + 1)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
+from passlab.op.dtypes import array_dtype
 from passlab.vm.executable import Executable
 from passlab.vm.isa import Instruction, Opcode
-from passlab.vm.kernels.shape_functions import numpy_dtype
 from passlab.vm.objects import Storage
 from passlab.vm.steps import Step
 
@@ -56,7 +56,7 @@ def _kernel(exe: Executable, instruction: Instruction, step: Step) -> Step:
 
 def _tensor(instruction: Instruction, step: Step) -> Step:
     storage, offset, dtype, dst, shape = instruction.operands
-    kind = numpy_dtype(dtype)
+    kind = array_dtype(dtype)
     size = prod(shape) * kind.itemsize
 
     def tensor(r: list[Any]) -> None:

@@ -10,10 +10,15 @@ from passlab.frontend.onnx.operators.arithmetic import aligned
 from passlab.ir.expr import Expr
 
 COMPARISONS: dict[str, tuple[str, tuple[int, ...]]] = {
-    "And": ("logical_and", (1, 7)), "Equal": ("equal", (1, 7, 11, 13, 19)), "Greater": ("greater", (1, 7, 9, 13)),
-    "GreaterOrEqual": ("greater_equal", (12, 16)), "Less": ("less", (1, 7, 9, 13)),
-    "LessOrEqual": ("less_equal", (12, 16)), "Or": ("logical_or", (1, 7)), "Xor": ("logical_xor", (1, 7)),
-}  # fmt: skip
+    "And": ("logical_and", (1, 7)),
+    "Equal": ("equal", (1, 7, 11, 13, 19)),
+    "Greater": ("greater", (1, 7, 9, 13)),
+    "GreaterOrEqual": ("greater_equal", (12, 16)),
+    "Less": ("less", (1, 7, 9, 13)),
+    "LessOrEqual": ("less_equal", (12, 16)),
+    "Or": ("logical_or", (1, 7)),
+    "Xor": ("logical_xor", (1, 7)),
+}
 
 
 def _compared(relay_name: str) -> Any:

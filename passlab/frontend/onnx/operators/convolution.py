@@ -16,10 +16,17 @@ def kernel_of(n: Node, weight: Expr) -> list[int]:
 def convolved(n: Node, x: Expr, weight: Expr, windows: Windows, out_dtype: str = "") -> Expr:
     """Return the convolution of an image without its bias."""
     return n(
-        f"nn.conv{windows.rank}d", x, weight, strides=windows.strides, padding=windows.pads,
-        dilation=windows.dilations, groups=n.integer("group", 1), channels=n.static_shape(weight, [0])[0],
-        kernel_size=windows.kernel, out_dtype=out_dtype,
-    )  # fmt: skip
+        f"nn.conv{windows.rank}d",
+        x,
+        weight,
+        strides=windows.strides,
+        padding=windows.pads,
+        dilation=windows.dilations,
+        groups=n.integer("group", 1),
+        channels=n.static_shape(weight, [0])[0],
+        kernel_size=windows.kernel,
+        out_dtype=out_dtype,
+    )
 
 
 @onnx_operator("Conv", 1, 11, 22)
@@ -41,10 +48,17 @@ def conv_transpose(n: Node, x: Expr, weight: Expr, bias: Expr | None = None) -> 
     pads, spare = _transposed_padding(n, x, strides, reach)
     cut = [min(pad, 0) for pad in pads]
     made = n(
-        f"nn.conv{rank}d_transpose", x, weight, strides=strides, padding=[max(pad, 0) for pad in pads],
-        dilation=dilations, groups=groups, channels=n.static_shape(weight, [1])[0] * groups, kernel_size=kernel,
+        f"nn.conv{rank}d_transpose",
+        x,
+        weight,
+        strides=strides,
+        padding=[max(pad, 0) for pad in pads],
+        dilation=dilations,
+        groups=groups,
+        channels=n.static_shape(weight, [1])[0] * groups,
+        kernel_size=kernel,
         output_padding=spare,
-    )  # fmt: skip
+    )
     if any(cut):
         sides = [[-before, -after] for before, after in zip(cut[:rank], cut[rank:], strict=True)]
         made = n("nn.pad", made, pad_width=[[0, 0], [0, 0], *sides])
@@ -85,8 +99,16 @@ def deformable_conv(
     if rank != 2 or windows.pads[:rank] != windows.pads[rank:]:
         n.refuse("is supported on images with two spatial axes, padded alike at both ends")
     made = n(
-        "nn.deformable_conv2d", x, offset, weight, strides=windows.strides, padding=windows.pads[:rank],
-        dilation=windows.dilations, deformable_groups=n.integer("offset_group", 1), groups=n.integer("group", 1),
-        channels=n.static_shape(weight, [0])[0], kernel_size=windows.kernel,
-    )  # fmt: skip
+        "nn.deformable_conv2d",
+        x,
+        offset,
+        weight,
+        strides=windows.strides,
+        padding=windows.pads[:rank],
+        dilation=windows.dilations,
+        deformable_groups=n.integer("offset_group", 1),
+        groups=n.integer("group", 1),
+        channels=n.static_shape(weight, [0])[0],
+        kernel_size=windows.kernel,
+    )
     return made if bias is None else n("nn.bias_add", made, bias, axis=1)

@@ -42,8 +42,12 @@ def constant(n: Node) -> Expr:
     """A constant."""
     if n.has("value"):
         return n.array(n.tensor("value"))
-    for name, dtype in (("value_float", "float32"), ("value_floats", "float32"), ("value_int", "int64"),
-                        ("value_ints", "int64")):  # fmt: skip
+    for name, dtype in (
+        ("value_float", "float32"),
+        ("value_floats", "float32"),
+        ("value_int", "int64"),
+        ("value_ints", "int64"),
+    ):
         if n.has(name):
             kinds = (float, int, tuple) if name.endswith("s") else (float, int)
             return n.constant(np.asarray(n.attribute(name, kinds), dtype), dtype)
@@ -83,8 +87,11 @@ def one_hot(n: Node, indices: Expr, depth: Expr, values: Expr) -> Expr:
     off, on = (n("take", values, n.constant(place, "int64"), axis=0) for place in (0, 1))
     count = n.cast(depth if n.rank(depth) == 0 else n("reshape", depth, newshape=[]), "int64")
     places = n("floor_mod", n.cast(indices, "int64"), count)
-    inside = n("logical_and", n("greater_equal", n.cast(indices, "int64"), n("negative", count)),
-               n("less", n.cast(indices, "int64"), count))  # fmt: skip
+    inside = n(
+        "logical_and",
+        n("greater_equal", n.cast(indices, "int64"), n("negative", count)),
+        n("less", n.cast(indices, "int64"), count),
+    )
     places = n("where", inside, places, n.constant(-1, "int64"))
     known = n.value(count)
     size = count if known is None else int(known)

@@ -210,9 +210,16 @@ def columns_to_image(n: Node, x: Expr, image_shape: Expr, block_shape: Expr) -> 
         size + pads[at] + pads[at + rank] - reach[at] - (counts[at] - 1) * strides[at] for at, size in enumerate(image)
     ]
     made = n(
-        f"nn.conv{rank}d_transpose", columns, kernel, strides=strides, padding=pads, dilation=dilations,
-        output_padding=spare, channels=1, kernel_size=block,
-    )  # fmt: skip
+        f"nn.conv{rank}d_transpose",
+        columns,
+        kernel,
+        strides=strides,
+        padding=pads,
+        dilation=dilations,
+        output_padding=spare,
+        channels=1,
+        kernel_size=block,
+    )
     return reshaped(n, made, [batch, rows // taps, *image])
 
 

@@ -71,6 +71,15 @@ def unique(n: Node, x: Expr) -> list[Expr | None]:
     values, firsts, inverse, count, counts = n.fields(n("unique", flat, is_sorted=sorted_, return_counts=True), 5)
     made = []
     for part, cut in ((values, True), (firsts, True), (inverse, False), (counts, True)):
-        made.append(n("strided_slice", part, begin=n.constant([0], "int64"), end=n.cast(count, "int64"),
-                      strides=n.constant([1], "int64")) if cut else part)  # fmt: skip
+        made.append(
+            n(
+                "strided_slice",
+                part,
+                begin=n.constant([0], "int64"),
+                end=n.cast(count, "int64"),
+                strides=n.constant([1], "int64"),
+            )
+            if cut
+            else part
+        )
     return [made[0], *(n.cast(part, "int64") for part in made[1:])]

@@ -22,9 +22,15 @@ def _pooled(n: Node, kind: str, x: Expr, **more: bool) -> Expr:
             x, spare, more = _with_border(n, x, windows, spare), _beyond(windows, spare), {"count_include_pad": False}
         windows, ceil = replace(windows, pads=spare), False
     return n(
-        f"nn.{kind}_pool{windows.rank}d", x, pool_size=windows.kernel, strides=windows.strides,
-        dilation=windows.dilations, padding=windows.pads, ceil_mode=ceil, **more,
-    )  # fmt: skip
+        f"nn.{kind}_pool{windows.rank}d",
+        x,
+        pool_size=windows.kernel,
+        strides=windows.strides,
+        dilation=windows.dilations,
+        padding=windows.pads,
+        ceil_mode=ceil,
+        **more,
+    )
 
 
 def _with_border(n: Node, x: Expr, windows: Windows, spare: list[int]) -> Expr:
@@ -192,6 +198,11 @@ def roi_align(n: Node, x: Expr, rois: Expr, batch: Expr) -> Expr:
     numbers = n("expand_dims", n.cast(batch, n.dtype(rois)), axis=1)
     size = [n.integer("output_height", 1), n.integer("output_width", 1)]
     return n(
-        "vision.roi_align", x, n.concat([numbers, rois], 1), pooled_size=size, spatial_scale=scale,
-        sample_ratio=n.integer("sampling_ratio", 0) or -1, mode=mode,
-    )  # fmt: skip
+        "vision.roi_align",
+        x,
+        n.concat([numbers, rois], 1),
+        pooled_size=size,
+        spatial_scale=scale,
+        sample_ratio=n.integer("sampling_ratio", 0) or -1,
+        mode=mode,
+    )

@@ -15,9 +15,13 @@ from passlab.frontend.onnx.windows import Windows, windows_of
 from passlab.ir.expr import Expr
 
 _RANGES = {
-    "uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767), "uint4": (0, 15),
+    "uint8": (0, 255),
+    "int8": (-128, 127),
+    "uint16": (0, 65535),
+    "int16": (-32768, 32767),
+    "uint4": (0, 15),
     "int4": (-8, 7),
-}  # fmt: skip
+}
 
 
 def _axis(n: Node, x: Expr, scale: Expr) -> int:
@@ -146,9 +150,17 @@ def conv_integer(n: Node, x: Expr, w: Expr, x_zero: Expr | None = None, w_zero: 
 
 @onnx_operator("QLinearConv", 10)
 def quantized_conv(
-    n: Node, x: Expr, x_scale: Expr, x_zero: Expr, w: Expr, w_scale: Expr, w_zero: Expr, y_scale: Expr, y_zero: Expr,
+    n: Node,
+    x: Expr,
+    x_scale: Expr,
+    x_zero: Expr,
+    w: Expr,
+    w_scale: Expr,
+    w_zero: Expr,
+    y_scale: Expr,
+    y_zero: Expr,
     bias: Expr | None = None,
-) -> Expr:  # fmt: skip
+) -> Expr:
     """The convolution in 32 bits, `nn.bias_add`, and `round` to the scale of the result, half to even as ONNX does."""
     made = _integer_conv(n, x, w, x_zero, w_zero)
     made = made if bias is None else n("nn.bias_add", made, bias, axis=1)

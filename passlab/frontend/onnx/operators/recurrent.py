@@ -239,9 +239,16 @@ def gru(
 
 @onnx_operator("LSTM", 1, 7, 14, 22)
 def lstm(
-    n: Node, x: Expr, w: Expr, r: Expr, bias: Expr | None = None, lengths: Expr | None = None,
-    first: Expr | None = None, first_cell: Expr | None = None, peepholes: Expr | None = None,
-) -> list[Expr]:  # fmt: skip
+    n: Node,
+    x: Expr,
+    w: Expr,
+    r: Expr,
+    bias: Expr | None = None,
+    lengths: Expr | None = None,
+    first: Expr | None = None,
+    first_cell: Expr | None = None,
+    peepholes: Expr | None = None,
+) -> list[Expr]:
     """The steps of a layer of long short-term memory."""
     defaults, firsts = ("Sigmoid", "Tanh", "Tanh"), [first, first_cell]
     return recurrent(n, _lstm_step, 4, defaults, x, (w, r, bias, peepholes), lengths, firsts)

@@ -45,11 +45,16 @@ def resize(n: Node, x: Expr, roi: Expr | None = None, scales: Expr | None = None
     rank = n.rank(x)
     axes = [n.axis(axis, rank) for axis in n.integers("axes", None) or range(rank)]
     way = Resizing(
-        0, 0, 1.0, _METHODS[n.choice("mode", "nearest", tuple(_METHODS))],
+        0,
+        0,
+        1.0,
+        _METHODS[n.choice("mode", "nearest", tuple(_METHODS))],
         "asymmetric" if old else n.choice("coordinate_transformation_mode", "half_pixel", _COORDINATES),
         "floor" if old else n.choice("nearest_mode", "round_prefer_floor", _ROUNDINGS),
-        n.number("cubic_coeff_a", -0.75), n.flag("exclude_outside"), n.flag("antialias"),
-    )  # fmt: skip
+        n.number("cubic_coeff_a", -0.75),
+        n.flag("exclude_outside"),
+        n.flag("antialias"),
+    )
     region = _numbers(n, roi, "the region") if roi is not None and way.coordinates == "tf_crop_and_resize" else None
     if sizes is not None and n.static_shape(sizes) != (0,):
         return _by_sizes(n, x, axes, sizes, way, region)
@@ -102,8 +107,10 @@ def _by_scales(
     lengths = n.static_shape(x, [axis for axis, _ in moved])
     counts = [math.floor(length * scale) for length, (_, scale) in zip(lengths, moved, strict=True)]
     if region:
-        counts = [math.floor(length * scale * (region[at + len(axes)] - region[at]))
-                  for at, (length, (_, scale)) in enumerate(zip(lengths, moved, strict=True))]  # fmt: skip
+        counts = [
+            math.floor(length * scale * (region[at + len(axes)] - region[at]))
+            for at, (length, (_, scale)) in enumerate(zip(lengths, moved, strict=True))
+        ]
     return _resized(n, x, [axis for axis, _ in moved], counts, [scale for _, scale in moved], way, region)
 
 
@@ -122,16 +129,23 @@ def _is_relays(way: Resizing) -> bool:
 
 def _facts(way: Resizing) -> dict[str, Any]:
     return {
-        "method": way.method, "coordinate_transformation_mode": way.coordinates,
+        "method": way.method,
+        "coordinate_transformation_mode": way.coordinates,
         "rounding_method": way.rounding if way.method == "nearest_neighbor" else "",
-        "cubic_alpha": way.alpha, "cubic_exclude": int(way.exclude),
-    }  # fmt: skip
+        "cubic_alpha": way.alpha,
+        "cubic_exclude": int(way.exclude),
+    }
 
 
 def _resized(
-    n: Node, x: Expr, axes: list[int], counts: list[int], scales: list[float], way: Resizing,
+    n: Node,
+    x: Expr,
+    axes: list[int],
+    counts: list[int],
+    scales: list[float],
+    way: Resizing,
     region: list[float] | None,
-) -> Expr:  # fmt: skip
+) -> Expr:
     """Return `x` with `counts` elements along `axes`: by Relay's operator where that means the same."""
     lengths = n.static_shape(x, axes)
     if min(counts, default=1) < 1 or min(lengths, default=1) < 1:

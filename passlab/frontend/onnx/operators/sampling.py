@@ -27,10 +27,14 @@ def grid_sample(n: Node, x: Expr, grid: Expr) -> Expr:
     if rank == 5 and method == "bicubic":
         n.refuse("samples volumes by cubics", hint="`linear` and `nearest` are supported there")
     return n(
-        "image.grid_sample", x, n("transpose", grid, axes=[0, rank - 1, *range(1, rank - 1)]), method=method,
-        layout="NCHW" if rank == 4 else "NCDHW", padding_mode=n.text("padding_mode", "zeros"),
+        "image.grid_sample",
+        x,
+        n("transpose", grid, axes=[0, rank - 1, *range(1, rank - 1)]),
+        method=method,
+        layout="NCHW" if rank == 4 else "NCDHW",
+        padding_mode=n.text("padding_mode", "zeros"),
         align_corners=n.flag("align_corners"),
-    )  # fmt: skip
+    )
 
 
 @onnx_operator("NonMaxSuppression", 10, 11)

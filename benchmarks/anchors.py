@@ -1,0 +1,195 @@
+"""Measure source code by size, documentation and typing, so that codebases can be compared in one table.
+
+    python -m benchmarks.anchors                            # passlab/ and tests/
+    python -m benchmarks.anchors passlab path/to/xdsl       # any folders of Python files
+
+The lengths of functions leave decorators and docstrings out. `tests/architecture/test_figures.py` holds passlab to
+limits on these figures.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+# Words that say when a value was obtained and not what it is: a reader needs the noun (`call`, `result`, `expected`).
+VAGUE_NAMES = frozenset({"made", "found", "wanted", "known", "given", "told", "said", "have"})
+# Words that end like participles and are nouns, adjectives of the field, or names that Python or a protocol prescribes.
+_NOUNS = frozenset({"feed", "seed", "speed", "embed", "need", "closed", "sorted", "reversed", "red", "bed"})
+_PARTICIPLE = re.compile(r"_?[a-z]+ed")
+
+
+@dataclass
+class Figures:
+    """What was counted in one folder; `counts` has everything that is one number."""
+
+    folder: str
+    file_lines: list[int] = field(default_factory=list)
+    function_lines: list[int] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    vague_names: Counter[str] = field(default_factory=Counter)
+
+    def share(self, part: str, whole: str) -> float:
+        """Return the quotient of two counts, 1 where there is nothing to count."""
+        return self.counts[part] / self.counts[whole] if self.counts[whole] else 1.0
+
+
+def measure(folder: Path) -> Figures:
+    """Count every Python file below a folder."""
+    figures = Figures(folder.name)
+    for path in sorted(folder.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        figures.file_lines.append(len(text.splitlines()))
+        _count_text(text, figures)
+        _count_tree(ast.parse(text), _package(path, folder), figures)
+    return figures
+
+
+def _package(path: Path, folder: Path) -> str:
+    """Return the name of the package or module directly below the folder to which a file belongs."""
+    return path.relative_to(folder).parts[0].removesuffix(".py")
+
+
+def _count_text(text: str, figures: Figures) -> None:
+    counts = figures.counts
+    counts["type ignores"] += len(re.findall(r"#\s*type:\s*ignore", text))
+    counts["fmt: skip"] += len(re.findall(r"#\s*fmt:\s*(?:skip|off)", text))
+    counts["noqa"] += len(re.findall(r"#\s*noqa", text))
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    counts["comment lines"] += len({token.start[0] for token in tokens if token.type == tokenize.COMMENT})
+    counts["lines"] += len(text.splitlines())
+
+
+def _count_tree(tree: ast.Module, package: str, figures: Figures) -> None:
+    counts = figures.counts
+    counts["modules"] += 1
+    counts["modules with docstring"] += ast.get_docstring(tree) is not None
+    counts["files with `if TYPE_CHECKING`"] += any(
+        isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) for node in tree.body
+    )
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            counts["classes"] += 1
+            counts["classes with docstring"] += ast.get_docstring(node) is not None
+        elif isinstance(node, FunctionNode):
+            _count_function(node, package, figures)
+        elif isinstance(node, ast.Global):
+            counts["global statements"] += 1
+        figures.vague_names[package] += sum(name in VAGUE_NAMES for name in names_bound(node))
+
+
+def _count_function(function: FunctionNode, package: str, figures: Figures) -> None:
+    counts = figures.counts
+    figures.function_lines.append(function_length(function))
+    counts["functions"] += 1
+    documented = ast.get_docstring(function) is not None
+    counts["functions with docstring"] += documented
+    if not function.name.startswith("_"):
+        counts["public functions"] += 1
+        counts["public functions with docstring"] += documented
+    counts["functions with return type"] += function.returns is not None
+    counts["returns typed Any"] += is_any(function.returns)
+    counts["bare participle names"] += is_participle(function.name)
+    for parameter in parameters(function):
+        counts["parameters"] += 1
+        counts["parameters typed Any"] += is_any(parameter.annotation)
+        counts[f"parameters in {package}"] += 1
+        counts[f"parameters typed Any in {package}"] += is_any(parameter.annotation)
+    imports = [node for node in ast.walk(function) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    counts["in-function imports"] += len(imports)
+
+
+def names_bound(node: ast.AST) -> Iterator[str]:
+    """Yield the names that one syntax node binds: assigned variables, parameters, functions and classes."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    elif isinstance(node, ast.arg):
+        yield node.arg
+    elif isinstance(node, (FunctionNode, ast.ClassDef)):
+        yield node.name
+
+
+def function_length(function: FunctionNode) -> int:
+    """Return the lines of a function without its decorators and docstring."""
+    lines = (function.end_lineno or function.lineno) - function.lineno + 1
+    first = function.body[0]
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        lines -= (first.end_lineno or first.lineno) - first.lineno + 1
+    return lines
+
+
+def parameters(function: FunctionNode) -> list[ast.arg]:
+    """Return the parameters of a function without `self` and `cls`."""
+    arguments = function.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    every += [rest for rest in (arguments.vararg, arguments.kwarg) if rest is not None]
+    return [parameter for parameter in every if parameter.arg not in {"self", "cls"}]
+
+
+def is_any(annotation: ast.expr | None) -> bool:
+    """Whether an annotation is exactly `Any`."""
+    return isinstance(annotation, ast.Name) and annotation.id == "Any"
+
+
+def is_participle(name: str) -> bool:
+    """Whether a function is named by one past participle (`joined`, `placed`): it says neither verb nor noun."""
+    return (bool(_PARTICIPLE.fullmatch(name)) and name.lstrip("_") not in _NOUNS) or name in VAGUE_NAMES
+
+
+def percentile(values: Sequence[int], percent: int) -> int:
+    """Return the smallest value that at least `percent` of the values do not exceed."""
+    ordered = sorted(values) or [0]
+    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
+
+
+def rows(figures: Figures) -> dict[str, str]:
+    """Return the figures of a folder as one column of the table."""
+    files, functions, counts = figures.file_lines, figures.function_lines, figures.counts
+    percents = {
+        "functions with docstring": figures.share("functions with docstring", "functions"),
+        "public functions with docstring": figures.share("public functions with docstring", "public functions"),
+        "modules with docstring": figures.share("modules with docstring", "modules"),
+        "classes with docstring": figures.share("classes with docstring", "classes"),
+        "comment lines": figures.share("comment lines", "lines"),
+        "functions with return type": figures.share("functions with return type", "functions"),
+        "parameters typed Any": figures.share("parameters typed Any", "parameters"),
+    }
+    single = ("type ignores", "fmt: skip", "noqa", "returns typed Any", "in-function imports", "global statements")
+    return {
+        "files": f"{len(files):,}",
+        "lines": f"{counts['lines']:,}",
+        "file lines, median / p90 / longest": " / ".join(str(percentile(files, p)) for p in (50, 90, 100)),
+        "function lines, median / p90 / p99 / longest": " / ".join(
+            str(percentile(functions, p)) for p in (50, 90, 99, 100)
+        ),
+        **{name: f"{part:.1%}" for name, part in percents.items()},
+        **{name: f"{counts[name]:,}" for name in single},
+        "files with `if TYPE_CHECKING`": f"{counts['files with `if TYPE_CHECKING`']:,}",
+        "functions named by a bare participle": f"{counts['bare participle names']:,}",
+        "vague names bound": f"{figures.vague_names.total():,}",
+    }
+
+
+def table(folders: Sequence[Path]) -> str:
+    """Return the figures of several folders side by side, as text."""
+    columns = [(folder.name, rows(measure(folder))) for folder in folders]
+    width = max(len(name) for name in columns[0][1])
+    lines = ["  ".join([" " * width, *(name.rjust(20) for name, _ in columns)])]
+    lines += [
+        "  ".join([name.ljust(width), *(column[name].rjust(20) for _, column in columns)]) for name in columns[0][1]
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(table([Path(name) for name in sys.argv[1:]] or [ROOT / "passlab", ROOT / "tests"]))

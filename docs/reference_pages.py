@@ -1,0 +1,261 @@
+"""The reference of the manual, written while it builds: every public name from its docstring.
+
+A page `api/NAME.md` says in its last line which module it is about (`<!-- api: passlab.transform -->`). Each public
+name of that module is added as a Python object, so that the index and the search find it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import relay_pages
+
+API = re.compile(r"<!-- api: ([\w.]+) -->")
+# The modules whose names are public, in the order of the page that lists them: the name of the page, then the module.
+MODULES = {
+    "passlab": "passlab",
+    "ir": "passlab.ir",
+    "walk": "passlab.ir.walk",
+    "transform": "passlab.transform",
+    "instrument": "passlab.instrument",
+    "pattern": "passlab.relay.dataflow_pattern",
+    "analysis": "passlab.analysis",
+    "lab": "passlab.lab",
+    "exercise": "passlab.lab.exercise",
+    "display": "passlab.display",
+    "vm": "passlab.vm",
+    "executor": "passlab.executor",
+    "evaluate": "passlab.evaluate",
+    "infer": "passlab.infer",
+    "text": "passlab.text",
+    "op": "passlab.op",
+    "frontend": "passlab.frontend",
+    "testing": "passlab.testing",
+    "relay": "passlab.relay",
+    "errors": "passlab.errors",
+    "limits": "passlab.limits",
+    "devices": "passlab.devices",
+    "table": "passlab.table",
+}
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """Return the public names of a module: those it lists, or else those it defines, without modules and typing."""
+    listed = list(getattr(module, "__all__", ()))
+    if listed:
+        return sorted(set(listed), key=str.lower)
+    names = [name for name in dir(module) if not name.startswith("_")]
+    return sorted((name for name in names if _is_own(module, name)), key=str.lower)
+
+
+def _is_own(module: ModuleType, name: str) -> bool:
+    """Whether a name is one that a module offers, and no import that it needs itself."""
+    value = getattr(module, name, None)
+    if inspect.ismodule(value) or name in {"annotations", "TYPE_CHECKING"}:
+        return False
+    origin = getattr(value, "__module__", None)
+    if module.__name__ in {"passlab.lab", "passlab.relay"}:  # these gather names of other packages
+        return isinstance(origin, str) and origin.startswith("passlab")
+    return origin == module.__name__
+
+
+def reference(module_name: str) -> Iterator[str]:
+    """Yield the reference of a module as Markdown."""
+    module = importlib.import_module(module_name)
+    names = public_names(module)
+    yield "\n| name | what it is |\n|---|---|"
+    for name in names:
+        yield f"| {{py:obj}}`{name} <{module_name}.{name}>` | {relay_pages._cell(_summary(getattr(module, name)))} |"
+    yield f"\n```{{py:module}} {module_name}\n:no-index:\n```\n"
+    for name in names:
+        yield from _entry(module_name, name, getattr(module, name))
+
+
+def _summary(value: Any) -> str:
+    doc = _doc(value)
+    return " ".join(doc.partition("\n\n")[0].split())
+
+
+def _doc(value: Any) -> str:
+    """Return the docstring of a function or class, and the words of what a plain value is."""
+    if inspect.isclass(value) or inspect.isroutine(value) or isinstance(value, property):
+        own = inspect.getdoc(value) or ""
+        return own
+    if inspect.ismodule(value):
+        return inspect.getdoc(value) or ""
+    kind = type(value)
+    text = getattr(value, "__doc__", None)
+    if isinstance(text, str) and text != kind.__doc__:
+        return inspect.cleandoc(text)
+    return f"A value of class `{kind.__name__}`."
+
+
+def _entry(module_name: str, name: str, value: Any) -> Iterator[str]:
+    full = f"{module_name}.{name}"
+    if inspect.isclass(value):
+        yield f"\n::::{{py:class}} {full}{_signature(value)}\n"
+        yield _body(value)
+        for member, what, kind in _members(value):
+            mark = {"property": "py:attribute"}.get(kind, "py:method")
+            signature = "" if kind == "property" else _signature(what)
+            yield f"\n:::{{{mark}}} {member}{signature}\n\n{_body(what)}\n:::\n"
+        yield "::::\n"
+    elif callable(value):
+        yield f"\n::::{{py:function}} {full}{_signature(value)}\n\n{_body(value)}\n::::\n"
+    else:
+        yield f"\n::::{{py:data}} {full}\n\n{_body(value)}\n::::\n"
+
+
+def _members(cls: type) -> list[tuple[str, Any, str]]:
+    """Return the documented public methods and properties that a class of passlab, or a base of it, defines."""
+    found: dict[str, tuple[Any, str]] = {}
+    for base in reversed(cls.__mro__):
+        if not base.__module__.startswith("passlab"):
+            continue
+        for name, value in vars(base).items():
+            if name.startswith("_"):
+                continue
+            if isinstance(value, (staticmethod, classmethod)):
+                value = value.__func__
+            if isinstance(value, property) or type(value).__name__ == "cached_property":
+                found[name] = (value, "property")
+            elif inspect.isfunction(value):
+                found[name] = (value, "method")
+    return [(name, value, kind) for name, (value, kind) in sorted(found.items()) if _doc(value)]
+
+
+def _signature(value: Any) -> str:
+    """Return the parameters of a function or class as text, without annotations and with short defaults."""
+    try:
+        signature = inspect.signature(value)
+    except (TypeError, ValueError):
+        return "(...)" if callable(value) else ""
+    parts: list[str] = []
+    bare_star = False
+    for parameter in signature.parameters.values():
+        if parameter.name in {"self", "cls"} and not parts:
+            continue
+        text = parameter.name
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            text, bare_star = f"*{text}", True
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            text = f"**{text}"
+        elif parameter.kind is parameter.KEYWORD_ONLY and not bare_star:
+            parts.append("*")
+            bare_star = True
+        if parameter.default is not parameter.empty:
+            text += f"={_default(parameter.default)}"
+        parts.append(text)
+    return f"({', '.join(parts)})"
+
+
+def _default(value: Any) -> str:
+    text = repr(value)
+    plain = isinstance(value, (bool, int, float, str, type(None), tuple, list, dict))
+    return text if plain and len(text) <= 40 and "<" not in text and "\n" not in text else "..."
+
+
+def _body(value: Any) -> str:
+    """Return a docstring as Markdown: indented stretches are code, everything else is text."""
+    return "\n\n".join(_blocks(_doc(value)))
+
+
+def _blocks(doc: str) -> Iterator[str]:
+    for block in re.split(r"\n[ ]*\n", doc.strip("\n")):
+        lines = block.split("\n")
+        if all(line.startswith("    ") for line in lines if line.strip()):
+            yield f"```text\n{textwrap.dedent(block)}\n```"
+        elif re.match(r"\s*\|", block):
+            yield block
+        else:
+            yield relay_pages._prose(block)
+
+
+def configuration() -> Iterator[str]:
+    """Yield the keys that a pass context may carry."""
+    from passlab.transform import PassContext
+
+    yield "\n| key | kind | default | meaning |\n|---|---|---|---|"
+    for key, facts in sorted(PassContext.list_configs().items()):
+        kind, meaning = relay_pages._cell(str(facts["type"])), relay_pages._cell(facts["doc"])
+        yield f"| `{key}` | {kind} | `{facts['default']!r}` | {meaning} |"
+
+
+def instructions() -> Iterator[str]:
+    """Yield the instructions of the virtual machine."""
+    from passlab.vm.isa import ISA
+
+    yield "\n| number | instruction | operands | meaning |\n|---|---|---|---|"
+    for opcode, form in ISA.items():
+        operands = ", ".join(f"{operand.name}: {operand.kind}" for operand in form.operands)
+        meaning = relay_pages._cell(form.semantics)
+        yield f"| {int(opcode)} | `{form.mnemonic}` | {relay_pages._cell(operands)} | {meaning} |"
+
+
+def magics() -> Iterator[str]:
+    """Yield every magic with its description and all of its options."""
+    from IPython.core.magic_arguments import MagicArgumentParser
+
+    from passlab.notebook import extension
+
+    for name, function in sorted(_magics(extension).items()):
+        parser = getattr(function, "parser", None)
+        cell = "%%" if name == "relay" else "%"
+        yield f"\n## `{cell}{name}`\n"
+        doc = inspect.cleandoc(getattr(function, "__doc__", "") or "")
+        description = parser.description if isinstance(parser, MagicArgumentParser) else doc
+        yield from (f"{block}\n" for block in _magic_blocks(inspect.cleandoc(description or "")))
+        if parser is None:
+            continue
+        yield "| argument | meaning |\n|---|---|"
+        for action in parser._actions:
+            if action.dest == "help":
+                continue
+            names = ", ".join(f"`{option}`" for option in action.option_strings) or f"`{action.dest}`"
+            value = f" `{action.metavar}`" if action.metavar and action.option_strings else ""
+            yield f"| {names}{value} | {relay_pages._cell(str(action.help or ''))} |"
+
+
+def _magic_blocks(doc: str) -> Iterator[str]:
+    for block in re.split(r"\n[ ]*\n", doc):
+        stripped = block.strip()
+        if stripped.startswith("::"):
+            continue
+        yield f"```text\n{textwrap.dedent(block)}\n```" if stripped.startswith("%") else relay_pages._prose(block)
+
+
+def _magics(extension: Any) -> dict[str, Any]:
+    """Return the magics that loading the extension registers, by name."""
+    from passlab.notebook import fault_magics
+    from passlab.notebook import magics as relay_magics
+
+    found: dict[str, Any] = {}
+    for module in (relay_magics, fault_magics):
+        for cls in vars(module).values():
+            if inspect.isclass(cls) and cls.__module__ == module.__name__ and hasattr(cls, "magics"):
+                for kinds in cls.magics.values():
+                    found |= {name: getattr(cls, attribute) for name, attribute in kinds.items()}
+    return found
+
+
+GENERATED = {"configuration": configuration, "instructions": instructions, "magics": magics}
+
+
+def add_generated_part(app: Any, name: str, source: list[str]) -> None:
+    """Append the generated part to a page as it is read."""
+    if name in GENERATED:
+        source[0] += "\n".join(GENERATED[name]())
+    for module_name in API.findall(source[0]):
+        source[0] += "\n".join(reference(module_name))
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Join the build."""
+    app.connect("source-read", add_generated_part)
+    return {"parallel_read_safe": True}

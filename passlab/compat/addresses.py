@@ -1,0 +1,169 @@
+"""The table of addresses: which module of TVM is what in passlab.
+
+A string is a module of passlab under a second name. A pair is a module of names at their targets, and the modules whose
+names it has besides. What stands below a module and is not listed here is looked for below those.
+"""
+
+from __future__ import annotations
+
+OWN = "passlab.compat"
+Entry = str | tuple[dict[str, str], tuple[str, ...]]
+
+
+def _of(module: str, *names: str, **renamed: str) -> dict[str, str]:
+    """Return targets of names in a module; `renamed` maps names of TVM to those of the module."""
+    same = {name: f"{module}:{name}" for name in names}
+    return {**same, **{name: f"{module}:{target}" for name, target in renamed.items()}}
+
+
+_ARRAYS = _of(f"{OWN}.arrays", "NDArray", "array", "empty")
+_DEVICES = _of("passlab.devices", "cpu", "cuda", "device", "gpu", "Device")
+_ERRORS = _of(
+    "passlab.errors",
+    "DiagnosticError",
+    TVMError="PasslabError",
+    OpError="PasslabError",
+    InternalError="PasslabError",
+    OpAttributeUnImplemented="AttrsError",
+    OpNotImplemented="OpNotFoundError",
+)
+_FUNCTIONS = _of(f"{OWN}.functions", "register_func", "get_global_func")
+_REGISTRY = {
+    **_FUNCTIONS,
+    **_of(f"{OWN}.functions", "list_global_func_names", "remove_global_func"),
+    **_of(f"{OWN}.functions", register_object="ignore", register_intrin_lowering="ignore"),
+}
+_NUMBERS = _of(f"{OWN}.scalars", "FloatImm", "IntImm", "StringImm", "const", "convert", "max_value", "min_value")
+_DIMENSIONS = {**_of("passlab.ir.types", "Any", "SizeVar"), **_of(f"{OWN}.scalars", "size_var", "var", Var="var")}
+_RUNTIME = {
+    **_ARRAYS,
+    **_DEVICES,
+    **_of(f"{OWN}.scalars", "const", "convert"),
+    **_of("passlab.executor.param_dict", "load_param_dict", "save_param_dict"),
+    "DataType": "passlab.ir.dtypes:dtype_name",
+    "DataTypeCode": "passlab.ir.dtypes",
+    "Module": "passlab.executor.outputs:CallableByName",
+    "Object": "passlab.ir.types:Immutable",
+    "ObjectPath": "builtins:str",
+    "PackedFunc": "types:FunctionType",
+    "Report": "passlab.vm:Report",
+    "String": "builtins:str",
+    "TVMError": "passlab.errors:PasslabError",
+    "enabled": f"{OWN}.testing:device_enabled",
+    "ndarray": "tvm.nd",
+}
+_TARGET = {
+    **_of("passlab.devices", "Target", "VirtualDevice"),
+    **_of(
+        f"{OWN}.targets",
+        "arm_cpu",
+        "create",
+        "cuda",
+        "llvm",
+        "rocm",
+        "vulkan",
+        "generic_func",
+        "override_native_generic_func",
+    ),
+}
+_TESTING = f"{OWN}.testing"
+_INSTRUMENTS = _of("passlab.instrument", PrintAfterAll="PrintIRAfter", PrintBeforeAll="PrintIRBefore")
+
+MODULES: dict[str, Entry] = {
+    "tvm": (
+        {
+            "IRModule": "passlab.ir.module:IRModule",
+            "TVMError": "passlab.errors:PasslabError",
+            "__version__": f"{OWN}.targets:VERSION",
+            **_DEVICES,
+            **{kind: f"{OWN}.targets:{kind}_device" for kind in ("metal", "opencl", "rocm", "vulkan")},
+            **_FUNCTIONS,
+            **_of(f"{OWN}.scalars", "convert"),
+            "parser": "tvm.parser",
+        },
+        (),
+    ),
+    "tvm._ffi": (dict(_REGISTRY), ()),
+    "tvm._ffi.base": (dict(_ERRORS), ()),
+    "tvm._ffi.registry": (dict(_REGISTRY), ()),
+    "tvm.arith": ({}, ()),
+    "tvm.contrib": ({}, ()),
+    "tvm.contrib.debugger": ({}, ()),
+    "tvm.contrib.debugger.debug_executor": "passlab.relay.debug_executor",
+    "tvm.contrib.debugger.debug_runtime": "passlab.relay.debug_executor",
+    "tvm.contrib.download": f"{OWN}.downloading",
+    "tvm.contrib.graph_executor": "passlab.relay.graph_executor",
+    "tvm.contrib.graph_runtime": "passlab.relay.graph_executor",
+    "tvm.contrib.relay_viz": f"{OWN}.relay_viz",
+    "tvm.contrib.relay_viz.dot": f"{OWN}.relay_viz.dot",
+    "tvm.contrib.relay_viz.interface": f"{OWN}.relay_viz.interface",
+    "tvm.contrib.relay_viz.terminal": f"{OWN}.relay_viz.terminal",
+    "tvm.contrib.util": f"{OWN}.folders",
+    "tvm.contrib.utils": f"{OWN}.folders",
+    "tvm.error": (dict(_ERRORS), ("passlab.errors",)),
+    "tvm.instrument": (_INSTRUMENTS, ("passlab.instrument",)),
+    "tvm.ir": (
+        {
+            "Array": "builtins:tuple",
+            "Map": "builtins:dict",
+            "Node": "passlab.ir.types:Immutable",
+            "SourceName": "passlab.relay.constructors:SourceName",
+            "Span": "passlab.relay.constructors:Span",
+            "TypeConstraint": "passlab.ir.types:TypeRelation",
+            **_of("passlab.transform", "PassContext"),
+            **_of(f"{OWN}.functions", register_intrin_lowering="ignore"),
+        },
+        ("passlab.ir",),
+    ),
+    "tvm.ir.base": ({}, ("tvm.ir",)),
+    "tvm.ir.container": (_of("builtins", Array="tuple", Map="dict"), ()),
+    "tvm.ir.expr": ({}, ("passlab.ir.expr", "passlab.ir")),
+    "tvm.ir.instrument": (_INSTRUMENTS, ("passlab.instrument",)),
+    "tvm.ir.memory_pools": ({}, ()),
+    "tvm.nd": ({**_ARRAYS, **_DEVICES}, ()),
+    "tvm.ndarray": ({**_ARRAYS, **_DEVICES}, ()),
+    "tvm.parser": ({}, ("passlab.relay.parsing",)),
+    "tvm.relay": ({}, ("passlab.relay",)),
+    "tvm.relay._transform": "passlab.transform",
+    "tvm.relay.backend.executor": ({}, ("passlab.relay.backend",)),
+    "tvm.relay.backend.executor_factory": ({}, ("passlab.executor",)),
+    "tvm.relay.backend.runtime": ({}, ("passlab.relay.backend",)),
+    "tvm.relay.debug": (_of(f"{OWN}.functions", debug="ignore"), ()),
+    "tvm.relay.converter": (_of("passlab.frontend", "to_onnx"), ()),
+    "tvm.relay.dataflow_pattern": "passlab.relay.dataflow_pattern",
+    "tvm.relay.frontend": ({}, ("passlab.relay.frontend",)),
+    "tvm.relay.frontend.onnx": ({}, ("passlab.frontend",)),
+    "tvm.relay.op.contrib": ({}, ("passlab.relay.op.contrib",)),
+    "tvm.relay.op.contrib.register": "passlab.relay.op.contrib",
+    "tvm.relay.param_dict": "passlab.executor.param_dict",
+    "tvm.runtime": (_RUNTIME, ("passlab.relay.runtime",)),
+    "tvm.runtime.container": (
+        {
+            **_of("builtins", String="str"),
+            **_of("passlab.evaluate.values", ADT="ADTValue"),
+            "tuple_object": "builtins:tuple",
+        },
+        (),
+    ),
+    "tvm.runtime.module": (_of("passlab.executor", "load_module"), ()),
+    "tvm.runtime.ndarray": ({**_ARRAYS, **_DEVICES}, ()),
+    "tvm.runtime.object": ({"Object": "passlab.ir.types:Immutable"}, ()),
+    "tvm.runtime.packed_func": ({"PackedFunc": "types:FunctionType"}, ()),
+    "tvm.runtime.params": "passlab.executor.param_dict",
+    "tvm.runtime.profiling": ({"Report": "passlab.vm:Report"}, ()),
+    "tvm.runtime.profiler_vm": ({}, ("passlab.vm",)),
+    "tvm.runtime.vm": "passlab.vm",
+    "tvm.target": (_TARGET, ()),
+    "tvm.target.target": (_TARGET, ()),
+    "tvm.target.virtual_device": (_TARGET, ()),
+    "tvm.te": (_of(f"{OWN}.scalars", "const", "max_value", "min_value", "size_var", "var"), ()),
+    "tvm.testing": (
+        {name: f"{_TESTING}:{name}" for name in ("assert_allclose",)},
+        (_TESTING,),
+    ),
+    "tvm.testing.plugin": f"{OWN}.pytest_plugin",
+    "tvm.testing.utils": ({}, (_TESTING,)),
+    "tvm.tir": ({**_NUMBERS, **_DIMENSIONS}, ()),
+    "tvm.tir.expr": ({**_NUMBERS, **_DIMENSIONS}, ()),
+    "tvm.transform": ({}, ("passlab.transform",)),
+}

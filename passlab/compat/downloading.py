@@ -1,0 +1,57 @@
+"""`tvm.contrib.download`: files that programs fetch. A file that is there is not fetched again.
+
+Test data lies in the folder `TEST_DATA_ROOT_PATH` names, by default `~/.tvm_test_data`, where TVM keeps it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from passlab.errors import Diagnostic, RunError
+
+SECONDS = 60.0  # how long a server may say nothing
+
+
+def download(url: str, path: str | Path, overwrite: bool = False, size_compare: bool = False, retries: int = 3) -> None:
+    """Fetch a file by http or https into `path`. Raises `RunError` when it cannot be had."""
+    target = Path(path)
+    if target.is_file() and not overwrite:
+        return
+    if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
+        raise RunError(Diagnostic("only http and https are fetched", found=url))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f"{target.name}.part")
+    for left in range(max(retries, 1) - 1, -1, -1):
+        try:
+            with urllib.request.build_opener().open(url, timeout=SECONDS) as answer, part.open("wb") as file:
+                shutil.copyfileobj(answer, file)
+            part.replace(target)
+            return
+        except (OSError, urllib.error.URLError) as error:
+            part.unlink(missing_ok=True)
+            if left == 0:
+                hint = f"put the file at {target} yourself"
+                raise RunError(Diagnostic(f"{url} cannot be fetched: {error}", hint=hint)) from error
+
+
+def download_testdata(url: str, relpath: str, module: str | list[str] | None = None, overwrite: bool = False) -> str:
+    """Return the path of a file of test data, which is fetched when it is not there. Raises `RunError`."""
+    root = Path(os.environ.get("TEST_DATA_ROOT_PATH") or Path.home() / ".tvm_test_data")
+    folders = [module] if isinstance(module, str) else list(module or ())
+    path = root.joinpath(*folders, relpath)
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise RunError(Diagnostic("test data lies in its folder", found=str(path), expected=f"below {root}"))
+    download(url, path, overwrite)
+    return str(path)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "TEST_DATA_ROOT_PATH":
+        return Path(os.environ.get("TEST_DATA_ROOT_PATH") or Path.home() / ".tvm_test_data")
+    raise AttributeError(name)

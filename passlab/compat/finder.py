@@ -1,0 +1,152 @@
+"""How `import tvm.NAME` finds a module: a finder on Python's import path, which reads the table of addresses.
+
+A module is either passlab's own under a second name, so that classes are the same objects at both addresses, or an
+`Overlay`: a few names of its own before those of a module of passlab. Submodules that the table does not list are
+looked for below the module of passlab that their parent stands for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from passlab.compat import addresses, results
+from passlab.compat.missing import CompatError, missing_module, missing_name
+from passlab.errors import Diagnostic
+from passlab.lazy import load
+from passlab.relay.operators import OperatorRoom
+
+ROOT = "tvm"
+
+
+class Overlay(ModuleType):
+    """A module of names at their targets, then those of the modules `below`, then submodules at addresses below it."""
+
+    def __init__(self, name: str, names: dict[str, str], below: tuple[str, ...]) -> None:
+        super().__init__(name, f"passlab under the name `{name}`")
+        self.__path__: list[str] = []
+        self._names = names
+        self._below = below
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return [public for public in dir(self) if not public.startswith("_")]
+        if name.startswith("__") and name not in self._names:
+            raise AttributeError(name)
+        value = self._find(name)
+        setattr(self, name, value)
+        return value
+
+    def _find(self, name: str) -> Any:
+        if name in self._names:
+            return load(self._names[name])
+        for target in self._below:
+            try:
+                return getattr(importlib.import_module(target), name)
+            except AttributeError:
+                continue
+        if _resolvable(f"{self.__name__}.{name}"):
+            return importlib.import_module(f"{self.__name__}.{name}")
+        raise missing_name(f"{self.__name__}.{name}")
+
+    def __dir__(self) -> Iterator[str]:
+        inherited = (name for target in self._below for name in dir(importlib.import_module(target)))
+        own = (address.rpartition(".")[2] for address in addresses.MODULES if address.startswith(f"{self.__name__}."))
+        return iter(sorted({*self._names, *inherited, *own}))
+
+
+class TVMFinder:
+    """The finder on `sys.meta_path` for `tvm` and what is below it."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """Return how to load a module of `tvm`, None for all other modules. Raises `MissingInCompatError`."""
+        if name != ROOT and not name.startswith(f"{ROOT}."):
+            return None
+        if not _resolvable(name):
+            raise missing_module(name)
+        return ModuleSpec(name, TVMLoader(), is_package=True)
+
+
+class TVMLoader(Loader):
+    """Puts the module that an address stands for into `sys.modules`."""
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Let Python make the module that `exec_module` replaces."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Put what the address stands for in the place of `module`."""
+        name = module.__name__
+        sys.modules[name] = _module(name)
+
+
+def _module(name: str) -> ModuleType:
+    """Return the module at an address, which `_resolvable` has found to be there."""
+    entry = addresses.MODULES.get(name)
+    if isinstance(entry, str):
+        return importlib.import_module(entry)
+    if entry is not None:
+        return Overlay(name, *entry)
+    module = _below_parent(name)
+    assert module is not None
+    return module
+
+
+def _resolvable(name: str) -> bool:
+    return name in addresses.MODULES or _below_parent(name) is not None
+
+
+def _below_parent(name: str) -> ModuleType | None:
+    """Return the module called `name` below the one that its parent stands for, None where there is none."""
+    package, _, last = name.rpartition(".")
+    parent = sys.modules.get(package)
+    if parent is None or last.startswith("__"):
+        return None
+    bases = parent._below if isinstance(parent, Overlay) else (parent.__name__,)
+    for base in bases:
+        real = importlib.import_module(base)
+        value = getattr(real, last, None)
+        if _is_module(value):
+            return value
+        if hasattr(real, "__path__") and importlib.util.find_spec(f"{base}.{last}") is not None:
+            return importlib.import_module(f"{base}.{last}")
+    return None
+
+
+def _is_module(value: object) -> bool:
+    return isinstance(value, (ModuleType, OperatorRoom))
+
+
+_FINDER = TVMFinder()
+
+
+def is_installed() -> bool:
+    """Return whether `import tvm` finds passlab."""
+    return _FINDER in sys.meta_path
+
+
+def install() -> None:
+    """Make `import tvm` find passlab; a second time changes nothing. Raises `CompatError` beside a real `tvm`."""
+    if is_installed():
+        return
+    module = sys.modules.get(ROOT)
+    if module is not None:
+        where = getattr(module, "__file__", None) or "somewhere"
+        hint = "use passlab by its own names, `from passlab import relay`, or start a process that does not import tvm"
+        raise CompatError(Diagnostic("a real `tvm` is imported already", found=where, hint=hint))
+    sys.meta_path.insert(0, _FINDER)
+    results.install()
+
+
+def uninstall() -> None:
+    """Take the addresses of `tvm` and the methods of results back; a second time changes nothing."""
+    if is_installed():
+        sys.meta_path.remove(_FINDER)
+        for name in [n for n in sys.modules if n == ROOT or n.startswith(f"{ROOT}.")]:
+            del sys.modules[name]
+        results.uninstall()

@@ -1,0 +1,57 @@
+"""`tvm.contrib.utils`: folders that vanish with the object that stands for them."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+
+class TempDirectory:
+    """A folder for the files of one program: `temp.relpath("lib.tar")` is a path in it."""
+
+    def __init__(self, custom_path: str | None = None, keep_for_debug: bool = False) -> None:
+        self._folder: Any = None
+        if custom_path is not None:
+            Path(custom_path).mkdir(parents=True)
+            self.temp_dir = custom_path
+        elif keep_for_debug:
+            self.temp_dir = tempfile.mkdtemp()
+        else:
+            self._folder = tempfile.TemporaryDirectory()
+            self.temp_dir = self._folder.name
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return Path(self.temp_dir)
+
+    def remove(self) -> None:
+        """Remove the folder and what is in it."""
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def relpath(self, name: str) -> str:
+        """Return the path of a file in the folder."""
+        return str(self.path / name)
+
+    def listdir(self) -> list[str]:
+        """Return the names of the files in the folder."""
+        return [entry.name for entry in self.path.iterdir()]
+
+    def __truediv__(self, name: str) -> Path:
+        return self.path / name
+
+    def __enter__(self) -> TempDirectory:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+    def __del__(self) -> None:
+        self.remove()
+
+
+def tempdir(custom_path: str | None = None, keep_for_debug: bool = False) -> TempDirectory:
+    """Return a new folder, which is removed with the object unless it is to be kept."""
+    return TempDirectory(custom_path, keep_for_debug)

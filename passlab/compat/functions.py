@@ -1,0 +1,83 @@
+"""TVM's registry of functions: `get_global_func(name)` and `register_func(name)`.
+
+Names that programs of Relay look up (`relay._transform.FoldConstant`, `relay.op._make.add`) are found where passlab has
+them; others are those that a program registered itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+from passlab.errors import Diagnostic, UnknownNameError, did_you_mean
+from passlab.passes.external.partition_graph import register_compiler_optimize
+
+Function = Callable[..., Any]
+_functions: dict[str, Function] = {}
+# What a name starts with, and the module that has the rest of it.
+PREFIXES = {
+    "relay._transform.": "passlab.transform",
+    "relay.op._make.": "passlab.relay.op._make",
+    "relay.op.nn._make.": "passlab.relay.nn",
+    "relay.analysis.": "passlab.relay.analysis",
+    "relay._analysis.": "passlab.relay.analysis",
+    "relay.ir.": "passlab.relay",
+    "relay.build_module.": "passlab.relay.build_module",
+    "transform.": "passlab.transform",
+    "instrument.": "passlab.instrument",
+    "ir.": "passlab.ir",
+    "node.": "passlab.ir",
+    "runtime.": "passlab.relay.runtime",
+}
+
+
+def register_func(func_name: str | Function, f: Function | None = None, override: bool = False) -> Any:
+    """Register a function under a name; without `f`, return a decorator. Raises `UnknownNameError` for a name taken."""
+    key = func_name if isinstance(func_name, str) else func_name.__name__
+
+    def register(function: Function) -> Function:
+        if key in _functions and not override:
+            hint = "give `override=True` to replace it"
+            raise UnknownNameError(Diagnostic(f"a function `{key}` is registered already", hint=hint))
+        _functions[key] = function
+        if optimizes := re.fullmatch(r"relay\.ext\.(\w+)\.optimize", key):
+            register_compiler_optimize(optimizes[1], function)
+        return function
+
+    function = f if isinstance(func_name, str) else func_name
+    return register if function is None else register(function)
+
+
+def get_global_func(name: str, allow_missing: bool = False) -> Function | None:
+    """Return the function of a name; None for an unknown one when `allow_missing`, else raises `UnknownNameError`."""
+    function = _functions.get(name) or _own_function(name)
+    if function is None and not allow_missing:
+        hint = did_you_mean(name, _functions) or "`register_func` registers one"
+        raise UnknownNameError(Diagnostic(f"there is no function `{name}`", hint=hint))
+    return function
+
+
+def _own_function(name: str) -> Function | None:
+    for prefix, module in PREFIXES.items():
+        rest = name[len(prefix) :]
+        if name.startswith(prefix) and rest.isidentifier():
+            value = getattr(importlib.import_module(module), rest, None)
+            return value if callable(value) else None
+    return None
+
+
+def list_global_func_names() -> list[str]:
+    """Return the names that were registered."""
+    return sorted(_functions)
+
+
+def remove_global_func(name: str) -> None:
+    """Take a registered function away."""
+    _functions.pop(name, None)
+
+
+def ignore(*args: Any, **kwargs: Any) -> Any:
+    """Accept a registration that means nothing here, as a call or as a decorator."""
+    return args[-1] if args and callable(args[-1]) else lambda value: value

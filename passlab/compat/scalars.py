@@ -1,0 +1,104 @@
+"""The parts of `tvm.tir` and `tvm.te` that programs of Relay mention: numbers in shapes, and symbolic dimensions.
+
+A dimension is a Python int in passlab, so `IntImm` is one with a dtype, and `isinstance(dim, tir.IntImm)` holds for
+every dimension that is known.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+
+from passlab.ir.types import SizeVar
+from passlab.op.dtypes import array_dtype
+
+
+class _Number(type):
+    """The class of number classes: Python's own numbers are their instances."""
+
+    plain: type
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.plain) and not isinstance(instance, bool)
+
+
+class IntImm(int, metaclass=_Number):
+    """A whole number with a dtype: `IntImm("int32", 3)`."""
+
+    plain = int
+    dtype: str
+
+    def __new__(cls, dtype: str, value: int, span: Any = None) -> IntImm:
+        number = super().__new__(cls, value)
+        number.dtype = str(dtype)
+        return number
+
+    @property
+    def value(self) -> int:
+        """The number."""
+        return int(self)
+
+
+class FloatImm(float, metaclass=_Number):
+    """A number with a dtype: `FloatImm("float32", 0.5)`."""
+
+    plain = float
+    dtype: str
+
+    def __new__(cls, dtype: str, value: float, span: Any = None) -> FloatImm:
+        number = super().__new__(cls, value)
+        number.dtype = str(dtype)
+        return number
+
+    @property
+    def value(self) -> float:
+        """The number."""
+        return float(self)
+
+
+class StringImm(str):
+    """A string with its `value`."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> str:
+        """The string."""
+        return str(self)
+
+
+def const(value: Any, dtype: str | None = None, span: Any = None) -> Any:
+    """Return a number with a dtype, by default int32 or float32."""
+    if isinstance(value, float) or (dtype or "").startswith(("float", "bfloat")):
+        return FloatImm(dtype or "float32", value)
+    return IntImm(dtype or ("bool" if isinstance(value, bool) else "int32"), value)
+
+
+def var(name: str = "tindex", dtype: str = "int32", span: Any = None) -> SizeVar:
+    """Return a symbolic dimension."""
+    return SizeVar(name, dtype)
+
+
+size_var = var
+
+
+def convert(value: Any, span: Any = None) -> Any:
+    """Return a value as passlab keeps it: lists become tuples, everything else stays."""
+    return tuple(map(convert, value)) if isinstance(value, (list, tuple)) else value
+
+
+def max_value(dtype: str, span: Any = None) -> Any:
+    """Return the largest value of a dtype."""
+    return _bounds(dtype).max
+
+
+def min_value(dtype: str, span: Any = None) -> Any:
+    """Return the smallest value of a dtype."""
+    return _bounds(dtype).min
+
+
+def _bounds(dtype: str) -> Any:
+    kind = array_dtype(dtype)
+    bounds: Any = ml_dtypes.iinfo if kind.kind in "iu" else ml_dtypes.finfo
+    return bounds(kind)

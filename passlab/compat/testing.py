@@ -1,0 +1,166 @@
+"""`tvm.testing`: what TVM's tests and tutorials call. There is one target, "llvm", on this CPU."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import itertools
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from passlab.devices import Device, cpu
+
+Decorator = Callable[[Any], Any]
+
+
+def _pytest() -> Any:
+    """Return pytest, which only programs that are tests need."""
+    return importlib.import_module("pytest")
+
+
+def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7, verbose: bool = True) -> None:
+    """Assert that two arrays have one shape and agree element by element, as `numpy.testing.assert_allclose` does."""
+    actual, desired = np.asanyarray(actual), np.asanyarray(desired)
+    np.testing.assert_equal(actual.shape, desired.shape)
+    np.testing.assert_allclose(actual, desired, rtol=rtol, atol=atol, verbose=verbose)
+
+
+def main() -> None:
+    """Run the tests of the file that calls this, with pytest."""
+    file = sys._getframe(1).f_globals["__file__"]
+    sys.exit(_pytest().main([file, *sys.argv[1:]]))
+
+
+def device_enabled(target: Any) -> bool:
+    """Return whether programs for a target run here: those for this CPU do."""
+    return str(target).split()[:1] in (["llvm"], ["c"], ["cpu"])
+
+
+def enabled_targets() -> list[tuple[str, Device]]:
+    """Return the targets that tests run on: (name, device)."""
+    return [("llvm", cpu(0))]
+
+
+def parametrize_targets(*targets: Any) -> Any:
+    """Return a decorator that runs a test on each of some targets; of those there is one here."""
+    mark = _pytest().mark.parametrize(("target", "dev"), enabled_targets())
+    return mark(targets[0]) if len(targets) == 1 and callable(targets[0]) else mark
+
+
+def parameter(*values: Any, ids: Any = None, by_dict: Any = None) -> Any:
+    """Return a fixture that has each of some values in turn."""
+    if by_dict:
+        ids, values = tuple(by_dict), tuple(by_dict.values())
+
+    def value_of(request: Any) -> Any:
+        return request.param
+
+    return _pytest().fixture(params=values, ids=ids, scope="module")(value_of)
+
+
+_GROUPS = itertools.count()
+
+
+def parameters(*value_sets: Iterable[Any], ids: Any = None) -> list[Any]:
+    """Return one fixture for each position of `value_sets`: a test has the values of one set together.
+
+    The plugin `tvm.testing.plugin` gives tests the sets (`pytest_plugins = ["tvm.testing.plugin"]`).
+    """
+    group = next(_GROUPS)
+    fixtures = []
+    for values in zip(*value_sets, strict=True):
+
+        def value_of(request: Any) -> Any:
+            return request.param
+
+        vars(value_of).update(parametrize_group=group, parametrize_values=values, parametrize_ids=ids)
+        fixtures.append(_pytest().fixture(value_of))
+    return fixtures
+
+
+def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:
+    """Return a fixture; `cache_return_value` keeps its value for the module."""
+    make = _pytest().fixture(scope="module" if cache_return_value else "function")
+    return make if func is None else make(func)
+
+
+def _always(name: str) -> Callable[..., Any]:
+    """Return a decorator, also one to call with arguments first, that leaves tests as they are."""
+
+    def decorate(*args: Any, **kwargs: Any) -> Any:
+        return args[0] if len(args) == 1 and callable(args[0]) and not kwargs else lambda test: test
+
+    decorate.__name__ = decorate.__qualname__ = name
+    decorate.__doc__ = "Leave a test as it is: it runs here on the one target there is."
+    return decorate
+
+
+def _skips(name: str, what: str) -> Decorator:
+    """Return a decorator that skips a test which needs what is not here."""
+
+    def decorate(*args: Any, **kwargs: Any) -> Any:
+        mark = _pytest().mark.skip(reason=f"passlab has no {what}")
+        return mark(args[0]) if len(args) == 1 and callable(args[0]) and not isinstance(args[0], str) else mark
+
+    decorate.__name__ = decorate.__qualname__ = name
+    decorate.__doc__ = f"Skip a test: passlab has no {what}."
+    return decorate
+
+
+_RUN = (
+    "requires_llvm",
+    "uses_gpu",
+    "known_failing_targets",
+    "exclude_targets",
+    "skip_parameterizations",
+    "xfail_parameterizations",
+)
+_SKIP = {
+    "requires_aarch64": "code for Arm",
+    "requires_arm_compute_library": "Arm Compute Library",
+    "requires_cublas": "cuBLAS",
+    "requires_cuda": "code for CUDA",
+    "requires_cudagraph": "code for CUDA",
+    "requires_cudnn": "cuDNN",
+    "requires_corstone300": "simulator",
+    "requires_ethosn": "code for Ethos-N",
+    "requires_ethosu": "code for Ethos-U",
+    "requires_gpu": "code for GPUs",
+    "requires_hexagon": "code for Hexagon",
+    "requires_metal": "code for Metal",
+    "requires_micro": "microTVM",
+    "requires_opencl": "code for OpenCL",
+    "requires_rocm": "code for ROCm",
+    "requires_rpc": "remote calls",
+    "requires_tensorcore": "code for CUDA",
+    "requires_vulkan": "code for Vulkan",
+}
+
+
+def requires_package(*packages: str) -> Decorator:
+    """Return a decorator that skips a test where a package is not installed."""
+    absent = [name for name in packages if importlib.util.find_spec(name.partition(".")[0]) is None]
+    mark: Decorator = _pytest().mark.skipif(bool(absent), reason=f"not installed: {', '.join(absent)}")
+    return mark
+
+
+@functools.cache
+def _decorator(name: str) -> Any:
+    if name in _SKIP:
+        return _skips(name, _SKIP[name])
+    return _always(name) if name in _RUN else None
+
+
+def __getattr__(name: str) -> Any:
+    decorator = _decorator(name)
+    if decorator is None:
+        raise AttributeError(f"tvm.testing has no {name}")
+    return decorator
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_RUN, *_SKIP})

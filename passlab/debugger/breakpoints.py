@@ -1,0 +1,259 @@
+"""Breakpoints over a trace: instants at which something is about to happen, or a value has just come to be.
+
+What they ask of the program (an instruction, an opcode, an operator, a function, a line of source) is answered from the
+log alone. What they ask of values is a Python predicate, called once for each tensor that a kernel or a constant makes.
+Nothing here changes a trace.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passlab.debugger.code_map import CALL, KERNEL, RETURN
+from passlab.debugger.values import Unwritten, kind_text
+from passlab.errors import Diagnostic, PasslabError, RunError, did_you_mean
+from passlab.ir.op import find_op
+
+if TYPE_CHECKING:
+    from passlab.debugger.trace import Trace
+
+Predicate = Callable[[Any], Any]
+_SITE = re.compile(r"@?(?P<function>[\w.]*):(?P<pc>\d+)\Z|(?P<only>\d+)\Z")
+_LINE = re.compile(r"line (?P<line>\d+)\Z|(?P<name>.+):(?P<at>\d+)\Z")
+
+
+def _numbers(value: Any) -> np.ndarray[Any, Any] | None:
+    if not isinstance(value, np.ndarray) or value.size == 0 or value.dtype.kind in "iub":
+        return None
+    return value if value.dtype.kind in "fc" else value.astype(np.float32)
+
+
+def _is_nan(value: Any) -> bool:
+    numbers = _numbers(value)
+    return numbers is not None and bool(np.isnan(numbers).any())
+
+
+def _is_inf(value: Any) -> bool:
+    numbers = _numbers(value)
+    return numbers is not None and bool(np.isinf(numbers).any())
+
+
+PREDICATES: dict[str, Predicate] = {
+    "nan": _is_nan,
+    "inf": _is_inf,
+    "not finite": lambda value: _is_nan(value) or _is_inf(value),
+}
+
+
+def predicate_of(wanted: str | Predicate) -> Predicate:
+    """Return a predicate over values: a function, or the one named `nan`, `inf` or `not finite` (`first nan` too).
+
+    Raises `RunError` for other names.
+    """
+    if callable(wanted):
+        return wanted
+    name = wanted.lower().removeprefix("first ").strip()
+    if name not in PREDICATES:
+        raise RunError(
+            Diagnostic(f"there is no predicate `{wanted}`", hint=did_you_mean(name, PREDICATES) or "nan, inf")
+        )
+    return PREDICATES[name]
+
+
+def holds(predicate: Predicate, value: Any) -> bool:
+    """Whether a predicate holds for a value; only tensors that were written are asked about. `RunError` if it fails."""
+    if not isinstance(value, np.ndarray) or isinstance(value, Unwritten):
+        return False
+    try:
+        with np.errstate(all="ignore"):
+            return bool(predicate(value))
+    except PasslabError:
+        raise
+    except Exception as error:
+        raise RunError(
+            Diagnostic(
+                f"the predicate failed on a {kind_text(value)}: {type(error).__name__}: {error}",
+                hint="a predicate is given an array and answers with one truth value",
+            )
+        ) from error
+
+
+class Breakpoint:
+    """Instants to stop at. `text` says what it waits for; `enabled` may be switched."""
+
+    def __init__(self, number: int, text: str) -> None:
+        self.number = number
+        self.text = text
+        self.enabled = True
+
+    def after(self, instant: int) -> int | None:
+        """Return the first instant after this one at which it holds, None when there is none."""
+        raise NotImplementedError
+
+    def before(self, instant: int) -> int | None:
+        """Return the last instant before this one at which it holds, None when there is none."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"breakpoint {self.number}: {self.text}{'' if self.enabled else ' (off)'}"
+
+
+class PlaceBreakpoint(Breakpoint):
+    """Stops before instructions of some sites, or at instants known beforehand."""
+
+    def __init__(self, number: int, text: str, instants: Sequence[int], sites: Sequence[int] = ()) -> None:
+        super().__init__(number, text)
+        self.instants = instants
+        self.sites = tuple(sites)
+
+    def after(self, instant: int) -> int | None:
+        at = bisect_right(self.instants, instant)
+        return int(self.instants[at]) if at < len(self.instants) else None
+
+    def before(self, instant: int) -> int | None:
+        at = bisect_left(self.instants, instant)
+        return int(self.instants[at - 1]) if at else None
+
+
+class ValueBreakpoint(Breakpoint):
+    """Stops after an instruction that made a value for which a predicate holds, and at instant 0 for arguments."""
+
+    def __init__(self, number: int, text: str, trace: Trace, predicate: Predicate) -> None:
+        super().__init__(number, text)
+        self.trace = trace
+        self.predicate = predicate
+        self.candidates = value_instants(trace)
+        self.known: dict[int, bool] = {}
+
+    def at(self, instant: int) -> bool:
+        """Whether a value that holds came to be just before an instant."""
+        found = self.known.get(instant)
+        if found is None:
+            made = self.trace.args if instant == 0 else [v for _, _, v in self.trace.written(instant - 1)]
+            found = self.known[instant] = any(holds(self.predicate, value) for value in made)
+        return found
+
+    def after(self, instant: int) -> int | None:
+        start = bisect_right(self.candidates, instant)
+        return next((i for i in self.candidates[start:] if self.at(i)), None)
+
+    def before(self, instant: int) -> int | None:
+        start = bisect_left(self.candidates, instant)
+        return next((i for i in reversed(self.candidates[:start]) if self.at(i)), None)
+
+
+def value_instants(trace: Trace) -> list[int]:
+    """Return instant 0 and those just after a tensor came to be; moves, calls and returns only pass tensors on."""
+    sites = trace.sites
+    makes = [sites.role[s] == KERNEL or sites.mnemonic(s) in ("load_const", "device_copy") for s in range(len(sites))]
+    if trace.kind != "vm":
+        makes = [bool(r not in (CALL, RETURN)) for r in sites.role.tolist()]
+    events = np.flatnonzero(np.array(makes, bool)[trace.site]) if len(trace) else np.zeros(0, int)
+    return [0, *(events + 1).tolist()]
+
+
+# ---------------------------------------------------------------- from what people write
+def breakpoint_of(trace: Trace, number: int, wanted: Any) -> Breakpoint:
+    """Return the breakpoint that a text or a predicate describes.
+
+    `nn.dense` an operator, `invoke_packed` an opcode, `@loop` a function, `@loop:12` or `12` an instruction, `line 6`
+    or `net:6` a line of source, `nan`, `inf` or a function a predicate over values. Raises `RunError` for what is not
+    there.
+    """
+    if callable(wanted):
+        name = getattr(wanted, "__name__", "predicate")
+        return ValueBreakpoint(number, f"value {'predicate' if name == '<lambda>' else name}", trace, wanted)
+    if isinstance(wanted, int):
+        wanted = str(wanted)
+    text = str(wanted).strip()
+    if text.lower().removeprefix("first ").strip() in PREDICATES:
+        return ValueBreakpoint(number, text, trace, predicate_of(text))
+    found = sites_of(trace, text)
+    mask = np.zeros(len(trace.sites) + 1, bool)
+    mask[found] = True
+    return PlaceBreakpoint(number, text, np.flatnonzero(mask[trace.site]).tolist() if len(trace) else [], found)
+
+
+def sites_of(trace: Trace, text: str) -> list[int]:
+    """Return the sites that a text names. Raises `RunError`, with the nearest names, when there are none."""
+    sites = trace.sites
+    every = range(len(sites))
+    place = _SITE.match(text)
+    names = [f.name for f in sites.functions]
+    if place is not None and (place["only"] or not place["function"] or place["function"] in names):
+        return [_site(trace, names, place["function"] or trace.entry, int(place["pc"] or place["only"]))]
+    if text.startswith("@") and text[1:] in names:
+        return [sites.bases[names.index(text[1:])]]
+    found = [s for s in every if text in sites.operators(s)] or [s for s in every if sites.mnemonic(s) == text]
+    if not found and text in names:
+        found = [sites.bases[names.index(text)]]
+    line = _LINE.match(text)
+    if not found and line is not None:
+        found = _line_sites(trace, line["name"] or "", int(line["line"] or line["at"]))
+    if not found:
+        raise _nothing(trace, names, text)
+    return found
+
+
+def _site(trace: Trace, names: list[str], function: str, pc: int) -> int:
+    number = names.index(function)
+    if not 0 <= pc < len(trace.sites.functions[number].instructions):
+        last = len(trace.sites.functions[number].instructions) - 1
+        raise RunError(Diagnostic(f"@{function} has no instruction {pc}", hint=f"it has 0 to {last}"))
+    return trace.sites.bases[number] + pc
+
+
+def _line_sites(trace: Trace, name: str, line: int) -> list[int]:
+    sites = trace.sites
+    found = [s for s in range(len(sites)) if any(n == line and (not name or m == name) for m, n in sites.lines[s])]
+    main = [s for s in found if sites.role[s] in (KERNEL, CALL) or trace.kind != "vm"]
+    return main or found[:1]
+
+
+def words_of(trace: Trace) -> list[str]:
+    """Return the words a breakpoint may be in a trace: its operators, opcodes and functions, and the predicates."""
+    sites = trace.sites
+    every = range(len(sites))
+    operators = sorted({name for s in every for name in sites.operators(s)})
+    opcodes = sorted({sites.mnemonic(s) for s in every} - set(operators))
+    return [*operators, *opcodes, *(f"@{f.name}" for f in sites.functions), *PREDICATES]
+
+
+def _nothing(trace: Trace, names: list[str], text: str) -> RunError:
+    sites = trace.sites
+    operators = sorted({name for s in range(len(sites)) for name in sites.operators(s)})
+    known = words_of(trace)
+    if not text:
+        return RunError(Diagnostic("a breakpoint on what?", hint="nn.dense, @loop, @loop:12, line 6, nan"))
+    if _LINE.match(text):
+        lines = sorted({line for found in sites.lines for _, line in found})
+        told = f"lines {lines[0]} to {lines[-1]} have some" if lines else "this program was built, not read from a text"
+        return RunError(Diagnostic(f"no instruction comes from `{text}`", hint=told))
+    if find_op(text) is not None:
+        what, hint = (
+            f"no instruction carries out `{text}`",
+            f"the program uses {', '.join(operators) or 'no operators'}",
+        )
+        return RunError(Diagnostic(what, hint=hint))
+    hint = (
+        did_you_mean(text, known) or "an operator, an opcode, @function, @function:12, `line 6`, `nan` or a predicate"
+    )
+    return RunError(Diagnostic(f"nothing in the program is called `{text}`", hint=hint))
+
+
+__all__ = [
+    "PREDICATES",
+    "Breakpoint",
+    "PlaceBreakpoint",
+    "ValueBreakpoint",
+    "breakpoint_of",
+    "holds",
+    "predicate_of",
+    "value_instants",
+    "words_of",
+]

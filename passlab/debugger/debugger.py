@@ -1,0 +1,336 @@
+"""`Debugger`: a position in a trace, and everything that moves it, forwards and backwards.
+
+    dbg = vm.Debugger(mod, x, w)
+    dbg.breakpoint("nn.dense"); dbg.continue_(); dbg.step_back(3); dbg.writer("$6"); dbg.fork({"$6": other})
+
+The run is recorded first, so moving costs nothing and changes nothing: stepping back is as good as stepping on.
+Registers are named by number (6), as in listings ("$6"), or, where they are parameters, by name ("x").
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passlab.debugger.breakpoints import (
+    Breakpoint,
+    Predicate,
+    ValueBreakpoint,
+    breakpoint_of,
+    holds,
+    predicate_of,
+)
+from passlab.debugger.forks import Fork, fork
+from passlab.debugger.instant import Instant, StackFrame
+from passlab.debugger.trace import Trace
+from passlab.debugger.value_literals import value_of
+from passlab.debugger.values import short_text
+from passlab.debugger.writers import Watch, Writer, writer_of
+from passlab.errors import Diagnostic, RunError, RunTypeError, did_you_mean
+from passlab.ir.expr import Expr
+from passlab.ir.module import IRModule
+from passlab.table import Table
+from passlab.vm.executable import Executable
+
+if TYPE_CHECKING:
+    from passlab.debugger.storage_map import StorageMap
+    from passlab.lab.recording import Recording
+
+Register = int | str
+
+
+class Debugger:
+    """Steps through a run of `program`, a trace, module, function, executable or recording, on `args`.
+
+    `executor` is "vm", "graph" or "debug": the last two step by node. Further options are those of `Trace.record`.
+    Every method that moves returns the `Instant` it has come to; `at` is its number, `reason` why it stopped there.
+    """
+
+    def __init__(
+        self,
+        program: Trace | Executable | IRModule | Expr | Recording,
+        *args: Any,
+        entry: str = "main",
+        executor: str = "vm",
+        **options: Any,
+    ) -> None:
+        self.trace = program if isinstance(program, Trace) else _recorded(program, args, entry, executor, options)
+        self.at = 0
+        self.reason = "start"
+        self.breakpoints: list[Breakpoint] = []
+        self.watches: list[Watch] = []
+        self._next_number = 1
+
+    # ------------------------------------------------------------ where we are
+    @property
+    def now(self) -> Instant:
+        """The state here."""
+        return self.trace[self.at]
+
+    @property
+    def stack(self) -> list[StackFrame]:
+        """The frames, innermost first."""
+        return self.now.stack
+
+    @property
+    def registers(self) -> dict[int, Any]:
+        """The registers of the frame that runs."""
+        return self.now.registers
+
+    @property
+    def storage(self) -> StorageMap:
+        """The storages of the whole run; `storage.at(dbg.at)` are those that live here."""
+        return self.trace.storage
+
+    def register(self, name: Register) -> Any:
+        """Return the value of a register of the frame that runs. Raises `RunError` when it holds nothing."""
+        number = self.number_of(name)
+        held = self.now.registers
+        if number not in held:
+            raise RunError(Diagnostic(f"${number} holds nothing at instant {self.at:,}", hint=self._held_text()))
+        return held[number]
+
+    def number_of(self, name: Register) -> int:
+        """Return the number of a register. Raises `RunError` for a name that no register has."""
+        if isinstance(name, (int, np.integer)):
+            return int(name)
+        if name.removeprefix("$").isdigit():
+            return int(name.removeprefix("$"))
+        names = self.now.parameters
+        if name.removeprefix("%") not in names:
+            hint = did_you_mean(name, names) or self._held_text()
+            raise RunError(Diagnostic(f"there is no register `{name}` in @{self.now.function}", hint=hint))
+        return names[name.removeprefix("%")]
+
+    def _held_text(self) -> str:
+        return f"these do: {', '.join(f'${r}' for r in list(self.now.registers)[:12]) or 'none'}"
+
+    # ------------------------------------------------------------ moving
+    def goto(self, instant: int | Instant) -> Instant:
+        """Go to an instant; negative numbers count from the end. Raises `RunError` outside the run."""
+        number = instant.number if isinstance(instant, Instant) else whole(instant, "an instant")
+        if not -len(self.trace) - 1 <= number <= len(self.trace):
+            raise RunError(f"the run has the instants 0 to {len(self.trace):,}, no {number:,}")
+        return self._move(number % (len(self.trace) + 1), "goto")
+
+    def _move(self, instant: int, reason: str) -> Instant:
+        self.at = min(max(instant, 0), len(self.trace))
+        self.reason = reason
+        if self.at == len(self.trace) and reason not in ("goto", "step"):
+            self.reason = "failed" if self.trace.error is not None else self.trace.stopped or "end"
+        return self.now
+
+    def step(self, count: int = 1) -> Instant:
+        """Execute some instructions, going into calls."""
+        return self._move(self.at + whole(count), "step")
+
+    def step_back(self, count: int = 1) -> Instant:
+        """Undo some instructions."""
+        return self._move(self.at - whole(count), "step")
+
+    def next(self, count: int = 1) -> Instant:
+        """Execute some instructions of this frame, going over calls."""
+        for _ in range(whole(count)):
+            self._move(self._over(self.at), "step")
+        return self.now
+
+    def next_back(self, count: int = 1) -> Instant:
+        """Undo some instructions of this frame, going back over calls."""
+        for _ in range(whole(count)):
+            self._move(self._over_back(self.at), "step")
+        return self.now
+
+    def finish(self) -> Instant:
+        """Run until this frame has returned to its caller."""
+        return self._move(self._shallower(self.at, self.now.depth), "finish")
+
+    def finish_back(self) -> Instant:
+        """Go back to the call that made this frame."""
+        if self.now.ended:
+            return self._move(self.at - 1, "finish")
+        created = self.trace.log.created[self.now.frame]
+        return self._move(max(int(created), 0), "finish")
+
+    def _over(self, instant: int) -> int:
+        if instant >= len(self.trace) or instant + 1 >= len(self.trace):
+            return instant + 1
+        frame, depth = self.trace.frame_of[instant], self.trace.depth[instant]
+        if self.trace.frame_of[instant + 1] == frame:
+            return instant + 1
+        later = slice(instant + 1, None)
+        stops = (self.trace.depth[later] < depth) | (self.trace.frame_of[later] == frame)
+        return instant + 1 + int(np.argmax(stops)) if stops.any() else len(self.trace)
+
+    def _over_back(self, instant: int) -> int:
+        if instant <= 0:
+            return 0
+        if instant >= len(self.trace):
+            return instant - 1
+        frame, depth = self.trace.frame_of[instant], self.trace.depth[instant]
+        stops = (self.trace.depth[:instant] < depth) | (self.trace.frame_of[:instant] == frame)
+        return int(instant - 1 - np.argmax(stops[::-1])) if stops.any() else 0
+
+    def _shallower(self, instant: int, depth: int) -> int:
+        stops = self.trace.depth[instant:] < depth
+        return instant + int(np.argmax(stops)) if stops.any() else len(self.trace)
+
+    def continue_(self) -> Instant:
+        """Run to the next breakpoint, or change of a watch that stops; else to the end."""
+        found = [(i, s) for s in self._stops() if (i := s.after(self.at)) is not None]
+        if not found:
+            return self._move(len(self.trace), "end")
+        instant, stop = min(found, key=lambda pair: pair[0])
+        return self._move(instant, repr(stop))
+
+    def continue_back(self) -> Instant:
+        """Run back to the breakpoint before, or change of a watch; else to the start."""
+        found = [(i, s) for s in self._stops() if (i := s.before(self.at)) is not None]
+        if not found:
+            return self._move(0, "start")
+        instant, stop = max(found, key=lambda pair: pair[0])
+        return self._move(instant, repr(stop))
+
+    def to_first_stop(self) -> Instant:
+        """Go to the first instant of the run, its start included, that a breakpoint holds at; else to the end."""
+        self.at = -1
+        return self.continue_()
+
+    def _stops(self) -> list[Breakpoint | Watch]:
+        return [*(b for b in self.breakpoints if b.enabled), *(w for w in self.watches if w.stops)]
+
+    # ------------------------------------------------------------ stops and questions
+    def breakpoint(self, wanted: Any) -> Breakpoint:
+        """Set a breakpoint: see `breakpoints.breakpoint_of` for what it may be. `RunError` for what is nowhere."""
+        made = breakpoint_of(self.trace, self._next_number, wanted)
+        self._next_number += 1
+        self.breakpoints.append(made)
+        return made
+
+    def delete(self, number: int | Breakpoint) -> None:
+        """Take a breakpoint away. Raises `RunError` when there is none of that number."""
+        wanted = number.number if isinstance(number, Breakpoint) else number
+        kept = [b for b in self.breakpoints if b.number != wanted]
+        if len(kept) == len(self.breakpoints):
+            raise RunError(f"there is no breakpoint {wanted}")
+        self.breakpoints = kept
+
+    def watch(self, register: Register, stop: bool = True) -> Watch:
+        """Watch a register of the frame that runs; with `stop`, `continue_` stops where it changes."""
+        if self.now.ended:
+            raise RunError("the program has ended: go to an instant whose registers you want to watch")
+        made = Watch(self.trace, self.now.frame, self.number_of(register), stop)
+        self.watches.append(made)
+        return made
+
+    def writer(self, register: Register, frame: int | None = None) -> Writer:
+        """Return the instruction that gave a register its value: where did this value come from?
+
+        Raises `RunError` for what no instruction wrote, such as an argument of the program.
+        """
+        return writer_of(self.trace, self.at, self.now.frame if frame is None else frame, self.number_of(register))
+
+    def goto_writer(self, register: Register) -> Instant:
+        """Go to just before the instruction that gave a register its value."""
+        found = self.writer(register)
+        return self._move(found.instant, f"writer of {found.name}")
+
+    def trail(self, register: Register, predicate: str | Predicate = "nan", most: int = 1000) -> list[Writer]:
+        """Follow a value back through the inputs for which a predicate holds, to the instruction where it was born.
+
+        The last writer of the list has no such input. Raises `RunError` when it does not hold for the value itself.
+        """
+        test = predicate_of(predicate)
+        if not holds(test, self.register(register)):
+            raise RunError(f"the predicate does not hold for ${self.number_of(register)} at instant {self.at:,}")
+        found = [self.writer(register)]
+        while len(found) < most:
+            source = next((s for s in found[-1].inputs if holds(test, s.value)), None)
+            if source is None:
+                break
+            try:
+                found.append(writer_of(self.trace, found[-1].instant + source.later, source.frame, source.register))
+            except RunError:  # an argument of the program: it came in with that value
+                break
+        return found
+
+    def query(self, wanted: Any) -> list[int]:
+        """Return all instants at which a breakpoint would stop: a predicate over values, an operator, a line, ..."""
+        asked = breakpoint_of(self.trace, 0, wanted)
+        found = [0] if isinstance(asked, ValueBreakpoint) and asked.at(0) else []
+        instant = asked.after(-1 if not isinstance(asked, ValueBreakpoint) else 0)
+        while instant is not None:
+            found.append(instant)
+            instant = asked.after(instant)
+        return found
+
+    def fork(
+        self,
+        changes: Mapping[Register, Any] | None = None,
+        instant: int | None = None,
+        names: Mapping[str, Any] | None = None,
+    ) -> Fork:
+        """Run on from here, or from an instant, with other values in registers, as a branch of its own.
+
+        The trace stays as it is; the branch is a trace too, with `compare()` to say what became different, and
+        `trace.forks` remembers it. A value may be given in words, as in `"zeros"` (see `value_words`); `names` are the
+        variables these may name. Raises `RunError` for registers that are not there and values that do not fit.
+        """
+        if instant is not None:
+            self.goto(instant)
+        wanted = {self.number_of(register): value for register, value in (changes or {}).items()}
+        for register, value in wanted.items():
+            if isinstance(value, str):
+                wanted[register] = value_of(value, self.register(register), names)
+        return fork(self.trace, self.at, wanted)
+
+    # ------------------------------------------------------------ showing
+    def table(self) -> Table:
+        """Return the registers of the frame that runs: number, name, value, and the instant it was written at."""
+        names = {register: name for name, register in self.now.parameters.items()}
+        rows: list[Sequence[Any]] = []
+        for register, value in self.now.registers.items():
+            try:
+                written: Any = self.writer(register).instant
+            except RunError:
+                written = ""
+            rows.append((f"${register}", names.get(register, ""), short_text(value), written))
+        return Table(("register", "name", "value", "written at"), rows)
+
+    def interact(self) -> None:
+        """Step in the terminal, by one-letter commands; `h` lists them."""
+        from passlab.debugger.debugger_terminal import interact
+
+        interact(self)
+
+    def text(self) -> str:
+        """Return where we are as text."""
+        lines = [f"{self.trace!r}", f"stopped: {self.reason}", self.now.text()]
+        lines += [repr(b) for b in self.breakpoints]
+        lines += [f"{w!r} = {short_text(w.value(self.at))}" for w in self.watches]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def whole(number: Any, what: str = "a number of steps") -> int:
+    """Return a whole number. Raises `RunTypeError` for anything else."""
+    try:
+        return operator.index(number)
+    except TypeError:
+        message = f"{what} is a whole number"
+        raise RunTypeError(Diagnostic(message, found=repr(number), hint="-1 is the end of the run")) from None
+
+
+def _recorded(program: Any, args: Sequence[Any], entry: str, executor: str, options: Mapping[str, Any]) -> Trace:
+    if executor == "vm":
+        return Trace.record(program, args, entry, **options)
+    from passlab.debugger.node_trace import record_nodes
+
+    return record_nodes(program, args, entry, executor)
+
+
+__all__ = ["Debugger"]

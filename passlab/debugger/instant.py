@@ -1,0 +1,245 @@
+"""`Instant`: the state of a traced run at one moment, and what is about to happen. Read from the trace when asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passlab.debugger.code_map import CALL, RETURN
+from passlab.debugger.values import short_text
+from passlab.evaluate.values import Closure, RefValue
+from passlab.ir.expr import Expr
+
+if TYPE_CHECKING:
+    from passlab.debugger.trace import Trace
+    from passlab.lab.provenance import Biography
+
+AROUND = 3  # instructions shown before and after the next one
+SHOWN_REGISTERS = 24
+SHOWN_FRAMES = 6
+
+
+@dataclass(frozen=True)
+class StackFrame:
+    """One frame of the stack: its number in the trace, function, where it goes on, and how many frames are below it."""
+
+    number: int
+    function: str
+    pc: int
+    depth: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"#{self.depth} @{self.function} {self.pc}: {self.text}"
+
+
+class Instant:
+    """A moment of a run: `number` instructions have been executed. Two instants are equal when their states are."""
+
+    def __init__(self, trace: Trace, number: int) -> None:
+        self.trace = trace
+        self.number = number
+        self.frame, self.pc = trace.current(number)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the program has ended."""
+        return self.frame < 0
+
+    @property
+    def site(self) -> int:
+        """The number, in the whole program, of the instruction that comes next; -1 at the end."""
+        return -1 if self.ended else self.trace.sites.bases[self.trace.log.function[self.frame]] + self.pc
+
+    @property
+    def function(self) -> str:
+        """The name of the function that runs, "" after the end."""
+        return "" if self.ended else str(self.trace.sites.functions[self.trace.log.function[self.frame]].name)
+
+    @property
+    def depth(self) -> int:
+        """How many frames are below the one that runs, -1 after the end."""
+        return -1 if self.ended else int(self.trace.log.depth[self.frame])
+
+    @property
+    def instruction(self) -> str:
+        """The instruction that comes next, as text; "" at the end."""
+        return "" if self.ended else self.trace.sites.text(self.site)
+
+    @property
+    def seconds(self) -> float:
+        """The seconds that the next instruction took."""
+        return float(self.trace.seconds[self.number]) if self.number < len(self.trace) else 0.0
+
+    # ------------------------------------------------------------ values
+    @property
+    def registers(self) -> dict[int, Any]:
+        """The registers of the frame that hold something, as they were at this instant."""
+        return {} if self.ended else self.registers_of(self.frame)
+
+    def registers_of(self, frame: int) -> dict[int, Any]:
+        """The registers of another frame of the stack."""
+        held = self.trace.registers(frame, self.number)
+        return {i: self.trace.value_at(v, self.number) for i, v in enumerate(held) if v is not None}
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        """The names of the function's parameters and their registers."""
+        if self.ended:
+            return {}
+        return {
+            name: i for i, name in enumerate(self.trace.sites.functions[self.trace.log.function[self.frame]].params)
+        }
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The registers that the next instruction reads."""
+        return () if self.ended else self.trace.sites.reads(self.site)
+
+    @property
+    def writes(self) -> tuple[int, ...]:
+        """The registers of this frame that the next instruction is about to change."""
+        return () if self.ended else self.trace.sites.changes(self.site)
+
+    @property
+    def just_written(self) -> tuple[int, ...]:
+        """The registers of this frame that the instruction before changed."""
+        return tuple(r for f, r, _ in self.trace.written(self.number - 1) if f == self.frame) if self.number else ()
+
+    @property
+    def stack(self) -> list[StackFrame]:
+        """The frames, innermost first."""
+        return self.frames()
+
+    def frames(self, most: int | None = None) -> list[StackFrame]:
+        """Return the innermost frames."""
+        trace, out = self.trace, []
+        for number, pc in trace.frames_at(self.number, most):
+            func = trace.log.function[number]
+            code = trace.sites.functions[func].instructions
+            text = trace.sites.text(trace.sites.bases[func] + pc) if pc < len(code) else ""
+            out.append(
+                StackFrame(number, str(trace.sites.functions[func].name), pc, int(trace.log.depth[number]), text)
+            )
+        return out
+
+    # ------------------------------------------------------------ where it comes from
+    @property
+    def nodes(self) -> list[Expr]:
+        """The IR nodes that the next instruction carries out."""
+        return [] if self.ended else self.trace.sites.nodes(self.site)
+
+    @property
+    def operators(self) -> list[str]:
+        """The operators that the next instruction carries out."""
+        return [] if self.ended else self.trace.sites.operators(self.site)
+
+    @property
+    def spans(self) -> list[Any]:
+        """The places in the source that the next instruction comes from."""
+        return [] if self.ended else self.trace.sites.spans(self.site)
+
+    @property
+    def history(self) -> list[Biography]:
+        """The lives of the next instruction's nodes through the passes that made them. Needs a recorded compilation."""
+        recording = self.trace.sites.recording
+        return [] if recording is None else [recording.biography(node) for node in self.nodes]
+
+    # ------------------------------------------------------------ comparing and showing
+    def same_state(self, other: Instant) -> bool:
+        """Whether two instants have the same stack and the same values in every register of every frame."""
+        if [(f.function, f.pc) for f in self.stack] != [(f.function, f.pc) for f in other.stack]:
+            return False
+        pairs = zip(self.stack, other.stack, strict=True)
+        return all(
+            same_values(list(self.registers_of(a.number).items()), list(other.registers_of(b.number).items()))
+            for a, b in pairs
+        )
+
+    def text(self) -> str:
+        """Return the moment as text: the code around the next instruction, the registers, the stack."""
+        trace = self.trace
+        if self.ended:
+            return (
+                f"instant {self.number:,} of {len(trace):,}: the program has ended\nresult: {short_text(trace.result)}"
+            )
+        place = ", ".join(list(dict.fromkeys(f"{name}:{line}" for name, line in trace.sites.lines[self.site]))[:3])
+        operators = " + ".join(self.operators)
+        head = f"instant {self.number:,} of {len(trace):,}  @{self.function}  depth {self.depth}"
+        lines = ["  ".join(part for part in (head, operators, place) if part)]
+        base = self.site - self.pc
+        code = trace.sites.functions[trace.log.function[self.frame]].instructions
+        for at in range(max(0, self.pc - AROUND), min(len(code), self.pc + AROUND + 1)):
+            lines.append(f"{'>' if at == self.pc else ' '} {at:>4}  {trace.sites.text(base + at)}")
+        lines += self._register_lines()
+        stack = self.frames(SHOWN_FRAMES)
+        if len(stack) > 1:
+            lines += [f"  {frame}" for frame in stack]
+            if self.depth + 1 > len(stack):
+                lines.append(f"  ... and {self.depth + 1 - len(stack):,} frames more")
+        if trace.error is not None and self.number == len(trace):
+            lines.append(f"  the next instruction failed: {trace.error.diagnostics[0].message}")
+        return "\n".join(lines)
+
+    def _register_lines(self) -> list[str]:
+        names = {register: name for name, register in self.parameters.items()}
+        reads, writes, wrote = set(self.reads), set(self.writes), set(self.just_written)
+        held = self.registers
+        order = sorted(held, key=lambda r: (r not in reads | writes | wrote, r))
+        shown = sorted(order[:SHOWN_REGISTERS])
+        lines = []
+        for register in shown:
+            mark = "w" if register in writes else "r" if register in reads else "*" if register in wrote else " "
+            name = f" {names[register]}" if register in names else ""
+            lines.append(f"{mark} {f'${register}{name}':<12} {short_text(held[register])}")
+        if len(held) > len(shown):
+            lines.append(f"  ... and {len(held) - len(shown):,} registers more")
+        return lines
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def same_values(a: Any, b: Any) -> bool:
+    """Whether two values are alike bit for bit, NaN being like NaN, however deep they are nested."""
+    stack = [(a, b)]
+    cells: set[tuple[int, int]] = set()  # those compared already: a cell may hold itself
+    while stack:
+        x, y = stack.pop()
+        if x is y:
+            continue
+        if type(x) is not type(y):
+            return False
+        if isinstance(x, np.ndarray):
+            if x.dtype != y.dtype or x.shape != y.shape or x.tobytes() != y.tobytes():
+                return False
+        elif isinstance(x, (tuple, list)):
+            if len(x) != len(y):
+                return False
+            stack.extend(zip(x, y, strict=True))
+        elif hasattr(x, "constructor"):
+            if x.constructor.name_hint != y.constructor.name_hint:
+                return False
+            stack.append((x.fields, y.fields))
+        elif hasattr(x, "captured"):
+            if x.func_index != y.func_index:
+                return False
+            stack.append((x.captured, y.captured))
+        elif isinstance(x, RefValue):
+            if (id(x), id(y)) not in cells:
+                cells.add((id(x), id(y)))
+                stack.append((x.value, y.value))
+        elif isinstance(x, Closure):  # a function of the evaluator, with all that was known where it was made
+            if x.function is not y.function:
+                return False
+        elif hasattr(x, "buffer"):  # a storage has no value of its own: its tensors do
+            if x.buffer.size != y.buffer.size:
+                return False
+        elif x != y:
+            return False
+    return True
+
+
+__all__ = ["CALL", "RETURN", "Instant", "StackFrame", "same_values"]

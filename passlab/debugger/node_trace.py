@@ -1,0 +1,189 @@
+"""Runs of the graph executor and of the reference evaluator as traces, node by node: the same debugger steps them all.
+
+A trace by node is a `Trace` of another `kind`. It keeps all its values, and how to run on from any of its instants with
+other values in registers, which is what a fork is made of. The evaluator's are made in `evaluator_trace`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passlab.debugger.code_map import KERNEL, PLAIN, Sites
+from passlab.debugger.node_code import NodeFunction, NodeInstruction, NodeProgram
+from passlab.debugger.replay import fitted, own, own_deep
+from passlab.debugger.trace import Trace, recording_of
+from passlab.errors import Diagnostic, PasslabError, RunError
+from passlab.executor import GraphExecutorFactory, build
+from passlab.executor.graph import COPY, NOP
+from passlab.instrument.recorder import Recorder
+from passlab.ir.expr import Expr
+from passlab.ir.module import IRModule
+from passlab.lab.recording import Recording, module_of
+from passlab.transform import PassContext
+from passlab.vm.tracing.log import Log, SavedFrame, Segment
+
+if TYPE_CHECKING:
+    from passlab.executor.graph_module import GraphModule
+
+Again = Callable[["NodeTrace", int, Mapping[int, Any]], "NodeTrace"]
+
+
+class NodeTrace(Trace):
+    """A trace by node. `kind` is "graph" or "debug".
+
+    `again` runs on from an instant of it, with other values in registers of the frame that runs there.
+    """
+
+    def __init__(self, kind: str, sites: Sites, log: Log, args: Sequence[Any], entry: str, again: Again) -> None:
+        super().__init__(sites, log, args, entry)
+        self.kind = kind
+        self._again = again
+
+    def run_on(self, instant: int, changes: Mapping[int, Any]) -> NodeTrace:
+        """Return the branch that leaves an instant with other values in registers of the frame that runs.
+
+        Raises `RunError` after the end, for registers that are not there, and for values that do not fit.
+        """
+        frame, _ = self.current(instant)
+        if frame < 0:
+            raise RunError(
+                Diagnostic("there is nothing to run on from: the program has ended", hint="fork an earlier instant")
+            )
+        held, name = self.registers(frame, instant), self.sites.functions[self.log.function[frame]].name
+        for register in changes:
+            if not 0 <= register < len(held):
+                raise RunError(f"@{name} has the registers $0 to ${len(held) - 1}, no ${register}")
+            if held[register] is None:
+                raise RunError(f"${register} holds nothing at instant {instant:,}, so nothing can take its place")
+        fitting = {r: fitted(r, held[r], value) for r, value in changes.items()}
+        made = self._again(self, instant, fitting)
+        made.parent, made.changes = (self, instant), {r: own(value) for r, value in fitting.items()}
+        return made
+
+
+def record_nodes(program: IRModule | Expr | Recording, args: Sequence[Any], entry: str, executor: str) -> NodeTrace:
+    """Run a program with the executor "graph" or "debug" and return its trace. Raises `RunError` for another one."""
+    source: IRModule | Expr = module_of(program)
+    mod = source if isinstance(source, IRModule) else IRModule.from_expr(source)
+    args = [own_deep(value) for value in args]
+    if executor == "graph":
+        return _graph(mod, args, entry)
+    if executor == "debug":
+        from passlab.debugger.evaluator_trace import evaluated
+
+        return evaluated(mod, args, entry)
+    raise RunError(Diagnostic(f"there is no executor `{executor}` that steps", hint="vm, graph or debug"))
+
+
+# ---------------------------------------------------------------- the graph executor
+def _graph(mod: IRModule, args: Sequence[Any], entry: str) -> NodeTrace:
+    if entry != "main":
+        raise RunError("the graph executor runs @main only")
+    recorder = Recorder()
+    with PassContext.current().derived(instruments=[recorder]):
+        built = build(mod)
+    assert isinstance(built, GraphExecutorFactory)
+    wanted = len(mod["main"].params)
+    if len(args) != wanted:
+        raise RunError(f"@main takes {wanted} arguments and was given {len(args)}")
+    plan = _GraphRun(built, recording_of(recorder, mod), args)
+    module = built.module(debug=True)
+    for number, value in enumerate(args):
+        module.set_input(number, value)
+    registers: list[Any] = [None] * plan.function.register_file_size
+    for argument in built.graph.arg_nodes:
+        for row in range(plan.rows[argument], plan.rows[argument + 1]):
+            registers[plan.slots[row]] = module.values[row]
+    return plan.trace(registers, 0)
+
+
+class _GraphRun:
+    """A graph as code that can run from any of its nodes on."""
+
+    def __init__(self, built: GraphExecutorFactory, recording: Recording, args: Sequence[Any]) -> None:
+        self.built = built
+        self.args = list(args)
+        self.rows = built.graph.row_ptr
+        self.function, self.slots = _graph_code(built, self.rows)
+        self.sites = Sites(NodeProgram([self.function]), recording)
+        nodes = [n for n, node in enumerate(built.graph.nodes) if node.func_name]
+        self.steps = [(n, row) for n in nodes for row in range(self.rows[n], self.rows[n + 1])]
+
+    def trace(self, registers: Sequence[Any], start: int) -> NodeTrace:
+        """Run from a step on, with these registers, and return the trace."""
+        log = Log()
+        log.add_frame(-1, 0, -1, -1)
+        log.switch(0)
+        log.segments.append(Segment(0, SavedFrame(0, 0, start, tuple(registers), -1, None)))
+        made = NodeTrace("graph", self.sites, log, self.args, "main", self._again)
+        module = self.built.module(debug=True)
+        log.started = perf_counter()
+        try:
+            with np.errstate(all="ignore"):
+                self._run(module, registers, start, log)
+            module.has_run = True
+        except PasslabError as error:
+            made.error = error
+            return made
+        outputs = tuple(module.get_output(i) for i in range(module.get_num_outputs()))
+        made.result = outputs[0] if len(outputs) == 1 else outputs
+        return made
+
+    def _again(self, left: NodeTrace, instant: int, changes: Mapping[int, Any]) -> NodeTrace:
+        registers = [changes.get(r, held) for r, held in enumerate(left.registers(0, instant))]
+        top = left.log.segments[0].top
+        assert top is not None
+        return self.trace(registers, top.pc + instant)
+
+    def _run(self, module: GraphModule, registers: Sequence[Any], start: int, log: Log) -> None:
+        """Run kernels from a step on. Of a kernel that has made some of its results already, the others are new."""
+        values, empty = log.segments[0].values, list(module.values)
+        assert values is not None
+        for row, slot in self.slots.items():
+            if registers[slot] is not None:
+                module.values[row] = registers[slot]
+        ran = -1
+        for step, (number, row) in enumerate(self.steps[start:], start):
+            log.end_pc = step
+            if number != ran:
+                first, last = self.rows[number], self.rows[number + 1]
+                module.values[first:last] = empty[first:last]
+                module.run_node(number)
+                ran = number
+            for done in range(self.rows[number], row if step == start else 0):
+                module.values[done] = registers[self.slots[done]]
+            log.sites.append(step)
+            log.clock.append(perf_counter())
+            values.append(module.values[row])
+
+
+def _graph_code(built: GraphExecutorFactory, rows: list[int]) -> tuple[NodeFunction, dict[int, int]]:
+    """Return the nodes of a graph as code, and the register of each result: inputs first."""
+    graph = built.graph
+    inputs = [row for i in graph.arg_nodes for row in range(rows[i], rows[i + 1])]
+    slots = {row: place for place, row in enumerate(inputs)}
+    names = tuple(graph.nodes[i].name for i in graph.arg_nodes for _ in range(rows[i], rows[i + 1]))
+    function = NodeFunction("main", names)
+    for number, node in enumerate(graph.nodes):
+        if not node.func_name:
+            continue
+        args = tuple(slots[rows[i] + index] for i, index in node.inputs)
+        kernel = built.kernels.get(node.func_name)
+        for place, row in enumerate(range(rows[number], rows[number + 1])):
+            slots[row] = len(slots)
+            short = node.name.removeprefix("tvmgen_default_")
+            part = f".{place}" if node.num_outputs > 1 else ""
+            text = f"{short}{part} ({', '.join(f'${a}' for a in args)}) -> ${slots[row]}"
+            mnemonic = {NOP: "reshape", COPY: "copy"}.get(node.func_name, "kernel")
+            function.instructions.append(
+                NodeInstruction(text, mnemonic, KERNEL if kernel else PLAIN, slots[row], args, None, kernel)
+            )
+    function.register_file_size = len(slots)
+    return function, slots
+
+
+__all__ = ["NodeTrace", "record_nodes"]

@@ -1,0 +1,78 @@
+"""The program part of files of traces by node: Relay text, and the options it was built under.
+
+Reading one runs the program again, at once, since the log of such a run speaks of nodes; what was written down is then
+compared with what happens, and gives its times and its lines of source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from passlab import limits
+from passlab.debugger.log_files import check_same
+from passlab.debugger.node_trace import NodeTrace, record_nodes
+from passlab.errors import RunError
+from passlab.ir.module import IRModule
+from passlab.text.parser import parse
+from passlab.transform import PassContext
+
+if TYPE_CHECKING:
+    from passlab.debugger.code_map import Sites
+    from passlab.vm.tracing.log import Log
+
+
+def program_of(trace: NodeTrace) -> str:
+    """Return the program of a trace as text that reads back to the same. Raises `RunError` where it is not known."""
+    if trace.source is None:
+        raise RunError("this trace does not know its program")
+    return trace.source.astext()
+
+
+def options_of(trace: NodeTrace) -> dict[str, Any]:
+    """Return the options of the context the program was built under."""
+    recording = trace.sites.recording
+    events = [] if recording is None else recording.runs
+    if not events:
+        return {}
+    context = events[0].context
+    return {
+        "opt_level": context.opt_level,
+        "required_pass": list(context.required_pass),
+        "disabled_pass": list(context.disabled_pass),
+    }
+
+
+def read_program(text: str) -> IRModule:
+    """Return the program of a file. Raises `ParseError`."""
+    return parse(text, source_name="trace")
+
+
+def run_again(told: Mapping[str, Any], mod: IRModule, args: list[Any], most: int) -> NodeTrace:
+    """Run a program as the head of a file says it ran, for at most so many steps."""
+    options, entry, kind = told["options"], str(told["entry"]), str(told["kind"])
+    with limits.override(trace_instants=most):
+        if not options:
+            return record_nodes(mod, args, entry, kind)
+        required, disabled = map(str, options["required_pass"]), map(str, options["disabled_pass"])
+        with PassContext(int(options["opt_level"]), list(required), list(disabled)):
+            return record_nodes(mod, args, entry, kind)
+
+
+def compared(trace: NodeTrace, old: Log) -> None:
+    """Check that a run that was done again went as a log says, and take over its times. Raises `VerifyError`."""
+    log: Log = trace.log
+    check_same(old, log, trace.finished)
+    check_same(log, old, trace.finished)
+    log.started, log.clock = old.started, old.clock
+
+
+def lines_of(told: Sequence[Any], sites: Sites) -> list[tuple[tuple[str, int], ...]]:
+    """Return the lines of source of each site, as a file tells them."""
+    lines = [tuple([(str(name), int(line)) for name, line in found]) for found in told]
+    if len(lines) != len(sites):
+        raise ValueError("the lines of its source do not fit its program")
+    return lines
+
+
+__all__ = ["compared", "lines_of", "options_of", "program_of", "read_program", "run_again"]

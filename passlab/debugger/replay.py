@@ -1,0 +1,260 @@
+"""Running a stretch of a trace again: objects that were dropped come back, and the past is forked.
+
+Both start a machine from the frames of an instant. A replay writes into memory of its own wherever the first run wrote
+over something; a fork has memory of its own for all it may still write into, so the trace it leaves stays as it is.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passlab import limits
+from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError
+from passlab.evaluate.arguments import check_argument
+from passlab.evaluate.values import ADTValue
+from passlab.ir.expr import Var
+from passlab.ir.types import TensorType
+from passlab.vm.control import Frame, frame_at
+from passlab.vm.objects import Storage
+from passlab.vm.tracing.buffers import Redirection, content_at, owner
+from passlab.vm.tracing.log import Log, SavedFrame, Segment
+from passlab.vm.tracing.recorder import FINE, TracingMachine
+
+if TYPE_CHECKING:
+    from passlab.debugger.trace import Trace
+
+UNBOUNDED = 1 << 62
+
+
+def replayed(trace: Trace, segment: Segment, end: int) -> tuple[Segment, Log]:
+    """Run a segment again from its checkpoint; return it with its objects, and the log of what was overwritten.
+
+    Raises `VerifyError` when the run takes another way than the log says: the program or its kernels are not the same.
+    """
+    log = trace.log
+    running = None if log.overwritten else _running(trace, segment, end)
+    frames, numbers, below = _frames(segment.top, running)
+    unwritten: set[int] = set(segment.unwritten)
+    if log.overwritten:
+        copies = {k: content_at(log, found[0].buffer, segment.start) for k, found in log.overwritten.items()}
+        _redirect(frames, {k: c for k, c in copies.items() if c is not None}, unwritten)
+    machine = _machine(trace, segment.start)
+    try:
+        machine.resume(frames, numbers, unwritten, end - segment.start, every_object=True)
+    except PasslabError as error:
+        if len(machine.log) < end - segment.start:
+            raise VerifyError(Diagnostic("the run failed earlier than the trace says")) from error
+    made = machine.log
+    _check_way(made, trace, segment.start, end)
+    return _joined(segment, made, below), made
+
+
+def refined(trace: Trace, segment: Segment, end: int) -> list[Segment]:
+    """Run a quick segment again as quickly, and return shorter ones in its place, each with a checkpoint.
+
+    Carrying out a stretch costs a small part of carrying out its instructions one by one, as `replayed` does, so a look
+    at an instant is soon there however far apart recording has set its checkpoints. Raises `VerifyError`.
+    """
+    frames, numbers, below = _frames(segment.top, _running(trace, segment, end))
+    machine = _machine(trace, segment.start)
+    machine.spacing = FINE
+    machine.resume(frames, numbers, segment.unwritten, end - segment.start)
+    machine.log.write_out()
+    _check_way(machine.log, trace, segment.start, end)
+    parts = machine.log.segments
+    if not all(part.quick for part in parts):
+        return [segment]
+    for part in parts:
+        part.start += segment.start
+        lowest = part.top
+        while lowest is not None and lowest.below is not None and lowest.below is not below:
+            lowest = lowest.below
+        if lowest is not None:
+            lowest.below = below
+    return parts
+
+
+def _running(trace: Trace, segment: Segment, end: int) -> set[int]:
+    """The frames that run in a segment, by number."""
+    return set(np.unique(trace.frame_of[segment.start : end]).tolist())
+
+
+def _check_way(made: Log, trace: Trace, start: int, end: int) -> None:
+    if made.sites[: end - start] != trace.log.sites[start:end]:
+        raise VerifyError("the run took another way than the trace says: it was recorded with another program")
+
+
+def _joined(segment: Segment, made: Log, below: SavedFrame | None) -> Segment:
+    """Return the segments of a short run as one, placed where the first run was, over the frames that it left alone."""
+    values: list[Any] = []
+    first = made.segments[0]  # its registers and memory are those of this run
+    lowest = first.top
+    while lowest is not None and lowest.below is not None:
+        lowest = lowest.below
+    if lowest is not None:
+        lowest.below = below
+    out = Segment(segment.start, first.top, first.unwritten, values)
+    for part in made.segments:
+        values += part.values or ()
+        out.made |= part.made
+        for key, events in part.writes.items():
+            out.writes.setdefault(key, []).extend(e + segment.start for e in events)
+    for found in made.overwritten.values():
+        found[:] = [type(o)(o.event + segment.start, o.buffer, o.start, o.content) for o in found]
+    return out
+
+
+def _frames(
+    top: SavedFrame | None, running: Collection[int] | None
+) -> tuple[list[Frame], list[int], SavedFrame | None]:
+    """Return the frames of a checkpoint and their numbers, and what is below them.
+
+    Given the numbers of those `running`, only these come, and the one that the last of them returns to.
+    """
+    frames, numbers = [], []
+    at, enough = top, False
+    while at is not None and not enough:
+        enough = running is not None and at.number not in running
+        frames.append(frame_at(at.func_index, list(at.objects()), at.result_register, at.pc))
+        numbers.append(at.number)
+        at = at.below
+    return frames[::-1], numbers[::-1], at
+
+
+def _machine(trace: Trace, instant: int) -> TracingMachine:
+    """Return a machine whose log knows the frames there are at an instant."""
+    trace.machine = machine = TracingMachine(trace.sites.program, UNBOUNDED, UNBOUNDED, trace.machine)
+    old, new = trace.log, machine.log
+    known = bisect_left(old.created, instant)  # frames come in the order of their calls
+    for column in ("parent", "function", "created", "result_register", "depth"):
+        getattr(new, column).extend(getattr(old, column)[:known])
+    return machine
+
+
+def _redirect(frames: list[Frame], buffers: dict[int, np.ndarray[Any, Any]], unwritten: set[int]) -> None:
+    if not buffers:
+        return
+    for key in unwritten & set(buffers):
+        unwritten.discard(key)
+        unwritten.add(id(buffers[key]))
+    rebuild = Redirection(buffers)
+    for frame in frames:
+        frame.registers = [rebuild(value) for value in frame.registers]
+
+
+def forked(
+    trace: Trace, instant: int, changes: Mapping[int, Any], memory: int, most: int
+) -> tuple[TracingMachine, list[Frame], list[int], set[int]]:
+    """Return a machine that can run on from an instant with other values in registers of its frame.
+
+    With it come its frames, their numbers, and the buffers that nothing was written into: what `resume` takes.
+    Raises `RunError` for a register that is not there, or a value that is not of the same kind as the one it replaces.
+    """
+    frames, untouched = trace.machine_frames(instant)
+    if not frames:
+        raise RunError(
+            Diagnostic("there is nothing to run on from: the program has ended", hint="fork an earlier instant")
+        )
+    top = frames[-1]
+    segment, log = trace.segment(instant)
+    unwritten = {
+        k for k in (*segment.made, *segment.unwritten) if not any(e < instant for e in segment.writes.get(k, ()))
+    }
+    # memory that is new since the checkpoint is known to the frames that ran since then
+    recent = frames if log.overwritten or unwritten & segment.unwritten else frames[untouched:]
+    buffers = _still_written(recent, unwritten)
+    for key, found in log.overwritten.items():
+        copy = content_at(log, found[0].buffer, instant)
+        buffers[key] = found[0].buffer.copy() if copy is None else copy
+    _redirect(recent, buffers, unwritten)
+    function = trace.sites.functions[top.func_index]
+    for register, value in changes.items():
+        if not 0 <= register < function.register_file_size:
+            raise RunError(
+                f"@{function.name} has the registers $0 to ${function.register_file_size - 1}, no ${register}"
+            )
+        top.registers[register] = fitted(register, top.registers[register], value)
+    machine = TracingMachine(trace.sites.program, memory, most, trace.machine)
+    renumbered = []
+    for place, frame in enumerate(frames):
+        renumbered.append(machine.log.add_frame(place - 1, frame.func_index, -1, frame.result_register))
+    return machine, frames, renumbered, unwritten
+
+
+def run_on(trace: Trace, instant: int, changes: Mapping[int, Any]) -> Trace:
+    """Return the branch that leaves a trace at an instant with other values in registers of its frame.
+
+    An error while it runs is kept as its `error`. Raises `RunError` for changes that do not fit.
+    """
+    from passlab.debugger.node_trace import NodeTrace
+
+    if isinstance(trace, NodeTrace):
+        return trace.run_on(instant, changes)
+    caps = limits.current()
+    machine, frames, numbers, unwritten = forked(trace, instant, changes, caps.trace_bytes, caps.trace_instants)
+    branch = type(trace)(trace.sites, machine.log, trace.args, trace.entry)
+    branch.machine = machine
+    branch.parent, branch.changes = (trace, instant), {r: own(frames[-1].registers[r]) for r in changes}
+    try:
+        branch.result = machine.resume(frames, numbers, unwritten, caps.trace_instants)
+    except PasslabError as error:
+        branch.error = error
+    branch.stopped = machine.stopped
+    return branch
+
+
+def _still_written(frames: list[Frame], unwritten: set[int]) -> dict[int, np.ndarray[Any, Any]]:
+    """Return copies of the buffers that registers hold and nothing has written into yet."""
+    found: dict[int, np.ndarray[Any, Any]] = {}
+    for frame in frames:
+        for value in frame.registers:
+            buffer = (
+                value.buffer if isinstance(value, Storage) else owner(value) if isinstance(value, np.ndarray) else None
+            )
+            if buffer is not None and id(buffer) in unwritten:
+                found[id(buffer)] = buffer.copy()
+    return found
+
+
+def own(value: Any) -> Any:
+    """Return a value that no kernel writes into."""
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def own_deep(value: Any) -> Any:
+    """Return an argument whose arrays the caller cannot change: the past of a trace never does."""
+    copies: dict[int, Any] = {}
+    stack = [value]
+    while stack:
+        part = stack[-1]
+        inner = part.fields if isinstance(part, ADTValue) else part if type(part) in (list, tuple) else ()
+        missing = [field for field in inner if id(field) not in copies]
+        if missing:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        if isinstance(part, ADTValue):
+            copies[id(part)] = ADTValue(part.constructor, [copies[id(field)] for field in inner])
+        elif type(part) in (list, tuple):
+            copies[id(part)] = type(part)(copies[id(field)] for field in inner)
+        else:
+            copies[id(part)] = own(part)
+    return copies[id(value)]
+
+
+def fitted(register: int, old: Any, value: Any) -> Any:
+    """Return a value that may stand in for another: tensors of the same shape and dtype, anything for anything else."""
+    if isinstance(old, np.ndarray):
+        given = np.asarray(value)
+        if given.shape == old.shape and np.can_cast(given.dtype, old.dtype, "same_kind"):
+            return given.astype(old.dtype)
+        return check_argument(Var(f"${register}", TensorType(old.shape, old.dtype.name)), value)
+    if isinstance(old, int) and isinstance(value, (int, np.integer)):
+        return int(value)
+    if type(old) is not type(value):
+        raise RunError(f"${register} holds a {type(old).__name__}, and cannot become a {type(value).__name__}")
+    return value

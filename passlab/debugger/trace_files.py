@@ -1,0 +1,289 @@
+"""Traces as files: a zip archive of the program, the arguments and the logs of a run and of the forks made from it.
+
+    head.json            what kind of run, its arguments, and for each run: where it left which other one, how it ended
+    program.bin          bytecode, and kernels.rly, its kernels; of runs by node kernels.rly is the Relay text
+    tensors/0, ...       arguments, and what forks put into registers
+    runs/0/sites, ...    the columns of each log; run 0 is the whole one, forks come after the run they left
+
+Values are not written: programs are deterministic, so they are computed again, and checked against the log, when a
+trace that was read is first looked into. Everything a file says is checked before it is believed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+import zlib
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from passlab import limits
+from passlab.debugger.code_map import Sites
+from passlab.debugger.forks import remember
+from passlab.debugger.log_files import check_log, check_same, log_parts, read_log
+from passlab.debugger.node_trace import NodeTrace
+from passlab.debugger.node_trace_files import compared, lines_of, options_of, program_of, read_program, run_again
+from passlab.debugger.replay import forked
+from passlab.debugger.value_files import ValueTable, read_values
+from passlab.errors import Diagnostic, LimitError, PasslabError, RunError, VerifyError
+from passlab.ir.module import IRModule
+from passlab.text.tensor_bytes import tensor_of_record, tensor_record
+from passlab.vm.executable import Executable
+from passlab.vm.files.saving import KernelLibrary
+from passlab.vm.tracing.recorder import TracingMachine
+
+if TYPE_CHECKING:
+    from passlab.debugger.trace import Trace
+    from passlab.vm.tracing.log import Log
+
+FORMAT = "passlab trace"
+VERSION = 2
+MALFORMED = (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError)
+
+
+# ---------------------------------------------------------------- writing
+def save(trace: Trace, path: str | os.PathLike[str], forks: bool = True) -> None:
+    """Write a trace with the traces that it left and, if wanted, its forks. Raises `OSError`, and `RunError`."""
+    runs = _runs(trace, forks)
+    root, values = runs[0], ValueTable()
+    code, kernels = (b"", program_of(root)) if isinstance(root, NodeTrace) else _bytecode(root)
+    places = {id(run): place for place, run in enumerate(runs)}
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "kind": root.kind,
+        "shown": places[id(trace)],
+        "options": options_of(root) if isinstance(root, NodeTrace) else {},
+        "entry": root.entry,
+        "args": [values.add(value) for value in root.args],
+        "runs": [_told(run, places, values) for run in runs],
+        "values": values.entries,
+    }
+    unfinished = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.part")
+    try:
+        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr("head.json", json.dumps(head))
+            file.writestr("program.bin", code)
+            file.writestr("kernels.rly", kernels)
+            for number, array in enumerate(values.tensors):
+                file.writestr(f"tensors/{number}", tensor_record(array))
+            for place, run in enumerate(runs):
+                for name, data in log_parts(run.log).items():
+                    file.writestr(f"runs/{place}/{name}", data)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _runs(trace: Trace, forks: bool) -> list[Trace]:
+    """Return the traces that a trace left, outermost first, itself, and its forks with theirs."""
+    runs = [trace]
+    while runs[-1].parent is not None:
+        runs.append(runs[-1].parent[0])
+    runs.reverse()
+    at = len(runs) - 1
+    while forks and at < len(runs):
+        runs += [fork.trace for fork in runs[at].forks]
+        at += 1
+    return runs
+
+
+def _told(run: Trace, places: dict[int, int], values: ValueTable) -> dict[str, Any]:
+    """What a file says of one run besides its log."""
+    left = run.parent is not None and run.parent[0].sites is run.sites  # then it shares its lines too
+    return {
+        "parent": -1 if run.parent is None else places[id(run.parent[0])],
+        "instant": 0 if run.parent is None else run.parent[1],
+        "changes": [[register, values.add(value)] for register, value in run.changes.items()],
+        "started": run.log.started,
+        "end_pc": run.log.end_pc,
+        "stopped": run.stopped,
+        "error": None if run.error is None else run.error.diagnostics[0].message,
+        "lines": None if left else [[list(place) for place in found] for found in run.sites.lines],
+    }
+
+
+def _bytecode(trace: Trace) -> tuple[bytes, str]:
+    code, library = trace.sites.program.save()
+    return code, library.text
+
+
+# ---------------------------------------------------------------- reading
+def load(path: str | os.PathLike[str]) -> Trace:
+    """Read a trace, the one that was saved of those in the file. Raises `OSError`, and `VerifyError`."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            check_archive(file)
+            return _File(file).trace()
+    except PasslabError:
+        raise
+    except MemoryError:
+        raise LimitError(f"{path} needs more memory than there is") from None
+    except (
+        zipfile.BadZipFile,
+        RuntimeError,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        OverflowError,
+        *MALFORMED,
+    ) as error:
+        raise VerifyError(Diagnostic(f"{path} is not a trace: {type(error).__name__}: {error}")) from None
+
+
+def check_archive(file: zipfile.ZipFile) -> None:
+    """Raise `VerifyError` for an archive that is encrypted, `LimitError` for one that unpacks to too many bytes."""
+    if any(part.flag_bits & 1 for part in file.infolist()):
+        raise VerifyError(Diagnostic("the file is encrypted", hint="a trace never is"))
+    limits.check("trace_bytes", sum(part.file_size for part in file.infolist()), "the contents of a trace file")
+
+
+class _File:
+    """An archive that is read, and the traces that come out of it."""
+
+    def __init__(self, file: zipfile.ZipFile) -> None:
+        self.file = file
+        self.told = json.loads(self.part("head.json"))
+        if self.told["format"] != FORMAT or self.told["version"] != VERSION:
+            raise ValueError(f"its format is {self.told['format']!r}, version {self.told['version']!r}, not {VERSION}")
+        self.runs: list[Trace] = []
+
+    def part(self, name: str) -> bytes:
+        """Return a part, whose size is checked first."""
+        limits.check("tensor_bytes", self.file.getinfo(name).file_size, f"the part {name} of a trace")
+        try:
+            return self.file.read(name)
+        except OSError as error:  # its table of contents leads outside
+            raise zipfile.BadZipFile(str(error)) from None
+
+    def trace(self) -> Trace:
+        """Return the trace that was saved, with its forks and those it left."""
+        told, kernels = self.told, self.part("kernels.rly").decode()
+        exe = None if told["kind"] != "vm" else Executable.load_exec(self.part("program.bin"), KernelLibrary(kernels))
+        mod = read_program(kernels) if exe is None else IRModule()
+        constructors = {c.tag: c for data in mod.type_definitions.values() for c in data.constructors}
+        values = read_values(
+            told["values"],
+            lambda number: tensor_of_record(self.part(f"tensors/{number}")),
+            constructors if exe is None else exe.constructors,
+            0 if exe is None else len(exe.functions),
+        )
+        args = [_picked(values, place) for place in told["args"]]
+        for place, run in enumerate(told["runs"]):
+            log = read_log(partial(self._column, place), float(run["started"]), int(run["end_pc"]))
+            if int(run["parent"]) >= 0 and place:
+                made = self._fork(run, log, values)
+            elif place or int(run["parent"]) != -1:
+                raise ValueError("its first run, and no other, begins at the start")
+            else:
+                made = self._by_node(run, mod, args, log) if exe is None else self._by_bytecode(run, exe, args, log)
+            made.stopped = made.stopped or str(run["stopped"])
+            self.runs.append(made)
+        shown: Trace = _picked(self.runs, told["shown"])
+        return shown
+
+    def _column(self, run: int, name: str) -> bytes:
+        return self.part(f"runs/{run}/{name}")
+
+    def _by_bytecode(self, run: dict[str, Any], exe: Executable, args: list[Any], log: Log) -> Trace:
+        from passlab.debugger.trace import Trace
+
+        trace = _waiting(Trace(Sites(exe), log, args, str(self.told["entry"])), run)
+        exe.function(trace.entry)
+        trace.sites.__dict__["lines"] = lines_of(run["lines"], trace.sites)  # the nodes of a saved program are gone
+        return trace
+
+    def _by_node(self, run: dict[str, Any], mod: IRModule, args: list[Any], log: Log) -> Trace:
+        """Return a trace by node, which is run again at once."""
+        trace = run_again(self.told, mod, args, max(1, len(log)) if run["stopped"] else limits.current().trace_instants)
+        return _compared(trace, run, log)
+
+    def _fork(self, run: dict[str, Any], log: Log, values: list[Any]) -> Trace:
+        original, instant = _picked(self.runs, run["parent"]), int(run["instant"])
+        if not 0 <= instant < len(original) + (not original.finished):
+            raise ValueError(f"a fork leaves at instant {instant}, and the run it leaves has {len(original)}")
+        changes = {int(register): _picked(values, place) for register, place in run["changes"]}
+        if isinstance(original, NodeTrace):
+            before = instant + sum(left[1] for left in _left(original))
+            most = before + max(1, len(log)) if run["stopped"] else limits.current().trace_instants
+            with limits.override(trace_instants=most):
+                trace: Trace = _compared(original.run_on(instant, changes), run, log)
+        else:
+            trace = _waiting(type(original)(original.sites, log, original.args, original.entry), run)
+            trace.parent, trace.changes = (original, instant), changes
+        remember(original, trace, keep=True)
+        return trace
+
+
+def _picked(found: list[Any], place: Any) -> Any:
+    """Return one of a list. Raises `ValueError` for a number that is not one of its places."""
+    if not 0 <= int(place) < len(found):
+        raise ValueError(f"it speaks of number {place} of {len(found)}")
+    return found[int(place)]
+
+
+def _left(trace: Trace) -> list[tuple[Trace, int]]:
+    """The traces that led to a trace, and where each was left."""
+    found: list[tuple[Trace, int]] = []
+    at = trace.parent
+    while at is not None:
+        found.append(at)
+        at = at[0].parent
+    return found
+
+
+def _compared(trace: NodeTrace, run: dict[str, Any], log: Log) -> NodeTrace:
+    if bool(trace.stopped) != bool(run["stopped"]) or (trace.error is None) != (run["error"] is None):
+        raise VerifyError("the run ended in another way than the trace says: it was recorded with another program")
+    compared(trace, log)
+    if run["lines"] is not None:
+        trace.sites.__dict__["lines"] = lines_of(run["lines"], trace.sites)
+    return trace
+
+
+# ---------------------------------------------------------------- values
+def _waiting(trace: Trace, run: dict[str, Any]) -> Trace:
+    """Return a trace of the virtual machine whose values are computed when they are first asked for."""
+    trace.stopped = str(run["stopped"])
+    trace.error = None if run["error"] is None else RunError(str(run["error"]))
+    check_log(trace.log, trace.sites.functions, trace.finished)
+    trace.reload = rerun
+    return trace
+
+
+def rerun(trace: Trace) -> None:
+    """Compute the values of a trace that was read again. Raises `VerifyError` when the run takes another way."""
+    old, most = trace.log, max(1, len(trace))
+    made, result, error, stopped = _again(trace, most)
+    made.write_out()
+    check_same(old, made, trace.finished)
+    if (error is None and not stopped) != trace.finished:
+        raise VerifyError("the run ended in another way than the trace says: it was recorded with another program")
+    trace.result = result
+    trace.error = error or trace.error  # an interrupt does not come again
+    old.segments, old.overwritten, old.dropped = made.segments, made.overwritten, made.dropped
+
+
+def _again(trace: Trace, most: int) -> tuple[Log, Any, PasslabError | None, str]:
+    """Run a trace once more; return the log, the result, the error, and why recording stopped."""
+    memory = limits.current().trace_bytes
+    result, error = None, None
+    if trace.parent is None:
+        exe = trace.sites.program
+        machine = TracingMachine(exe, memory, most)
+        try:
+            result = machine.trace(exe.global_map[trace.entry], trace.args)
+        except PasslabError as raised:
+            error = raised
+        return machine.log, result, error, machine.stopped
+    machine, frames, numbers, unwritten = forked(*trace.parent, trace.changes, memory, most)
+    try:
+        result = machine.resume(frames, numbers, unwritten, most)
+    except PasslabError as raised:
+        error = raised
+    return machine.log, result, error, machine.stopped
+
+
+__all__ = ["FORMAT", "load", "rerun", "save"]

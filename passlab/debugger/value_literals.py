@@ -1,0 +1,141 @@
+"""Values in words, for what is typed into a field or a terminal: numbers, lists, and a few ways to fill a tensor.
+
+    3    -1e-3    nan    [1, 2, 3]    [[0.5], [1]]    zeros    ones    full 2    arange    random 7    eye    x
+
+Nothing is evaluated: a text is one of these forms, or the name of a variable that is offered. What it means depends on
+the value whose place it takes: numbers fill a tensor of the same shape, lists are broadcast to it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from passlab.debugger.values import Unwritten, kind_text
+from passlab.errors import Diagnostic, RunError, did_you_mean
+
+Array = np.ndarray[Any, Any]
+MOST = 1 << 20  # characters
+_CALL = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*(?:\(\s*(?P<in>[^()]*)\)|(?P<after>[-+.\w]*))\s*\Z")
+FILLS: dict[str, Callable[[tuple[int, ...], float | None], Array]] = {
+    "zeros": lambda shape, _: np.zeros(shape),
+    "ones": lambda shape, _: np.ones(shape),
+    "full": lambda shape, number: np.full(shape, 0.0 if number is None else number),
+    "arange": lambda shape, start: np.arange(int(np.prod(shape)), dtype=np.float64).reshape(shape) + (start or 0),
+    "random": lambda shape, seed: np.random.default_rng(int(seed or 0)).standard_normal(shape),
+    "eye": lambda shape, _: _identity(shape),
+}
+_NUMBERS = {"nan": np.nan, "inf": np.inf, "+inf": np.inf, "-inf": -np.inf, "true": 1.0, "false": 0.0}
+
+
+def _identity(shape: tuple[int, ...]) -> Array:
+    """Ones on the diagonals of the last two dimensions; all ones where there is no second one."""
+    if len(shape) < 2:
+        return np.ones(shape)
+    return np.broadcast_to(np.eye(shape[-2], shape[-1]), shape)
+
+
+def value_of(text: str, old: Any, names: Mapping[str, Any] | None = None) -> Any:
+    """Return the value that a text describes, in the place of `old`. `names` are variables that it may name.
+
+    Raises `RunError` for a text of no known form, and for a list that does not fit the shape.
+    """
+    text = text.strip()
+    if not text or len(text) > MOST:
+        raise _unknown(text, names)
+    name = text.removeprefix("%")
+    if names is not None and name in names and name not in FILLS:
+        return _taken(names[name], old)
+    number = _number(text)
+    if number is not None:
+        return _filled(number, old)
+    if text[0] == "[":
+        return _shaped(_list(text), old)
+    call = _CALL.match(text)
+    if call is None or call["name"] not in FILLS:
+        raise _unknown(text, names)
+    given = (call["in"] or call["after"] or "").strip()
+    number = _number(given) if given else None
+    if given and (number is None or call["name"] in ("zeros", "ones", "eye") or not _usable(call["name"], number)):
+        raise RunError(Diagnostic(f"`{given}` is no number that `{call['name']}` takes", hint="full 2, random 7"))
+    if not isinstance(old, (np.ndarray, Unwritten)):
+        raise RunError(f"`{call['name']}` fills a tensor, and this is a {kind_text(old) or type(old).__name__}")
+    return _shaped(FILLS[call["name"]](old.shape, number), old)
+
+
+def _usable(name: str, number: float) -> bool:
+    return name != "random" or (number >= 0 and number == int(number))
+
+
+def _number(text: str) -> float | None:
+    if text.lower() in _NUMBERS:
+        return _NUMBERS[text.lower()]
+    if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text):
+        return None
+    return int(text) if re.fullmatch(r"[-+]?\d{1,18}", text) else float(text)
+
+
+def _filled(number: float, old: Any) -> Any:
+    if isinstance(old, (np.ndarray, Unwritten)):
+        return _cast(np.full(old.shape, number), old)
+    if isinstance(old, int) and number == number and abs(number) < 1 << 62:
+        return int(number)
+    raise RunError(
+        Diagnostic(
+            f"a number cannot take the place of a {kind_text(old) or type(old).__name__}", hint="name a variable"
+        )
+    )
+
+
+def _list(text: str) -> Array:
+    try:
+        found = np.array(json.loads(text), dtype=np.float64)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise RunError(
+            Diagnostic(f"this is no list of numbers: {str(error)[:80]}", hint="as in [[1, 2], [3, 4]]")
+        ) from None
+    return found
+
+
+def _shaped(array: Array, old: Any) -> Any:
+    if not isinstance(old, (np.ndarray, Unwritten)):
+        raise RunError(f"a list cannot take the place of a {kind_text(old) or type(old).__name__}")
+    try:
+        return _cast(np.broadcast_to(array, old.shape), old)
+    except ValueError:
+        what = f"a list of the shape {array.shape} does not fit {kind_text(old)}"
+        raise RunError(Diagnostic(what, expected=str(old.shape), found=str(array.shape))) from None
+
+
+def _cast(array: Array, old: Any) -> Array:
+    """Return numbers in the dtype of the value they replace. Raises `RunError` for those that it cannot hold."""
+    if old.dtype.kind in "iu":
+        bounds = np.iinfo(old.dtype)
+        if not np.isfinite(array).all() or (array < bounds.min).any() or (array > bounds.max).any():
+            raise RunError(f"{old.dtype.name} does not hold these numbers")
+    with np.errstate(all="ignore"):
+        return np.array(array.astype(old.dtype))
+
+
+def _taken(value: Any, old: Any) -> Any:
+    """Return a variable: an array is broadcast to the shape it takes, anything else stays as it is."""
+    if isinstance(old, (np.ndarray, Unwritten)) and isinstance(value, (np.ndarray, np.generic, int, float, list)):
+        try:
+            return _shaped(np.asarray(value), old)
+        except (ValueError, TypeError) as error:
+            raise RunError(f"this variable is no tensor of numbers: {error}") from None
+    return value
+
+
+def _unknown(text: str, names: Mapping[str, Any] | None) -> RunError:
+    shown = text if len(text) <= 40 else f"{text[:37]}..."
+    known = [*FILLS, *(names or ())]
+    hint = did_you_mean(text, known) or f"a number, a list, {', '.join(FILLS)}{', a variable' if names else ''}"
+    return RunError(Diagnostic(f"`{shown}` is no value" if text else "a value is missing", hint=hint))
+
+
+__all__ = ["FILLS", "value_of"]

@@ -1,0 +1,97 @@
+"""What a run wrote, from its start to its end, in one pass: for comparing two runs of the same program.
+
+`Trace.written` answers for one instruction; this goes through all of them and looks up which tensor a kernel wrote into
+for all kernels at once. Constants and memory are left out: they are the same in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passlab.debugger.code_map import CALL, KERNEL, RETURN, STORAGE
+
+if TYPE_CHECKING:
+    from passlab.debugger.trace import Trace
+
+_SAME = (
+    "load_const",
+    "load_consti",
+    "alloc_storage",
+    "alloc_tensor",
+    "alloc_tensor_reg",
+    "kill_register",
+    "device_copy",
+)
+
+
+def writes(trace: Trace, first: int, last: int) -> Iterator[tuple[int, int, Any]]:
+    """Yield (event, register, value after it) for a stretch of a run, in order. n log n in the instructions."""
+    sites = trace.sites
+    told = np.array([_is_told(trace, site) for site in range(len(sites))], bool)
+    events = first + np.flatnonzero(told[trace.site[first:last]])
+    if trace.log.overwritten:  # memory is used again: each value must be looked up as it was
+        for event in events.tolist():
+            yield from ((event, register, value) for _, register, value in trace.written(event))
+        return
+    made = _makers(trace, events)
+    values: list[Any] = []
+    start = end = 0
+    for event in events.tolist():
+        if event >= end or event < start:
+            segment, _ = trace.segment(event)
+            values, start = segment.values or [], segment.start
+            end = start + len(values)
+        if event not in made:
+            frame, register = _target(trace, event)
+            if frame >= 0 and register >= 0:
+                yield event, register, values[event - start]
+            continue
+        for register, maker in made[event]:
+            if start <= maker < end:
+                yield event, register, values[maker - start]
+            else:
+                yield from ((event, r, value) for _, r, value in trace.written(event) if r == register)
+
+
+def _is_told(trace: Trace, site: int) -> bool:
+    sites = trace.sites
+    if sites.role[site] in (KERNEL, RETURN):
+        return True
+    return sites.role[site] not in (CALL, STORAGE) and sites.mnemonic(site) not in _SAME and sites.written[site] >= 0
+
+
+def _target(trace: Trace, event: int) -> tuple[int, int]:
+    frame = int(trace.frame_of[event])
+    if trace.role[event] == RETURN:
+        return int(trace.log.parent[frame]), int(trace.log.result_register[frame])
+    return frame, int(trace.sites.written[trace.site[event]])
+
+
+def _makers(trace: Trace, events: np.ndarray[Any, Any]) -> dict[int, list[tuple[int, int]]]:
+    """For each kernel call its results: the register, and the event that put the tensor there (-1: before the run)."""
+    order, frames, registers, _ = trace._writes
+    if not len(order):
+        return {}
+    width, length = int(registers.max()) + 1, len(trace) + 1
+    keys = np.sort((frames[order].astype(np.int64) * width + registers[order]) * length + order)
+    results = [trace.sites.results(site) for site in range(len(trace.sites))]
+    most = max(map(len, results), default=0)
+    table = np.full((len(results), max(most, 1)), -1, np.int64)
+    for site, found in enumerate(results):
+        table[site, : len(found)] = found
+    calls = events[table[trace.site[events], 0] >= 0]
+    wanted = table[trace.site[calls]]
+    slots = trace.frame_of[calls].astype(np.int64)[:, None] * width + wanted
+    places = np.searchsorted(keys, slots * length + calls[:, None]) - 1
+    found = keys[np.maximum(places, 0)]
+    makers = np.where((places >= 0) & (found // length == slots) & (wanted < width), found % length, -1)
+    return {
+        event: [(r, m) for r, m in zip(row, by, strict=True) if r >= 0]
+        for event, row, by in zip(calls.tolist(), wanted.tolist(), makers.tolist(), strict=True)
+    }
+
+
+__all__ = ["writes"]

@@ -1,0 +1,1 @@
+"""Differences of programs: structural matching, edits, and the text of both."""

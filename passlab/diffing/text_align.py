@@ -1,0 +1,198 @@
+"""Which line of one text corresponds to which line of another, where names are noise.
+
+Lines are aligned by shape. Rare shapes are anchors, closing brackets and empty lines never are; between anchors the
+best
+alignment is found by dynamic programming. Each pair of lines votes for what a name of the old text is called in the new
+one, and the alignment is done once more with these votes. Renaming names by their order of occurrence instead would be
+worse than nothing: one insertion renames everything below it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+
+from passlab.diffing.text_lines import HOLE, TextLine
+
+MOST_CELLS = 60_000  # of one dynamic programming table; larger gaps are aligned by `difflib`
+MOST_LINES = 4_000  # lines of one gap, on both sides together, that `difflib` aligns
+Pair = tuple[int, int]
+
+
+def is_structural(shape: str) -> bool:
+    """Whether a line says nothing by itself: a bracket, a label, an empty line."""
+    return len(shape) <= 2 or not any(char.isalnum() for char in shape)
+
+
+def align(old: Sequence[TextLine], new: Sequence[TextLine]) -> tuple[list[Pair], dict[str, str]]:
+    """Return the pairs of corresponding lines, in order, and old name -> new name."""
+    pairs = _aligned(old, new, {})
+    names = vote(old, new, pairs)
+    if any(old[i].names != new[j].names for i, j in pairs) or len(pairs) < min(len(old), len(new)):
+        pairs = _aligned(old, new, names)
+        names = vote(old, new, pairs)
+    return pairs, names
+
+
+def vote(old: Sequence[TextLine], new: Sequence[TextLine], pairs: Sequence[Pair]) -> dict[str, str]:
+    """Return for each name of the old text what most pairs call it in the new one."""
+    votes: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for i, j in pairs:
+        left, right = old[i], new[j]
+        if left.shape == right.shape and not is_structural(left.shape):
+            weight = 3 if left.text == right.text else 2
+            for name, other in zip(left.names, right.names, strict=False):
+                votes[name][other] += weight
+    return {name: counter.most_common(1)[0][0] for name, counter in votes.items()}
+
+
+def _aligned(old: Sequence[TextLine], new: Sequence[TextLine], names: Mapping[str, str]) -> list[Pair]:
+    pairs: list[Pair] = []
+    work = [(0, len(old), 0, len(new))]
+    while work:
+        low, high, start, end = work.pop()
+        while low < high and start < end and _alike(old[low], new[start], names):
+            pairs.append((low, start))
+            low, start = low + 1, start + 1
+        while low < high and start < end and _alike(old[high - 1], new[end - 1], names):
+            high, end = high - 1, end - 1
+            pairs.append((high, end))
+        if low == high or start == end:
+            continue
+        anchors = _anchors(old, new, low, high, start, end)
+        if anchors:
+            edges = [*anchors, (high, end)]
+            at, other = low, start
+            for i, j in edges:
+                if i > at or j > other:
+                    work.append((at, i, other, j))
+                if i < high:
+                    pairs.append((i, j))
+                at, other = i + 1, j + 1
+        elif (high - low) * (end - start) <= MOST_CELLS:
+            pairs += _best(old, new, low, high, start, end, names)
+        elif high - low + end - start <= MOST_LINES:
+            pairs += _matched(old, new, low, high, start, end)
+        else:
+            pairs += _hashed(old, new, low, high, start, end)
+    return sorted(pairs)
+
+
+def _alike(left: TextLine, right: TextLine, names: Mapping[str, str]) -> bool:
+    if left.text == right.text and not names:
+        return True
+    return left.shape == right.shape and tuple([names.get(name, name) for name in left.names]) == right.names
+
+
+def _anchors(old: Sequence[TextLine], new: Sequence[TextLine], low: int, high: int, start: int, end: int) -> list[Pair]:
+    """Return pairs of lines whose shape is rare, as a chain that rises on both sides: those unique on both sides."""
+    here = Counter(line.shape for line in old[low:high])
+    there = Counter(line.shape for line in new[start:end])
+    place = {new[j].shape: j for j in range(start, end) if there[new[j].shape] == 1}
+    hit = [
+        (i, place[old[i].shape])
+        for i in range(low, high)
+        if here[old[i].shape] == 1 and old[i].shape in place and not is_structural(old[i].shape)
+    ]
+    return _rising(hit)
+
+
+def _rising(pairs: list[Pair]) -> list[Pair]:
+    """Return the longest chain of pairs that rises on the right side too (patience sorting)."""
+    tops: list[int] = []  # for each pile the index of its top
+    back: list[int] = []
+    for index, (_, j) in enumerate(pairs):
+        low, high = 0, len(tops)
+        while low < high:
+            middle = (low + high) // 2
+            if pairs[tops[middle]][1] < j:
+                low = middle + 1
+            else:
+                high = middle
+        back.append(tops[low - 1] if low else -1)
+        tops[low : low + 1] = [index]
+    chain = []
+    at = tops[-1] if tops else -1
+    while at >= 0:
+        chain.append(pairs[at])
+        at = back[at]
+    return chain[::-1]
+
+
+def _best(
+    old: Sequence[TextLine],
+    new: Sequence[TextLine],
+    low: int,
+    high: int,
+    start: int,
+    end: int,
+    names: Mapping[str, str],
+) -> list[Pair]:
+    """Return the best alignment of a small gap: as many lines of equal shape as can be, names agreeing where they
+    can.
+    """
+    rows, columns = high - low, end - start
+    right = [(line.shape, line.names) for line in new[start:end]]
+    left = [(line.shape, tuple([names.get(n, n) for n in line.names])) for line in old[low:high]]
+    entry = {shape for shape, _ in right}
+    table: list[list[float]] = [[0.0] * (columns + 1)]
+    for shape, called in left:
+        last = table[-1]
+        if shape not in entry:
+            table.append(last)
+            continue
+        base = 0.9 if is_structural(shape) else 2.0
+        row = [0.0] * (columns + 1)
+        best = 0.0
+        for j, (other, others) in enumerate(right):
+            if last[j + 1] > best:
+                best = last[j + 1]
+            if other == shape:
+                score = last[j] + base + _agreement(called, others)
+                if score > best:
+                    best = score
+            row[j + 1] = best
+        table.append(row)
+    pairs = []
+    i, j = rows, columns
+    while i and j:
+        value = table[i][j]
+        if table[i - 1][j] == value:
+            i -= 1
+        elif table[i][j - 1] == value:
+            j -= 1
+        else:
+            i, j = i - 1, j - 1
+            pairs.append((low + i, start + j))
+    return pairs
+
+
+def _agreement(left: tuple[str, ...], right: tuple[str, ...]) -> float:
+    if not left:
+        return 0.5
+    if left == right:
+        return 0.6
+    return 0.5 * sum(a == b for a, b in zip(left, right, strict=False)) / len(left)
+
+
+def _matched(old: Sequence[TextLine], new: Sequence[TextLine], low: int, high: int, start: int, end: int) -> list[Pair]:
+    matcher = SequenceMatcher(None, [x.shape for x in old[low:high]], [x.shape for x in new[start:end]], autojunk=True)
+    return [
+        (low + block.a + k, start + block.b + k) for block in matcher.get_matching_blocks() for k in range(block.size)
+    ]
+
+
+def _hashed(old: Sequence[TextLine], new: Sequence[TextLine], low: int, high: int, start: int, end: int) -> list[Pair]:
+    """Pair equal lines of a huge gap in order, in time linear in its lines."""
+    waiting: defaultdict[str, list[int]] = defaultdict(list)
+    for j in range(end - 1, start - 1, -1):
+        waiting[new[j].text].append(j)
+    hit = []
+    for i in range(low, high):
+        if not is_structural(old[i].shape) and (queue := waiting.get(old[i].text)):
+            hit.append((i, queue.pop()))
+    return _rising(hit)
+
+
+__all__ = ["HOLE", "align", "is_structural", "vote"]

@@ -1,0 +1,290 @@
+"""The difference of two texts of programs, as data: which lines stayed, were renamed, changed, came, went or moved.
+
+`diff_texts(before, after, syntax)` aligns lines with `text_align`. A line whose names are only called otherwise is the
+same; one whose operands are other values is told apart from one that changed. It knows nothing of files or HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from passlab.diffing.text_align import align, is_structural
+from passlab.diffing.text_lines import LineReader, Syntax, TextLine
+
+SAME, OPERANDS, CHANGED, ADDED, REMOVED, MOVED = "same", "operands", "changed", "added", "removed", "moved"
+SIGNS = {SAME: " ", OPERANDS: "~", CHANGED: "!", ADDED: "+", REMOVED: "-", MOVED: ">"}
+ALIKE = 0.5  # part of the words of two lines that must agree for one to have become the other
+MOST_BLOCK = 400  # lines of a replaced block, of one side, in which lines alike are looked for
+Filter = Callable[[str], "str | None"]
+Spans = tuple[tuple[int, int], ...]
+_WORD = re.compile(r"[%@#!^]?[\w.$-]+|[^\s\w]")
+
+
+class TextRow(NamedTuple):
+    """One row: what became of a line, and its number on either side (from 0), None where it is not there."""
+
+    kind: str
+    left: int | None
+    right: int | None
+
+
+@dataclass(frozen=True, repr=False)
+class TextDiff:
+    """What changed between two texts. Falsy when nothing did but names."""
+
+    before: tuple[TextLine, ...]
+    after: tuple[TextLine, ...]
+    rows: tuple[TextRow, ...]
+    names: dict[str, str]
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How many rows there are of each kind."""
+        return Counter(row.kind for row in self.rows)
+
+    def __bool__(self) -> bool:
+        return any(row.kind != SAME for row in self.rows)
+
+    @cached_property
+    def summary(self) -> str:
+        """The change in a few words."""
+        kinds = (CHANGED, ADDED, REMOVED, MOVED)
+        parts = [f"{self.counts[kind]:,} {kind}" for kind in kinds if self.counts[kind]]
+        if self.counts[OPERANDS]:
+            parts.append(f"{self.counts[OPERANDS]:,} with other operands")
+        return ", ".join(parts) or ("only names" if self.renamed else "nothing")
+
+    @cached_property
+    def renamed(self) -> dict[str, str]:
+        """The names that are called otherwise now, old -> new."""
+        return {old: new for old, new in self.names.items() if old != new}
+
+    @cached_property
+    def origin(self) -> list[tuple[str, int | None]]:
+        """For each line of the new text: its kind, and the number of the line that it was."""
+        lines: list[tuple[str, int | None]] = [(ADDED, None)] * len(self.after)
+        for row in self.rows:
+            if row.right is not None:
+                lines[row.right] = (row.kind, row.left)
+        return lines
+
+    def words(self, row: TextRow) -> tuple[Spans, Spans]:
+        """Return the stretches of both lines of a row that differ."""
+        if row.left is None or row.right is None:
+            return (), ()
+        return word_marks(self.before[row.left].text, self.after[row.right].text, self.names)
+
+    def unified(self, context: int = 3) -> Iterator[str]:
+        """Yield the lines of a unified diff: a sign and the text; unchanged stretches are folded."""
+        near = _near([row.kind != SAME for row in self.rows], context)
+        folded = 0
+        for row, shown in zip(self.rows, near, strict=True):
+            if not shown:
+                folded += 1
+                continue
+            if folded:
+                yield f"  ... {folded:,} unchanged line{'s' if folded > 1 else ''}"
+                folded = 0
+            if row.kind in (CHANGED, OPERANDS) and row.left is not None and row.right is not None:
+                yield f"{'-' if row.kind == CHANGED else '<'} {self.before[row.left].text}"
+            number, side = (row.left, self.before) if row.right is None else (row.right, self.after)
+            assert number is not None
+            yield f"{'+' if row.kind == CHANGED else SIGNS[row.kind]} {side[number].text}"
+        if folded:
+            yield f"  ... {folded:,} unchanged line{'s' if folded > 1 else ''}"
+
+    def text(self) -> str:
+        """Return the unified diff as one text."""
+        return "\n".join([f"{self.summary[:1].upper()}{self.summary[1:]}.", *(self.unified() if self else ())])
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<TextDiff: {self.summary}>"
+
+
+def diff_texts(
+    before: str, after: str, syntax: Syntax, filters: Sequence[Filter] = (), reader: LineReader | None = None
+) -> TextDiff:
+    """Compare two texts line by line. A filter returns a line without its noise, or None to leave it out."""
+    reader = reader or LineReader(syntax)
+    return diff_lines(_filtered(before, filters, reader), _filtered(after, filters, reader))
+
+
+def _filtered(text: str, filters: Sequence[Filter], reader: LineReader) -> list[TextLine]:
+    if not filters:
+        return reader.lines(text) if text else []
+    kept = []
+    for line in text.split("\n") if text else ():
+        shown: str | None = line
+        for keep in filters:
+            shown = keep(shown) if shown is not None else None
+        if shown is not None:
+            kept.append(reader.line(shown))
+    return kept
+
+
+def diff_lines(before: Sequence[TextLine], after: Sequence[TextLine]) -> TextDiff:
+    """Compare two lists of lines."""
+    pairs, names = align(before, after)
+    partner = dict(pairs)
+    lost = [i for i in range(len(before)) if i not in partner]
+    fresh = sorted(set(range(len(after))) - {j for _, j in pairs})
+    moved = _moved(before, after, lost, fresh, names)
+    rows: list[TextRow] = []
+    at = other = 0
+    for i, j in [*pairs, (len(before), len(after))]:
+        rows += _block(before, after, range(at, i), range(other, j), names, moved)
+        if i < len(before):
+            rows.append(TextRow(_kind(before[i], after[j], names), i, j))
+        at, other = i + 1, j + 1
+    return TextDiff(tuple(before), tuple(after), tuple(rows), names)
+
+
+def _kind(left: TextLine, right: TextLine, names: dict[str, str]) -> str:
+    if left.names == right.names or all(names.get(a, a) == b for a, b in zip(left.names, right.names, strict=False)):
+        return SAME
+    return OPERANDS
+
+
+def _moved(
+    before: Sequence[TextLine], after: Sequence[TextLine], lost: list[int], fresh: list[int], names: dict[str, str]
+) -> dict[int, int]:
+    """Return new line -> old line for lines that stand elsewhere now, with the names that they had."""
+    waiting: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
+    for i in reversed(lost):
+        line = before[i]
+        if not is_structural(line.shape) and line.names:
+            waiting[line.shape, tuple([names.get(n, n) for n in line.names])].append(i)
+    moved = {}
+    for j in fresh:
+        line = after[j]
+        queue = waiting.get((line.shape, line.names))
+        if queue:
+            moved[j] = queue.pop()
+    return moved
+
+
+def _block(
+    before: Sequence[TextLine],
+    after: Sequence[TextLine],
+    old: range,
+    new: range,
+    names: dict[str, str],
+    moved: dict[int, int],
+) -> Iterator[TextRow]:
+    """The rows of a block in which no line has a partner of its shape: lines alike are one that changed."""
+    gone = set(moved.values())
+    left = [i for i in old if i not in gone]
+    right = [j for j in new if j not in moved]
+    became = _alike_lines(before, after, left, right, names)
+    partner_of = {i: j for j, i in became.items()}
+    position = 0
+    for i in old:
+        if i in gone:
+            continue
+        if i in partner_of:
+            for j in new[position:]:
+                if j >= partner_of[i]:
+                    break
+                yield TextRow(MOVED if j in moved else ADDED, moved.get(j), j)
+                position += 1
+            yield TextRow(CHANGED, i, partner_of[i])
+            position = partner_of[i] - new.start + 1
+        else:
+            yield TextRow(REMOVED, i, None)
+    for j in new[position:]:
+        yield TextRow(MOVED if j in moved else ADDED, moved.get(j), j)
+
+
+def _alike_lines(
+    before: Sequence[TextLine], after: Sequence[TextLine], left: list[int], right: list[int], names: dict[str, str]
+) -> dict[int, int]:
+    """Return new line -> old line for lines of a replaced block that are alike, in rising order."""
+    if not left or not right or len(left) > MOST_BLOCK or len(right) > MOST_BLOCK or len(left) * len(right) > 20_000:
+        return {}
+    old_words = [_bag(before[i].text, names) for i in left]
+    new_words = [_bag(after[j].text, {}) for j in right]
+    columns = len(right)
+    table = [[0.0] * (columns + 1)]
+    scores = [[_likeness(a, b) for b in new_words] for a in old_words]
+    for row in scores:
+        last, line, best = table[-1], [0.0] * (columns + 1), 0.0
+        for j, score in enumerate(row):
+            best = max(best, last[j + 1], last[j] + score if score >= ALIKE else 0.0)
+            line[j + 1] = best
+        table.append(line)
+    became = {}
+    i, j = len(left), columns
+    while i and j:
+        if table[i][j] == table[i - 1][j]:
+            i -= 1
+        elif table[i][j] == table[i][j - 1]:
+            j -= 1
+        else:
+            i, j = i - 1, j - 1
+            became[right[j]] = left[i]
+    return became
+
+
+def _bag(text: str, names: dict[str, str]) -> Counter[str]:
+    words = _WORD.findall(text[:2000])
+    return Counter(names.get(word, word) for word in words if len(word) > 1 or word.isalnum())
+
+
+def _likeness(left: Counter[str], right: Counter[str]) -> float:
+    total = left.total() + right.total()
+    if not total:
+        return 0.0
+    small, large = (left, right) if len(left) < len(right) else (right, left)
+    common = 0
+    for word, count in small.items():
+        other = large.get(word)
+        if other:
+            common += min(other, count)
+    return 2 * common / total
+
+
+def word_marks(left: str, right: str, names: dict[str, str] | None = None) -> tuple[Spans, Spans]:
+    """Return the stretches of two lines that differ, by words; names that are only called otherwise do not."""
+    names = names or {}
+    a, b = list(_WORD.finditer(left[:4000])), list(_WORD.finditer(right[:4000]))
+    from difflib import SequenceMatcher
+
+    matcher = SequenceMatcher(None, [names.get(m[0], m[0]) for m in a], [m[0] for m in b], autojunk=False)
+    marks: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+    for tag, i, k, j, m in matcher.get_opcodes():
+        if tag != "equal":
+            for hit, low, high, out in ((a, i, k, marks[0]), (b, j, m, marks[1])):
+                if low < high:
+                    out.append((hit[low].start(), hit[high - 1].end()))
+    return tuple(marks[0]), tuple(marks[1])
+
+
+def _near(touched: list[bool], context: int) -> list[bool]:
+    near = [False] * len(touched)
+    for at, is_touched in enumerate(touched):
+        if is_touched:
+            for index in range(max(0, at - context), min(len(touched), at + context + 1)):
+                near[index] = True
+    return near
+
+
+__all__ = [
+    "ADDED",
+    "CHANGED",
+    "MOVED",
+    "OPERANDS",
+    "REMOVED",
+    "SAME",
+    "TextDiff",
+    "TextRow",
+    "diff_texts",
+    "word_marks",
+]

@@ -1,0 +1,85 @@
+"""Lines of any textual program: the shape of a line, which is the line with its names erased, and the names in it.
+
+Names such as `%12`, `!9` or `^bb3` are given by printers and change when something above them does; shapes do not.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+HOLE = "\x00"  # stands in a shape where a name was
+LONGEST = 20_000  # characters of a line that are looked at
+
+
+@dataclass(frozen=True)
+class Syntax:
+    """What names, comments and operations look like in one language: regular expressions and a comment mark."""
+
+    name: str
+    names: str
+    comment: str
+    operation: str
+
+    @cached_property
+    def name_pattern(self) -> re.Pattern[str]:
+        """Matches each name of a line."""
+        return re.compile(self.names)
+
+    @cached_property
+    def operation_pattern(self) -> re.Pattern[str]:
+        """Its first group that takes part is the operation of a line."""
+        return re.compile(self.operation)
+
+    def operation_of(self, line: str) -> str:
+        """Return the operation of a line, or an empty text."""
+        match = self.operation_pattern.search(line[:LONGEST])
+        if match is None:
+            return ""
+        return next((group for group in match.groups() if group), "")
+
+
+class TextLine(NamedTuple):
+    """A line: its text as printed, its shape, its names from left to right."""
+
+    text: str
+    shape: str
+    names: tuple[str, ...]
+
+
+_TRAILER = {
+    ";": re.compile(r"\s*; preds = [^\n]*$|\s*; \d* ?uses?.*$"),
+    "//": re.compile(r"\s*// (?:preds?|\d+ preds?|no predecessors)[^\n]*$"),
+}
+
+
+class LineReader:
+    """Splits texts into lines with shapes; each different line is looked at once."""
+
+    def __init__(self, syntax: Syntax) -> None:
+        self.syntax = syntax
+        self._lines: dict[str, TextLine] = {}
+        self._trailer = _TRAILER.get(syntax.comment)
+
+    def line(self, text: str) -> TextLine:
+        """Return one line."""
+        entry = self._lines.get(text)
+        if entry is None:
+            if len(self._lines) > 200_000:
+                self._lines.clear()
+            core = text[:LONGEST]
+            if self._trailer is not None and self.syntax.comment in core:
+                core = self._trailer.sub("", core)
+            names = tuple(self.syntax.name_pattern.findall(core))
+            shape = self.syntax.name_pattern.sub(HOLE, core).strip() + text[LONGEST:] if names else core.strip()
+            entry = self._lines[text] = TextLine(text, shape, names)
+        return entry
+
+    def lines(self, text: str) -> list[TextLine]:
+        """Return the lines of a text."""
+        return [self.line(line) for line in text.split("\n")]
+
+
+__all__ = ["HOLE", "LineReader", "Syntax", "TextLine"]

@@ -1,0 +1,108 @@
+"""Numbers for the nodes that views show, and which node of a recording replaced which.
+
+A node has one number for the whole process, so that what is selected in one view can be lit in all others. What a line
+of a program selects is its subject; a node that replaced another is linked to it, through nodes that have no line of
+their own, by `lab.provenance`, or where no rewrite was noted by the two lines standing side by side in the diff.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from passlab.display.listing import Line
+from passlab.ir.expr import Expr, TupleGetItem, Var
+
+if TYPE_CHECKING:
+    from passlab.display.alignment import Row
+    from passlab.lab.provenance import Origin
+    from passlab.lab.recording import Recording
+
+NO_NODE = -1
+_numbers: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
+_nodes: WeakValueDictionary[int, Expr] = WeakValueDictionary()
+_next = count()
+
+
+def number_of(node: Expr) -> int:
+    """Return the number of a node: the same in every view of this process."""
+    number = _numbers.get(node)
+    if number is None:
+        number = _numbers[node] = next(_next)
+        _nodes[number] = node
+    return number
+
+
+def node_of(number: int) -> Expr | None:
+    """Return the node of a number, None for one that no view has shown or that is no longer alive."""
+    return _nodes.get(number)
+
+
+def line_node(line: Line) -> Expr | None:
+    """Return the node that a line selects: what it defines, or the one parameter that stands in it."""
+    if line.made is not None:
+        return line.made
+    binders = [piece.node for piece in line.pieces if piece.kind == "binder"]
+    return binders[0] if len(binders) == 1 and isinstance(binders[0], Var) else None
+
+
+def line_numbers(lines: Sequence[Line]) -> list[int]:
+    """Return the number of the node that each line selects, `NO_NODE` for none."""
+    nodes = map(line_node, lines)
+    return [NO_NODE if node is None else number_of(node) for node in nodes]
+
+
+class Links:
+    """Which node replaced which, as data: for each link child, parent, event, rule and whether it was only rebuilt.
+
+    Every child has one parent, so that what a node was before is a chain.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self._origins = recording.provenance.origins
+        self._events = {event: at for at, event in enumerate(recording.events)}
+        self._links: dict[int, tuple[int, int, str, bool]] = {}
+
+    def add_program(self, lines: Sequence[Line]) -> None:
+        """Add the origins of the nodes of a program's lines, back to the input."""
+        for line in lines:
+            node = line_node(line)
+            while node is not None and number_of(node) not in self._links:
+                origin = self._origins.get(node)
+                if origin is None:
+                    if isinstance(node, TupleGetItem):  # a part of a value was that value before
+                        self._links[number_of(node)] = (number_of(node.tuple_value), 0, "", True)
+                    break
+                self._add(node, origin)
+                node = origin.old
+
+    def _add(self, node: Expr, origin: Origin) -> None:
+        parent = NO_NODE if origin.old is None or origin.old is node else number_of(origin.old)
+        self._links[number_of(node)] = (parent, self._events.get(origin.event, 0), origin.rule, origin.rebuilt)
+
+    def add_diff(self, before: Sequence[Line], after: Sequence[Line], rows: Iterable[Row], event: int) -> None:
+        """Link the nodes of lines that stand side by side, where no rewrite says what became of them."""
+        old_nodes = {number for number in line_numbers(before) if number >= 0}
+        for row in rows:
+            if row.left is None or row.right is None:
+                continue
+            old, new = line_node(before[row.left]), line_node(after[row.right])
+            if old is None or new is None or old is new or type(old) is not type(new):
+                continue
+            child = number_of(new)
+            link = self._links.get(child)
+            if child not in old_nodes and (link is None or link[0] == NO_NODE):
+                self._links[child] = (number_of(old), event, link[2] if link else "", link is None)
+
+    def data(self, text: Callable[[str], int]) -> list[int]:
+        """Return the links as five numbers each; `text` numbers the names of rules."""
+        flat: list[int] = []
+        for child, (parent, event, rule, rebuilt) in self._links.items():
+            flat += (child, parent, event, text(rule) if rule else -1, int(rebuilt))
+        return flat
+
+
+__all__ = ["NO_NODE", "Links", "line_node", "line_numbers", "node_of", "number_of"]

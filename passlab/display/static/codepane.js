@@ -1,0 +1,271 @@
+// A program: highlighted, foldable, with types beside the lines; a click on a name shows where it is defined and used.
+import { el, HoverCard, icon, ICONS, many } from "./dom.js";
+import { Gutter } from "./gutter.js";
+import { broken, code, hanging, holds, nameAt, ROW, Rows } from "./rows.js";
+
+const GUTTER = 7; // characters
+const PARAMETERS = 8; // of a function, above which they start folded
+
+/** @typedef {import("./rows.js").Table} Table */
+
+export class CodePane {
+  /** @param {HTMLElement} root where cards may hover @param {import("./selection.js").Selection} [selection] of the nodes of lines */
+  constructor(root, selection) {
+    this.selection = selection;
+    this.nodes = /** @type {number[]} */ ([]); // the node of each line, -1 for none
+    this.table = /** @type {Table} */ ({ lines: [], texts: [] });
+    this.lines = /** @type {number[]} */ ([]);
+    this.ends = /** @type {number[]} */ ([]); // for each line that can be folded, the last line it hides; else -1
+    this.folded = new Set();
+    this.seen = /** @type {number[]} */ ([]); // visual rows: line, start, end, line, start, end, ...
+    this.types = true;
+    this.typeWidth = 0;
+    this.picked = "";
+    this.sought = ""; // text that is looked for, in lower case
+    this.hits = /** @type {number[]} */ ([]); // lines that hold the name that is followed, or the text
+    this.asked = /** @type {((event: number) => void) | null} */ (null); // hears which pass was clicked
+    this.width = 100;
+    this.hovers = new WeakMap();
+    this.gutter = new Gutter(this.hovers);
+    this.card = new HoverCard(root);
+    this.rows = new Rows((i) => this.row(i), (columns) => {
+      this.width = columns - GUTTER;
+      this.arrange();
+    });
+    this.box = this.rows.box;
+    this.box.classList.add("pl-code");
+    this.ticks = el("div", "pl-ticks");
+    this.element = el("div", "pl-pane", this.box, this.ticks);
+    this.listen();
+  }
+
+  listen() {
+    this.box.addEventListener("click", (event) => {
+      const target = /** @type {Element} */ (event.target);
+      const fold = target.closest(".pl-fold, .pl-more");
+      if (fold) return this.toggle(this.lineAt(fold));
+      const maker = target.closest(".pl-maker"), by = maker ? this.gutter.event(this.lineAt(maker)) : -1;
+      if (maker) return by >= 0 && this.asked && this.asked(by);
+      if (String(window.getSelection())) return;
+      const row = target.closest(".pl-row"), node = row ? this.nodes[this.lineAt(row)] ?? -1 : -1;
+      if (nameAt(target) || this.picked) this.pick(nameAt(target));
+      if (this.selection && node >= 0) this.selection.toggle([node]);
+    });
+    this.box.addEventListener("mouseover", (event) => {
+      const span = /** @type {Element} */ (event.target), number = this.hovers.get(span);
+      if (number === undefined) return this.card.hide();
+      const text = this.table.texts[number], name = span.textContent || "", goes = this.asked && span.classList.contains("pl-maker");
+      const lines = [...text.split("\n"), goes ? "a click goes there" : ""].filter(Boolean);
+      this.card.show(span, () => [el("div", "pl-card-name", name), ...lines.map((line) => el("div", "", line))]);
+    });
+    this.box.addEventListener("mouseleave", () => this.card.hide());
+    this.box.addEventListener("scroll", () => this.card.hide(), { passive: true });
+  }
+
+  /**
+   * Show a program. @param {Table} table @param {number[]} lines numbers of lines of the table
+   * @param {import("./gutter.js").Makers | null} [makers] @param {number[] | null} [origins] who made each line: see `Gutter`
+   * @param {number[]} [nodes] the node of each line, -1 for none
+   */
+  show(table, lines, makers = null, origins = null, nodes = []) {
+    const same = this.table === table && this.lines === lines, sameOrigins = this.gutter.lines === origins;
+    const offset = this.selectedOffset();
+    [this.table, this.lines, this.nodes] = [table, lines, nodes];
+    if (!same || !sameOrigins) this.gutter.show(makers, origins);
+    if (same) return sameOrigins ? undefined : this.arrange();
+    this.ends = ends(lines.map((number) => table.lines[number][0]));
+    this.folded = new Set();
+    [this.picked, this.sought, this.current] = ["", "", undefined];
+    this.ends.forEach((end, at) => {
+      if (end - at > PARAMETERS && table.lines[lines[at]][0].endsWith("(")) this.folded.add(at);
+    });
+    let widest = 0;
+    for (const number of lines) {
+      const type = table.lines[number][2];
+      if (type >= 0) widest = Math.max(widest, Math.min(34, table.texts[type].length));
+    }
+    this.typeWidth = widest;
+    this.arrange();
+    this.tick();
+    this.keepOffset(offset);
+  }
+
+  /** Where on the screen the selected line stands, in pixels from the top of the pane; null where it is not in sight. */
+  selectedOffset() {
+    const row = this.selectedRow(), y = row * ROW - this.rows.top;
+    return row >= 0 && y >= 0 && y <= this.rows.high - ROW ? y : null;
+  }
+
+  /** The first row of the first selected line, -1 for none. */
+  selectedRow() {
+    const { selection, nodes } = this;
+    if (!selection || selection.empty) return -1;
+    const at = nodes.findIndex((node) => selection.has(node));
+    if (at < 0) return -1;
+    for (let i = 0; i < this.seen.length; i += 3) if (this.seen[i] === at) return i / 3;
+    return -1;
+  }
+
+  /** Scroll so that the selected line stands where it stood in the program before. @param {number | null} offset */
+  keepOffset(offset) {
+    const row = this.selectedRow();
+    if (row < 0) return;
+    if (offset === null) this.rows.reveal(row);
+    else this.rows.scroll(row * ROW - offset);
+  }
+
+  /** The selection has changed: light its lines, and bring the first into sight where none is. */
+  updateSelection() {
+    this.rows.update(true);
+    this.tick();
+    const row = this.selectedRow();
+    if (row >= 0) this.rows.reveal(row);
+  }
+
+  /** Lay the lines out: what is folded, and where they break. */
+  arrange() {
+    const width = this.width - this.gutter.fit(this.width, this.box), types = this.types && width >= 84 && this.typeWidth ? this.typeWidth + 5 : 0;
+    this.codeWidth = width - types;
+    this.seen = [];
+    for (let at = 0; at < this.lines.length; at++) {
+      const text = this.table.lines[this.lines[at]][0];
+      const starts = broken(text, this.codeWidth);
+      starts.forEach((start, part) => this.seen.push(at, start, part + 1 < starts.length ? starts[part + 1] : text.length));
+      if (this.folded.has(at)) at = this.ends[at];
+    }
+    this.showTypes = types > 0;
+    this.rows.set(this.seen.length / 3);
+  }
+
+  /** @param {number} i */
+  row(i) {
+    const [at, from, to] = this.seen.slice(3 * i, 3 * i + 3), line = this.table.lines[this.lines[at]];
+    const folds = this.ends[at] >= 0, folded = this.folded.has(at), first = from === 0, last = to === line[0].length;
+    const caret = el("span", `pl-fold${folds ? "" : " pl-none"}`, first && folds ? icon(folded ? ICONS.right : ICONS.down) : null);
+    const text = el("span", "pl-text", first ? null : " ".repeat(hanging(line[0], this.codeWidth || 0)),
+      code(line, from, to, this.picked, this.sought ? occurrences(line[0], this.sought) : undefined, this.hovers));
+    if (folded && last) text.append(el("button", "pl-more", `⋯ ${many(this.ends[at] - at, line[0].endsWith("(") ? "parameter" : "line")}`));
+    const type = last && this.showTypes && line[2] >= 0 ? el("span", "pl-type-beside", this.table.texts[line[2]]) : null;
+    const lit = this.selection && this.selection.has(this.nodes[at] ?? -1) ? " pl-selected" : "";
+    const row = el("div", `pl-row${this.sought && at === this.current ? " pl-row-found" : ""}${lit}`, el("span", "pl-number", first ? at + 1 : ""), caret, text, type);
+    if (this.gutter.widest) row.prepend(this.gutter.cell(at, first));
+    return row;
+  }
+
+  /** The line that an element of a row belongs to. @param {Element} element */
+  lineAt(element) {
+    const row = element.closest(".pl-row");
+    const place = row ? Array.prototype.indexOf.call(this.rows.body.children, row) : -1;
+    return this.seen[3 * (this.rows.first + place)];
+  }
+
+  /** Fold a line's block, or open it. @param {number} at */
+  toggle(at) {
+    if (this.ends[at] < 0) return;
+    if (!this.folded.delete(at)) this.folded.add(at);
+    this.arrange();
+  }
+
+  /** Fold every block inside functions, or open all. */
+  toggleAll() {
+    const open = this.folded.size > 0;
+    this.folded = new Set(open ? [] : this.ends.flatMap((end, at) => (end >= 0 ? [at] : [])));
+    this.arrange();
+  }
+
+  /** Follow a name, "" for none. @param {string} name */
+  pick(name) {
+    [this.picked, this.sought] = [name === this.picked ? "" : name, ""];
+    this.rows.update(true);
+    this.tick();
+  }
+
+  /** Show beside the scroll bar where the followed name occurs, or the text that is looked for. */
+  tick() {
+    const { lines } = this.table, held = (/** @type {number} */ number) => (this.sought ? lines[number][0].toLowerCase().includes(this.sought) : holds(lines[number], this.picked));
+    const hits = this.hits = this.picked || this.sought ? this.lines.flatMap((number, at) => (held(number) ? [at] : [])) : [];
+    const { selection } = this, lit = selection && !selection.empty ? this.lines.flatMap((_, at) => (selection.has(this.nodes[at] ?? -1) ? [at] : [])) : [];
+    this.ticks.replaceChildren(...[...hits.slice(0, 400), ...lit.slice(0, 400)].map((at, place) => {
+      const tick = el("span", place < Math.min(hits.length, 400) ? "pl-tick" : "pl-tick pl-tick-selected");
+      tick.style.top = `${(100 * at) / this.lines.length}%`;
+      return tick;
+    }));
+  }
+
+  /** Go to the next line with the followed name, or the one before. @param {number} step 1 or -1 */
+  next(step) {
+    const { hits } = this;
+    if (!hits.length) return false;
+    const here = this.current ?? -1;
+    const found = step > 0 ? hits.find((at) => at > here) ?? hits[0] : hits.filter((at) => at < here).pop() ?? hits[hits.length - 1];
+    this.goto(found);
+    return true;
+  }
+
+  /** Bring a line into sight, opening what hides it. @param {number} at @param {boolean} [always] even where it is in sight */
+  goto(at, always = true) {
+    this.current = at;
+    let opened = false;
+    for (const fold of this.folded) if (fold < at && at <= this.ends[fold]) opened = this.folded.delete(fold);
+    if (opened) this.arrange();
+    else if (this.sought) this.rows.update(true);
+    for (let i = 0; i < this.seen.length; i += 3) if (this.seen[i] === at) return this.rows.reveal(i / 3, always);
+  }
+
+  /** Mark text wherever it stands, and go to the first line with it, where none is in sight; "" lets go of it. @param {string} text */
+  seek(text) {
+    const sought = text.trim().toLowerCase();
+    if (sought === this.sought) return;
+    [this.sought, this.picked, this.current] = [sought, "", undefined];
+    this.tick();
+    this.rows.update(true);
+    if (this.hits.length) this.goto(this.hits[0], false);
+  }
+
+  /** Which of the lines with the text or the name is shown, and how many there are. @returns {[number, number]} */
+  found() {
+    return [this.hits.indexOf(this.current ?? -1) + 1, this.hits.length];
+  }
+
+  /** The program as text. */
+  text() {
+    return this.lines.map((number) => this.table.lines[number][0]).join("\n");
+  }
+
+  toggleTypes() {
+    this.types = !this.types;
+    this.arrange();
+  }
+
+  close() {
+    this.rows.close();
+  }
+}
+
+/** Where a text stands in a line: start and end of each time. @param {string} line @param {string} sought in lower case @returns {number[]} */
+function occurrences(line, sought) {
+  const text = line.toLowerCase(), made = [];
+  for (let at = text.indexOf(sought); at >= 0; at = text.indexOf(sought, at + sought.length)) made.push(at, at + sought.length);
+  return made;
+}
+
+/**
+ * For each line the last line of the block it opens (those that are indented more), -1 where it opens none.
+ * @param {string[]} texts @returns {number[]}
+ */
+function ends(texts) {
+  const found = texts.map(() => -1), open = /** @type {number[]} */ ([]);
+  const depth = texts.map((text) => (text ? text.length - text.trimStart().length : -1));
+  for (let at = 0; at <= texts.length; at++) {
+    const here = at < texts.length ? depth[at] : 0;
+    if (here < 0) continue;
+    while (open.length && depth[open[open.length - 1]] >= here) {
+      const start = /** @type {number} */ (open.pop());
+      let last = at - 1;
+      while (last > start && depth[last] < 0) last--;
+      if (last > start) found[start] = last;
+    }
+    open.push(at);
+  }
+  return found;
+}

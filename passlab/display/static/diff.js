@@ -1,0 +1,60 @@
+// The widget of a difference between two programs.
+import { button, el, help, keys } from "./dom.js";
+import { DiffPane } from "./diffpane.js";
+import { followSelection, Selection } from "./selection.js";
+
+export const DIFF_KEYS = /** @type {[string, string][]} */ ([
+  ["n p", "next and previous change"], ["u", "side by side, or one below the other"], ["a", "all lines, or only changes"],
+  ["click", "follow a name"], ["Esc", "let go of it"],
+  ["− +", "removed, added"], ["±", "changed in some words"], ["~", "the same, in another function or binding"],
+  ["< >", "moved from here, to here"],
+]);
+
+/** What became of the operators, as chips. @param {[string, number, number][]} operators */
+export function chips(operators) {
+  return el("div", "pl-chips", ...operators.slice(0, 24).map(([name, before, after]) =>
+    el("span", "pl-chip", el("span", "pl-op", name), ` ${before} → `, el("b", after > before ? "pl-more-of" : "pl-less-of", after))));
+}
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render({ model, el: host }) {
+  const root = el("div", "passlab pl-diff-view");
+  root.tabIndex = 0;
+  const title = el("div", "pl-said"), counts = el("div"), keyHelp = help(root, DIFF_KEYS);
+  const unified = button("unified", () => pane.toggleUnified()), all = button("all lines", () => pane.toggleAll());
+  unified.title = "one below the other, or side by side (u)";
+  all.title = "unchanged lines too (a)";
+  const press = () => {
+    unified.setAttribute("aria-pressed", String(pane.unified));
+    all.setAttribute("aria-pressed", String(pane.all));
+  };
+  const selection = new Selection(), pane = new DiffPane(root, press, selection);
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), unified, all, button("?", () => keyHelp())), counts, pane.element);
+  keys(root, {
+    "?": () => keyHelp(), n: () => pane.next(1), p: () => pane.next(-1), u: () => unified.click(), a: () => all.click(),
+    Escape: () => {
+      pane.picked = "";
+      selection.set([]);
+      pane.rows.update(true);
+    },
+  });
+  const update = () => {
+    const data = model.get("data");
+    title.textContent = data.title;
+    counts.replaceChildren(...(data.operators.length ? [chips(data.operators)] : []));
+    pane.element.hidden = !data.kinds;
+    pane.show(data, data.before, data.after, data, ...data.nodes);
+  };
+  update();
+  selection.listen(() => pane.updateSelection());
+  const leaveSelection = followSelection(model, selection);
+  model.on("change:data", update);
+  host.append(root);
+  return () => {
+    leaveSelection();
+    model.off("change:data", update);
+    pane.close();
+  };
+}
+
+export default { render };

@@ -1,0 +1,334 @@
+// Two programs side by side, or one below the other: what changed is marked, what did not is folded.
+import { el, HoverCard, many } from "./dom.js";
+import { broken, code, hanging, nameAt, Rows } from "./rows.js";
+
+const CONTEXT = 3; // unchanged rows shown around what changed
+const GUTTER = 7; // characters of a side
+const NARROW = 88; // characters of both sides together, below which they stand one below the other
+const SIGNS = /** @type {Record<string, string>} */ ({ "-": "−", "+": "+", "*": "±", "~": "~", "<": "<", ">": ">" });
+const LOOKS = /** @type {Record<string, string>} */ ({
+  "=": "same", "~": "moved", "*": "changed", "-": "removed", "+": "added", "<": "away", ">": "here", " ": "none",
+});
+
+/**
+ * @typedef {{kinds: string, words: Record<string, [number[], number[], number?]>}} Rowing
+ * @typedef {{left: string, i: number, right: string, j: number, words: [number[], number[], number?] | undefined}} Row
+ */
+
+export class DiffPane {
+  /** @param {HTMLElement} root where cards may hover @param {() => void} arranged hears that it was laid out anew @param {import("./selection.js").Selection} [selection] */
+  constructor(root, arranged, selection) {
+    this.selection = selection;
+    this.nodes = /** @type {[number[], number[]]} */ ([[], []]); // the node of each line, of both programs
+    this.arranged = arranged;
+    this.chosen = /** @type {boolean | null} */ (null); // whether one below the other, where somebody said so
+    this.all = false; // whether unchanged stretches are shown too
+    this.opened = new Set();
+    this.table = /** @type {import("./rows.js").Table} */ ({ lines: [], texts: [] });
+    this.data = /** @type {Row[]} */ ([]);
+    this.seen = /** @type {any[]} */ ([]);
+    this.starts = /** @type {number[]} */ ([]); // visual rows at which changes start
+    this.picked = "";
+    this.width = 120;
+    this.mapping = 0; // a frame that is asked for
+    this.hovers = new WeakMap();
+    this.card = new HoverCard(root);
+    this.rows = new Rows((i) => this.row(i), (columns) => {
+      this.width = columns;
+      this.arrange();
+    });
+    this.rows.settled = () => this.mapSoon();
+    this.box = this.rows.box;
+    this.box.classList.add("pl-code", "pl-diff");
+    this.map = /** @type {HTMLCanvasElement} */ (el("canvas", "pl-map"));
+    this.map.title = "where the changes are";
+    this.element = el("div", "pl-pane", this.box, this.map);
+    this.listen();
+  }
+
+  listen() {
+    this.box.addEventListener("click", (event) => {
+      const target = /** @type {Element} */ (event.target), fold = target.closest(".pl-gap");
+      if (fold) {
+        const place = Array.prototype.indexOf.call(this.rows.body.children, fold);
+        this.opened.add(this.seen[this.rows.first + place].from);
+        return this.arrange();
+      }
+      if (String(window.getSelection())) return;
+      const name = nameAt(target);
+      this.picked = name === this.picked ? "" : name;
+      this.rows.update(true);
+      this.selectAt(target);
+    });
+    this.box.addEventListener("mouseover", (event) => {
+      const span = /** @type {Element} */ (event.target), number = this.hovers.get(span);
+      if (number === undefined) return this.card.hide();
+      this.card.show(span, () => [el("div", "pl-card-name", span.textContent || ""),
+        ...this.table.texts[number].split("\n").map((line) => el("div", "", line))]);
+    });
+    this.box.addEventListener("mouseleave", () => this.card.hide());
+    this.box.addEventListener("scroll", () => this.card.hide(), { passive: true });
+    this.map.addEventListener("click", (event) => {
+      const frame = this.map.getBoundingClientRect();
+      this.box.scrollTop = ((event.clientY - frame.top) / frame.height) * this.box.scrollHeight - this.box.clientHeight / 2;
+    });
+  }
+
+  /** Select the node of the line under an element. @param {Element} target */
+  selectAt(target) {
+    const side = target.closest(".pl-side");
+    const node = side ? Number(/** @type {HTMLElement} */ (side).dataset.node ?? -1) : -1;
+    if (this.selection && node >= 0) this.selection.toggle([node]);
+  }
+
+  /** The selection has changed: light its lines, and bring the first into sight where none is. */
+  updateSelection() {
+    this.rows.update(true);
+    this.revealSelected();
+  }
+
+  /** Bring the first selected line into sight, opening the stretch that hides it. */
+  revealSelected() {
+    const { selection } = this;
+    if (!selection || selection.empty) return;
+    const lit = (/** @type {Row} */ row) => selection.has(this.node(row, 1)) || selection.has(this.node(row, 0));
+    let at = this.seen.findIndex((item) => item.row && lit(item.row));
+    if (at < 0) {
+      const hidden = this.seen.find((item) => item.from !== undefined && this.data.slice(item.from, item.to).some(lit));
+      if (!hidden) return;
+      this.opened.add(hidden.from);
+      this.arrange();
+      at = this.seen.findIndex((item) => item.row && lit(item.row));
+    }
+    if (at >= 0) this.rows.reveal(at);
+  }
+
+  /** The node of a line of a row, -1 for none. @param {any} row @param {number} side 0 for before, 1 for after */
+  node(row, side) {
+    const number = side ? row.b : row.a;
+    return number ? this.nodes[side][number - 1] ?? -1 : -1;
+  }
+
+  /** Whether the programs stand one below the other: where that was chosen, and where there is no room for two. */
+  get unified() {
+    return this.chosen ?? this.width < NARROW;
+  }
+
+  /**
+   * Show a diff.
+   * @param {import("./rows.js").Table} table @param {number[]} before @param {number[]} after @param {Rowing} rowing
+   * @param {number[]} [nodesBefore] the node of each line @param {number[]} [nodesAfter]
+   */
+  show(table, before, after, rowing, nodesBefore = [], nodesAfter = []) {
+    this.nodes = [nodesBefore, nodesAfter];
+    if (this.rowing === rowing) return;
+    this.rowing = rowing;
+    this.table = table;
+    this.opened = new Set();
+    this.data = [];
+    let i = 0, j = 0;
+    const { kinds, words } = rowing;
+    for (let r = 0; r < kinds.length / 2; r++) {
+      const left = kinds[2 * r], right = kinds[2 * r + 1];
+      this.data.push({
+        left, right, i: left === " " ? -1 : before[i], j: right === " " ? -1 : after[j], words: words[r],
+        ...{ a: left === " " ? 0 : ++i, b: right === " " ? 0 : ++j },
+      });
+    }
+    this.arrange();
+    this.rows.scroll(0);
+    if (this.starts.length) this.rows.reveal(Math.max(0, this.starts[0] - 4), true);
+    this.at = -1;
+    this.revealSelected();
+  }
+
+  /** Lay the rows out: what is folded, and where lines break. */
+  arrange() {
+    this.side = this.unified ? this.width - GUTTER - 4 : Math.floor((this.width - 1) / 2) - GUTTER;
+    this.seen = [];
+    this.starts = [];
+    const shown = this.shown();
+    for (let r = 0; r < this.data.length;) {
+      if (!shown[r]) {
+        let end = r;
+        while (end < this.data.length && !shown[end]) end++;
+        this.seen.push({ from: r, to: end });
+        r = end;
+      } else if (this.unified) r = this.putUnified(r);
+      else this.putSides(r++);
+    }
+    this.rows.set(this.seen.length);
+    this.mapSoon();
+    this.arranged();
+  }
+
+  /** Which rows are in sight: those near a change, and stretches that were opened. */
+  shown() {
+    const same = this.data.map((row) => row.left === "=" && row.right === "=");
+    if (this.all || same.every(Boolean)) return same.map(() => true);
+    const shown = same.map(() => false);
+    same.forEach((equal, r) => {
+      if (!equal) for (let k = Math.max(0, r - CONTEXT); k <= Math.min(same.length - 1, r + CONTEXT); k++) shown[k] = true;
+    });
+    for (let r = 0; r < shown.length; r++) {
+      if (shown[r]) continue;
+      let end = r;
+      while (end < shown.length && !shown[end]) end++;
+      if (end - r < 3 || this.opened.has(r)) shown.fill(true, r, end);
+      r = end;
+    }
+    return shown;
+  }
+
+  /** @param {number} r */
+  startsChange(r) {
+    const same = (/** @type {Row} */ row) => row.left === "=" && row.right === "=";
+    return !same(this.data[r]) && (r === 0 || same(this.data[r - 1]));
+  }
+
+  /** @param {number} r */
+  putSides(r) {
+    const row = this.data[r];
+    if (this.startsChange(r)) this.starts.push(this.seen.length);
+    const left = this.parts(row.i), right = this.parts(row.j);
+    for (let part = 0; part < Math.max(left.length, right.length, 1); part++) this.seen.push({ row, part, left, right });
+  }
+
+  /** Put a stretch of changed rows below each other: first what went, then what came. @param {number} r */
+  putUnified(r) {
+    const paired = (/** @type {Row} */ row) => row.left === row.right && row.left !== "*";
+    if (paired(this.data[r])) {
+      if (this.startsChange(r)) this.starts.push(this.seen.length);
+      this.putOne(this.data[r], "right");
+      return r + 1;
+    }
+    let end = r;
+    while (end < this.data.length && !paired(this.data[end])) end++;
+    if (this.startsChange(r)) this.starts.push(this.seen.length);
+    for (let k = r; k < end; k++) if (this.data[k].i >= 0) this.putOne(this.data[k], "left");
+    for (let k = r; k < end; k++) if (this.data[k].j >= 0) this.putOne(this.data[k], "right");
+    return end;
+  }
+
+  /** @param {Row} row @param {"left" | "right"} side */
+  putOne(row, side) {
+    const parts = this.parts(side === "left" ? row.i : row.j);
+    parts.forEach((_, part) => this.seen.push({ row, part, side, parts }));
+  }
+
+  /** @param {number} number of a line, or -1 */
+  parts(number) {
+    return number < 0 ? [] : broken(this.table.lines[number][0], this.side || 40);
+  }
+
+  /** @param {number} at */
+  row(at) {
+    const item = this.seen[at];
+    if (item.from !== undefined) {
+      const gap = el("button", "pl-gap", `⋯ ${many(item.to - item.from, "unchanged line")}`);
+      gap.setAttribute("type", "button");
+      gap.title = "show them";
+      return gap;
+    }
+    const { row, part } = item;
+    if (item.side) {
+      const [kind, line, number] = item.side === "left" ? [row.left, row.i, row.a] : [row.right, row.j, row.b];
+      const look = kind === "*" ? (item.side === "left" ? "-" : "+") : kind;
+      const place = item.side === "left" ? 0 : 1;
+      return el("div", "pl-row", this.half(look, row, place, ...this.cell(look, line, number, part, item.parts, row.words?.[place], row)));
+    }
+    return el("div", "pl-row",
+      this.half(row.left, row, 0, ...this.cell(row.left, row.i, row.a, part, item.left, row.words?.[0], row)),
+      this.half(row.right, row, 1, ...this.cell(row.right, row.j, row.b, part, item.right, row.words?.[1], row)));
+  }
+
+  /** One side of a row. @param {string} kind @param {any} row @param {number} place 0 for before, 1 for after @param {...Node} cells */
+  half(kind, row, place, ...cells) {
+    const node = this.node(row, place), lit = this.selection && this.selection.has(node) ? " pl-selected" : "";
+    const half = el("div", `pl-side pl-row-${LOOKS[kind]}${lit}`, ...cells);
+    half.dataset.node = String(node);
+    return half;
+  }
+
+  /**
+   * @param {string} kind @param {number} number of the line in the table @param {number} shown its number in the program
+   * @param {number} part @param {number[]} parts @param {number[] | undefined} words @param {Row} row
+   */
+  cell(kind, number, shown, part, parts, words, row) {
+    if (number < 0 || part >= parts.length) return [];
+    const line = this.table.lines[number], end = part + 1 < parts.length ? parts[part + 1] : line[0].length;
+    const text = el("span", "pl-text", part ? " ".repeat(hanging(line[0], this.side || 40)) : null,
+      code(line, parts[part], end, this.picked, words, this.hovers));
+    if (row.words?.[2] && part + 1 === parts.length && line[2] >= 0)
+      text.append("  ", el("span", "pl-type pl-word", this.table.texts[line[2]]));
+    const made = [el("span", "pl-number", part ? "" : shown), el("span", "pl-sign", part ? "" : SIGNS[kind] || ""), text];
+    return made;
+  }
+
+  /** Go to the next change, or the one before. @param {number} step 1 or -1 */
+  next(step) {
+    const { starts } = this;
+    if (!starts.length) return false;
+    const here = this.at >= 0 ? this.at : step > 0 ? -1 : starts.length;
+    this.at = Math.max(0, Math.min(starts.length - 1, here + step));
+    this.rows.reveal(starts[this.at], true);
+    return true;
+  }
+
+  toggleUnified() {
+    this.chosen = !this.unified;
+    this.arrange();
+  }
+
+  toggleAll() {
+    this.all = !this.all;
+    this.opened = new Set();
+    this.arrange();
+  }
+
+  /** Paint the map once the rows are seen: it asks for heights and colours, which would lay out the page twice. */
+  mapSoon() {
+    this.mapping ||= requestAnimationFrame(() => setTimeout(() => {
+      this.mapping = 0;
+      this.paintMap();
+    }));
+  }
+
+  /** Paint where the changes are, beside the scroll bar; where all rows are in sight, nothing. */
+  paintMap() {
+    this.map.hidden = !this.rows.lowest();
+    if (this.map.hidden) return;
+    this.map.style.right = `${this.box.offsetWidth - this.box.clientWidth + 1}px`;
+    const height = this.map.clientHeight || 300, map = this.map.getContext("2d");
+    if (!map) return;
+    this.map.width = 8;
+    this.map.height = height;
+    const step = height / Math.max(1, this.seen.length), colour = this.mapColours();
+    this.seen.forEach((item, at) => {
+      if (!item.row) return;
+      const kinds = item.side ? [item.side === "left" ? item.row.left : item.row.right] : [item.row.left, item.row.right];
+      kinds.forEach((kind, side) => {
+        if (!colour[kind]) return;
+        map.fillStyle = colour[kind];
+        map.fillRect(kinds.length > 1 ? 4 * side : 0, at * step, kinds.length > 1 ? 4 : 8, Math.max(1.5, step));
+      });
+    });
+  }
+
+  /** The colours of the map, as the theme has them. @returns {Record<string, string>} */
+  mapColours() {
+    const probe = el("span"), found = /** @type {Record<string, string>} */ ({});
+    this.element.append(probe);
+    for (const kind in LOOKS) {
+      if (kind === "=" || kind === " ") continue;
+      probe.style.color = `var(--pl-map-${LOOKS[kind]})`;
+      found[kind] = getComputedStyle(probe).color;
+    }
+    probe.remove();
+    return found;
+  }
+
+  close() {
+    this.rows.close();
+  }
+}

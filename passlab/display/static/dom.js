@@ -1,0 +1,150 @@
+// Elements, keys, hovering and help: what every view of passlab is built from. Text goes in as text, never as markup.
+
+/**
+ * Make an element. Kids are elements or text.
+ * @param {string} name @param {string} [look] class names @param {...(Node | string | number | null)} kids
+ * @returns {HTMLElement}
+ */
+export function el(name, look, ...kids) {
+  const made = document.createElement(name);
+  if (look) made.className = look;
+  for (const kid of kids) if (kid !== null) made.append(typeof kid === "number" ? String(kid) : kid);
+  return made;
+}
+
+/**
+ * Make an SVG element.
+ * @param {string} name @param {Record<string, string | number>} [attrs] @param {...(Node | string)} kids
+ * @returns {SVGElement}
+ */
+export function svg(name, attrs = {}, ...kids) {
+  const made = /** @type {SVGElement} */ (document.createElementNS("http://www.w3.org/2000/svg", name));
+  for (const key in attrs) made.setAttribute(key, String(attrs[key]));
+  made.append(...kids);
+  return made;
+}
+
+/** A small picture drawn with one line. @param {string} d @param {string} [look] */
+export function icon(d, look = "") {
+  return svg("svg", { viewBox: "0 0 16 16", width: 14, height: 14, class: `pl-icon ${look}`, "aria-hidden": "true" },
+    svg("path", { d, fill: "none", stroke: "currentColor", "stroke-width": 1.6, "stroke-linecap": "round", "stroke-linejoin": "round" }));
+}
+
+export const ICONS = {
+  right: "M6 4l4 4-4 4", down: "M4 6l4 4 4-4", up: "M4 10l4-4 4 4", plus: "M8 3v10M3 8h10", minus: "M3 8h10",
+  fit: "M3 6V3h3M10 3h3v3M13 10v3h-3M6 13H3v-3", copy: "M6 6h7v7H6zM3 10V3h7", fold: "M4 3h8M4 13h8M8 5v6M6 9l2 2 2-2M6 7l2-2 2 2", save: "M8 2v8M5 7l3 3 3-3M3 13h10", find: "M7 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM10 10l3 3",
+};
+
+/**
+ * Make a button.
+ * @param {string} label what it says or, with a picture, is called @param {() => void} run @param {string} [picture]
+ */
+export function button(label, run, picture) {
+  const made = el("button", "pl-button", picture ? icon(picture) : label);
+  made.setAttribute("type", "button");
+  made.title = label;
+  if (picture) made.setAttribute("aria-label", label);
+  made.addEventListener("click", run);
+  return made;
+}
+
+/**
+ * Let keys do things while `root` has the focus. Keys that were handled are kept from the page, and so are all plain
+ * letters: in a notebook an `x` too many would cut the cell. A handler that returns false has not handled its key.
+ * Typing into a field is left alone.
+ * @param {HTMLElement} root @param {Record<string, (event: KeyboardEvent) => unknown>} table
+ */
+export function keys(root, table) {
+  root.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const field = /** @type {HTMLElement} */ (event.composedPath()[0]).tagName === "INPUT";
+    if (field && !["Escape", "Enter", "ArrowDown", "ArrowUp"].includes(event.key)) return event.stopPropagation();
+    const run = Object.prototype.hasOwnProperty.call(table, event.key) ? table[event.key] : null;
+    if (run && run(event) !== false) {
+      event.preventDefault();
+      event.stopPropagation();
+    } else if (event.key.length === 1 && event.key !== " ") event.stopPropagation();
+  });
+}
+
+/**
+ * An overlay that lists the keys. @param {HTMLElement} root @param {[string, string][]} rows
+ * @returns {() => boolean} shows it, or hides it; tells whether it is shown now
+ */
+export function help(root, rows) {
+  const list = el("dl", "pl-keys", ...rows.flatMap(([key, does]) => [
+    el("dt", "", ...key.split(" ").map((k) => (k === "…" ? " … " : el("kbd", "", k)))), el("dd", "", does)]));
+  const title = el("div", "pl-help-title", "Keys", el("span", "pl-dim", "? or Escape goes back"));
+  const card = el("div", "pl-help", el("div", "pl-help-card", title, list));
+  card.setAttribute("role", "dialog");
+  card.setAttribute("aria-label", "Keys");
+  card.hidden = true;
+  card.addEventListener("click", () => { card.hidden = true; });
+  root.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || card.hidden) return;
+    card.hidden = true;
+    event.stopPropagation();
+  }, true);
+  root.append(card);
+  return () => {
+    card.hidden = !card.hidden;
+    return !card.hidden;
+  };
+}
+
+/** A card beside what the pointer rests on. */
+export class HoverCard {
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.root = root;
+    this.card = el("div", "pl-card");
+    this.card.setAttribute("role", "tooltip");
+    this.card.hidden = true;
+    this.timer = 0;
+    root.append(this.card);
+  }
+
+  /** @param {Element} target @param {() => Node[]} contents made when it is shown */
+  show(target, contents) {
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => {
+      const at = target.getBoundingClientRect(), frame = this.root.getBoundingClientRect();
+      this.card.replaceChildren(...contents());
+      this.card.hidden = false;
+      const mine = this.card.getBoundingClientRect();
+      const below = at.bottom - frame.top + 6, above = at.top - frame.top - mine.height - 6;
+      this.card.style.left = `${Math.max(4, Math.min(at.left - frame.left, frame.width - mine.width - 4))}px`;
+      this.card.style.top = `${below + mine.height > frame.height && above > 0 ? above : below}px`;
+    }, 140);
+  }
+
+  hide() {
+    clearTimeout(this.timer);
+    this.card.hidden = true;
+  }
+}
+
+let ids = 0;
+/** A name for an element that others refer to. */
+export const uniqueId = () => `pl-${++ids}-${Math.random().toString(36).slice(2, 8)}`;
+
+/** A whole number with its thousands apart. The browser's own way takes 30 ms when first asked. @param {number} count */
+export const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ",");
+
+/** `1 line`, `2 lines` @param {number} count @param {string} what */
+export const many = (count, what) => `${grouped(count)} ${what}${count === 1 ? "" : "s"}`;
+
+/** The choices of a `datalist`. @param {string[]} words */
+export const choices = (words) => words.map((word) => {
+  const made = el("option", "");
+  made.setAttribute("value", word);
+  return made;
+});
+
+/** A word that a click takes away. @param {string} text @param {string} look @param {() => void} gone */
+export function removable(text, look, gone) {
+  const made = el("button", look, text, el("span", "", "×"));
+  made.title = `take away: ${text}`;
+  made.addEventListener("click", gone);
+  return made;
+}

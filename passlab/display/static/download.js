@@ -1,0 +1,15 @@
+// What was made here or by the kernel, given to the browser to be saved.
+
+/** Hand a page to the browser to be saved. @param {string} text @param {string} name */
+export function download(text, name) {
+  downloadBlob(new Blob([text], { type: "text/html" }), name);
+}
+
+/** @param {Blob} blob @param {string} name */
+export function downloadBlob(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}

@@ -1,0 +1,296 @@
+// The widget of a recording of text: the passes of a dump at the left; what each changed, and who made each line, at the right.
+import { button, el, help, keys, many } from "./dom.js";
+import { DumpList } from "./dumplist.js";
+
+const KINDS = ["keyword", "op", "temporary", "global", "constant", "type", "comment", "attribute"];
+const ROWS = /** @type {Record<string, string>} */ ({ "+": "added", "-": "removed", "!": "changed", "~": "moved", ">": "moved" });
+const KEYS = /** @type {[string, string][]} */ ([
+  ["j k", "next and previous pass"], ["g G", "first and last"], ["/", "search the passes, by name or unit"], ["c", "only passes that changed something"],
+  ["n p", "next and previous pass that wrote this unit"], ["1 2", "what changed, the text"], ["a", "unchanged lines too"], ["b", "who made each line"],
+  ["t", "search the text of all steps"], ["click", "follow a name"], ["Esc", "let go of it"],
+  ["● ○", "changed something, nothing"], ["◌", "the dump does not tell"], ["⊘ ✕", "took away what it ran on, failed"],
+]);
+const CONTEXT = 3, MOST_ROWS = 1500, MOST_LISTED = 2000;
+const [NAME, UNIT, VERDICT, ASSUMED, SINCE, PARENT, PHASE, OPTIONS, SAID, COMMAND, WRITTEN, FRAGMENT] = Array(12).keys();
+const [STEP, FROM, LINES, ORIGINS, DIFF, RENAMED] = Array(6).keys();
+
+/** The text of a line as elements: colours, the picked name, words that differ. @param {any[]} line @param {string} picked @param {number[][]} words */
+function codeOf(line, picked, words) {
+  const [text, marks] = line, out = el("span", "pl-text pl-dump-text");
+  let at = 0;
+  const put = (/** @type {number} */ from, /** @type {number} */ to, /** @type {string} */ look) => {
+    for (let start = from; start < to;) { // split where a word that differs begins or ends
+      const inside = words.find(([a, b]) => a <= start && start < b), next = words.find(([a]) => a > start);
+      const end = Math.min(to, inside ? inside[1] : next ? next[0] : to);
+      const piece = text.slice(start, end);
+      const looks = [look, inside ? "pl-word" : "", picked && text.slice(from, to) === picked ? "pl-hit" : ""].filter(Boolean).join(" ");
+      out.append(looks ? el("span", looks, piece) : piece);
+      start = end;
+    }
+  };
+  for (let i = 0; i < marks.length; i += 3) {
+    if (marks[i] < at) continue;
+    put(at, marks[i], "");
+    put(marks[i], marks[i + 1], `pl-${KINDS[marks[i + 2]]}`);
+    at = marks[i + 1];
+  }
+  put(at, text.length, "");
+  return out;
+}
+
+/** What is seen of one step. */
+class DumpStep {
+  /** @param {(at: number) => void} go */
+  constructor(go) {
+    this.go = go;
+    this.tab = "changes";
+    this.all = false;
+    this.blamed = true;
+    this.picked = "";
+    this.unit = -1;
+    this.title = el("span", "pl-step-name");
+    this.facts = el("span", "pl-facts");
+    this.said = el("div", "pl-step-said");
+    this.command = el("div", "pl-dump-command pl-code");
+    this.units = /** @type {HTMLSelectElement} */ (el("select", "pl-find pl-dump-units"));
+    this.units.setAttribute("aria-label", "the function or operation that is shown");
+    this.units.addEventListener("change", () => { this.unit = Number(this.units.value); this.draw(); });
+    this.tabs = ["changes", "text"].map((name, at) => {
+      const one = button(name, () => this.choose(name));
+      one.title = `${name} (${at + 1})`;
+      one.setAttribute("role", "tab");
+      return one;
+    });
+    this.allButton = button("all lines", () => { this.all = !this.all; this.draw(); });
+    this.blameButton = button("made by", () => { this.blamed = !this.blamed; this.draw(); });
+    this.scroll = el("div", "pl-scroll pl-dump-scroll");
+    this.scroll.tabIndex = 0;
+    this.scroll.setAttribute("role", "region");
+    this.scroll.setAttribute("aria-label", "text of the program");
+    const tabs = el("div", "pl-tabs", ...this.tabs);
+    tabs.setAttribute("role", "tablist");
+    this.element = el("div", "pl-step", el("div", "pl-step-head", el("div", "pl-step-line", this.title, this.facts), this.said, this.command),
+      el("div", "pl-bar pl-tab-bar", tabs, this.units, el("span", "pl-grow"), this.blameButton, this.allButton), el("div", "pl-body", this.scroll));
+    this.scroll.addEventListener("click", (event) => {
+      const target = /** @type {HTMLElement} */ (event.target);
+      const origin = target.closest("[data-origin]");
+      if (origin) return this.go(Number(/** @type {HTMLElement} */ (origin).dataset.origin) - 1);
+      if (target.matches(".pl-temporary, .pl-global")) {
+        this.picked = this.picked === target.textContent ? "" : target.textContent || "";
+        this.draw();
+      }
+    });
+  }
+
+  /** @param {string} tab */
+  choose(tab) {
+    this.tab = tab;
+    this.draw();
+  }
+
+  /** @param {any} data @param {number} at */
+  show(data, at) {
+    const before = this.at;
+    this.data = data;
+    this.at = at;
+    const step = data.steps[at], written = step[WRITTEN];
+    const live = written.find((/** @type {number} */ unit) => data.units[unit].versions.some((/** @type {any} */ v) => v[STEP] === at + 1 && v[LINES] && v[LINES].length));
+    if (!written.includes(this.unit) || this.unit < 0) this.unit = live !== undefined ? live : written.length ? written[0] : step[FRAGMENT].length ? -1 : this.unit;
+    const shown = [...new Set([...written, ...data.units.keys()])].slice(0, MOST_LISTED);
+    this.units.replaceChildren(...shown.map((number) => {
+      const option = /** @type {HTMLOptionElement} */ (el("option", "", `${written.includes(number) ? "● " : ""}${data.units[number].name}`));
+      option.value = String(number);
+      option.selected = number === this.unit;
+      return option;
+    }));
+    this.follow(before, at);
+    this.draw();
+  }
+
+  /** Carry the picked name along the renamings between two steps. @param {number | undefined} from @param {number} to */
+  follow(from, to) {
+    if (!this.picked || from === undefined || this.unit < 0) return;
+    const versions = this.data.units[this.unit].versions;
+    const inside = versions.filter((/** @type {any} */ v) => v[STEP] > Math.min(from, to) + 1 && v[STEP] <= Math.max(from, to) + 1);
+    const renamed = (/** @type {any} */ v) => (to > from ? v[RENAMED][this.picked] : (Object.entries(v[RENAMED]).find(([, now]) => now === this.picked) || [])[0]);
+    for (const version of to > from ? inside : inside.reverse()) this.picked = renamed(version) || this.picked;
+  }
+
+  /** The version of the shown unit after the step, and its number. */
+  version() {
+    if (this.unit < 0) return [null, -1];
+    const versions = this.data.units[this.unit].versions;
+    let found = -1;
+    for (let at = 0; at < versions.length && versions[at][STEP] <= this.at + 1; at++) found = at;
+    return [found < 0 ? null : versions[found], found];
+  }
+
+  draw() {
+    if (!this.data) return;
+    const step = this.data.steps[this.at], [version, number] = this.version();
+    this.title.textContent = step[NAME];
+    this.facts.textContent = [step[UNIT], step[PHASE], step[VERDICT] + (step[ASSUMED] ? " (assumed)" : ""), step[OPTIONS]].filter(Boolean).join("  ·  ");
+    this.said.textContent = step[SAID];
+    this.command.textContent = step[COMMAND];
+    this.command.title = "runs just this pass on what was before it";
+    this.tabs.forEach((one, at) => one.setAttribute("aria-selected", String(["changes", "text"][at] === this.tab)));
+    this.allButton.setAttribute("aria-pressed", String(this.all));
+    this.blameButton.setAttribute("aria-pressed", String(this.blamed));
+    this.allButton.hidden = this.tab !== "changes";
+    this.blameButton.hidden = this.tab !== "text";
+    const code = el("div", "pl-code");
+    if (this.unit < 0) code.append(...this.plain(step[FRAGMENT], "A part of the program, shown as printed; it is not taken for the program."));
+    else if (!version) code.append(el("div", "pl-empty", "not part of the program yet, or not printed so far"));
+    else if (version[LINES] && !version[LINES].length) code.append(el("div", "pl-empty", `no longer part of the program since step ${version[STEP]}`));
+    else if (version[LINES] === null) code.append(el("div", "pl-empty", "left out of this page for its size; the recording in Python has it"));
+    else if (this.tab === "text") code.append(...this.program(version));
+    else code.append(...this.changes(version, number));
+    this.scroll.replaceChildren(code);
+  }
+
+  /** @param {number[]} lines @param {string} note */
+  plain(lines, note) {
+    return [el("div", "pl-above", note), ...lines.slice(0, MOST_ROWS).map((line) => el("div", "pl-row pl-dump-row", codeOf(this.data.lines[line], this.picked, [])))];
+  }
+
+  /** The text with who made each line. @param {any} version */
+  program(version) {
+    let last = "";
+    const rows = version[LINES].slice(0, MOST_ROWS).map((/** @type {number} */ line, /** @type {number} */ at) => {
+      const row = el("div", "pl-row pl-dump-row", el("span", "pl-number", String(at + 1)));
+      if (this.blamed) {
+        const [since, step] = version[ORIGINS][at], exact = since === step;
+        const name = step === 0 ? "input" : exact ? `${step} ${this.data.steps[step - 1] ? this.data.steps[step - 1][NAME] : ""}` : `${since}-${step}`;
+        const maker = el("span", `pl-maker pl-dump-maker pl-made-${step % 6}${name === last ? " pl-again" : ""}`, name);
+        maker.title = step === 0 ? "from the input" : exact ? `made by step ${name}` : `made between step ${since} and ${step}`;
+        if (step) maker.dataset.origin = String(step);
+        last = name;
+        row.append(maker);
+      }
+      row.append(codeOf(this.data.lines[line], this.picked, []));
+      return row;
+    });
+    if (version[LINES].length > MOST_ROWS) rows.push(el("div", "pl-empty", `${many(version[LINES].length - MOST_ROWS, "more line")}`));
+    return rows;
+  }
+
+  /** What the step changed in the unit. @param {any} version @param {number} number */
+  changes(version, number) {
+    const here = version[STEP] === this.at + 1, older = number > 0 ? this.data.units[this.unit].versions[number - 1] : null;
+    if (!here || !older || older[LINES] === null) {
+      const why = !here ? `Nothing changed here; the text is that after step ${version[STEP]}.` : "What was before is not known; the text is:";
+      return [el("div", "pl-above", why), ...this.program(version)];
+    }
+    const note = version[FROM] < version[STEP] ? [el("div", "pl-above", `Changed between step ${version[FROM]} and ${version[STEP]}; seen here first.`)] : [];
+    const rows = version[DIFF], near = new Uint8Array(rows.length), out = /** @type {HTMLElement[]} */ ([...note]);
+    rows.forEach((/** @type {any} */ row, /** @type {number} */ at) => {
+      if (row[0]) near.fill(1, Math.max(0, at - CONTEXT), at + CONTEXT + 1);
+    });
+    let folded = 0;
+    rows.forEach((/** @type {any} */ row, /** @type {number} */ at) => {
+      if (!near[at] && !this.all) return folded++;
+      if (out.length > MOST_ROWS) return 0;
+      if (folded) out.push(el("div", "pl-gap", many(folded, "unchanged line")));
+      folded = 0;
+      return out.push(...this.row(row, older[LINES], version[LINES]));
+    });
+    if (folded) out.push(el("div", "pl-gap", many(folded, "unchanged line")));
+    return out;
+  }
+
+  /** One row of a difference: two lines where a line changed. @param {any} row @param {number[]} before @param {number[]} after */
+  row(row, before, after) {
+    const [sign, left, right, was, is] = row;
+    const line = (/** @type {string} */ shown, /** @type {string} */ kind, /** @type {number} */ number, /** @type {number[][]} */ words) =>
+      el("div", `pl-row pl-dump-row ${kind ? `pl-row-${kind}` : ""}`, el("span", "pl-sign", shown), codeOf(this.data.lines[number], this.picked, words));
+    if (sign === "!") return [line("−", "removed", before[left], was), line("+", "added", after[right], is)];
+    if (sign === "~") return [line("~", "changed", after[right], is)];
+    return [line(sign === "-" ? "−" : sign || " ", ROWS[sign] || "", right < 0 ? before[left] : after[right], [])];
+  }
+}
+
+/** Where text matches over all steps. @param {any} data @param {string} wanted */
+function occurrences(data, wanted) {
+  let test;
+  try {
+    test = new RegExp(wanted);
+  } catch {
+    return null;
+  }
+  const hits = data.lines.map((/** @type {any[]} */ line) => test.test(line[0]));
+  const out = /** @type {{unit: number, first: number, last: number, line: number}[]} */ ([]);
+  data.units.forEach((/** @type {any} */ unit, /** @type {number} */ number) => {
+    unit.versions.forEach((/** @type {any} */ version, /** @type {number} */ at) => {
+      const line = (version[LINES] || []).find((/** @type {number} */ one) => hits[one]);
+      if (line === undefined) return;
+      const end = at + 1 < unit.versions.length ? unit.versions[at + 1][STEP] - 1 : data.steps.length, last = out[out.length - 1];
+      if (last && last.unit === number && last.last + 1 >= version[STEP]) last.last = end;
+      else out.push({ unit: number, first: version[STEP], last: end, line });
+    });
+  });
+  return out;
+}
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render({ model, el: host }) {
+  const root = el("div", "passlab pl-pipeline pl-dump"), title = el("span", "pl-title"), showHelp = help(root, KEYS);
+  root.tabIndex = 0;
+  const found = /** @type {HTMLInputElement} */ (el("input", "pl-find")), results = el("div", "pl-dump-results");
+  found.placeholder = "search all steps";
+  found.setAttribute("aria-label", "search the text of all steps: a regular expression");
+  results.hidden = true;
+  const remarks = el("div", "pl-dump-remarks");
+  const step = new DumpStep((at) => list.choose(at));
+  const list = new DumpList((at) => {
+    step.show(model.get("data"), at);
+    if (model.get("selected") === at) return;
+    model.set("selected", at);
+    model.save_changes();
+  });
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), found, button("?", () => showHelp())), remarks, results,
+    el("div", "pl-columns", list.element, step.element));
+  found.addEventListener("change", () => {
+    const data = model.get("data"), hits = found.value ? occurrences(data, found.value) : [];
+    results.hidden = !found.value;
+    const shown = (hits || []).slice(0, 40).map((hit) => {
+      const one = button(`${data.units[hit.unit].name}: ${hit.first ? `step ${hit.first}` : "input"} to ${hit.last}`, () => {
+        step.unit = hit.unit;
+        list.choose(Math.max(0, hit.first - 1));
+        step.unit = hit.unit;
+        step.draw();
+      });
+      one.append(el("span", "pl-dump-line", `  ${data.lines[hit.line][0].trim().slice(0, 90)}`));
+      return one;
+    });
+    results.replaceChildren(el("span", "pl-found", hits === null ? "this is no regular expression" : many(hits.length, "stretch").replace("stretchs", "stretches")), ...shown);
+  });
+  const along = (/** @type {number} */ way) => {
+    if (step.unit < 0) return;
+    const steps = model.get("data").units[step.unit].versions.map((/** @type {any} */ v) => v[STEP] - 1).filter((/** @type {number} */ at) => (at - list.at) * way > 0);
+    if (steps.length) list.choose(way > 0 ? steps[0] : steps[steps.length - 1]);
+  };
+  keys(root, {
+    "?": showHelp, j: () => list.step(1), k: () => list.step(-1), ArrowDown: () => list.step(1), ArrowUp: () => list.step(-1),
+    g: () => list.choose(list.shown[0]), G: () => list.choose(list.shown[list.shown.length - 1]), "/": () => list.search.focus(), t: () => found.focus(),
+    c: () => list.toggleChanged(), n: () => along(1), p: () => along(-1), 1: () => step.choose("changes"), 2: () => step.choose("text"),
+    a: () => step.allButton.click(), b: () => step.blameButton.click(), Enter: () => root.focus(),
+    Escape: () => { step.picked = ""; results.hidden = true; step.draw(); root.focus(); },
+  });
+  const update = () => {
+    const data = model.get("data"), chosen = model.get("selected");
+    title.textContent = data.title;
+    remarks.replaceChildren(...data.remarks.map((/** @type {string} */ text) => el("div", "", text)));
+    remarks.hidden = !data.remarks.length;
+    root.style.setProperty("--pl-height", "600px");
+    list.show(data.steps);
+    list.choose(data.steps[chosen] ? chosen : data.start);
+  };
+  const heard = /** @type {[string, () => void][]} */ ([["change:data", update], ["change:selected", () => { if (model.get("selected") !== list.at) list.choose(model.get("selected")); }]]);
+  update();
+  for (const [name, run] of heard) model.on(name, run);
+  host.append(root);
+  requestAnimationFrame(() => list.paint());
+  return () => { for (const [name, run] of heard) model.off(name, run); };
+}
+
+export default { render };

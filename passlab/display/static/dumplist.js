@@ -1,0 +1,112 @@
+// The list of passes of a dump: names, units and verdicts, with a search and filters.
+import { button, el, grouped, keys } from "./dom.js";
+
+const SIGNS = /** @type {Record<string, [string, string]>} */ ({
+  changed: ["●", "pl-more-of"], unchanged: ["○", ""], unknown: ["◌", "pl-attribute"], invalidated: ["⊘", "pl-less-of"],
+  filtered: ["–", ""], ignored: ["–", ""], failed: ["✕", "pl-less-of"],
+});
+const [NAME, UNIT, VERDICT, ASSUMED, , PARENT, PHASE] = Array(7).keys();
+
+/** The list of passes. */
+export class DumpList {
+  /** @param {(at: number) => void} chosen */
+  constructor(chosen) {
+    this.chosen = chosen;
+    this.at = -1;
+    this.steps = /** @type {any[]} */ ([]);
+    this.hidden = new Set();
+    this.shown = /** @type {number[]} */ ([]);
+    this.search = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
+    this.search.placeholder = "a pass, or what it ran on";
+    this.search.setAttribute("aria-label", "search the passes by name or unit");
+    this.search.addEventListener("input", () => this.draw());
+    this.filters = el("div", "pl-filters");
+    this.list = el("div", "pl-list");
+    this.list.setAttribute("role", "listbox");
+    this.list.setAttribute("aria-label", "passes");
+    this.element = el("div", "pl-passes", el("div", "pl-search", this.search), this.filters, this.list);
+    this.list.addEventListener("click", (event) => {
+      const item = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest(".pl-pass"));
+      if (item) this.choose(Number(item.dataset.at));
+    });
+    this.list.addEventListener("scroll", () => this.paint());
+  }
+
+  /** @param {any[]} steps */
+  show(steps) {
+    this.steps = steps;
+    if (steps.length > 12 && steps.some((step) => step[VERDICT] === "changed")) this.hidden = new Set(["unchanged", "filtered", "ignored"]);
+    this.draw();
+  }
+
+  draw() {
+    const wanted = this.search.value.trim().toLowerCase();
+    this.shown = this.steps.flatMap((step, at) =>
+      (this.hidden.has(step[VERDICT]) || (wanted && !`${at + 1} ${step[NAME]} ${step[UNIT]} ${step[PHASE]}`.toLowerCase().includes(wanted)) ? [] : [at]));
+    const counted = new Map();
+    for (const step of this.steps) counted.set(step[VERDICT], (counted.get(step[VERDICT]) || 0) + 1);
+    this.filters.replaceChildren(...Object.keys(SIGNS).filter((name) => counted.has(name)).map((name) => {
+      const one = button(name, () => {
+        if (!this.hidden.delete(name)) this.hidden.add(name);
+        this.draw();
+      });
+      one.replaceChildren(el("span", `pl-dump-sign ${SIGNS[name][1]}`, SIGNS[name][0]), `${grouped(counted.get(name))} ${name}`);
+      one.title = `${name} (show or hide)`;
+      one.setAttribute("aria-pressed", String(!this.hidden.has(name)));
+      return one;
+    }));
+    this.space = el("div", "pl-dump-space");
+    this.space.style.height = `${this.shown.length * 30}px`;
+    this.list.replaceChildren(this.space);
+    if (!this.shown.length) this.list.append(el("div", "pl-empty", "no pass matches"));
+    this.paint();
+  }
+
+  /** Draw the rows that are in sight: a dump may have thousands. */
+  paint() {
+    if (!this.space) return;
+    const first = Math.max(0, Math.floor(this.list.scrollTop / 30) - 5), high = (this.list.clientHeight || 600) / 30;
+    const rows = this.shown.slice(first, first + high + 12).map((at, place) => {
+      const step = this.steps[at], [sign, look] = SIGNS[step[VERDICT]] || ["?", ""];
+      const row = el("div", `pl-pass pl-pass-${step[VERDICT] === "failed" ? "failed" : step[VERDICT] === "unchanged" ? "unchanged" : "changed"}`,
+        el("span", `pl-dump-sign ${look}`, sign), el("span", "pl-pass-id", String(at + 1)),
+        el("span", "pl-pass-name", step[PARENT] ? "· " : "", step[NAME]), el("span", "pl-time pl-dump-unit", step[UNIT]));
+      row.dataset.at = String(at);
+      row.title = `${step[NAME]} on ${step[UNIT]}: ${step[VERDICT]}${step[ASSUMED] ? " (assumed)" : ""}`;
+      row.setAttribute("role", "option");
+      row.setAttribute("aria-selected", String(at === this.at));
+      row.classList.toggle("pl-chosen", at === this.at);
+      row.style.top = `${(first + place) * 30}px`;
+      return row;
+    });
+    this.space.replaceChildren(...rows);
+  }
+
+  /** @param {number} at */
+  choose(at) {
+    if (!this.steps[at]) return;
+    if (!this.shown.includes(at)) {
+      this.hidden.delete(this.steps[at][VERDICT]);
+      this.search.value = "";
+      this.draw();
+    }
+    this.at = at;
+    const top = this.shown.indexOf(at) * 30;
+    if (top < this.list.scrollTop) this.list.scrollTop = top;
+    else if (top + 30 > this.list.scrollTop + this.list.clientHeight) this.list.scrollTop = top + 30 - this.list.clientHeight;
+    this.paint();
+    this.chosen(at);
+  }
+
+  /** @param {number} by */
+  step(by) {
+    const place = this.shown.indexOf(this.at);
+    const next = place < 0 ? (by > 0 ? this.shown.findIndex((at) => at > this.at) : this.shown.filter((at) => at < this.at).length - 1) : place + by;
+    if (this.shown[next] !== undefined) this.choose(this.shown[next]);
+  }
+
+  toggleChanged() {
+    this.hidden = this.hidden.size ? new Set() : new Set(["unchanged", "unknown", "filtered", "ignored"]);
+    this.draw();
+  }
+}

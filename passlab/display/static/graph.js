@@ -1,0 +1,56 @@
+// The widget of a dataflow graph.
+import { button, el, grouped, help, keys } from "./dom.js";
+import { GraphPane } from "./graphpane.js";
+import { followSelection, Selection } from "./selection.js";
+
+const LEAST = 160, MOST = 475, LARGE = 620, MARGINS = 56; // pixels: of a picture of one piece, of a sheet, and what is left free around it
+
+const KEYS = /** @type {[string, string][]} */ ([
+  ["drag", "move the graph"], ["+ −", "larger, smaller (or Ctrl and wheel)"], ["0", "see everything"], ["c", "the selected box in the middle"],
+  ["click", "select; on a stack, unfold it"], ["↑ ↓", "walk along the arrows"], ["← →", "the box beside"], ["/", "find"],
+  ["f", "unfold every repeat, or fold all"],
+]);
+
+/** @param {number} count */
+const boxes = (count) => `${grouped(count)} box${count === 1 ? "" : "es"}`;
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render({ model, el: host }) {
+  const root = el("div", "passlab pl-graph-view");
+  root.tabIndex = 0;
+  const title = el("span", "pl-title"), find = /** @type {HTMLInputElement} */ (el("input", "pl-find")), found = el("span", "pl-found");
+  found.setAttribute("role", "status");
+  find.placeholder = "find";
+  find.setAttribute("aria-label", "find in the graph");
+  const selection = new Selection(), pane = new GraphPane(undefined, selection);
+  const keyHelp = help(root, KEYS);
+  const fold = button("fused functions", () => model.send({ fold: !model.get("data").folded }));
+  fold.title = "each fused function as one box, or all its operators (needs the running kernel)";
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), fold, found, find, button("?", () => keyHelp())), pane.element);
+  const count = () => { found.textContent = find.value.trim() ? boxes(pane.count(find.value)) : ""; };
+  find.addEventListener("input", count);
+  find.addEventListener("keydown", (event) => event.key === "Enter" && pane.find(find.value, event.shiftKey ? -1 : 1));
+  keys(root, { ...pane.keys(), "?": () => keyHelp(), "/": () => find.focus(), Enter: () => false });
+  const update = () => {
+    const data = model.get("data");
+    title.textContent = data.title;
+    fold.hidden = !data.fused || typeof model.send !== "function";
+    fold.textContent = data.folded ? "open fused functions" : "fold fused functions";
+    const high = data.items && data.items.length === 1 && Array.isArray(data.items[0]) ? data.layouts[0].size[1] : LARGE;
+    if (data.items) root.style.setProperty("--pl-graph-height", `${Math.max(LEAST, Math.min(data.items.length > 1 ? LARGE : MOST, high + MARGINS))}px`);
+    pane.fitted = false;
+    pane.show(data);
+  };
+  update();
+  selection.listen(() => pane.updateSelection());
+  const leaveSelection = followSelection(model, selection);
+  model.on("change:data", update);
+  host.append(root);
+  return () => {
+    leaveSelection();
+    model.off("change:data", update);
+    pane.close();
+  };
+}
+
+export default { render };

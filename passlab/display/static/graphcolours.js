@@ -1,0 +1,43 @@
+// What the colours of a graph's boxes tell: families of operators, kinds of boxes, or a series of numbers.
+import { el } from "./dom.js";
+
+const FIXED = ["family", "kind"], STRONGEST = 65; // percent of ink of the largest number
+
+export class Colours {
+  /** @param {() => void} changed hears that another one was chosen */
+  constructor(changed) {
+    this.name = "family";
+    this.values = /** @type {Record<string, (number | null)[]>} */ ({});
+    this.element = /** @type {HTMLSelectElement} */ (el("select", "pl-colours"));
+    this.element.title = "what the colours of the boxes tell";
+    this.element.setAttribute("aria-label", "what the colours of the boxes tell");
+    this.element.addEventListener("change", () => {
+      this.name = this.element.value;
+      changed();
+    });
+  }
+
+  /** Offer the series of a graph. @param {Record<string, (number | null)[]>} values by box */
+  show(values) {
+    this.values = values;
+    const names = [...FIXED, ...Object.keys(values)];
+    this.element.replaceChildren(...names.map((name) => {
+      const option = el("option", "", `colour: ${name}`);
+      option.setAttribute("value", name);
+      return option;
+    }));
+    if (!names.includes(this.name)) this.name = FIXED[0];
+    this.element.value = this.name;
+  }
+
+  /** Colour boxes from light to strong by the chosen series; without one the style sheet does it. @param {Map<number, SVGElement>} boxes */
+  paint(boxes) {
+    const values = FIXED.includes(this.name) ? undefined : this.values[this.name];
+    const most = values ? Math.max(...values.map((value) => value ?? 0), 1e-30) : 0;
+    for (const [number, box] of boxes) {
+      const value = values ? values[number] : null, rect = /** @type {SVGElement} */ (box.firstElementChild);
+      const ink = value === null ? 0 : Math.round(STRONGEST * Math.sqrt(Math.max(0, value) / most));
+      rect.style.fill = value === null ? "" : `color-mix(in srgb, var(--pl-rust) ${ink}%, var(--pl-bg))`;
+    }
+  }
+}

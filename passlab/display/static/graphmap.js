@@ -1,0 +1,42 @@
+// The minimap of a graph: its columns and frames, and the part of it that is in sight.
+import { svg } from "./dom.js";
+
+const SIZE = 150, PAD = 8; // pixels of the map; around what it shows
+
+export class Minimap {
+  /** @param {(x: number, y: number) => void} go hears which point of the sheet was clicked */
+  constructor(go) {
+    this.go = go;
+    this.width = 0;
+    this.height = 0;
+    this.view = svg("rect", { class: "pl-map-view", rx: 4 });
+    this.element = svg("svg", { class: "pl-minimap", width: SIZE, height: SIZE, "aria-hidden": "true" });
+    this.element.addEventListener("pointerdown", (event) => this.jump(event));
+    this.element.addEventListener("pointermove", (event) => {
+      if (event.buttons & 1) this.jump(event);
+    });
+  }
+
+  /** @param {import("./graphsheet.js").Sheet} sheet */
+  show({ width, height, columns, frames }) {
+    [this.width, this.height] = [width, height];
+    this.element.setAttribute("viewBox", `${-PAD} ${-PAD} ${width + 2 * PAD} ${height + 2 * PAD}`);
+    const rect = (/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ w, /** @type {number} */ h, /** @type {string} */ look) =>
+      svg("rect", { x, y, width: w, height: h, class: look, rx: 6 });
+    this.element.replaceChildren(...columns.map(([x, w, h]) => rect(x, 0, w, h, "pl-map-column")),
+      ...frames.map((frame) => rect(frame.x, frame.y, frame.width, frame.height, "pl-map-frame")), this.view);
+  }
+
+  /** Show which part is in sight; the map hides where that is all of it. @param {number} x @param {number} y @param {number} width @param {number} height */
+  move(x, y, width, height) {
+    this.element.style.display = width >= this.width && height >= this.height ? "none" : "";
+    for (const [name, value] of Object.entries({ x, y, width, height })) this.view.setAttribute(name, String(value));
+  }
+
+  /** @param {PointerEvent} event */
+  jump(event) {
+    const frame = this.element.getBoundingClientRect(), [w, h] = [this.width + 2 * PAD, this.height + 2 * PAD];
+    const scale = Math.min(frame.width / w, frame.height / h);
+    this.go((event.clientX - frame.left - (frame.width - w * scale) / 2) / scale - PAD, (event.clientY - frame.top - (frame.height - h * scale) / 2) / scale - PAD);
+  }
+}

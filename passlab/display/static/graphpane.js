@@ -1,0 +1,408 @@
+// A dataflow graph with room to move: pan, zoom, fold, search, colours, a minimap, and one selection with all other views.
+import { button, el, ICONS, svg } from "./dom.js";
+import { Colours } from "./graphcolours.js";
+import { drawArrow, drawBox, drawCover, drawFrame, drawGroup, drawJoint, fitName } from "./graphdraw.js";
+import { Minimap } from "./graphmap.js";
+import { saveDrawing } from "./graphsave.js";
+import { pack, repeatOf, repeats } from "./graphsheet.js";
+
+const MARGIN = 16, READABLE = 0.6; // pixels; the scale below which text is too small
+const NEAR = 0.75, FAR = 0.22; // the scale from which details are shown, and below which only blocks have names
+
+export class GraphPane {
+  /** @param {(box: number) => void} [picks] hears which box was selected, -1 for none @param {import("./selection.js").Selection} [selection] */
+  constructor(picks, selection) {
+    this.picks = picks || (() => {});
+    this.selection = selection;
+    this.data = /** @type {any} */ (null);
+    this.open = /** @type {Set<string>} */ (new Set()); // repeats that are unfolded
+    this.closed = /** @type {Set<number>} */ (new Set()); // groups that are one box
+    this.places = /** @type {Map<number, [number, number]>} */ (new Map()); // of boxes that are drawn
+    this.picked = -1;
+    this.path = /** @type {number[]} */ ([]); // boxes one came by, walking along arrows
+    [this.x, this.y, this.scale] = [0, 0, 1];
+    this.fitted = false;
+    this.build();
+    this.listen();
+  }
+
+  build() {
+    this.scene = svg("g");
+    this.sheet = /** @type {import("./graphsheet.js").Sheet | null} */ (null);
+    this.parents = /** @type {Map<number, number>} */ (new Map()); // of groups
+    this.canvas = svg("svg", { class: "pl-canvas", tabindex: 0, role: "img" }, this.scene);
+    this.about = el("div", "pl-about");
+    this.about.hidden = true;
+    this.note = el("div", "pl-note");
+    this.map = new Minimap((x, y) => this.jump(x, y));
+    this.colours = new Colours(() => this.paint());
+    const tools = el("div", "pl-tools", this.colours.element, button("unfold every repeat (f)", () => this.toggleAll(), ICONS.fold), button("larger (+)", () => this.zoom(1.25), ICONS.plus),
+      button("smaller (-)", () => this.zoom(0.8), ICONS.minus), button("everything (0)", () => this.fit(), ICONS.fit), button("save as SVG, with Shift as PNG", () => this.save(), ICONS.save));
+    tools.addEventListener("click", (event) => { this.shift = event.shiftKey; }, true);
+    this.element = el("div", "pl-pane pl-graph", /** @type {any} */ (this.canvas), /** @type {any} */ (this.map.element), tools, this.about, this.note);
+  }
+
+  listen() {
+    const canvas = this.canvas;
+    let from = /** @type {{x: number, y: number} | null} */ (null), moved = false;
+    canvas.addEventListener("pointerdown", (event) => {
+      if (event.button) return;
+      from = { x: event.clientX - this.x, y: event.clientY - this.y };
+      moved = false;
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (!from || !(event.buttons & 1)) return;
+      const x = event.clientX - from.x, y = event.clientY - from.y;
+      if (!moved && Math.hypot(x - this.x, y - this.y) < 4) return;
+      if (!moved) canvas.setPointerCapture(event.pointerId);
+      moved = true;
+      this.place(x, y, this.scale);
+    });
+    canvas.addEventListener("pointerup", () => { from = null; });
+    canvas.addEventListener("click", (event) => {
+      if (moved) return;
+      const target = /** @type {Element} */ (event.target), box = target.closest(".pl-box"), frame = target.closest(".pl-frame-of");
+      const group = target.closest(".pl-group-name, .pl-folded");
+      if (box) return this.pick(Number(box.getAttribute("data-box")));
+      if (group) return this.toggleGroup(Number(group.getAttribute("data-group")));
+      if (frame) return this.toggle(/** @type {string} */ (frame.getAttribute("data-path")));
+      this.pick(-1);
+    });
+    canvas.addEventListener("wheel", (event) => { // plain scrolling belongs to the page
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      const frame = canvas.getBoundingClientRect();
+      this.zoom(Math.exp(-event.deltaY / 300), event.clientX - frame.left, event.clientY - frame.top);
+    }, { passive: false });
+    this.watch = new ResizeObserver(() => this.resized());
+    this.watch.observe(canvas);
+  }
+
+  /** The canvas has another size, or is shown for the first time. */
+  resized() {
+    const { clientWidth, clientHeight } = this.canvas;
+    if (!clientWidth || !this.data || this.data.problem) return;
+    const other = !this.window || Math.abs(this.window[0] - clientWidth) > 60 || Math.abs(this.window[1] - clientHeight) > 60;
+    if (this.sheet && !other && this.fitted) return this.drawView();
+    this.arrange();
+    this.start();
+  }
+
+  /** Show a graph. @param {any} data */
+  show(data) {
+    if (this.data === data) return;
+    const offset = this.selectedOffset();
+    this.data = data;
+    this.picked = -1;
+    this.path = [];
+    this.closed = new Set();
+    this.about.hidden = true;
+    this.sheet = null;
+    const problem = data.problem;
+    this.note.hidden = !problem;
+    this.canvas.style.display = problem ? "none" : "";
+    this.map.element.style.display = problem ? "none" : "";
+    if (problem) return this.note.replaceChildren(el("div", "pl-said", problem), el("pre", "pl-code", data.text));
+    this.canvas.setAttribute("aria-label", `dataflow graph: ${data.title}`);
+    this.into = data.boxes.map(() => /** @type {number[]} */ ([]));
+    this.out = data.boxes.map(() => /** @type {number[]} */ ([]));
+    for (const [source, target] of data.arrows) {
+      this.into[target].push(source);
+      this.out[source].push(target);
+    }
+    this.parents = new Map(data.groups.map((/** @type {any} */ group) => [group[0], group[1]]));
+    this.colours.show(data.values || {});
+    if (!this.canvas.clientWidth) return; // `resized` draws as soon as there is room
+    this.arrange();
+    if (!this.keepOffset(offset) && !this.fitted) this.start();
+  }
+
+  /** Where on the screen a selected box stands, null where none is. @returns {[number, number] | null} */
+  selectedOffset() {
+    const box = this.selectedBox(), at = box < 0 ? undefined : this.places.get(box);
+    return at ? [at[0] * this.scale + this.x, at[1] * this.scale + this.y] : null;
+  }
+
+  /** The first box of the selection that is drawn, -1 for none. */
+  selectedBox() {
+    const { selection, data } = this;
+    if (!data || data.problem || !selection || selection.empty) return this.picked;
+    return data.boxes.findIndex((/** @type {any} */ box, /** @type {number} */ number) => this.places.has(number) && selection.has(box[7][0] ?? -1));
+  }
+
+  /** Move the graph so that the selected box stands where it stood before. @param {[number, number] | null} offset */
+  keepOffset(offset) {
+    const box = this.selectedBox(), at = box < 0 ? undefined : this.places.get(box);
+    if (!offset || !at) return false;
+    this.place(offset[0] - at[0] * this.scale, offset[1] - at[1] * this.scale, this.scale);
+    return true;
+  }
+
+  /** Put everything in its place for the window there is, and draw it. */
+  arrange() {
+    this.window = [this.canvas.clientWidth, this.canvas.clientHeight];
+    this.sheet = pack(this.data, this.open, this.window[0] - 2 * MARGIN, this.window[1] - 2 * MARGIN);
+    const { pieces, frames, joints } = this.sheet, drawn = /** @type {SVGElement[]} */ ([]);
+    this.boxes = /** @type {Map<number, SVGElement>} */ (new Map());
+    this.places = new Map();
+    this.arrows = /** @type {[SVGElement, number, number][]} */ ([]);
+    this.frames = frames.map((frame) => {
+      const made = drawFrame(frame);
+      made.setAttribute("data-path", frame.path);
+      return made;
+    });
+    for (const piece of pieces) drawn.push(this.drawPiece(piece));
+    this.scene.replaceChildren(...this.frames, ...joints.map(drawJoint), ...drawn);
+    this.map.show(this.sheet);
+    this.updateSelection();
+    this.updateGroups();
+    this.paint();
+    this.named = false;
+    this.place(this.x, this.y, this.scale);
+  }
+
+  /** @param {import("./graphsheet.js").Placed} piece */
+  drawPiece({ layout, boxes, groups, x, y }) {
+    const group = svg("g", { transform: `translate(${x} ${y})` });
+    const covers = groups.map((number, at) => {
+      const data = this.data.groups.find((/** @type {any} */ g) => g[0] === number);
+      group.append(drawGroup(data, layout.groups[at]));
+      return drawCover(data, layout.groups[at], boxes.filter((box) => this.within(this.data.boxes[box][4], number)).map((box) => this.data.boxes[box][5][0]));
+    });
+    for (const [source, target, label, points] of layout.arrows) {
+      const made = drawArrow(points, label);
+      this.arrows?.push([made, source < 0 ? -1 : boxes[source], boxes[target]]);
+      group.append(made);
+    }
+    boxes.forEach((number, at) => {
+      const [left, top] = [layout.at[2 * at], layout.at[2 * at + 1]], made = drawBox(this.data.boxes[number], left, top);
+      made.setAttribute("data-box", String(number));
+      this.boxes?.set(number, made);
+      this.places.set(number, [x + left, y + top]);
+      group.append(made);
+    });
+    group.append(...covers);
+    return group;
+  }
+
+  /** Whether a group lies in another one, or is it. @param {number} group @param {number} outer */
+  within(group, outer) {
+    for (let at = group, left = 1000; at >= 0 && left; at = this.parents.get(at) ?? -1, left--) if (at === outer) return true;
+    return false;
+  }
+
+  /** Hide what lies in groups that are closed. */
+  updateGroups() {
+    const hidden = (/** @type {number} */ box) => box >= 0 && [...this.closed].some((outer) => this.within(this.data.boxes[box][4], outer));
+    for (const [number, made] of this.boxes || []) made.classList.toggle("pl-hidden", hidden(number));
+    for (const [made, source, target] of this.arrows || []) made.classList.toggle("pl-hidden", hidden(source) && hidden(target));
+    for (const cover of this.scene.querySelectorAll(".pl-folded")) cover.classList.toggle("pl-hidden", !this.closed.has(Number(cover.getAttribute("data-group"))));
+  }
+
+  /** Draw a group as one box, or open it. @param {number} group */
+  toggleGroup(group) {
+    if (!this.closed.delete(group)) this.closed.add(group);
+    this.updateGroups();
+    return true;
+  }
+
+  // ---------------------------------------------------------------- what is selected
+  /** Light what is selected: boxes, the arrows at them, and the frames of identical bodies. */
+  updateSelection() {
+    if (!this.data || this.data.problem || !this.boxes) return;
+    const { selection } = this;
+    const mine = this.picked < 0 ? -1 : this.data.boxes[this.picked][7][0] ?? -1;
+    if (selection && mine >= 0 && !selection.nodes.includes(mine)) { // something else was selected in another view
+      this.picked = -1;
+      this.about.hidden = true;
+    }
+    const lit = (/** @type {number} */ number) => number === this.picked || (!!selection && this.data.boxes[number][7].some((/** @type {number} */ node) => selection.has(node)));
+    const chosen = new Set();
+    for (const [number, made] of this.boxes) {
+      const is = lit(number);
+      made.classList.toggle("pl-picked", is);
+      if (is) chosen.add(number);
+    }
+    for (const [made, source, target] of this.arrows || []) {
+      made.classList.toggle("pl-in", chosen.has(target));
+      made.classList.toggle("pl-out", chosen.has(source));
+    }
+    const bodies = new Set((this.sheet?.frames || []).filter((frame) => frame.boxes.some((box) => chosen.has(box))).map((frame) => frame.path));
+    this.frames?.forEach((made) => made.classList.toggle("pl-alike", bodies.has(made.getAttribute("data-path") || "")));
+    for (const frame of this.sheet?.frames || []) if (frame.folded && frame.boxes.some((box) => lit(box))) bodies.add(frame.path);
+    this.frames?.forEach((made) => made.classList.toggle("pl-holds", bodies.has(made.getAttribute("data-path") || "") && made.classList.contains("pl-stack")));
+  }
+
+  /** Select a box, -1 for none. @param {number} number */
+  pick(number) {
+    this.picked = number;
+    this.selection?.set(number < 0 ? [] : this.data.boxes[number][7].slice(0, 1));
+    this.updateSelection();
+    this.about.hidden = number < 0;
+    if (number >= 0) {
+      const [name, ...rest] = this.data.boxes[number][6].split("\n");
+      this.about.replaceChildren(el("div", "pl-card-name", name), ...rest.map((/** @type {string} */ line) => el("div", "", line)));
+    }
+    this.picks(number);
+  }
+
+  /** Walk along the arrows; back is the way one came by. @param {"into" | "out"} way */
+  walk(way) {
+    if (this.picked < 0) return this.goto(Math.max(0, this.selectedBox()));
+    const next = /** @type {any} */ (this)[way][this.picked], known = this.path.find((box) => next.includes(box));
+    if (!next.length) return false;
+    this.path = [this.picked, ...this.path].slice(0, 200);
+    this.goto(known ?? next[0]);
+  }
+
+  /** Go to the box beside: another taker of the same value. @param {number} step */
+  beside(step) {
+    if (this.picked < 0) return this.goto(Math.max(0, this.selectedBox()));
+    const source = this.into[this.picked][0], kin = source === undefined ? [] : this.out[source];
+    if (kin.length < 2) return this.goto(Math.max(0, Math.min(this.data.boxes.length - 1, this.picked + step)));
+    this.goto(kin[(kin.indexOf(this.picked) + step + kin.length) % kin.length]);
+  }
+
+  /** Select a box and bring it into sight, unfolding what hides it. @param {number} number */
+  goto(number) {
+    if (!this.data.boxes[number]) return false;
+    if (!this.places.has(number)) {
+      const path = repeatOf(this.data.items, number);
+      if (path && !this.open.has(path)) {
+        this.open.add(path);
+        this.arrange();
+      }
+    }
+    for (const outer of [...this.closed]) if (this.within(this.data.boxes[number][4], outer)) this.toggleGroup(outer);
+    this.pick(number);
+    this.centre(number, false);
+    return true;
+  }
+
+  /** Bring a box into sight. @param {number} number @param {boolean} always even where it is in sight */
+  centre(number, always) {
+    const at = this.places.get(number);
+    if (!at) return;
+    const scale = Math.max(this.scale, NEAR), [x, y] = at, { clientWidth: w, clientHeight: h } = this.canvas;
+    const sx = x * scale + this.x, sy = y * scale + this.y;
+    if (always || scale !== this.scale || sx < 60 || sx > w - 60 || sy < 40 || sy > h - 40) this.place(w / 2 - x * scale, h / 2 - y * scale, scale);
+  }
+
+  // ---------------------------------------------------------------- folding
+  /** Fold a repeat onto its first body, or unfold it; what stood at the same place stays there. @param {string} path */
+  toggle(path) {
+    const frame = this.sheet?.frames.find((one) => one.path === path);
+    if (!frame) return false;
+    const y = frame.y * this.scale + this.y, x = frame.x * this.scale + this.x;
+    if (!this.open.delete(path)) this.open.add(path);
+    this.arrange();
+    const after = this.sheet?.frames.find((one) => one.path === path);
+    if (after) this.place(x - after.x * this.scale, y - after.y * this.scale, this.scale);
+    return true;
+  }
+
+  /** Unfold every repeat, or fold all; where nothing repeats, the groups. */
+  toggleAll() {
+    const all = repeats(this.data.items);
+    if (!all.length) {
+      this.closed = this.closed.size ? new Set() : new Set(this.data.groups.map((/** @type {any} */ group) => group[0]));
+      return this.updateGroups();
+    }
+    this.open = this.open.size ? new Set() : new Set(all);
+    this.arrange();
+    this.fit();
+  }
+
+  // ---------------------------------------------------------------- finding
+  /** Find the next box with some text in it. @param {string} text @param {number} [step] */
+  find(text, step = 1) {
+    const wanted = text.trim().toLowerCase(), count = this.data.boxes.length;
+    for (let k = 1; wanted && k <= count; k++) {
+      const at = (((this.picked + step * k) % count) + count) % count;
+      if (this.data.boxes[at][6].toLowerCase().includes(wanted)) return this.goto(at);
+    }
+    return false;
+  }
+
+  /** How many boxes have some text in them. @param {string} text */
+  count(text) {
+    const wanted = text.trim().toLowerCase();
+    return wanted ? this.data.boxes.filter((/** @type {any} */ box) => box[6].toLowerCase().includes(wanted)).length : 0;
+  }
+
+  paint() {
+    this.element.classList.toggle("pl-by-kind", this.colours.name === "kind");
+    this.colours.paint(this.boxes || new Map());
+  }
+
+  // ---------------------------------------------------------------- the window
+  fit() {
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    if (!width || !this.sheet) return;
+    const { width: w, height: h } = this.sheet, scale = Math.min((width - 2 * MARGIN) / w, (height - 2 * MARGIN) / h, 1.2);
+    this.fitted = true;
+    this.place((width - w * scale) / 2, Math.max(MARGIN, (height - h * scale) / 2), scale);
+  }
+
+  /** Show everything if it can be read then, else from the top left corner. */
+  start() {
+    this.fit();
+    if (!this.fitted || this.scale >= READABLE || !this.sheet) return;
+    if (this.data.boxes.length > 60) return; // blocks and their names tell more than a corner
+    const [x, y] = [...this.places.values()].reduce((a, b) => (b[1] < a[1] ? b : a));
+    this.place(this.canvas.clientWidth / 2 - x * READABLE, 48 - y * READABLE, READABLE);
+  }
+
+  /** @param {number} by @param {number} [x] @param {number} [y] what stays where it is */
+  zoom(by, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2) {
+    const scale = Math.max(0.02, Math.min(4, this.scale * by)), real = scale / this.scale;
+    this.place(x - (x - this.x) * real, y - (y - this.y) * real, scale);
+  }
+
+  /** @param {number} x @param {number} y @param {number} scale */
+  place(x, y, scale) {
+    if (scale !== this.scale || !this.named) this.nameBoxes(scale);
+    [this.x, this.y, this.scale] = [x, y, scale];
+    this.scene.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
+    this.canvas.classList.toggle("pl-far", scale < FAR);
+    this.canvas.classList.toggle("pl-middle", scale < NEAR);
+    this.canvas.style.setProperty("--pl-far-size", `${Math.min(90, 15 / scale)}px`);
+    this.canvas.style.setProperty("--pl-short-size", `${10.5 / scale}px`);
+    this.drawView();
+  }
+
+  /** Show the names that can be read at a scale, and no others. @param {number} scale */
+  nameBoxes(scale) {
+    this.named = true;
+    if (scale >= NEAR) return;
+    for (const [number, made] of this.boxes || []) fitName(/** @type {SVGElement} */ (made.querySelector(".pl-short")), this.data.boxes[number][0], scale);
+  }
+
+  drawView() {
+    const { clientWidth, clientHeight } = this.canvas;
+    if (this.sheet) this.map.move(-this.x / this.scale, -this.y / this.scale, clientWidth / this.scale, clientHeight / this.scale);
+  }
+
+  /** Put a point of the sheet in the middle. @param {number} x @param {number} y */
+  jump(x, y) {
+    this.place(this.canvas.clientWidth / 2 - x * this.scale, this.canvas.clientHeight / 2 - y * this.scale, this.scale);
+  }
+
+  save() {
+    if (this.sheet) saveDrawing(this.scene, this.sheet.width, this.sheet.height, this.shift ? "png" : "svg");
+  }
+
+  /** What the keys do. @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+  keys() {
+    return {
+      "+": () => this.zoom(1.25), "=": () => this.zoom(1.25), "-": () => this.zoom(0.8), 0: () => this.fit(), f: () => this.toggleAll(),
+      c: () => this.centre(Math.max(0, this.selectedBox()), true),
+      ArrowDown: () => this.walk("out"), ArrowUp: () => this.walk("into"), ArrowLeft: () => this.beside(-1), ArrowRight: () => this.beside(1),
+      Escape: () => this.pick(-1),
+    };
+  }
+
+  close() {
+    this.watch?.disconnect();
+  }
+}

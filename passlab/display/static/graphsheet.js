@@ -1,0 +1,175 @@
+// Where the pieces of a graph stand: below one another in columns, as a newspaper has them; repeats folded or unfolded.
+// Nothing here draws.
+
+const GAP = 18, GUTTER = 46, COLUMNS = 29, FRAME = 12, TITLE = 26, SHEETS = 5; // pixels; SHEETS is the offset of stacked sheets
+const LONG_BODY = 24; // boxes of a body above which its pieces may stand in different columns
+
+/**
+ * A piece as it stands on the sheet: its layout, boxes and groups, and its top left corner.
+ * @typedef {{layout: any, boxes: number[], groups: number[], x: number, y: number}} Placed
+ * A frame around bodies: of a repeat that is folded (`count` sheets), or of one body of it.
+ * @typedef {{path: string, title: string, folded: boolean, count: number, x: number, y: number, width: number, height: number, boxes: number[]}} Frame
+ * What stands together in a column: pieces, their places from where values enter, how far they reach to the left and right
+ * of that, where they leave, and the frame around them if there is one.
+ * @typedef {{pieces: any[], frame: {path: string, title: string, folded: boolean, count: number, boxes: number[]} | null, first: boolean, at: number[], port: number, low: number, high: number, height: number}} Unit
+ * @typedef {{width: number, height: number, pieces: Placed[], frames: Frame[], joints: number[][], columns: [number, number, number][]}} Sheet
+ */
+
+/** All pieces of items, in order. @param {any[]} items @returns {any[]} */
+function piecesOf(items) {
+  return items.flatMap((item) => (Array.isArray(item) ? [item] : item.bodies.flatMap(piecesOf)));
+}
+
+/**
+ * The units of items, with the repeats in `open` unfolded.
+ * @param {any[]} items @param {any} layouts @param {Set<string>} open paths of repeats @param {string} [path] @returns {Unit[]}
+ */
+function units(items, layouts, open, path = "") {
+  return items.flatMap((item, at) => {
+    const here = path ? `${path}.${at}` : String(at);
+    if (Array.isArray(item)) return [unit([item], layouts, null, true)];
+    const { name, bodies, similar } = item, kind = similar ? "similar" : "identical";
+    if (!open.has(here)) {
+      const boxes = piecesOf([item]).flatMap((piece) => piece[1]);
+      const title = `${name}${similar ? "  (similar)" : ""}`;
+      return [unit(shown(bodies[0]), layouts, { path: here, title, folded: true, count: bodies.length, boxes }, true)];
+    }
+    return bodies.flatMap((/** @type {any[]} */ body, /** @type {number} */ turn) => {
+      const pieces = shown(body), boxes = piecesOf(body).flatMap((piece) => piece[1]);
+      const frame = { path: here, title: `${name}  ${turn + 1} of ${bodies.length} ${kind}`, folded: false, count: 1, boxes };
+      if (boxes.length <= LONG_BODY) return [unit(pieces, layouts, frame, true)];
+      return pieces.map((piece, part) => unit([piece], layouts, frame, part === 0));
+    });
+  });
+}
+
+/** The pieces of a body, repeats inside it by their first body. @param {any[]} body @returns {any[]} */
+function shown(body) {
+  return body.flatMap((item) => (Array.isArray(item) ? [item] : shown(item.bodies[0])));
+}
+
+/**
+ * Pieces below one another, each entered where the one before is left: their places from the point where values enter.
+ * @param {any[]} pieces @param {any[]} layouts @param {any} frame @param {boolean} first @returns {Unit}
+ */
+function unit(pieces, layouts, frame, first) {
+  const at = /** @type {number[]} */ ([]);
+  let port = 0, low = 0, high = 0, height = 0, enter = 0;
+  pieces.forEach(([number], place) => {
+    const { size: [wide, tall], entry, exit } = layouts[number], x = port - (entry >= 0 ? entry : exit >= 0 ? exit : wide / 2);
+    if (!place) enter = x + (entry >= 0 ? entry : wide / 2);
+    at.push(x);
+    [low, high] = [Math.min(low, x), Math.max(high, x + wide)];
+    height += tall + GAP;
+    port = exit >= 0 ? x + exit : x + wide / 2;
+  });
+  const around = frame ? FRAME + (frame.folded ? SHEETS * Math.min(3, frame.count) : 0) : 0;
+  return {
+    pieces, frame, first, at, port: port - enter, low: low - (frame ? FRAME : 0), high: high + around,
+    height: height + (frame ? around + FRAME + (first ? TITLE : 0) : 0),
+  };
+}
+
+/** How far the units of a column reach to the left and right of where values enter it. @param {Unit[]} column @returns {[number, number]} */
+function reach(column) {
+  let port = 0, low = 0, high = 0;
+  for (const one of column) {
+    [low, high] = [Math.min(low, port + one.low), Math.max(high, port + one.high)];
+    port += one.port;
+  }
+  return [low, high];
+}
+
+/** Put units into columns no higher than `most`. @param {Unit[]} list @param {number} most @returns {Unit[][]} */
+function columnsOf(list, most) {
+  const columns = /** @type {Unit[][]} */ ([[]]);
+  let used = 0;
+  for (const one of list) {
+    if (columns[columns.length - 1].length && used + one.height > most) {
+      columns.push([]);
+      used = 0;
+    }
+    columns[columns.length - 1].push(one);
+    used += one.height;
+  }
+  return columns;
+}
+
+/** @param {Unit[][]} columns @returns {[number, number]} */
+function sizeOf(columns) {
+  const width = columns.map(reach).reduce((sum, [low, high]) => sum + high - low + GUTTER, -GUTTER);
+  return [width, Math.max(...columns.map((column) => column.reduce((sum, one) => sum + one.height, 0)))];
+}
+
+/** The columns that show everything largest in a window. @param {Unit[]} list @param {number} width @param {number} height */
+function best(list, width, height) {
+  const total = list.reduce((sum, one) => sum + one.height, 0), tallest = Math.max(...list.map((one) => one.height));
+  let found = columnsOf(list, Infinity), scale = -1;
+  for (let count = 1; count <= Math.min(COLUMNS, list.length); count++) {
+    let most = Math.max(total / count, tallest), columns = columnsOf(list, most);
+    while (columns.length > count) columns = columnsOf(list, (most *= 1.03));
+    const [w, h] = sizeOf(columns);
+    const fits = Math.min(width / w, height / h, 1);
+    if (fits > scale + 1e-6) [found, scale] = [columns, fits];
+  }
+  return found;
+}
+
+/**
+ * Put a graph on a sheet for a window.
+ * @param {any} data @param {Set<string>} open @param {number} width @param {number} height @returns {Sheet}
+ */
+export function pack(data, open, width, height) {
+  const sheet = /** @type {Sheet} */ ({ width: 0, height: 0, pieces: [], frames: [], joints: [], columns: [] });
+  const columns = best(units(data.items, data.layouts, open), Math.max(200, width), Math.max(200, height));
+  let left = 0, last = /** @type {[number, number] | null} */ (null);
+  for (const column of columns) {
+    const [low, high] = reach(column);
+    let port = left - low, y = 0;
+    for (const one of column) {
+      const top = y;
+      y += one.frame ? FRAME + (one.first ? TITLE : 0) : 0;
+      one.pieces.forEach(([number, boxes, groups], place) => {
+        const layout = data.layouts[number], x = port + one.at[place];
+        if (last && layout.entry >= 0) sheet.joints.push(joint(last, [x + layout.entry, y], left));
+        sheet.pieces.push({ layout, boxes, groups, x, y });
+        y += layout.size[1];
+        last = layout.exit >= 0 ? [x + layout.exit, y] : null;
+        y += GAP;
+      });
+      if (one.frame) {
+        const around = one.frame.folded ? SHEETS * Math.min(3, one.frame.count) : 0;
+        sheet.frames.push({ ...one.frame, x: port + one.low, y: top, width: one.high - one.low - around, height: y - GAP + FRAME - top });
+        y = top + one.height;
+      }
+      port += one.port;
+    }
+    sheet.columns.push([left, high - low, y]);
+    sheet.height = Math.max(sheet.height, y);
+    left += high - low + GUTTER;
+  }
+  sheet.width = Math.max(0, left - GUTTER);
+  return sheet;
+}
+
+/**
+ * The points from one piece to the next: down, or down the column's gutter and over the top of the next one.
+ * @param {[number, number]} from @param {[number, number]} to @param {number} left of the column of the second
+ */
+function joint([x0, y0], [x1, y1], left) {
+  if (y1 > y0 && Math.abs(x1 - x0) < 1) return [x0, y0, x1, y1];
+  if (y1 > y0) return [x0, y0, x0, (y0 + y1) / 2, x1, (y0 + y1) / 2, x1, y1];
+  const gutter = left - GUTTER / 2;
+  return [x0, y0, x0, y0 + 10, gutter, y0 + 10, gutter, y1 - 14, x1, y1 - 14, x1, y1];
+}
+
+/** The paths of all repeats. @param {any[]} items @param {string} [path] @returns {string[]} */
+export function repeats(items, path = "") {
+  return items.flatMap((item, at) => (Array.isArray(item) ? [] : [path ? `${path}.${at}` : String(at)]));
+}
+
+/** The path of the repeat that holds a box, "" for none. @param {any[]} items @param {number} box */
+export function repeatOf(items, box) {
+  const at = items.findIndex((item) => !Array.isArray(item) && piecesOf([item]).some((piece) => piece[1].includes(box)));
+  return at < 0 ? "" : String(at);
+}

@@ -1,0 +1,70 @@
+// The widget of one program.
+import { button, el, help, ICONS, keys } from "./dom.js";
+import { CodePane } from "./codepane.js";
+import { followSelection, Selection } from "./selection.js";
+
+const KEYS = /** @type {[string, string][]} */ ([
+  ["click", "select a line's node in all views; follow a name: where it is defined and used"], ["n N", "next and previous use"], ["/", "find; Enter and Shift Enter go on and back"],
+  ["f", "fold everything, or open it"], ["t", "types beside the lines"], ["g G", "start and end"], ["Esc", "let go of both"],
+]);
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render({ model, el: host }) {
+  const root = el("div", "passlab pl-module");
+  root.tabIndex = 0;
+  const title = el("span", "pl-title"), find = /** @type {HTMLInputElement} */ (el("input", "pl-find")), found = el("span", "pl-found");
+  found.setAttribute("role", "status");
+  find.placeholder = "find";
+  find.setAttribute("aria-label", "find in the program");
+  const selection = new Selection(), pane = new CodePane(root, selection), keyHelp = help(root, KEYS);
+  const copy = button("copy the program", () => navigator.clipboard?.writeText(pane.text()), ICONS.copy);
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), found, find, copy, button("?", () => keyHelp())), pane.element);
+  const count = () => {
+    const [at, all] = pane.found();
+    found.textContent = !find.value.trim() ? "" : all ? `${at} of ${all}` : "not there";
+  };
+  find.addEventListener("input", () => { pane.seek(find.value); count(); });
+  find.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    pane.seek(find.value);
+    go(event.shiftKey ? -1 : 1);
+  });
+  const go = (/** @type {number} */ step) => {
+    const went = pane.next(step);
+    count();
+    return went;
+  };
+  const leave = () => {
+    find.value = "";
+    pane.seek("");
+    count();
+    root.focus();
+  };
+  keys(root, {
+    "?": () => keyHelp(), n: () => go(1), N: () => go(-1), "/": () => find.focus(), f: () => pane.toggleAll(),
+    t: () => pane.toggleTypes(), g: () => pane.goto(0), G: () => pane.goto(pane.lines.length - 1), Enter: () => false,
+    Escape: () => {
+      selection.set([]);
+      return find.value ? leave() : document.activeElement === find ? root.focus() : pane.pick("");
+    },
+  });
+  const update = () => {
+    const data = model.get("data");
+    title.textContent = data.title;
+    selection.learn(data.links || []);
+    pane.show(data, data.rows, data.makers, data.makers ? data.makers.rows : null, data.nodes);
+    count();
+  };
+  update();
+  selection.listen(() => pane.updateSelection());
+  const leaveSelection = followSelection(model, selection);
+  model.on("change:data", update);
+  host.append(root);
+  return () => {
+    leaveSelection();
+    model.off("change:data", update);
+    pane.close();
+  };
+}
+
+export default { render };

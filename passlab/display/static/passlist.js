@@ -1,0 +1,182 @@
+// The list of the passes of a recording: each with a mark of what became of it, its time, filters and a search.
+import { button, el, svg, uniqueId } from "./dom.js";
+
+export const OUTCOMES = ["changed", "unchanged", "skipped", "failed"];
+const LINE = { fill: "none", stroke: "currentColor" };
+const SHAPES = /** @type {Record<string, () => SVGElement>} */ ({
+  changed: () => svg("circle", { cx: 6, cy: 6, r: 4.2, fill: "currentColor" }),
+  unchanged: () => svg("circle", { cx: 6, cy: 6, r: 3.6, ...LINE, "stroke-width": 1.3 }),
+  skipped: () => svg("path", { d: "M2.5 6h7", ...LINE, "stroke-width": 1.6, "stroke-linecap": "round" }),
+  failed: () => svg("path", { d: "M2.5 2.5l7 7M9.5 2.5l-7 7", ...LINE, "stroke-width": 1.8, "stroke-linecap": "round" }),
+  input: () => svg("path", { d: "M3 2.2L9.6 6 3 9.8z", fill: "currentColor" }),
+  running: () => svg("path", { d: "M6 2v4l3 2", ...LINE, "stroke-width": 1.4 }),
+});
+
+/** The mark of an outcome: a shape as well as a colour. @param {string} outcome */
+function mark(outcome) {
+  const known = Object.prototype.hasOwnProperty.call(SHAPES, outcome) ? outcome : "running";
+  const frame = { class: `pl-mark pl-mark-${known}`, viewBox: "0 0 12 12", width: 12, height: 12, role: "img", "aria-label": known };
+  return svg("svg", frame, SHAPES[known]());
+}
+
+/** A time as people read it. @param {number} ms */
+export function time(ms) {
+  if (ms >= 1000) return `${(ms / 1000).toFixed(2)} s`;
+  return ms >= 100 ? `${ms.toFixed(0)} ms` : ms >= 0.1 ? `${ms.toFixed(1)} ms` : "<0.1 ms";
+}
+
+/** The name of a pass and, in grey, its options. @param {string} text @returns {Node[]} */
+export function passName(text) {
+  const at = text.indexOf("(");
+  return at < 0 ? [el("b", "", text)] : [el("b", "", text.slice(0, at)), el("span", "pl-pass-options", text.slice(at))];
+}
+
+export class Passes {
+  /** @param {(at: number) => void} chosen hears which step was chosen */
+  constructor(chosen) {
+    this.chosen = chosen;
+    this.steps = /** @type {any[]} */ ([]);
+    this.shown = /** @type {number[]} */ ([]);
+    this.hidden = new Set(); // outcomes that are filtered out
+    this.inner = false;
+    this.slowest = false; // whether the list is sorted by time
+    this.longest = 0.001; // milliseconds
+    this.at = -1;
+    this.search = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
+    this.search.placeholder = "a pass, or an operator it touched";
+    this.search.setAttribute("aria-label", "search the passes: by name, or by an operator that there was more or less of afterwards");
+    this.search.addEventListener("input", () => this.draw());
+    this.filters = el("div", "pl-filters");
+    this.list = el("div", "pl-list");
+    this.list.setAttribute("role", "listbox");
+    this.list.setAttribute("aria-label", "passes");
+    this.list.tabIndex = -1;
+    this.name = uniqueId();
+    this.element = el("div", "pl-passes", el("div", "pl-search", this.search), this.filters, this.list);
+    this.list.addEventListener("click", (event) => {
+      const item = /** @type {Element} */ (event.target).closest(".pl-pass");
+      if (item) this.choose(Number(item.getAttribute("data-at")));
+    });
+  }
+
+  /** @param {any[]} steps */
+  show(steps) {
+    this.steps = steps;
+    this.longest = Math.max(0.001, ...steps.map((step) => step.ms));
+    this.draw();
+  }
+
+  /** Whether the search and the filters let a step through. @param {any} step */
+  admits(step) {
+    const wanted = this.search.value.trim().toLowerCase();
+    if (step.depth > 0 && !this.inner && step.outcome !== "failed") return false;
+    return !this.hidden.has(step.outcome) && (!wanted || `${step.id} ${step.name} ${step.touched.join(" ")}`.toLowerCase().includes(wanted));
+  }
+
+  draw() {
+    const admitted = this.steps.flatMap((step, at) => (this.admits(step) ? [at] : []));
+    const outside = this.at >= 0 && this.steps[this.at] && !admitted.includes(this.at);
+    // The step that is shown stays in the list, so that it is never unclear what one looks at.
+    this.shown = outside ? [...admitted, this.at].sort((a, b) => a - b) : admitted;
+    if (this.slowest) this.shown.sort((a, b) => this.steps[b].ms - this.steps[a].ms);
+    this.list.replaceChildren(...this.shown.map((at) => this.item(this.steps[at], at, outside && at === this.at)));
+    if (!admitted.length) this.list.append(el("div", "pl-empty", "no pass matches"));
+    this.drawFilters();
+    this.updateSelection();
+  }
+
+  drawFilters() {
+    const count = (/** @type {string} */ outcome) => this.steps.filter((s) => s.outcome === outcome && (this.inner || !s.depth)).length;
+    const filters = OUTCOMES.filter((outcome) => count(outcome)).map((outcome) => {
+      const filter = button(outcome, () => {
+        if (!this.hidden.delete(outcome)) this.hidden.add(outcome);
+        this.draw();
+      });
+      filter.replaceChildren(mark(outcome), `${count(outcome)} ${outcome}`);
+      filter.title = `${outcome} (show or hide)`;
+      filter.setAttribute("aria-label", `${count(outcome)} ${outcome}`);
+      filter.setAttribute("aria-pressed", String(!this.hidden.has(outcome)));
+      return filter;
+    });
+    const sorted = button("by time", () => { this.slowest = !this.slowest; this.draw(); });
+    sorted.classList.add("pl-inner");
+    sorted.title = "the slowest pass first, or in the order they ran";
+    sorted.setAttribute("aria-pressed", String(this.slowest));
+    filters.push(sorted);
+    if (this.steps.some((step) => step.depth)) {
+      const nested = button("nested", () => this.toggleInner());
+      nested.classList.add("pl-inner");
+      nested.title = "passes that ran inside other passes (i)";
+      nested.setAttribute("aria-pressed", String(this.inner));
+      filters.push(nested);
+    }
+    this.filters.replaceChildren(...filters);
+  }
+
+  /** @param {any} step @param {number} at @param {boolean} outside the search and the filters, and shown all the same */
+  item(step, at, outside) {
+    const bar = el("span", "pl-time-bar"), part = step.ms / this.longest;
+    bar.style.width = part < 0.02 ? "0" : `calc(${part} * (100% - 24px))`;
+    const name = el("span", "pl-pass-name", ...passName(step.name));
+    name.style.paddingLeft = `${14 * step.depth}px`;
+    const timed = step.outcome !== "input" && step.outcome !== "skipped", known = OUTCOMES.includes(step.outcome) ? step.outcome : "other";
+    const item = el("div", `pl-pass pl-pass-${known}${outside ? " pl-outside" : ""}`, mark(step.outcome),
+      el("span", "pl-pass-id", step.depth ? "" : step.id), name, el("span", "pl-time", timed ? time(step.ms) : ""), timed ? bar : null);
+    item.id = `${this.name}-${at}`;
+    item.dataset.at = String(at);
+    item.title = outside ? `${step.name} (it is shown at the right, and hidden by the search or the filters)` : step.name;
+    item.setAttribute("role", "option");
+    return item;
+  }
+
+  /** Choose a step that may be out of sight: one inside another, or filtered out. @param {number} at */
+  go(at) {
+    if (!this.shown.includes(at)) {
+      if (this.steps[at].depth) this.inner = true;
+      this.hidden.delete(this.steps[at].outcome);
+      this.search.value = "";
+      this.draw();
+    }
+    this.choose(at);
+  }
+
+  /** @param {number} at */
+  choose(at) {
+    if (at === undefined || at === this.at) return;
+    const wasOutside = this.list.querySelector(".pl-outside");
+    this.at = at;
+    if (wasOutside) this.draw();
+    else this.updateSelection();
+    this.chosen(at);
+  }
+
+  updateSelection() {
+    this.shown.forEach((at, place) => {
+      const item = /** @type {HTMLElement} */ (this.list.children[place]), here = at === this.at;
+      item.classList.toggle("pl-chosen", here);
+      item.setAttribute("aria-selected", String(here));
+      if (here) {
+        this.list.setAttribute("aria-activedescendant", item.id);
+        const top = item.offsetTop - this.list.offsetTop, { scrollTop, clientHeight } = this.list;
+        if (top < scrollTop) this.list.scrollTop = top;
+        else if (top + item.offsetHeight > scrollTop + clientHeight) this.list.scrollTop = top + item.offsetHeight - clientHeight;
+      }
+    });
+  }
+
+  /** Go on by some passes among those shown. @param {number} by */
+  step(by) {
+    const place = this.shown.indexOf(this.at), next = this.shown[place + by];
+    if (next !== undefined) this.choose(next);
+  }
+
+  toggleInner() {
+    this.inner = !this.inner;
+    this.draw();
+  }
+
+  toggleChanged() {
+    this.hidden = this.hidden.size ? new Set() : new Set(["unchanged", "skipped"]);
+    this.draw();
+  }
+}

@@ -1,0 +1,241 @@
+// What is seen of one step of a recording: what the pass did in words, its program, diff, graph, numbers and error.
+import { Biography } from "./biography.js";
+import { CodePane } from "./codepane.js";
+import { chips } from "./diff.js";
+import { DiffPane } from "./diffpane.js";
+import { button, el, many } from "./dom.js";
+import { GraphPane } from "./graphpane.js";
+import { passName, time } from "./passlist.js";
+
+export const TABS = ["IR", "Diff", "Graph", "Table", "Error"];
+const UNTYPED = "This program has no types yet: InferType finds them.";
+
+export class Step {
+  /** @param {any} model @param {HTMLElement} root @param {import("./selection.js").Selection} selection @param {(event: number) => void} go shows another step */
+  constructor(model, root, selection, go) {
+    this.model = model;
+    this.selection = selection;
+    this.tab = "Diff";
+    this.step = /** @type {any} */ (null);
+    this.blamed = true; // whether the program names the pass that made each line
+    this.code = new CodePane(root, selection);
+    this.diff = new DiffPane(root, () => this.press(), selection);
+    this.graph = new GraphPane(undefined, selection);
+    this.life = new Biography(selection, go);
+    this.build();
+    this.press();
+    selection.listen(() => this.showSelection());
+  }
+
+  build() {
+    this.title = el("span", "pl-step-name");
+    this.facts = el("span", "pl-facts");
+    this.sentence = el("div", "pl-step-said");
+    this.chips = el("div");
+    this.note = el("div", "pl-empty");
+    this.above = el("div", "pl-above");
+    this.table = el("div", "pl-numbers");
+    this.error = el("div", "pl-numbers pl-error-pane");
+    const tabs = TABS.map((name, number) => {
+      const tab = button(name, () => this.choose(name));
+      tab.title = `${name} (${number + 1})`;
+      tab.setAttribute("role", "tab");
+      return tab;
+    });
+    this.errorTab = /** @type {HTMLElement} */ (tabs.pop()); // only of a pass that failed
+    this.tabs = el("div", "pl-tabs", ...tabs);
+    this.tabs.setAttribute("role", "tablist");
+    this.unified = button("unified", () => this.diff.toggleUnified());
+    this.unified.title = "one below the other, or side by side (u)";
+    this.all = button("all lines", () => this.diff.toggleAll());
+    this.all.title = "unchanged lines too (a)";
+    this.blame = button("passes beside lines", () => {
+      this.blamed = !this.blamed;
+      this.press();
+      this.show(this.step);
+    });
+    this.blame.title = "at the left the pass that made each line; a click goes there (b)";
+    this.body = el("div", "pl-body", this.above, this.code.element, this.diff.element, this.graph.element, this.table, this.error, this.note);
+    const head = el("div", "pl-step-head", el("div", "pl-step-line", this.title, this.facts), this.sentence, this.chips);
+    const bar = el("div", "pl-bar pl-tab-bar", this.tabs, el("span", "pl-grow"), this.blame, this.unified, this.all);
+    this.element = el("div", "pl-step", head, bar, this.life.element, this.body);
+  }
+
+  /** @param {string} tab */
+  choose(tab) {
+    if (tab === "Error" && !(this.step && this.step.error)) return;
+    this.tab = tab;
+    this.show(this.step);
+  }
+
+  /** The tab that is shown of a step: of one that failed without a diff, its error. @param {any} step */
+  tabOf(step) {
+    if (this.tab === "Error" && !step.error) return "Diff";
+    return this.tab === "Diff" && step.outcome === "failed" && step.diff === undefined ? "Error" : this.tab;
+  }
+
+  /** @param {any} step */
+  show(step) {
+    const other = step !== this.step;
+    this.step = step;
+    if (!step) return;
+    const data = this.model.get("data"), diff = step.diff === undefined ? null : data.diffs[step.diff], tab = this.tabOf(step);
+    if (other) this.showHead(data, step, diff);
+    if (step.error) this.tabs.append(this.errorTab);
+    else this.errorTab.remove();
+    [...this.tabs.children].forEach((button, at) => button.setAttribute("aria-selected", String(TABS[at] === tab)));
+    const { pane, note, above } = this.contents(data, step, diff, tab);
+    for (const element of [this.code.element, this.diff.element, this.graph.element, this.table, this.error]) element.hidden = element !== pane || note !== "";
+    this.above.hidden = !above;
+    this.above.textContent = above;
+    this.note.hidden = !note;
+    this.note.textContent = note;
+    this.unified.hidden = this.all.hidden = pane !== this.diff.element;
+    this.blame.hidden = this.code.element.hidden || !data.makers;
+    if (pane === this.diff.element) this.diff.mapSoon();
+    this.showLife(data);
+  }
+
+  /** @param {any} data @param {any} step @param {any} diff */
+  showHead(data, step, diff) {
+    this.element.dataset.step = String(data.steps.indexOf(step));
+    this.title.replaceChildren(...passName(step.name));
+    this.title.title = step.name;
+    const spent = step.outcome === "input" || step.outcome === "skipped" ? "" : time(step.ms);
+    const facts = [spent, many(step.calls, "operator"), many(step.nodes, "node"), step.rewrites ? many(step.rewrites, "rewrite") : ""];
+    this.facts.textContent = facts.filter(Boolean).join("  ·  ");
+    this.sentence.textContent = step.said;
+    this.sentence.classList.toggle("pl-error", step.outcome === "failed");
+    this.chips.replaceChildren(...(diff && diff.operators.length ? [chips(diff.operators)] : []));
+  }
+
+  /** Fill the pane of a tab. @param {any} data @param {any} step @param {any} diff @param {string} tab @returns {{pane: HTMLElement, note: string, above: string}} */
+  contents(data, step, diff, tab) {
+    const whole = tab === "IR" || (tab === "Diff" && step.diff === undefined); // the program is shown, not a diff
+    let note = "", above = "";
+    if (data.partial && (whole ? !data.modules[step.after] : tab === "Diff" && !diff)) return { pane: this.code.element, note: "Loading ...", above };
+    if (whole) {
+      if (tab === "Diff") above = { input: "The program the pipeline starts with:", skipped: "The pass did not run. The program is still:" }[/** @type {string} */ (step.outcome)] || "Nothing changed. The program is still:";
+      if (step.untyped) above = above ? `${above}  (${UNTYPED})` : UNTYPED;
+      this.program(data, step);
+      return { pane: this.code.element, note, above };
+    }
+    if (tab === "Diff") {
+      this.diff.show(data, data.modules[step.before], data.modules[step.after], diff, data.nodes[step.before], data.nodes[step.after]);
+      return { pane: this.diff.element, note, above };
+    }
+    if (tab === "Graph") return { pane: this.graph.element, note: this.showGraph(step), above };
+    if (tab === "Error") {
+      this.showError(step);
+      return { pane: this.error, note, above };
+    }
+    this.showNumbers(step, diff);
+    return { pane: this.table, note, above };
+  }
+
+  press() {
+    this.unified.setAttribute("aria-pressed", String(this.diff.unified));
+    this.all.setAttribute("aria-pressed", String(this.diff.all));
+    this.blame.setAttribute("aria-pressed", String(this.blamed));
+  }
+
+  /** The program of a step, with the passes that made its lines. @param {any} data @param {any} step */
+  program(data, step) {
+    const { makers, steps } = data, origins = this.blamed && makers ? makers.programs[step.after] : null;
+    this.code.gutter.here = steps.indexOf(step);
+    this.code.show(data, data.modules[step.after], makers, origins, data.nodes[step.after]);
+    this.code.rows.update(true);
+  }
+
+  /** @param {any} step @returns {string} what to say in place of a graph */
+  showGraph(step) {
+    const key = graphKey(step), graph = (this.model.get("graphs") || {})[key];
+    if (graph) {
+      this.graph.show(graph);
+      return "";
+    }
+    try {
+      this.model.send({ graph: key, id: step.id });
+    } catch {
+      return "No graph of this step was drawn before the page was saved.";
+    }
+    return "Drawing the graph (this needs the running kernel) ...";
+  }
+
+  /** @param {any} step */
+  showError(step) {
+    const { frames = [], node = "", traceback = "", title = step.error } = step.failure || {}, parts = [];
+    if (frames.length) {
+      parts.push(el("div", "pl-error", title));
+      for (const [place, source] of frames) parts.push(el("div", "pl-dim", place), el("pre", "pl-code pl-error-source", source));
+      if (node) parts.push(el("div", "", el("span", "pl-dim", "working on  "), el("code", "pl-code", node)));
+    } else parts.push(el("pre", "pl-code pl-error-text", step.error));
+    if (traceback) parts.push(el("details", "", el("summary", "pl-dim", "the full traceback"), el("pre", "pl-code pl-error-source", traceback)));
+    this.error.replaceChildren(...parts);
+  }
+
+  /** @param {any} step @param {any} diff */
+  showNumbers(step, diff) {
+    const facts = [
+      ["pass", step.name], ["outcome", step.outcome], ["time", step.outcome === "input" ? "" : time(step.ms)], ["opt level", step.level || ""],
+      ["operators", step.calls], ["nodes", step.nodes], ["rewrites", step.rewrites || ""],
+      ["peak memory", step.peak ? `${(step.peak / 1048576).toFixed(1)} MiB` : ""],
+    ];
+    const rows = facts.filter(([, value]) => value !== "" && value !== 0)
+      .map(([name, value]) => el("tr", "", el("th", "", name), el("td", "", String(value))));
+    const parts = [el("table", "pl-fact-table", el("tbody", "", ...rows))];
+    if (diff && diff.operators.length) {
+      const head = el("tr", "", ...["operator", "before", "after", "change"].map((name) => el("th", "", name)));
+      const body = diff.operators.map((/** @type {[string, number, number]} */ [name, before, after]) => el("tr", "",
+        el("td", "pl-op", name), el("td", "", before), el("td", "", after),
+        el("td", after > before ? "pl-more-of" : "pl-less-of", `${after > before ? "+" : "−"}${Math.abs(after - before)}`)));
+      parts.push(el("table", "pl-op-table", el("thead", "", head), el("tbody", "", ...body)));
+    }
+    if (step.log.length) parts.push(el("pre", "pl-code pl-log", step.log.join("\n")));
+    this.table.replaceChildren(...parts);
+  }
+
+  // ---------------------------------------------------------------- what is selected
+  /** The selection has changed: light it in what is shown. */
+  showSelection() {
+    const data = this.model.get("data");
+    if (!this.step) return;
+    this.code.updateSelection();
+    this.diff.updateSelection();
+    this.graph.updateSelection();
+    this.showLife(data);
+  }
+
+  /** @param {any} data */
+  showLife(data) {
+    const at = data.steps.indexOf(this.step), nodes = data.nodes[this.step.after] || [];
+    const line = this.selection.empty ? -1 : nodes.findIndex((/** @type {number} */ node) => this.selection.has(node));
+    const lines = data.modules[this.step.after];
+    this.life.show(data, at, line >= 0 && lines ? data.lines[lines[line]][0].trim() : "");
+  }
+
+  /** Select the line after, or before, the one that is selected. @param {number} way 1 or -1 */
+  selectNext(way) {
+    const data = this.model.get("data"), nodes = /** @type {number[]} */ (data.nodes[this.step.after] || []);
+    const seen = this.code.element.hidden ? null : new Set(this.code.seen.filter((_, i) => i % 3 === 0)); // lines that can be seen
+    const here = nodes.findIndex((node) => this.selection.has(node));
+    for (let at = here < 0 ? (way > 0 ? 0 : nodes.length - 1) : here + way; at >= 0 && at < nodes.length; at += way) {
+      if (nodes[at] < 0 || this.selection.has(nodes[at]) || (seen && !seen.has(at))) continue;
+      this.selection.set([nodes[at]]);
+      if (!this.code.element.hidden) this.code.goto(at, false);
+      return true;
+    }
+    return false;
+  }
+
+  close() {
+    this.code.close();
+    this.diff.close();
+    this.graph.close();
+  }
+}
+
+/** The name of the graph of a step: of a program, and of what a pass changed in it. @param {any} step */
+export function graphKey(step) {
+  return `${step.diff === undefined ? "" : step.diff}:${step.after}`;
+}

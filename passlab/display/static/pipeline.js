@@ -1,0 +1,101 @@
+// The widget of a recorded pipeline: every pass at the left; the program, what changed, the graph and numbers at the right.
+import { DIFF_KEYS } from "./diff.js";
+import { button, el, help, keys } from "./dom.js";
+import { Passes } from "./passlist.js";
+import { Step } from "./passpane.js";
+import { followSelection, Selection } from "./selection.js";
+
+const KEYS = /** @type {[string, string][]} */ ([
+  ["j k", "next and previous pass"], ["g G", "first and last"], ["J K", "next and previous pass that touched the selected node"],
+  ["s S", "select the next line, the previous one"], ["/", "search the passes, by name or by an operator they touched"],
+  ["c", "only passes that changed something"], ["i", "passes inside passes"], ["1 2 3 4 5", "program, diff, graph, table, error"],
+  ["t f", "types beside lines; fold all"], ["b", "which pass made each line"], ...DIFF_KEYS.slice(0, 3),
+  ["click", "select a line's node in all views and passes; follow a name"], ["Esc", "let go of both"],
+  ["● ○", "the pass changed something, nothing"], ["– ✕", "it was skipped, it failed"], ...DIFF_KEYS.slice(5),
+]);
+const MOST = 600, PASS = 30, LINE = 20, WIDTH = 56; // pixels, and characters of a line in one half of a diff
+
+/** How many lines the longest program or diff takes, if that is not too many. @param {any} data */
+function longest(data) {
+  const rows = (/** @type {number} */ line) => Math.ceil(data.lines[line][0].length / WIDTH);
+  const high = (/** @type {number[]} */ lines) => (lines.length > 30 ? 30 : lines.reduce((sum, line) => sum + rows(line), 1));
+  return Math.max(...data.modules.map(high), ...data.diffs.map((/** @type {any} */ diff) => diff.kinds.length / 2));
+}
+
+/** What the keys do. @param {HTMLElement} root @param {Passes} passes @param {Step} step @param {Selection} selection @param {() => unknown} showHelp */
+function actions(root, passes, step, selection, showHelp) {
+  const inDiff = (/** @type {() => unknown} */ run) => () => (step.tab === "Diff" ? run() : false);
+  const inGraph = () => step.tab === "Graph" && !step.graph.element.hidden;
+  const along = (/** @type {number} */ way) => {
+    const event = step.life.next(passes.at, way);
+    return event === undefined ? false : passes.go(event);
+  };
+  const arrow = (/** @type {string} */ key, /** @type {number} */ by) => (/** @type {KeyboardEvent} */ event) =>
+    (inGraph() ? step.graph.keys()[key](event) : by ? passes.step(by) : false);
+  return /** @type {Record<string, (event: KeyboardEvent) => unknown>} */ ({
+    "?": showHelp, j: () => passes.step(1), k: () => passes.step(-1), J: () => along(1), K: () => along(-1),
+    ArrowDown: arrow("ArrowDown", 1), ArrowUp: arrow("ArrowUp", -1), ArrowLeft: arrow("ArrowLeft", 0), ArrowRight: arrow("ArrowRight", 0),
+    g: () => passes.choose(passes.shown[0]), G: () => passes.choose(passes.shown[passes.shown.length - 1]),
+    s: () => step.selectNext(1), S: () => step.selectNext(-1),
+    "/": () => passes.search.focus(), c: () => passes.toggleChanged(), i: () => passes.toggleInner(),
+    1: () => step.choose("IR"), 2: () => step.choose("Diff"), 3: () => step.choose("Graph"), 4: () => step.choose("Table"), 5: () => step.choose("Error"),
+    n: inDiff(() => step.diff.next(1)), p: inDiff(() => step.diff.next(-1)), u: inDiff(() => step.unified.click()), a: inDiff(() => step.all.click()),
+    "+": () => (inGraph() ? step.graph.zoom(1.25) : false), "-": () => (inGraph() ? step.graph.zoom(0.8) : false), 0: () => (inGraph() ? step.graph.fit() : false),
+    b: () => step.blame.click(), t: () => (step.tab === "IR" ? step.code.toggleTypes() : false),
+    f: () => (step.tab === "IR" ? step.code.toggleAll() : step.tab === "Graph" && step.graph.data ? step.graph.toggleAll() : false),
+    Enter: () => root.focus(),
+    Escape: () => {
+      selection.set([]);
+      step.code.pick("");
+      root.focus();
+    },
+  });
+}
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render({ model, el: host }) {
+  const root = el("div", "passlab pl-pipeline");
+  root.tabIndex = 0;
+  const title = el("span", "pl-title"), selection = new Selection(), keyHelp = help(root, KEYS);
+  const step = new Step(model, root, selection, (at) => passes.go(at));
+  const passes = new Passes((at) => {
+    step.show(passes.steps[at]);
+    if (model.get("selected") === at) return;
+    model.set("selected", at);
+    model.save_changes();
+  });
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())),
+    el("div", "pl-columns", passes.element, step.element));
+  step.code.asked = (at) => passes.go(at);
+  keys(root, actions(root, passes, step, selection, () => keyHelp()));
+  const update = () => {
+    const data = model.get("data"), chosen = model.get("selected");
+    title.textContent = data.title;
+    selection.learn(data.links);
+    if (!data.partial) {
+      const listed = PASS * data.steps.filter((/** @type {any} */ s) => !s.depth).length;
+      root.style.setProperty("--pl-height", `${Math.min(MOST, 240 + Math.max(listed, LINE * longest(data)))}px`);
+    }
+    passes.at = -1;
+    passes.show(data.steps);
+    passes.choose(data.steps[chosen] ? chosen : data.start);
+  };
+  const heard = /** @type {[string, () => void][]} */ ([
+    ["change:data", update], ["change:selected", () => passes.go(model.get("selected"))],
+    ["change:graphs", () => step.show(step.step)],
+  ]);
+  update();
+  const leaveSelection = followSelection(model, selection);
+  for (const [name, run] of heard) model.on(name, run);
+  host.append(root);
+  requestAnimationFrame(() => {
+    if (model.get("data").partial) setTimeout(() => model.send({ rest: true }), 50); // the other steps, once this one is seen
+  });
+  return () => {
+    for (const [name, run] of heard) model.off(name, run);
+    leaveSelection();
+    step.close();
+  };
+}
+
+export default { render };

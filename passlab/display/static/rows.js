@@ -1,0 +1,225 @@
+// A list of equally high rows of which only those in sight exist, and lines of code broken to the width at hand.
+import { el } from "./dom.js";
+
+export const ROW = 20; // pixels
+const FEW = 4, AROUND = 40; // rows that exist above and below those in sight: at once, and a moment later
+const LATER = 120; // milliseconds
+const MARGINS = 12; // above and below all rows
+const LEAST_WIDTH = 8; // characters of a line, however narrow its pane
+
+/** A scrolling list. `paint(i)` makes row `i`; `resized(columns)` hears how many characters fit. */
+export class Rows {
+  /** @param {(i: number) => HTMLElement} paint @param {(columns: number) => void} resized */
+  constructor(paint, resized) {
+    this.paint = paint;
+    this.count = 0;
+    this.first = 0;
+    this.last = 0;
+    this.columns = 0;
+    this.top = 0; // where it is scrolled to, and how much is in sight: asking the browser would lay out the whole page
+    this.high = 0;
+    this.widening = 0;
+    this.wanted = /** @type {[number, boolean] | null} */ (null); // a row to show as soon as there is room
+    this.settled = () => {}; // hears that the box has another size
+    this.body = el("div", "pl-rows");
+    this.space = el("div", "pl-space", this.body);
+    this.probe = el("span", "pl-probe", "0".repeat(100));
+    this.box = el("div", "pl-scroll", this.space, this.probe);
+    this.box.addEventListener("scroll", () => {
+      this.top = this.box.scrollTop;
+      this.update(false);
+    }, { passive: true });
+    this.watch = new ResizeObserver(() => {
+      const char = this.probe.getBoundingClientRect().width / 100;
+      [this.top, this.high] = [this.box.scrollTop, this.box.clientHeight];
+      const columns = char ? Math.floor(this.box.clientWidth / char) : 0;
+      if (columns && columns !== this.columns) {
+        this.columns = columns;
+        resized(columns);
+      }
+      if (this.high && this.wanted) this.reveal(...this.wanted);
+      this.update(false);
+      this.settled();
+    });
+    this.watch.observe(this.box);
+  }
+
+  /** Show `count` rows anew, from a height on. @param {number} count @param {number} [from] */
+  set(count, from = this.top) {
+    this.count = count;
+    this.space.style.height = `${count * ROW}px`;
+    const to = Math.min(from, this.lowest());
+    if (to !== this.top) this.box.scrollTop = this.top = to;
+    this.update(true);
+  }
+
+  /** How far it can be scrolled. */
+  lowest() {
+    return Math.max(0, this.count * ROW + MARGINS - this.high);
+  }
+
+  /** Scroll to a height. @param {number} y */
+  scroll(y) {
+    const to = Math.max(0, Math.min(y, this.lowest()));
+    if (to === this.top) return;
+    this.box.scrollTop = this.top = to;
+    this.update(false);
+  }
+
+  /** Make the rows that are in sight. @param {boolean} always even where they exist already */
+  update(always) {
+    if (!this.high) return this.forget(always); // the watch calls again as soon as there is a height
+    const top = Math.floor(this.top / ROW), seen = Math.ceil(this.high / ROW);
+    if (!always && top >= this.first && Math.min(top + seen, this.count) <= this.last) return;
+    const around = always ? FEW : AROUND; // what is in sight is waited for
+    this.first = Math.max(0, top - around);
+    this.last = Math.min(this.count, top + seen + around);
+    const made = document.createDocumentFragment();
+    for (let i = this.first; i < this.last; i++) made.append(this.paint(i));
+    this.body.style.transform = `translateY(${this.first * ROW}px)`;
+    this.body.replaceChildren(made);
+    clearTimeout(this.widening);
+    if (always) this.widening = window.setTimeout(() => this.widen(), LATER);
+  }
+
+  /** Drop rows that no longer show the data, while nothing is in sight: the next update paints all. @param {boolean} stale */
+  forget(stale) {
+    if (!stale) return;
+    clearTimeout(this.widening);
+    this.first = this.last = 0;
+    this.body.replaceChildren();
+  }
+
+  /** Make the rows around those that exist, which stay: one may just be clicked. */
+  widen() {
+    const first = Math.max(0, this.first - AROUND), last = Math.min(this.count, this.last + AROUND);
+    const above = [], below = [];
+    for (let i = first; i < this.first; i++) above.push(this.paint(i));
+    for (let i = this.last; i < last; i++) below.push(this.paint(i));
+    [this.first, this.last] = [first, last];
+    this.body.style.transform = `translateY(${first * ROW}px)`;
+    this.body.prepend(...above);
+    this.body.append(...below);
+  }
+
+  /** Make some rows anew, where they exist. @param {Iterable<number>} rows */
+  repaint(rows) {
+    for (const i of new Set(rows)) {
+      const old = i >= this.first && i < this.last ? this.body.children[i - this.first] : null;
+      if (old) old.replaceWith(this.paint(i));
+    }
+  }
+
+  /** Scroll so that a row is in sight, or a third from the top, with a whole row at the top. @param {number} i @param {boolean} [always] */
+  reveal(i, always = false) {
+    this.wanted = this.high ? null : [i, always];
+    const y = i * ROW, { top, high } = this;
+    if (high && (always || y < top || y + ROW > top + high)) this.scroll(Math.floor((y - high / 3) / ROW) * ROW + MARGINS / 2);
+  }
+
+  close() {
+    clearTimeout(this.widening);
+    this.watch.disconnect();
+  }
+}
+
+/**
+ * Break a line to a width, behind commas and blanks where possible; later parts are indented.
+ * @param {string} text @param {number} width @returns {number[]} where its parts start
+ */
+export function broken(text, width) {
+  const starts = [0];
+  width = Math.max(LEAST_WIDTH, width);
+  if (text.length <= width) return starts;
+  const hang = hanging(text, width);
+  let at = 0, room = width;
+  while (text.length - at > room) {
+    const cut = best(text, at, at + room);
+    starts.push(cut);
+    at = cut;
+    room = Math.max(LEAST_WIDTH, width - hang);
+  }
+  return starts;
+}
+
+/**
+ * The best place to break a line before `end`: behind a blank, inside as few brackets as possible, as far right as possible.
+ * @param {string} text @param {number} start @param {number} end
+ */
+function best(text, start, end) {
+  let depth = 0, cut = end, least = Infinity;
+  for (let at = start; at < end; at++) {
+    const char = text[at];
+    if (char === "(" || char === "[" || char === "{") depth++;
+    else if (char === ")" || char === "]" || char === "}") depth--;
+    else if (char === " " && at > start + (end - start) / 3) {
+      const cost = depth + (text[at - 1] === "," ? 0 : text.startsWith("->", at + 1) ? 0.4 : 0.5);
+      if (cost <= least) [cut, least] = [at + 1, cost];
+    }
+  }
+  return cut;
+}
+
+/** The indentation of the later parts of a line. @param {string} text @param {number} width */
+export function hanging(text, width) {
+  return Math.max(0, Math.min(text.length - text.trimStart().length + 4, Math.floor(width / 3)));
+}
+
+const KINDS = ["keyword", "binder", "use", "temporary", "call", "op", "global", "constructor", "attribute", "constant", "type", "function", "branch", "comment"];
+const NAMES = new Set([1, 2, 3, 6]); // binder, use, temporary, global: what can be followed
+
+/**
+ * @typedef {[string, number[], number]} Line text, four numbers a mark (start, end, kind, hover text), type
+ * @typedef {{lines: Line[], texts: string[]}} Table
+ */
+
+/**
+ * Make the characters `from` to `to` of a line.
+ * @param {Line} line @param {number} from @param {number} to @param {string} picked the name that is followed
+ * @param {number[]} [words] stretches to mark, two numbers each @param {WeakMap<Element, number>} [hovers]
+ */
+export function code(line, from, to, picked, words, hovers) {
+  const [text, marks] = line, made = document.createDocumentFragment();
+  const put = (/** @type {number} */ a, /** @type {number} */ b, /** @type {string} */ look, /** @type {number} */ hover) => {
+    a = Math.max(a, from);
+    b = Math.min(b, to);
+    for (let at = a; at < b;) {
+      let end = b, word = "";
+      if (words) for (let w = 0; w < words.length; w += 2) {
+        if (words[w] > at) { end = Math.min(end, words[w]); break; }
+        if (words[w + 1] > at) { end = Math.min(end, words[w + 1]); word = " pl-word"; break; }
+      }
+      const shown = text.slice(at, end);
+      if (look || word) {
+        const span = el("span", (look + word).trim(), shown);
+        if (hovers && hover >= 0) hovers.set(span, hover);
+        made.append(span);
+      } else made.append(shown);
+      at = end;
+    }
+  };
+  let at = 0;
+  for (let m = 0; m < marks.length; m += 4) {
+    const start = marks[m], end = marks[m + 1], kind = marks[m + 2];
+    put(at, start, "", -1);
+    const hit = picked && NAMES.has(kind) && text.slice(start, end) === picked;
+    put(start, end, `pl-t pl-${KINDS[kind]}${hit ? " pl-hit" : ""}`, marks[m + 3]);
+    at = end;
+  }
+  put(at, text.length, "", -1);
+  return made;
+}
+
+/** The name under an element that can be followed, or "". @param {EventTarget | null} target */
+export function nameAt(target) {
+  const span = target instanceof Element ? target.closest(".pl-binder, .pl-use, .pl-temporary, .pl-global") : null;
+  return span ? span.textContent || "" : "";
+}
+
+/** Whether a line holds a name. @param {Line} line @param {string} name */
+export function holds(line, name) {
+  const [text, marks] = line;
+  for (let m = 0; m < marks.length; m += 4)
+    if (NAMES.has(marks[m + 2]) && marks[m + 1] - marks[m] === name.length && text.startsWith(name, marks[m])) return true;
+  return false;
+}

@@ -1,0 +1,34 @@
+// The keys of the stepper: what they do, the same in words, and the pictures of its buttons.
+export const KEYS = /** @type {[string, string][]} */ ([
+  ["s S", "step, step back (also j and k)"], ["m M", "next kernel, previous kernel"], ["l L", "next source line, previous one"], ["n N", "next: over calls; the same back"], ["f F", "finish this frame; back to its call"],
+  ["c C", "continue to a breakpoint; back to one"], ["g G", "start and end; 120g goes to instant 120"], ["1 … 9", "before a key: so many times"],
+  ["b", "breakpoint at the next instruction"], ["/", "breakpoint on an operator, @function, line 6, nan"], ["↑ ↓", "choose a register"], ["w", "watch it: continue stops when it changes"],
+  ["o", "where its value came from: go there"], ["u", "back to where you were"], ["[ ]", "frame above, below"], ["t", "source, kernel, history"], ["e", "run on with another value in it (fork)"], ["x", "save as a page"],
+]);
+export const STEPS = /** @type {Record<string, string>} */ ({
+  first: "M4 3v10M13 3L7 8l6 5z", back: "M8 3L3 8l5 5zM13 3L8 8l5 5z", before: "M11 3L5 8l6 5z", after: "M5 3l6 5-6 5z",
+  over: "M2.5 9a5.5 5 0 0 1 10.5 0M13.5 5v4h-4M8 12.5h.01", out: "M8 10V2.5M4.8 5.5L8 2.4l3.2 3.1M8 13h.01", on: "M3 3l5 5-5 5zM8 3l5 5-5 5z", last: "M12 3v10M3 3l6 5-6 5z",
+});
+
+/** What each key does to a stepper. @param {any} view @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+export function actions(view) {
+  const counted = (/** @type {(way: number) => void} */ run, /** @type {number} */ way) => () => run(way);
+  const step = (/** @type {number} */ way) => view.move("step", way), digits = /** @type {Record<string, (event: KeyboardEvent) => unknown>} */ ({});
+  for (const digit of "0123456789") digits[digit] = () => { view.count = (view.count + digit).slice(0, 9); view.say(view.count); };
+  return {
+    ...digits, "?": () => view.help(), s: counted(step, 1), S: counted(step, -1), j: counted(step, 1), k: counted(step, -1),
+    ArrowRight: counted(step, 1), ArrowLeft: counted(step, -1), m: () => view.move("kernel", 1), M: () => view.move("kernel", -1), l: () => view.move("line", 1), L: () => view.move("line", -1),
+    n: () => view.move("next", 1), N: () => view.move("next", -1),
+    f: () => view.move("finish", 1), F: () => view.move("finish", -1), c: () => view.proceed(1), C: () => view.proceed(-1),
+    g: () => { const to = view.count ? Number(view.count) : 0; view.count = ""; view.go(to, true); }, G: () => view.go(view.run.length, true),
+    b: () => view.toggle(view.run.siteAt(view.at)), "/": () => view.find.focus(), w: () => view.watch(), o: () => view.origin(),
+    u: () => { const to = view.past.pop(); if (to !== undefined) view.go(to); }, t: () => view.source.turn(), e: () => view.edit(), x: () => view.export(),
+    "[": () => view.frame(view.up + 1), "]": () => view.frame(Math.max(0, view.up - 1)),
+    ArrowDown: () => view.pick(view.registers.beside(1)), ArrowUp: () => view.pick(view.registers.beside(-1)),
+    Escape: () => {
+      view.count = view.find.value = "";
+      view.selection.set([]);
+      view.root.focus();
+    }, Enter: () => false,
+  };
+}

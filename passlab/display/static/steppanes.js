@@ -1,0 +1,320 @@
+// The panes of the stepper: bytecode with its gutter, registers, frames, and the source that follows the counter.
+import { button, el, grouped, svg } from "./dom.js";
+import { broken, code, hanging, Rows } from "./rows.js";
+
+/** @typedef {import("./steprun.js").Run} Run */
+/** @typedef {import("./steprun.js").Place} Place */
+
+// What happens to a register, by shape as well as colour: about to be written, being read, just written.
+const MARKS = /** @type {Record<string, [string, string]>} */ ({
+  writes: ["M2 10L6 2l4 8z", "about to be written"], reads: ["M6 2.2a3.8 3.8 0 1 0 .01 0z", "read by the next instruction"],
+  wrote: ["M2.6 2.6h6.8v6.8H2.6z", "just written"],
+});
+
+/** @param {string} kind */
+export function mark(kind) {
+  const [d, name] = MARKS[kind];
+  return svg("svg", { class: `pl-reg-mark pl-${kind}`, viewBox: "0 0 12 12", width: 11, height: 11, role: "img", "aria-label": name }, svg("title", {}, name), svg("path", { d }));
+}
+
+/** A function's name; long ones, which compilers give, lose their middle. @param {string} name */
+export const shortName = (name) => `@${name.length > 26 ? `${name.slice(0, 16)}…${name.slice(-6)}` : name}`;
+
+/** The instructions of one function. */
+export class BytecodePane {
+  /** @param {(site: number) => void} toggled a breakpoint @param {(site: number) => void} asked to run to an instruction @param {import("./selection.js").Selection} selection */
+  constructor(toggled, asked, selection) {
+    this.selection = selection;
+    this.run = /** @type {Run | null} */ (null);
+    this.func = -1;
+    this.now = { site: -1, before: -1, looks: /** @type {Map<number, string>} */ (new Map()) };
+    this.stops = /** @type {(site: number) => boolean} */ (() => false);
+    this.rows = new Rows((i) => this.row(i), () => {});
+    this.rows.settled = () => this.reveal(); // the current instruction stays in sight when the pane changes its size
+    this.box = this.rows.box;
+    this.box.classList.add("pl-code", "pl-bytecode");
+    this.title = el("div", "pl-pane-title");
+    this.element = el("div", "pl-step-pane pl-code-pane", this.title, this.box);
+    this.box.addEventListener("click", (event) => {
+      const target = /** @type {Element} */ (event.target), row = target.closest(".pl-inst");
+      if (!row || !this.run) return;
+      const site = Number(row.getAttribute("data-site"));
+      if (target.closest(".pl-gutter")) return toggled(site);
+      if (String(window.getSelection())) return;
+      selection.set((this.run.sites.nodes[site] || []).slice(0, 1));
+      asked(site);
+    });
+  }
+
+  /** Bring the current instruction into sight. */
+  reveal() {
+    const { site, before } = this.now;
+    if (this.run && (site >= 0 || before >= 0)) this.rows.reveal((site < 0 ? before : site) - (this.base || 0));
+  }
+
+  /** @param {Run} run @param {number} func @param {number} site the next instruction @param {number} before the last one @param {Map<number, string>} looks of registers @param {(site: number) => boolean} stops @param {boolean} changed whether breakpoints did */
+  show(run, func, site, before, looks, stops, changed) {
+    const other = this.run !== run || this.func !== func, old = this.now;
+    [this.run, this.func, this.stops] = [run, func, stops];
+    this.now = { site, before, looks };
+    const { name, params, base } = run.data.functions[func], next = run.data.functions[func + 1];
+    if (other) {
+      this.base = base;
+      this.title.title = `@${name}(${params.join(", ")})`;
+      this.title.replaceChildren(el("b", "", shortName(name)), el("span", "pl-dim", `(${params.join(", ")})`));
+      this.rows.set((next ? next.base : run.sites.texts.length) - base, 0);
+    } else if (changed) this.rows.update(true);
+    else this.rows.repaint([old.site, old.before, site, before].map((s) => s - base));
+    this.reveal();
+  }
+
+  /** @param {number} i */
+  row(i) {
+    const run = /** @type {Run} */ (this.run), site = (this.base || 0) + i, here = site === this.now.site;
+    const lit = (run.sites.nodes[site] || []).some((/** @type {number} */ node) => this.selection.has(node)) ? " pl-selected" : "";
+    const stop = this.stops(site), gutter = el("span", `pl-gutter${stop ? " pl-stop" : ""}`, el("i", "pl-dot"));
+    gutter.title = stop ? "take the breakpoint away" : "set a breakpoint";
+    gutter.setAttribute("role", "button");
+    gutter.setAttribute("aria-label", `breakpoint at ${i}`);
+    gutter.setAttribute("aria-pressed", String(stop));
+    const made = el("div", `pl-inst pl-role-${run.sites.roles[site]}${here ? " pl-here" : ""}${site === this.now.before ? " pl-was" : ""}${lit}`, gutter,
+      el("span", "pl-counter"), el("span", "pl-number", i), this.text(run, site, here));
+    made.setAttribute("data-site", String(site));
+    if (here) made.setAttribute("aria-current", "step");
+    return made;
+  }
+
+  /** @param {Run} run @param {number} site @param {boolean} here */
+  text(run, site, here) {
+    const text = run.sites.texts[site], made = el("span", "pl-inst-text"), looks = here || site === this.now.before ? this.now.looks : null;
+    const first = /^[^\s$(]+/.exec(text), head = first ? first[0] : "";
+    const name = el("span", run.sites.roles[site] === 3 ? "pl-op" : "pl-keyword", head);
+    name.style.minWidth = `${Math.min(head.length, 12)}ch`; // the rest gives way first
+    const rest = el("span", "pl-rest");
+    for (const part of text.slice(head.length).split(/(\$\d+|@[\w.]+)/)) {
+      if (part[0] === "$") {
+        const look = looks && looks.get(Number(part.slice(1)));
+        rest.append(el("span", look && (here || look === "wrote") ? `pl-reg pl-reg-${look}` : "pl-reg", part));
+      } else rest.append(part[0] === "@" ? el("span", "pl-global", part) : part);
+    }
+    made.append(name, rest);
+    made.title = text;
+    return made;
+  }
+
+  close() {
+    this.rows.close();
+  }
+}
+
+/** The registers of a frame, one a line. */
+export class RegisterPane {
+  /** @param {(register: number) => void} picked */
+  constructor(picked) {
+    this.list = /** @type {any[]} */ ([]);
+    this.picked = -1;
+    this.rows = new Rows((i) => this.row(this.list[i]), () => {});
+    this.rows.box.classList.add("pl-code", "pl-registers");
+    this.rows.box.setAttribute("role", "listbox");
+    this.rows.box.setAttribute("aria-label", "registers");
+    this.title = el("div", "pl-pane-title", el("b", "", "Registers"), el("span", "pl-grow"), ...Object.keys(MARKS).map((kind) => el("span", "pl-key", mark(kind), el("span", "pl-key-word", { writes: "to write", reads: "read", wrote: "written" }[kind] || ""))));
+    this.note = el("div", "pl-empty pl-over", "No frame runs any more. S goes back into the run.");
+    this.note.hidden = true;
+    this.element = el("div", "pl-step-pane pl-register-pane", this.title, this.rows.box, this.note);
+    this.rows.box.addEventListener("click", (event) => {
+      const row = /** @type {Element} */ (event.target).closest(".pl-register");
+      if (row) picked(Number(row.getAttribute("data-register")));
+    });
+  }
+
+  /** @param {Run} run @param {number} frame @param {Int32Array} values @param {Map<number, string>} looks @param {number} picked @param {[number, number][]} watches */
+  show(run, frame, values, looks, picked, watches) {
+    const params = run.data.functions[run.func[frame]].params;
+    const watched = new Set(watches.filter(([f]) => f === frame).map(([, r]) => r));
+    this.list = [];
+    for (let r = 0; r < values.length; r++) {
+      if (values[r] <= 0 && !looks.has(r) && !watched.has(r)) continue;
+      this.list.push({ register: r, name: params[r] || "", text: run.texts[values[r]] || "", odd: run.odd[values[r]] || 0, look: looks.get(r) || "", watched: watched.has(r) });
+    }
+    const longest = Math.max(0, ...this.list.map((item) => item.name.length + (item.watched ? 2 : 0)));
+    this.rows.box.style.setProperty("--pl-name", `${Math.min(14, longest + 2)}ch`);
+    this.note.hidden = true;
+    this.picked = picked;
+    if (this.rows.count === this.list.length) this.rows.update(true);
+    else this.rows.set(this.list.length);
+    const at = this.list.findIndex((item) => item.register === picked);
+    if (at >= 0) this.rows.reveal(at);
+  }
+
+  /** No frame runs. */
+  clear() {
+    this.list = [];
+    this.rows.set(0);
+    this.note.hidden = false;
+  }
+
+  /** @param {any} item */
+  row(item) {
+    const made = el("div", `pl-register${item.register === this.picked ? " pl-chosen" : ""}${item.odd ? " pl-has-odd" : ""}${item.text ? "" : " pl-none"}`,
+      el("span", "pl-reg-look", item.look ? mark(item.look) : null), el("span", `pl-reg-name${item.look ? ` pl-reg-${item.look}` : ""}`, `$${item.register}`),
+      el("span", "pl-reg-param", item.watched ? el("i", "pl-eye") : null, item.name), el("span", "pl-reg-value", item.text || "–"));
+    made.setAttribute("data-register", String(item.register));
+    made.setAttribute("role", "option");
+    made.setAttribute("aria-selected", String(item.register === this.picked));
+    made.title = item.text;
+    return made;
+  }
+
+  /** The register below or above the picked one. @param {number} by */
+  beside(by) {
+    const at = this.list.findIndex((item) => item.register === this.picked), next = this.list[Math.max(0, Math.min(this.list.length - 1, at + by))];
+    return next ? next.register : -1;
+  }
+
+  close() {
+    this.rows.close();
+  }
+}
+
+const SHOWN_FRAMES = 60;
+
+/** The frames of the stack. */
+export class FramePane {
+  /** @param {(place: number) => void} picked how many frames up */
+  constructor(picked) {
+    this.list = el("div", "pl-frames");
+    this.element = el("div", "pl-step-pane pl-frame-pane", el("div", "pl-pane-title", el("b", "", "Frames")), this.list);
+    this.list.addEventListener("click", (event) => {
+      const row = /** @type {Element} */ (event.target).closest(".pl-frame");
+      if (row) picked(Number(row.getAttribute("data-place")));
+    });
+  }
+
+  /** @param {Run} run @param {number} at @param {number} picked */
+  show(run, at, picked) {
+    const stack = run.stack(at, SHOWN_FRAMES), rows = stack.map((place, i) => {
+      const { name, base } = run.data.functions[place.func], row = el("div", `pl-frame${i === picked ? " pl-chosen" : ""}`,
+        el("span", "pl-pass-id", place.depth), el("b", "", shortName(name)), el("span", "pl-dim", place.pc - (i ? 1 : 0)), el("span", "pl-frame-text", run.sites.names[base + place.pc - (i ? 1 : 0)] || ""));
+      row.setAttribute("data-place", String(i));
+      return row;
+    });
+    const rest = stack.length ? stack[stack.length - 1].depth : 0;
+    if (stack.length === SHOWN_FRAMES && rest) rows.push(el("div", "pl-frame pl-dim", `${grouped(rest)} more below`));
+    if (!stack.length) rows.push(el("div", "pl-frame pl-dim", run.data.end.text));
+    this.list.replaceChildren(...rows);
+  }
+}
+
+const TABS = ["Source", "Kernel", "History"];
+
+/** The program as it was written, the kernel that runs next, and the life of its nodes. */
+export class SourcePane {
+  /** @param {import("./selection.js").Selection} selection */
+  constructor(selection) {
+    this.selection = selection;
+    this.run = /** @type {Run | null} */ (null);
+    this.tab = "Source";
+    this.site = -1;
+    this.lines = /** @type {number[]} */ ([]);
+    this.marked = new Set();
+    this.seen = /** @type {number[]} */ ([]); // visual rows: line, start, end, line, start, end, ...
+    this.starts = /** @type {number[]} */ ([]); // by line: its first row
+    this.width = 60;
+    this.rows = new Rows((i) => this.row(i), (columns) => {
+      this.width = columns - 6;
+      this.arrange();
+      this.reveal();
+    });
+    this.rows.box.classList.add("pl-code");
+    this.rows.box.addEventListener("click", (event) => {
+      const row = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest(".pl-row"));
+      if (row && row.dataset.node && !String(window.getSelection())) selection.toggle([Number(row.dataset.node)]);
+    });
+    this.lives = el("div", "pl-lives");
+    this.note = el("div", "pl-empty");
+    this.tabs = el("div", "pl-tabs", ...TABS.map((name) => {
+      const made = button(name, () => this.choose(name));
+      made.setAttribute("role", "tab");
+      return made;
+    }));
+    this.tabs.setAttribute("role", "tablist");
+    this.where = el("span", "pl-where");
+    this.element = el("div", "pl-step-pane pl-source-pane", el("div", "pl-pane-title pl-source-title", this.tabs, el("span", "pl-grow"), this.where), this.rows.box, this.lives, this.note);
+  }
+
+  /** @param {string} tab */
+  choose(tab) {
+    this.tab = tab;
+    if (this.run) this.show(this.run, this.site);
+  }
+
+  turn() {
+    this.choose(TABS[(TABS.indexOf(this.tab) + 1) % TABS.length]);
+  }
+
+  /** @param {Run} run @param {number} site */
+  show(run, site) {
+    const { source, kernel, kernels, program, lives, biographies, places } = run.sites;
+    [this.run, this.site] = [run, site];
+    [...this.tabs.children].forEach((tab, i) => tab.setAttribute("aria-selected", String(TABS[i] === this.tab)));
+    this.where.textContent = site < 0 ? "" : places[site];
+    let note = "", lines = /** @type {number[]} */ ([]);
+    const old = this.marked;
+    this.marked = new Set(this.tab === "Source" && site >= 0 ? source[site] : []);
+    if (this.tab === "Source") [lines, note] = [program, program.length ? "" : "The program was compiled elsewhere: its source is not known."];
+    else if (this.tab === "Kernel") {
+      const number = site < 0 ? -1 : kernel[site];
+      [lines, note] = number < 0 ? [[], "The next instruction is no kernel."] : [kernels[number], ""];
+    } else if (site < 0 || lives[site] < 0) note = "No pass made the next instruction's value: it moves what is there.";
+    this.rows.box.hidden = !lines.length;
+    this.lives.hidden = this.tab !== "History" || note !== "";
+    this.note.hidden = !note;
+    this.note.textContent = note;
+    if (lines !== this.lines) {
+      this.lines = lines;
+      this.arrange(0);
+    } else this.rows.repaint([...old, ...this.marked].flatMap((line) => this.rowsOf(line)));
+    if (!this.lives.hidden) this.lives.replaceChildren(...biographies[lives[site]].map((/** @type {string} */ text) => el("pre", "pl-code pl-life", text)));
+    this.reveal();
+  }
+
+  /** Scroll to the lines that are marked. */
+  reveal() {
+    const first = Math.min(...this.marked);
+    if (Number.isFinite(first)) this.rows.reveal(this.starts[first]);
+  }
+
+  /** Break the lines to the width there is. @param {number} [from] the height to show them from */
+  arrange(from) {
+    this.seen = [];
+    this.starts = [];
+    this.lines.forEach((number, at) => {
+      const text = /** @type {Run} */ (this.run).data.lines[number][0], starts = broken(text, this.width);
+      this.starts.push(this.seen.length / 3);
+      starts.forEach((start, part) => this.seen.push(at, start, part + 1 < starts.length ? starts[part + 1] : text.length));
+    });
+    this.rows.set(this.seen.length / 3, from);
+  }
+
+  /** @param {number} line */
+  rowsOf(line) {
+    const rows = [], end = line + 1 < this.starts.length ? this.starts[line + 1] : this.seen.length / 3;
+    for (let row = this.starts[line]; row < end; row++) rows.push(row);
+    return rows;
+  }
+
+  /** @param {number} i */
+  row(i) {
+    const run = /** @type {Run} */ (this.run), [at, from, to] = this.seen.slice(3 * i, 3 * i + 3), line = run.data.lines[this.lines[at]];
+    const node = this.tab === "Source" ? run.sites.programNodes[at] ?? -1 : -1, lit = this.selection.has(node) ? " pl-selected" : "";
+    const made = el("div", `pl-row${this.marked.has(at) ? " pl-line-here" : ""}${lit}`, el("span", "pl-number", from ? "" : at + 1),
+      el("span", "pl-text", from ? " ".repeat(hanging(line[0], this.width)) : null, code(line, from, to, "")));
+    made.title = line[2] >= 0 ? run.data.texts[line[2]] : "";
+    if (node >= 0) made.dataset.node = String(node);
+    return made;
+  }
+
+  close() {
+    this.rows.close();
+  }
+}

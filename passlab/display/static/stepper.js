@@ -1,0 +1,415 @@
+// The stepper: a recorded run, forwards and backwards. All it needs is in its data; a kernel adds forks and large pictures.
+import { button, choices, el, grouped, help, keys, removable } from "./dom.js";
+import { download } from "./download.js";
+import { branchStrip, valueField } from "./stepfork.js";
+import { actions, KEYS, STEPS } from "./stepkeys.js";
+import { followSelection, Selection } from "./selection.js";
+import { BytecodePane, FramePane, RegisterPane, SourcePane } from "./steppanes.js";
+import { Run, WAITING } from "./steprun.js";
+import { tensorCard } from "./steptensor.js";
+import { micros, Timeline } from "./steptime.js";
+
+class Stepper {
+  /** @param {any} model @param {HTMLElement} root */
+  constructor(model, root) {
+    this.model = model;
+    this.root = root;
+    this.selection = new Selection();
+    this.run = /** @type {Run} */ (/** @type {unknown} */ (null));
+    this.at = 0;
+    this.up = 0; // frames above the one that runs
+    this.register = -1;
+    this.pinned = false; // the register was chosen by hand
+    this.count = "";
+    this.breaks = /** @type {import("./steprun.js").Break[]} */ ([]);
+    this.watches = /** @type {[number, number][]} */ ([]);
+    this.past = /** @type {number[]} */ ([]);
+    this.asked = new Set();
+    this.original = /** @type {{run: Run, instant: number, parted: number, watches: [number, number][]} | null} */ (null); // of a branch that is shown
+    this.restopped = false;
+    this.build();
+    this.saveTimer = 0;
+    this.selection.listen(() => {
+      this.code.rows.update(true);
+      this.source.rows.update(true);
+    });
+  }
+
+  build() {
+    this.code = new BytecodePane((site) => this.toggle(site), (site) => this.seek(site), this.selection);
+    this.registers = new RegisterPane((register) => this.pick(register));
+    this.frames = new FramePane((place) => this.frame(place));
+    this.source = new SourcePane(this.selection);
+    this.time = new Timeline((at) => this.go(at));
+    this.card = el("div", "pl-value");
+    this.title = el("span", "pl-title");
+    this.branch = el("div", "pl-branch");
+    this.branch.hidden = true;
+    this.position = /** @type {HTMLInputElement} */ (el("input", "pl-find pl-position"));
+    this.position.setAttribute("aria-label", "instant");
+    this.position.addEventListener("change", () => this.go(Number(this.position.value.replace(/[^\d]/g, "")) || 0));
+    this.total = el("span", "pl-title");
+    this.said = el("span", "pl-stepper-said");
+    this.find = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
+    this.find.placeholder = "break on …";
+    this.find.setAttribute("aria-label", "set a breakpoint: an operator, an opcode, @function, line 6, nan");
+    this.find.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && this.find.value.trim()) this.breakOn(this.find.value);
+    });
+    this.chips = el("div", "pl-stops");
+    this.words = el("datalist", "");
+    this.words.id = `pl-words-${Math.random().toString(36).slice(2, 9)}`;
+    this.find.setAttribute("list", this.words.id);
+    const tool = (/** @type {string} */ name, /** @type {string} */ label, /** @type {() => void} */ run) => {
+      const made = button(name, run, STEPS[name]);
+      made.title = label;
+      made.setAttribute("aria-label", label);
+      return made;
+    };
+    const tools = el("span", "pl-steps", tool("first", "to the start (g)", () => this.go(0, true)), tool("back", "continue back (C)", () => this.proceed(-1)),
+      tool("before", "step back (S)", () => this.move("step", -1)), this.position, this.total, tool("after", "step (s)", () => this.move("step", 1)),
+      tool("over", "next: over calls (n)", () => this.move("next", 1)), tool("out", "finish this frame (f)", () => this.move("finish", 1)),
+      tool("on", "continue (c)", () => this.proceed(1)), tool("last", "to the end (G)", () => this.go(this.run.length, true)));
+    this.help = help(this.root, KEYS);
+    const bar = el("div", "pl-bar pl-step-bar", tools, this.find, this.words, this.chips, el("span", "pl-grow"), tool("export", "save as a page (x)", () => this.export()), button("?", () => this.help()));
+    const values = el("div", "pl-step-column pl-values", this.registers.element, this.card);
+    const sides = el("div", "pl-step-column pl-sides", this.source.element, this.frames.element);
+    this.root.prepend(el("div", "pl-bar pl-step-title", this.title, el("span", "pl-grow"), this.said), bar, this.branch, el("div", "pl-step-columns", this.code.element, values, sides), this.time.element);
+  }
+
+  /** @param {any} data @param {number} at @param {{text: string, sites?: number[]}[]} [breaks] @param {[number, number][]} [watches] */
+  load(data, at, breaks = data.breaks, watches = []) {
+    this.run = new Run(data);
+    this.title.textContent = data.title;
+    this.total.textContent = `of ${grouped(this.run.length)}`;
+    this.words.replaceChildren(...choices(this.run.words()));
+    this.breaks = breaks.flatMap(({ text, sites }) => this.run.breakOf(text) || (sites && sites.length ? this.run.breakAt(text, sites) : []));
+    [this.watches, this.past, this.up, this.register, this.pinned] = [watches, [], 0, -1, false];
+    this.time.show(this.run, this.breaks);
+    this.drawStops();
+    this.go(at, false, true);
+  }
+
+  /** The values that were not sent at first have come. @param {any} data */
+  complete(data) {
+    this.run = new Run(data);
+    this.time.show(this.run, this.breaks);
+    this.show();
+  }
+
+  // ---------------------------------------------------------------- moving
+  /** @param {number} at @param {boolean} [jump] to be able to come back @param {boolean} [always] */
+  go(at, jump = false, always = false) {
+    const to = Math.max(0, Math.min(this.run.length, at));
+    if (to === this.at && !always) return this.code.reveal();
+    if (jump) this.past.push(this.at);
+    this.at = to;
+    this.up = 0;
+    this.show();
+    clearTimeout(this.saveTimer);
+    this.saveTimer = window.setTimeout(() => {
+      this.model.set("at", this.at);
+      this.model.save_changes();
+    }, 120);
+  }
+
+  times() {
+    const count = Math.max(1, Number(this.count) || 1);
+    this.count = "";
+    return Math.min(count, this.run.length + 1);
+  }
+
+  /** @param {"step" | "next" | "finish" | "kernel" | "line"} how @param {number} way */
+  move(how, way) {
+    let at = this.at;
+    if (how === "step") at += way * this.times();
+    else for (let left = this.times(); left > 0; left--) at = this.run[how](at, way);
+    this.go(at, how === "finish");
+  }
+
+  /** @param {number} way */
+  proceed(way) {
+    if (this.run.data.partial && this.breaks.some((b) => b.odd)) return this.say("the values are on their way: try again in a moment");
+    let at = this.at;
+    for (let left = this.times(); left > 0; left--) at = this.run.proceed(at, way, this.breaks, this.watches);
+    this.go(at, true);
+  }
+
+  /** To the next time an instruction is executed, from the start again where there is none. @param {number} site */
+  seek(site) {
+    for (let i = 1; i <= this.run.length; i++) {
+      const at = (this.at + i) % (this.run.length + 1);
+      if (at < this.run.length && this.run.site[at] === site) return this.go(at, true);
+    }
+    this.say("this instruction is not executed");
+  }
+
+  // ---------------------------------------------------------------- breakpoints and watches
+  /** @param {number} site */
+  toggle(site) {
+    if (site < 0) return;
+    const { functions } = this.run.data, func = functions.filter((/** @type {any} */ f) => f.base <= site).pop();
+    const text = `@${func.name}:${site - func.base}`, at = this.breaks.findIndex((b) => b.text === text);
+    if (at >= 0) this.breaks.splice(at, 1);
+    else this.breaks.push(/** @type {any} */ (this.run.breakOf(text)));
+    this.changed();
+  }
+
+  /** @param {string} text */
+  breakOn(text) {
+    const made = this.run.breakOf(text);
+    if (!made) return this.say(`nothing in the program is called ${text}`, true);
+    if (!this.breaks.some((b) => b.text === made.text)) this.breaks.push(made);
+    this.find.value = "";
+    this.root.focus();
+    this.changed();
+  }
+
+  changed() {
+    this.restopped = true;
+    this.time.show(this.run, this.breaks);
+    this.drawStops();
+    this.show();
+  }
+
+  drawStops() {
+    this.chips.replaceChildren(
+      ...this.breaks.map((b) => removable(b.text, "pl-stop-chip", () => { this.breaks = this.breaks.filter((other) => other !== b); this.changed(); })),
+      ...this.watches.map((w) => removable(`$${w[1]}`, "pl-stop-chip pl-watch-chip", () => { this.watches = this.watches.filter((other) => other !== w); this.changed(); })));
+  }
+
+  watch() {
+    const place = this.placed();
+    if (!place || this.register < 0) return;
+    const at = this.watches.findIndex(([f, r]) => f === place.frame && r === this.register);
+    if (at >= 0) this.watches.splice(at, 1);
+    else this.watches.push([place.frame, this.register]);
+    this.changed();
+  }
+
+  // ---------------------------------------------------------------- registers and frames
+  /** The frame that is looked at. */
+  placed() {
+    return this.run.stack(this.at, this.up + 1)[this.up] || null;
+  }
+
+  /** @param {number} register */
+  pick(register) {
+    if (register < 0) return;
+    [this.register, this.pinned] = [register, true];
+    this.show();
+  }
+
+  /** @param {number} up */
+  frame(up) {
+    if (!this.run.stack(this.at, up + 1)[up]) return;
+    this.up = up;
+    this.show();
+  }
+
+  origin() {
+    const place = this.placed();
+    if (!place || this.register < 0) return;
+    const e = this.run.registers(place.frame, this.at).by[this.register];
+    if (e < 0) return this.say(`$${this.register} is an argument of the program`);
+    this.go(e, true);
+    const from = this.run.inputs(e, place.frame, this.register), odd = from.find(([f, r]) => this.run.odd[this.run.registers(f, e).values[r]]);
+    if (from.length) this.pick((odd || from[0])[1]);
+  }
+
+  // ---------------------------------------------------------------- showing
+  /** @param {string} text @param {boolean} [wrong] */
+  say(text, wrong = false) {
+    this.said.textContent = text;
+    this.said.title = text;
+    this.said.classList.toggle("pl-error", wrong);
+  }
+
+  show() {
+    const { run, at } = this, place = this.placed(), top = this.up === 0;
+    const site = place ? run.data.functions[place.func].base + place.pc : -1, before = at > 0 ? run.site[at - 1] : -1;
+    const looks = new Map();
+    if (place) {
+      for (const r of run.wrote(at - 1, place.frame)) looks.set(r, "wrote");
+      if (top && site >= 0) {
+        for (const r of run.sites.reads[site]) looks.set(r, "reads");
+        for (const r of run.sites.changes[site]) looks.set(r, "writes");
+      }
+    }
+    this.position.value = grouped(at);
+    this.time.move(at);
+    this.frames.show(run, at, this.up);
+    this.source.show(run, top ? site : run.sites.roles[site - 1] === 1 ? site - 1 : site);
+    const stops = (/** @type {number} */ s) => this.breaks.some((b) => b.on && b.mask !== null && b.mask[s] === 1);
+    if (!place) return this.showEnd(stops);
+    const failed = run.data.end.what === "failed" && at === run.length;
+    this.say(failed ? run.data.end.text : run.sites.operators[site].join(" + "), failed);
+    this.code.show(run, place.func, site, top ? before : -1, looks, stops, this.restopped);
+    this.restopped = false;
+    const held = run.registers(place.frame, at);
+    if (!this.pinned || !(held.values[this.register] > 0)) this.follow(looks, held.values);
+    this.registers.show(run, place.frame, held.values, looks, this.register, this.watches);
+    this.showValue(place.frame, held.values[this.register] || 0, held.by[this.register]);
+  }
+
+  /** After the last instruction: what was returned. @param {(site: number) => boolean} stops */
+  showEnd(stops) {
+    const run = this.run, last = run.length - 1;
+    this.say(run.data.end.text);
+    this.registers.clear();
+    if (last < 0) return;
+    this.code.show(run, run.func[run.frameOf[last]], -1, run.site[last], new Map(), stops, true);
+    const number = run.data.end.result || 0;
+    const head = el("div", "pl-value-head", el("b", "", "result"), el("span", "pl-value-text", run.texts[number] || "–"));
+    const drawn = run.data.values.pictures[number];
+    this.card.replaceChildren(head, ...(drawn ? [tensorCard(drawn)] : []));
+  }
+
+  /** The register to look at: just written, else read. @param {Map<number, string>} looks @param {Int32Array} values */
+  follow(looks, values) {
+    const by = (/** @type {string} */ look) => [...looks].filter(([r, l]) => l === look && values[r] > 0).map(([r]) => r)[0];
+    const found = [by("wrote"), by("reads")].find((r) => r !== undefined);
+    if (found !== undefined) this.register = found;
+    else if (!(values[this.register] > 0)) this.register = values.findIndex((v) => v > 0);
+    this.pinned = false;
+  }
+
+  /** @param {number} frame @param {number} number of the value @param {number | undefined} by the event that wrote it */
+  showValue(frame, number, by) {
+    const run = this.run;
+    if (this.register < 0 || number <= 0) return this.card.replaceChildren(el("div", "pl-empty", "no value here"));
+    if (number === WAITING) return this.card.replaceChildren(el("div", "pl-empty", "This value is on its way."));
+    const head = el("div", "pl-value-head", el("b", "pl-reg", `$${this.register}`), el("span", "pl-value-text", run.texts[number]));
+    const made = [head];
+    if (by !== undefined && by >= 0) {
+      const jump = el("button", "pl-link", `written at ${grouped(by)}`);
+      jump.title = "go to the instruction that wrote it (o)";
+      jump.addEventListener("click", () => this.origin());
+      const took = run.sites.roles[run.site[by]] === 3 ? `, ${micros(run.columns.micros[by])}` : "";
+      made.push(el("div", "pl-dim pl-written", jump, ` by ${run.sites.names[run.site[by]]}${took}`));
+    } else made.push(el("div", "pl-dim pl-written", "an argument of the program"));
+    const old = this.before(), was = old > WAITING && this.original ? this.original.run : null;
+    if (was && was.texts[old] !== run.texts[number]) {
+      const drawn = was.data.values.pictures[old];
+      made.push(el("div", "pl-original", el("div", "pl-value-head", el("b", "", "original"), el("span", "pl-value-text", was.texts[old])), drawn ? tensorCard(drawn) : null));
+    }
+    const picture = run.data.values.pictures[number] || (this.model.get("pictures") || {})[number];
+    if (picture) made.splice(2, 0, tensorCard(picture));
+    else if (run.late.has(number)) made.push(el("div", "pl-empty", this.ask(number)));
+    this.card.replaceChildren(...made);
+  }
+
+  /** @param {number} number */
+  ask(number) {
+    if (this.asked.has(number)) return "Drawing it …";
+    this.asked.add(number);
+    return this.send({ draw: number }) ? "Drawing it …" : "Its picture is not in this page; a running kernel can draw it.";
+  }
+
+  /** @param {any} message @returns {boolean} whether there is somebody to hear it */
+  send(message) {
+    try {
+      this.model.send(message);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  // ---------------------------------------------------------------- what needs a kernel
+  edit() {
+    const place = this.run.place(this.at), fork = this.model.get("branch");
+    if (fork && fork.data) return this.say("this is a branch already: go back to the original first");
+    if (!place || this.register < 0 || this.up) return this.say("choose a register of the frame that runs");
+    const done = (/** @type {string} */ value) => {
+      const sent = this.send({ fork: { instant: this.at, register: this.register, value } });
+      this.say(sent ? "running on …" : "a fork needs the running kernel");
+      this.root.focus();
+      this.branch.hidden = true;
+    };
+    const { field, parts } = valueField(this.register, this.at, done, () => { this.branch.hidden = true; this.root.focus(); });
+    this.branch.replaceChildren(...parts);
+    this.branch.hidden = false;
+    field.focus();
+  }
+
+  showBranch() {
+    const branch = this.model.get("branch") || {};
+    if (branch.error) return this.say(branch.error, true);
+    if (!branch.data) return;
+    if (this.run.data.partial && this.run.data.fork >= 0 && !branch.data.partial) return this.complete(branch.data);
+    if (this.run.data.fork < 0 || !this.original) this.original = { run: this.run, instant: branch.instant, parted: branch.parted, watches: this.watches };
+    const back = button("back to the original", () => {
+      this.model.set("branch", {});
+      this.model.save_changes();
+      this.branch.hidden = true;
+      const watches = this.original ? this.original.watches : [];
+      this.original = null;
+      this.load(this.model.get("data"), branch.instant, this.stops(), watches);
+      this.root.focus();
+    });
+    const { register } = this;
+    this.load(branch.data, 0, this.stops());
+    this.pick(register); // the value that was changed stays in view
+    this.branch.replaceChildren(...branchStrip(branch, back, (at) => this.go(at, true)));
+    this.branch.hidden = false;
+    if (branch.data.partial) setTimeout(() => this.send({ rest: true }), 50);
+  }
+
+  /** The breakpoints, by name and, where a name alone does not say it, by instruction. */
+  stops() {
+    const { sites } = this.run;
+    return this.breaks.map(({ text, mask }) => ({ text, sites: mask ? [...sites.texts.keys()].filter((site) => mask[site] === 1) : [] }));
+  }
+
+  /** What the original had in this place, 0 for nothing. */
+  before() {
+    if (!this.original) return 0;
+    const { run, instant, parted } = this.original;
+    if (parted >= 0 && this.at > parted) return 0;
+    const place = run.stack(this.at + instant, this.up + 1)[this.up];
+    return place ? run.registers(place.frame, this.at + instant).values[this.register] || 0 : 0;
+  }
+
+  export() {
+    if (!this.send({ export: true })) this.say("this page is the export");
+  }
+
+  download() {
+    const text = this.model.get("page");
+    if (text) download(text, "run.html");
+  }
+
+  close() {
+    clearTimeout(this.saveTimer);
+    for (const pane of [this.code, this.registers, this.source, this.time]) pane.close();
+  }
+}
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render({ model, el: host }) {
+  const root = el("div", "passlab pl-stepper");
+  root.tabIndex = 0;
+  const view = new Stepper(model, root);
+  keys(root, actions(view));
+  const update = () => {
+    const data = model.get("data"), known = view.run && view.run.data;
+    if (known && known.partial && !data.partial && known.length === data.length) view.complete(data);
+    else if (!known || known.fork < 0 || data.fork >= 0) view.load(data, model.get("at") ?? data.at);
+    if (data.partial) setTimeout(() => view.send({ rest: true }), 50); // once what is there has been painted
+  };
+  const moved = () => { if (model.get("at") !== view.at) view.go(model.get("at")); };
+  const drawn = () => view.show(), forked = () => view.showBranch(), paged = () => view.download();
+  const heard = /** @type {[string, () => void][]} */ ([["change:data", update], ["change:at", moved], ["change:pictures", drawn], ["change:branch", forked], ["change:page", paged]]);
+  host.append(root);
+  update();
+  const leaveSelection = followSelection(model, view.selection);
+  for (const [name, run] of heard) model.on(name, run);
+  return () => {
+    leaveSelection();
+    for (const [name, run] of heard) model.off(name, run);
+    view.close();
+  };
+}
+
+export default { render };

@@ -1,0 +1,280 @@
+// A recorded run: its log, the state at any instant, and where stepping goes. Nothing here draws.
+
+const PLAIN = 0, CALL = 1, RETURN = 2, KERNEL = 3;
+const ODD = /** @type {Record<string, number>} */ ({ nan: 1, inf: 2, "not finite": 3 });
+
+const TIME_STEPS = 2000, VARIES = -2;
+export const WAITING = 1; // the number of a value that comes later
+
+/** @param {string} text base64 @returns {Uint8Array} */
+function bytesOf(text) {
+  const Bytes = /** @type {any} */ (Uint8Array);
+  if (Bytes.fromBase64) return Bytes.fromBase64(text);
+  const raw = atob(text), bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+  return bytes;
+}
+
+/** Whole numbers from -1 on. @param {string} text how many bytes each takes, and base64 of them, each one more @returns {Int32Array} */
+function ints(text) {
+  const { buffer } = bytesOf(text.slice(1)), stored = text[0] === "1" ? new Uint8Array(buffer) : text[0] === "2" ? new Uint16Array(buffer) : new Uint32Array(buffer);
+  const made = new Int32Array(stored.length);
+  for (let i = 0; i < made.length; i++) made[i] = stored[i] - 1;
+  return made;
+}
+
+/** Where each of some parts starts. @param {Int32Array} counts @returns {Int32Array} */
+function sums(counts) {
+  const made = new Int32Array(counts.length + 1);
+  for (let i = 0; i < counts.length; i++) made[i + 1] = made[i] + counts[i];
+  return made;
+}
+
+/** @param {Int32Array} steps @returns {Float32Array} microseconds */
+function times(steps) {
+  const made = new Float32Array(steps.length);
+  for (let i = 0; i < made.length; i++) made[i] = Math.expm1(steps[i] / TIME_STEPS);
+  return made;
+}
+
+/** Numbers that stay for some time, or grow by `by`. @param {Int32Array} counts for how long @param {Int32Array} from @param {number} length @param {number} by @returns {Int32Array} */
+function spread(counts, from, length, by) {
+  const made = new Int32Array(length);
+  for (let i = 0, e = 0; i < counts.length; i++) for (let end = e + counts[i], n = from[i]; e < end; e++, n += by) made[e] = n;
+  return made;
+}
+
+/**
+ * @typedef {{text: string, mask: Uint8Array | null, odd: number, on: boolean}} Break a place to stop: sites, or kinds of numbers
+ * @typedef {{frame: number, pc: number, func: number, depth: number}} Place
+ */
+
+export class Run {
+  /** @param {any} data */
+  constructor(data) {
+    this.data = data;
+    this.length = data.length;
+    this.sites = data.sites;
+    this.texts = data.values.texts;
+    this.odd = data.values.odd;
+    this.site = spread(ints(data.runs), ints(data.runSites), this.length, 1);
+    this.late = new Set(data.values.late);
+    this.given = ints(data.given);
+    this.givenAt = sums(ints(data.givenCount));
+    this.parent = ints(data.parent);
+    this.func = ints(data.function);
+    this.created = ints(data.created);
+    this.result = ints(data.result);
+    this.depth = ints(data.depth);
+    const to = ints(data.switchedTo);
+    this.last = to.length ? to[to.length - 1] : -1;
+    this.frameOf = spread(ints(data.switches), to, this.length, 0);
+    this.made = /** @type {{value: Int32Array, micros: Float32Array} | null} */ (null);
+    this.indexed = /** @type {{toFrame: Int32Array, toRegister: Int32Array, events: Int32Array, starts: Int32Array} | null} */ (null);
+  }
+
+  /** What each instruction wrote, and how long kernels took. The first picture, at the start of a run, needs neither. */
+  get columns() {
+    if (this.made) return this.made;
+    const { length, site, data } = this, { roles } = this.sites, { always } = data, other = ints(data.value), took = times(ints(data.micros));
+    const value = new Int32Array(length), micros = new Float32Array(length);
+    for (let e = 0, v = 0, k = 0; e < length; e++) {
+      const s = site[e], number = always[s];
+      value[e] = number === VARIES ? other[v++] : number;
+      if (roles[s] === KERNEL) micros[e] = took[k++];
+    }
+    return (this.made = { value, micros });
+  }
+
+  /** Sort the writes by the frame they go to, so that the registers of one are found without looking at the others. */
+  get index() {
+    if (this.indexed) return this.indexed;
+    const { length, site, frameOf, parent, result } = this, { roles, written, results } = this.sites;
+    const toFrame = new Int32Array(length), toRegister = new Int32Array(length), starts = new Int32Array(parent.length + 1);
+    const own = Int32Array.from(roles, (role, s) => (results[s].length ? results[s][0] : role === CALL ? -1 : written[s]));
+    for (let e = 0; e < length; e++) {
+      const s = site[e], frame = frameOf[e], back = roles[s] === RETURN, to = back ? parent[frame] : frame;
+      const register = to < 0 ? -1 : back ? result[frame] : own[s];
+      toFrame[e] = to;
+      toRegister[e] = register;
+      if (register >= 0) starts[to + 1]++;
+    }
+    for (let f = 0; f < parent.length; f++) starts[f + 1] += starts[f];
+    const fill = starts.slice(), events = new Int32Array(starts[parent.length]);
+    for (let e = 0; e < length; e++) if (toRegister[e] >= 0) events[fill[toFrame[e]]++] = e;
+    return (this.indexed = { toFrame, toRegister, events, starts });
+  }
+
+  /** The frame that runs at an instant, and where it stands; null after the end. @param {number} at @returns {Place | null} */
+  place(at) {
+    if (at < this.length) {
+      const frame = this.frameOf[at], func = this.func[frame];
+      return { frame, func, pc: this.site[at] - this.data.functions[func].base, depth: this.depth[frame] };
+    }
+    if (this.data.end.pc === undefined || this.last < 0) return null;
+    return { frame: this.last, func: this.func[this.last], pc: this.data.end.pc, depth: this.depth[this.last] };
+  }
+
+  /** The instruction that comes next, -1 at the end. @param {number} at */
+  siteAt(at) {
+    const place = this.place(at);
+    return place ? this.data.functions[place.func].base + place.pc : -1;
+  }
+
+  /**
+   * The registers of a frame at an instant: numbers of values (0: empty), and the events that wrote them (-1: none).
+   * @param {number} frame @param {number} at
+   */
+  registers(frame, at) {
+    const size = this.data.functions[this.func[frame]].size, values = new Int32Array(size), by = new Int32Array(size).fill(-1);
+    const given = this.given.subarray(this.givenAt[frame], this.givenAt[frame + 1]);
+    for (let i = 0; i < given.length && i < size; i++) [values[i], by[i]] = [given[i], given[i] ? this.created[frame] : -1];
+    if (at <= this.created[frame] + 1) return { values, by };
+    const { events, starts, toRegister } = this.index, { value } = this.columns;
+    for (let i = starts[frame]; i < starts[frame + 1]; i++) {
+      const e = events[i];
+      if (e >= at) break;
+      values[toRegister[e]] = value[e];
+      by[toRegister[e]] = e;
+      const more = this.data.more[e];
+      if (more) for (let m = 0; m < more.length; m += 2) [values[more[m]], by[more[m]]] = [more[m + 1], e];
+    }
+    return { values, by };
+  }
+
+  /** The registers of `frame` that event `e` wrote. @param {number} e @param {number} frame @returns {number[]} */
+  wrote(e, frame) {
+    if (e < 0 || this.index.toRegister[e] < 0 || this.index.toFrame[e] !== frame) return [];
+    const more = this.data.more[e] || [];
+    return [this.index.toRegister[e], ...more.filter((/** @type {number} */ _, /** @type {number} */ i) => i % 2 === 0)];
+  }
+
+  /** The frames at an instant, innermost first, `most` of them. @param {number} at @param {number} most @returns {Place[]} */
+  stack(at, most) {
+    const found = [], top = this.place(at);
+    let place = top;
+    while (place && found.length < most) {
+      found.push(place);
+      const frame = this.parent[place.frame];
+      place = frame < 0 ? null : { frame, func: this.func[frame], pc: this.waiting(frame, this.created[place.frame]), depth: this.depth[frame] };
+    }
+    return found;
+  }
+
+  /** Where a frame goes on that called what an event made. @param {number} frame @param {number} event */
+  waiting(frame, event) {
+    while (event >= 0 && this.frameOf[event] !== frame) event = this.created[this.frameOf[event]];
+    return event < 0 ? this.data.waits[frame] || 0 : this.site[event] - this.data.functions[this.func[frame]].base + 1;
+  }
+
+  /** Where the value of a register came from: what was read, as [frame, register]. @param {number} e @param {number} frame @param {number} register @returns {[number, number][]} */
+  inputs(e, frame, register) {
+    const site = this.site[e], from = this.frameOf[e], { reads, calls, roles } = this.sites;
+    if (roles[site] === CALL && this.created[frame] === e) {
+      const captured = this.data.functions[this.func[frame]].params.length - calls[site].length, from = calls[site][register - captured];
+      return register < captured ? [[this.frameOf[e], reads[site][0]]] : from >= 0 ? [[this.frameOf[e], from]] : [];
+    }
+    return [...new Set(/** @type {number[]} */ (reads[site]))].map((r) => [from, r]);
+  }
+
+  // ---------------------------------------------------------------- moving
+  /** @param {number} at @param {number} way 1 or -1 */
+  step(at, way) {
+    return Math.max(0, Math.min(this.length, at + way));
+  }
+
+  /** Over calls. @param {number} at @param {number} way */
+  next(at, way) {
+    const to = this.step(at, way);
+    if (at >= this.length) return to;
+    const frame = this.frameOf[at], depth = this.depth[frame];
+    for (let i = to; i >= 0 && i < this.length; i += way) if (this.frameOf[i] === frame || this.depth[this.frameOf[i]] < depth) return i;
+    return way > 0 ? this.length : 0;
+  }
+
+  /** Out of this frame: to where it has returned, or back to its call. @param {number} at @param {number} way */
+  finish(at, way) {
+    const place = this.place(at);
+    if (!place) return this.step(at, way);
+    if (way < 0) return Math.max(0, this.created[place.frame]);
+    for (let i = at; i < this.length; i++) if (this.depth[this.frameOf[i]] < place.depth) return i;
+    return this.length;
+  }
+
+  /** To the next kernel, or the one before. @param {number} at @param {number} way */
+  kernel(at, way) {
+    for (let i = at + way; i >= 0 && i < this.length; i += way) if (this.sites.roles[this.site[i]] === KERNEL) return i;
+    return way > 0 ? this.length : 0;
+  }
+
+  /** To an instruction of another source line, where that is known. @param {number} at @param {number} way */
+  line(at, way) {
+    const { source } = this.sites, lines = (/** @type {number} */ i) => (i < this.length ? source[this.site[i]].join() : ""), here = lines(at);
+    for (let i = at + way; i >= 0 && i < this.length; i += way) if (lines(i) && lines(i) !== here) return i;
+    return way > 0 ? this.length : 0;
+  }
+
+  /** To a breakpoint. @param {number} at @param {number} way @param {Break[]} breaks @param {[number, number][]} watches frame, register */
+  proceed(at, way, breaks, watches) {
+    const on = breaks.filter((b) => b.on);
+    for (let i = at + way; i >= 0 && i <= this.length; i += way) {
+      for (const b of on) if (this.stops(b, i)) return i;
+      for (const [frame, register] of watches) if (i > 0 && this.wrote(i - 1, frame).includes(register)) return i;
+    }
+    return way > 0 ? this.length : 0;
+  }
+
+  /** Whether a breakpoint holds at an instant. @param {Break} b @param {number} i */
+  stops(b, i) {
+    if (b.mask) return i < this.length && b.mask[this.site[i]] === 1;
+    return i > 0 && (this.oddAt(i - 1) & b.odd) !== 0;
+  }
+
+  /** What kinds of odd numbers (1 NaN, 2 infinite) the value that an event made has; passing on makes none. @param {number} e */
+  oddAt(e) {
+    const number = this.columns.value[e], role = this.sites.roles[this.site[e]];
+    const makes = role === KERNEL || (role === PLAIN && (this.sites.kinds[this.site[e]] === "load_const" || this.data.executor !== "vm"));
+    return makes && number > 0 ? this.odd[number] || 0 : 0;
+  }
+
+  /**
+   * The breakpoint that a text describes, as the debugger reads it; null for what is not there.
+   * @param {string} text @returns {Break | null}
+   */
+  breakOf(text) {
+    const wanted = text.trim(), odd = ODD[wanted.toLowerCase().replace(/^first /, "")];
+    if (odd) return { text: wanted, mask: null, odd, on: true };
+    const found = this.sitesOf(wanted);
+    return found.length ? this.breakAt(wanted, found) : null;
+  }
+
+  /** A breakpoint at some instructions. @param {string} text @param {number[]} sites @returns {Break} */
+  breakAt(text, sites) {
+    const mask = new Uint8Array(this.sites.texts.length + 1);
+    for (const site of sites) mask[site] = 1;
+    return { text, mask, odd: 0, on: true };
+  }
+
+  /** @param {string} wanted @returns {number[]} */
+  sitesOf(wanted) {
+    const { operators, kinds, texts, source, roles } = this.sites, all = texts.map((/** @type {string} */ _, /** @type {number} */ s) => s);
+    const named = (/** @type {string} */ name) => this.data.functions.find((/** @type {any} */ f) => f.name === name);
+    const place = /^(?:@?([\w.]*):)?(\d+)$/.exec(wanted), func = place ? (place[1] ? named(place[1]) : this.data.functions[this.func[0]]) : null;
+    if (place && func) return [func.base + Number(place[2])].filter((s) => s < texts.length);
+    if (wanted.startsWith("@") && named(wanted.slice(1))) return [named(wanted.slice(1)).base];
+    const line = /^line (\d+)$/.exec(wanted);
+    if (line) {
+      const on = all.filter((/** @type {number} */ s) => source[s].includes(Number(line[1]) - 1));
+      const main = on.filter((/** @type {number} */ s) => roles[s] === KERNEL || roles[s] === CALL || this.data.executor !== "vm");
+      return main.length ? main : on.slice(0, 1);
+    }
+    const by = all.filter((/** @type {number} */ s) => operators[s].includes(wanted));
+    return by.length ? by : all.filter((/** @type {number} */ s) => kinds[s] === wanted);
+  }
+
+  /** All words a breakpoint may be: operators, opcodes, functions. @returns {string[]} */
+  words() {
+    const found = new Set([...this.sites.operators.flat(), ...this.sites.kinds, ...this.data.functions.map((/** @type {any} */ f) => `@${f.name}`)]);
+    return [...found, "nan", "inf"].sort();
+  }
+}

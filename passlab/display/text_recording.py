@@ -1,0 +1,342 @@
+"""The view of a recording of text: every pass of a dump, what became of it, what it changed, who made each line.
+
+The data has the versions of each unit (function, operation with a symbol) once; a step shows the versions that it
+wrote.
+Large recordings are cut: what changed first stays, and the view says what is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from passlab import limits
+from passlab.diffing.text_diff import CHANGED, OPERANDS, SAME, SIGNS, TextDiff
+from passlab.display.html import Markup, tag
+from passlab.display.page import document
+from passlab.display.palette import AMBER, BOX, CELL, CODE, GREEN, HEAD, MUTED, PROSE, RED, ROWS, TABLE
+from passlab.display.text_colours import marks
+from passlab.display.view import View, capped
+from passlab.dumps.filters import filters_named
+from passlab.dumps.language import LANGUAGES
+from passlab.dumps.recording import TextRecording
+from passlab.dumps.step import Step
+from passlab.errors import PasslabError, counted, visible
+
+if TYPE_CHECKING:
+    import os
+
+    import pandas as pd
+
+    from passlab.dumps.blame import UnitHistory
+
+# A sign that differs by shape, a colour, and what the verdict means.
+VERDICTS = {
+    "changed": ("●", GREEN, "changed the program"),
+    "unchanged": ("○", MUTED, "changed nothing"),
+    "unknown": ("◌", AMBER, "the dump does not tell"),
+    "invalidated": ("⊘", RED, "took away what it ran on"),
+    "filtered": ("–", MUTED, "filtered out of the dump"),
+    "ignored": ("–", MUTED, "not a pass of its own"),
+    "failed": ("✕", RED, "failed"),
+}
+SHOWN_STEPS = 120  # rows of static HTML, and
+STATIC_DIFFS = 5  # diffs in it
+STATIC_LINES = 60  # lines of each
+MOST_LINES = 60_000  # lines of all versions that a page holds
+MOST_STEPS = 40_000  # rows of the list of a page
+LINE_WIDTH = 1000  # characters of one line that a page holds
+
+
+class TextRecordingView(View):
+    """The passes of a dump."""
+
+    kind = "dump"
+
+    def __init__(self, recording: TextRecording, filters: tuple[str, ...] = ()) -> None:
+        self.recording, self.filters = recording, filters
+        filters_named(filters)  # raises for unknown ones
+
+    @cached_property
+    def title(self) -> str:
+        """The name of the dump, how many passes it has and what became of them."""
+        return f"{self.recording.name}: {self.recording.summary()}"
+
+    def remarks(self) -> list[str]:
+        """What a reader should know of the whole dump: what it leaves open, a crash, the command for a better one."""
+        rec = self.recording
+        lines = [f"{note[:1].upper()}{note[1:]}." for note in rec.notes]
+        if rec.crash:
+            lines.append(f"The compiler crashed: {rec.crash}")
+        open_ones = rec.counts["unknown"]
+        if open_ones:
+            lines.append(f"{counted(open_ones, 'verdict')} cannot be told from this dump: a range of steps is given.")
+        if rec.advice:
+            lines.append(f"A dump that tells more: {rec.advice}")
+        return [visible(line) for line in lines]
+
+    def remark(self, step: Step) -> str:
+        """What is known of a step besides its verdict."""
+        parts = []
+        if step.verdict == "unknown" and step.since < step.number:
+            parts.append(f"between step {step.since} and {step.number}")
+        if step.assumed:
+            parts.append("assumed")
+        if step.note:
+            parts.append(step.note)
+        return "; ".join(parts)
+
+    # ------------------------------------------------------------ text
+    def text(self) -> str:
+        lines = [f"Recording: {self.title}.", *self.remarks(), ""]
+        width = len(str(len(self.recording.steps)))
+        quiet = 0
+        for step in self.recording.steps:
+            if step.verdict == "unchanged" or (step.verdict in ("filtered", "ignored") and not step.note):
+                quiet += 1
+                continue
+            if quiet:
+                lines.append(f"{' ' * width} ○ {quiet:,} that changed nothing")
+                quiet = 0
+            sign = VERDICTS[step.verdict][0]
+            remark = self.remark(step)
+            unit = f" on {step.unit}" if step.unit else ""
+            lines.append(f"{step.number:>{width}} {sign} {step.name}{unit}{f' ({remark})' if remark else ''}")
+        if quiet:
+            lines.append(f"{' ' * width} ○ {quiet:,} that changed nothing")
+        return capped(lines, "TextRecording.frame() has a row for each")
+
+    # ------------------------------------------------------------ static HTML
+    def html(self) -> Markup:
+        shown = [step for step in self.recording.steps if step.verdict != "unchanged"][:SHOWN_STEPS]
+        rows = [self._row(step) for step in shown]
+        head = tag("thead", tag("tr", *[tag("th", name, style=HEAD) for name in ("", "pass", "on", "")]))
+        left = len(self.recording.steps) - len(shown)
+        more = f"{left:,} steps that changed nothing or are left out; frame() has a row for each" if left else ""
+        return tag(
+            "div",
+            tag("div", self.title, style=f"{PROSE};color:{MUTED}"),
+            *[tag("div", line, style=f"{PROSE};color:{MUTED}") for line in self.remarks()],
+            tag("div", tag("table", head, tag("tbody", *rows), style=f"{TABLE};width:100%"), style=BOX),
+            tag("div", more, style=f"{PROSE};color:{MUTED}"),
+            *[self._diff(step) for step in self.recording.changed[:STATIC_DIFFS]],
+        )
+
+    def _row(self, step: Step) -> Markup:
+        sign, colour, meaning = VERDICTS[step.verdict]
+        return tag(
+            "tr",
+            tag("td", sign, title=meaning, style=f"{CELL};color:{colour};text-align:center;width:16px"),
+            tag("td", f"{step.number} {step.name}", style=f"{CELL};white-space:nowrap"),
+            tag("td", step.unit, style=CELL),
+            tag("td", self.remark(step), style=f"{CELL};color:{MUTED}"),
+            style="background:transparent",
+        )
+
+    def _diff(self, step: Step) -> Markup:
+        title = tag("summary", f"{step.number} {step.name} {step.unit}", style=f"{PROSE};cursor:pointer")
+        return tag("details", title, diff_html(step.diff(filters=self.filters)), style="margin:2px 0")
+
+    # ------------------------------------------------------------ data
+    def data(self) -> dict[str, Any]:
+        pages = _Pages(self)
+        pages.fill()
+        steps = self.recording.steps[:MOST_STEPS]
+        rows = [self._step(step, pages) for step in steps]
+        left = (
+            [f"{len(self.recording.steps) - len(steps):,} more steps are left out"]
+            if len(steps) < len(self.recording.steps)
+            else []
+        )
+        if pages.left_out:
+            left.append(f"the texts of {pages.left_out:,} versions are left out of this page")
+        first = next((n for n, s in enumerate(steps) if s.verdict == "failed"), None)
+        if first is None:
+            first = next((n for n, s in enumerate(steps) if s.verdict == "changed"), 0)
+        return {
+            "kind": self.kind,
+            "title": visible(self.title),
+            "remarks": [*self.remarks(), *left],
+            "other": visible(self.recording.other_output[:20_000]),
+            "start": first,
+            "steps": rows,
+            "units": pages.units,
+            "lines": pages.lines,
+        }
+
+    def _step(self, step: Step, pages: _Pages) -> list[Any]:
+        units = [pages.numbers[name] for name in step.names if name in pages.numbers]
+        written = pages.written.get(step.number, [])
+        return [
+            visible(step.name),
+            visible(step.unit),
+            step.verdict,
+            int(step.assumed),
+            step.since,
+            step.parent,
+            visible(step.phase),
+            visible(step.options[:400]),
+            visible(self.remark(step)),
+            visible(step.command),
+            written or units[:1],
+            pages.fragment(step),
+        ]
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per step."""
+        return self.recording.frame()
+
+
+class _Pages:
+    """The versions of the units of a recording as data for a browser: each different line once."""
+
+    def __init__(self, view: TextRecordingView) -> None:
+        self.recording = view.recording
+        self.lines: list[list[Any]] = []
+        self.units: list[dict[str, Any]] = []
+        self.numbers: dict[str, int] = {}
+        self.written: dict[int, list[int]] = {}  # step -> the units that it wrote
+        self.left_out = 0
+        self._line_numbers: dict[tuple[str, str], int] = {}
+        self._room = min(MOST_LINES, limits.current().shown_lines)
+
+    def fill(self) -> None:
+        """Take the units in, those with the most versions first."""
+        order = sorted(self.recording.units.values(), key=lambda unit: (not unit.name, -len(unit.steps)))
+        for unit in order:
+            number = self.numbers[unit.name] = len(self.units)
+            for step in unit.steps:
+                self.written.setdefault(step, []).append(number)
+            self.units.append({"name": visible(unit.name) or "the rest of the module", "versions": []})
+        for unit in order:
+            try:
+                history = self.recording.history(unit.name)
+                self._versions(history, self.units[self.numbers[unit.name]]["versions"])
+            except PasslabError as error:
+                self.units[self.numbers[unit.name]]["error"] = visible(str(error))
+
+    def _versions(self, history: UnitHistory, versions: list[Any]) -> None:
+        language = LANGUAGES.get("mir" if history.unit.name.endswith("(machine code)") else "", self.recording.language)
+        for at, step in enumerate(history.unit.steps):
+            piece = history.unit.pieces[at]
+            size = piece.lines if piece is not None and piece.lines else piece.size // 40 if piece is not None else 0
+            if size > self._room:
+                self.left_out += 1
+                versions.append([step, history.unit.since[at], None, [], [], {}])
+                continue
+            lines = history.lines(at)
+            self._room -= len(lines)
+            numbers = [self._line(line.text, language.lexer) for line in lines]
+            origins = [[origin.since, origin.step] for origin in history.origins(at)]
+            versions.append(
+                [step, history.unit.since[at], numbers, origins, self._rows(history, at), self._renamed(history, at)]
+            )
+
+    def _rows(self, history: UnitHistory, at: int) -> list[list[Any]]:
+        """The rows of the difference from the version before: kind, line there, line here, words that differ."""
+        if not at:
+            return []
+        diff = history.diff(at)
+        rows = []
+        for row in diff.rows:
+            words = diff.words(row) if row.kind in (CHANGED, OPERANDS) else ((), ())
+            sign = SIGNS[row.kind] if row.kind != SAME else ""
+            rows.append([sign, -1 if row.left is None else row.left, -1 if row.right is None else row.right, *words])
+        return rows
+
+    def _renamed(self, history: UnitHistory, at: int) -> dict[str, str]:
+        return dict(list(history.diff(at).renamed.items())[:2000]) if at else {}
+
+    def _line(self, text: str, lexer: str) -> int:
+        shown = visible(text[:LINE_WIDTH]) + (f" ... {len(text) - LINE_WIDTH:,} more" if len(text) > LINE_WIDTH else "")
+        number = self._line_numbers.get((shown, lexer))
+        if number is None:
+            number = self._line_numbers[shown, lexer] = len(self.lines)
+            self.lines.append([shown, marks(shown, lexer)])
+        return number
+
+    def fragment(self, step: Step) -> list[int]:
+        """The lines of a body that is no part of the program: of a loop, or of a unit that cannot be told apart."""
+        if step.after_body is None or step.names or self._room < step.after_body.lines:
+            return []
+        lexer = LANGUAGES.get(step.language, self.recording.language).lexer
+        lines = step.after_body.text.split("\n")
+        self._room -= len(lines)
+        return [self._line(line, lexer) for line in lines]
+
+
+class TextDiffView(View):
+    """The difference of two texts."""
+
+    def __init__(self, diff: TextDiff) -> None:
+        self.diff = diff
+
+    def text(self) -> str:
+        return capped(self.diff.text().split("\n"), "TextDiff.rows has all")
+
+    def html(self) -> Markup:
+        return diff_html(self.diff, 400)
+
+
+def diff_html(diff: TextDiff, most: int = STATIC_LINES) -> Markup:
+    """Return a difference as static HTML, `most` lines of it."""
+    lines = list(diff.unified())
+    shown = [_line_html(line) for line in lines[:most]]
+    if len(lines) > most:
+        shown.append(tag("span", f"  {len(lines) - most:,} more lines", style=f"color:{MUTED};display:block"))
+    head = tag("div", f"{diff.summary[:1].upper()}{diff.summary[1:]}.", style=f"{PROSE};margin:4px 0")
+    pre = tag("pre", *shown, style=f"{CODE};margin:0;padding:4px 0;background:transparent;white-space:pre-wrap")
+    return tag("div", head, tag("div", pre, style=BOX))
+
+
+_ROW_KINDS = {"+": "+", "-": "-", "~": "~", "<": "~", ">": ">"}
+
+
+def _line_html(line: str) -> Markup:
+    _, colour, veil, _ = ROWS[_ROW_KINDS.get(line[:1], "=")]
+    sign = tag("span", visible(line[:2]), style=f"color:{colour}")
+    return tag("span", sign, line[2:], style=f"display:block;padding:0 10px{f';background:{veil}' if veil else ''}")
+
+
+def text_recording_view(recording: TextRecording, filters: tuple[str, ...] = ()) -> TextRecordingView:
+    """Return the view of a recording of text; `filters` are names of `passlab.dumps.filters.FILTERS`."""
+    return TextRecordingView(recording, tuple(filters))
+
+
+def text_diff_view(diff: TextDiff) -> TextDiffView:
+    """Return the view of a difference of texts."""
+    return TextDiffView(diff)
+
+
+def write_text_report(recording: TextRecording, path: str | os.PathLike[str], static: bool = False) -> None:
+    """Write a recording of text as one HTML file; with `static` one without any script. Raises `OSError`."""
+    view = text_recording_view(recording)
+    if static:
+        policy = "default-src 'none'; style-src 'unsafe-inline'"
+        title = tag("title", visible(view.title))
+        page = (
+            f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">{title}</head>\n'
+            f"<body>{view.html()}</body></html>\n"
+        )
+    else:
+        page = document(view)
+    Path(path).write_text(page, encoding="utf-8", errors="backslashreplace")
+
+
+def verdict_marks() -> Iterator[tuple[str, str]]:
+    """Yield each sign of a verdict and what it means."""
+    for sign, _, meaning in VERDICTS.values():
+        yield sign, meaning
+
+
+__all__ = [
+    "TextDiffView",
+    "TextRecordingView",
+    "diff_html",
+    "text_diff_view",
+    "text_recording_view",
+    "write_text_report",
+]

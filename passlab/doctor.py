@@ -1,0 +1,150 @@
+"""`passlab doctor`: which optional parts are installed, and whether widgets, extension, Graphviz and a browser work.
+
+    $ passlab doctor
+
+Each part is tried, not only looked for: a graph is laid out, the scripts of the widgets are read. For what is missing
+the table says what it is needed for and how to get it.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from passlab.errors import PasslabError
+from passlab.table import Table
+
+# Package, what it is for, and how it is installed.
+REQUIRED = ("numpy", "scipy", "pandas", "ml_dtypes", "ipython", "ipywidgets", "anywidget", "graphviz", "pygments")
+OPTIONAL = (
+    ("onnx", "reading and writing ONNX models", 'pip install "passlab[onnx]"'),
+    ("torch", "kernels of PyTorch, on a GPU where there is one", 'pip install "passlab[torch]"'),
+    ("numba", "fused arithmetic as machine code", 'pip install "passlab[numba]"'),
+    ("jupyterlab", "notebooks in a browser", 'pip install "passlab[lab]"'),
+    ("onnxruntime", "benchmarks against ONNX Runtime", 'pip install "passlab[bench]"'),
+)
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "firefox", "microsoft-edge")
+
+
+class Finding(NamedTuple):
+    """One part: its `state` is `ok`, `missing` (it is optional) or `broken` (it is needed); `cure` says what to do."""
+
+    part: str
+    state: str
+    detail: str
+    cure: str = ""
+
+
+def examine() -> list[Finding]:
+    """Try every part and return what was found, in a fixed order."""
+    return [*_platform(), *_required(), *_optional(), _widgets(), _extension(), _graphviz(), _browser()]
+
+
+def report(findings: list[Finding]) -> Table:
+    """Return the findings as a table."""
+    return Table(("part", "state", "detail", "what to do"), [tuple(finding) for finding in findings])
+
+
+def _platform() -> Iterator[Finding]:
+    from passlab import __version__
+
+    yield Finding("passlab", "ok", __version__)
+    supported = (3, 10) <= sys.version_info[:2]
+    state, cure = ("ok", "") if supported else ("broken", "passlab needs Python 3.10 or newer")
+    yield Finding("Python", state, f"{platform.python_version()} on {platform.system()} {platform.machine()}", cure)
+
+
+def _installed(package: str) -> str:
+    """Return the version of an installed package, "" where it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _required() -> Iterator[Finding]:
+    for package in REQUIRED:
+        number = _installed(package)
+        cure = "" if number else f"pip install {package}"
+        yield Finding(package, "ok" if number else "broken", number or "not installed", cure)
+
+
+def _optional() -> Iterator[Finding]:
+    for package, purpose, cure in OPTIONAL:
+        number = _installed(package)
+        detail = f"{number}: {purpose}" if number else f"needed for {purpose}"
+        yield Finding(package, "ok" if number else "missing", detail, "" if number else cure)
+
+
+def _attempt(part: str, attempt: Callable[[], str], cure: str) -> Finding:
+    """Return what an attempt says, or how it failed."""
+    try:
+        return Finding(part, "ok", attempt())
+    except (PasslabError, ImportError, OSError, ValueError) as error:
+        return Finding(part, "broken", f"{type(error).__name__}: {error}".splitlines()[0], cure)
+
+
+def _widgets() -> Finding:
+    def attempt() -> str:
+        for package in ("ipywidgets", "anywidget"):
+            if find_spec(package) is None:
+                raise ImportError(f"{package} is not installed")
+        from passlab.display import scripts
+
+        folder = Path(scripts.__file__).parent / "static"
+        count = sum(path.stat().st_size > 0 for path in folder.glob("*.js"))
+        if not count:
+            raise OSError(f"no scripts in {folder}")
+        return f"{count} scripts of the package"
+
+    return _attempt("widgets", attempt, "install passlab again: its wheel carries the scripts")
+
+
+def _extension() -> Finding:
+    """Whether JupyterLab finds the extension that colours Relay: in the folders where it looks."""
+    folders = [Path(sys.prefix), Path(sys.base_prefix), Path.home() / ".local"]
+    for folder in folders:
+        extension = folder / "share" / "jupyter" / "labextensions" / "passlab"
+        if (extension / "package.json").exists():
+            return Finding("JupyterLab extension", "ok", "installed with the package")
+    return Finding(
+        "JupyterLab extension",
+        "missing",
+        "needed for coloured %%relay cells and .relay files",
+        "pip install passlab into the environment that JupyterLab runs in",
+    )
+
+
+def _graphviz() -> Finding:
+    def attempt() -> str:
+        from passlab.display.dataflow import dataflow
+        from passlab.display.layout import LayoutError, forget, lay_out
+        from passlab.ir.expr import Function, Var
+        from passlab.ir.types import TensorType
+
+        x = Var("x", TensorType((2,), "float32"))
+        graph = dataflow(Function([x], x))
+        forget()  # a layout that is remembered would need no Graphviz
+        try:
+            lay_out(graph, [(60.0, 20.0)] * len(graph.boxes))
+        except LayoutError as error:
+            raise OSError(str(error)) from error
+        return "a graph was laid out"
+
+    cure = (
+        "pip install pygraphviz (its wheel carries Graphviz), or put `dot` on PATH; graphs are shown as text without it"
+    )
+    return _attempt("Graphviz", attempt, cure)
+
+
+def _browser() -> Finding:
+    names = [name for name in BROWSERS if shutil.which(name)]
+    if names:
+        return Finding("browser", "ok", names[0])
+    return Finding("browser", "missing", "none on PATH", "open the address that JupyterLab prints in any browser")

@@ -1,0 +1,127 @@
+"""Blame for text: the step that made each line of a unit, what the line was before, and a name through all steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from passlab.diffing.text_diff import CHANGED, MOVED, OPERANDS, SAME, TextDiff, diff_lines
+from passlab.diffing.text_lines import LineReader, TextLine
+from passlab.dumps.step import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a line comes from: made by one of the steps `since` to `step` (one step where the dump decides it).
+
+    `was` is the line that it replaced: version and line number of the unit; None where it replaced nothing. Step 0
+    is the
+    input.
+    """
+
+    since: int
+    step: int
+    was: tuple[int, int] | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the dump decides which step made the line."""
+        return self.since == self.step
+
+    def __str__(self) -> str:
+        if self.step == 0:
+            return "input"
+        return f"{self.step}" if self.is_exact else f"{self.since}-{self.step}"
+
+
+class UnitHistory:
+    """One unit through all its versions: lines, origins, differences, names. Versions are computed when asked for."""
+
+    def __init__(self, unit: Unit, reader: LineReader, most_lines: int) -> None:
+        self.unit, self.reader = unit, reader
+        self.most_lines = most_lines
+        self._lines: dict[int, list[TextLine]] = {}
+        self._origins: list[list[Origin]] = []
+        self._diffs: dict[int, TextDiff] = {}
+
+    def version_at(self, step: int) -> int:
+        """Return the number of the version that holds after a step; -1 before the first."""
+        from bisect import bisect_right
+
+        return bisect_right(self.unit.steps, step) - 1
+
+    def lines(self, version: int) -> list[TextLine]:
+        """The lines of a version; none where the unit is gone."""
+        entry = self._lines.get(version)
+        if entry is None:
+            piece = self.unit.pieces[version] if version >= 0 else None
+            entry = self.reader.lines(piece.text)[: self.most_lines] if piece is not None else []
+            self._lines[version] = entry
+        return entry
+
+    def diff(self, version: int) -> TextDiff:
+        """What changed from the version before to this one."""
+        entry = self._diffs.get(version)
+        if entry is None:
+            entry = self._diffs[version] = diff_lines(self.lines(version - 1) if version else [], self.lines(version))
+        return entry
+
+    def origins(self, version: int) -> list[Origin]:
+        """Return the origin of each line of a version."""
+        while len(self._origins) <= version:
+            self._origins.append(self._next(len(self._origins)))
+        return self._origins[version] if version >= 0 else []
+
+    def _next(self, version: int) -> list[Origin]:
+        unit = self.unit
+        here = Origin(min(unit.since[version], unit.steps[version]), unit.steps[version])
+        if version == 0:
+            return [here] * len(self.lines(0))
+        last = self._origins[version - 1]
+        origins = []
+        for kind, old in self.diff(version).origin:
+            if old is None:
+                origins.append(here)
+            elif kind in (SAME, OPERANDS, MOVED):
+                origins.append(last[old])
+            else:
+                assert kind == CHANGED
+                origins.append(Origin(here.since, here.step, (version - 1, old)))
+        return origins
+
+    def names(self, version: int, name: str) -> dict[int, str]:
+        """Return version -> what a name of one version is called there, as far as it can be followed both ways."""
+        called = {version: name}
+        current = name
+        for at in range(version, 0, -1):
+            back = {new: old for old, new in self.diff(at).names.items()}
+            if current not in back:
+                break
+            current = called[at - 1] = back[current]
+        current = name
+        for at in range(version + 1, len(self.unit.pieces)):
+            follow = self.diff(at).names
+            if current not in follow:
+                break
+            current = called[at] = follow[current]
+        return called
+
+
+def life_of_line(history: UnitHistory, version: int, line: int) -> list[tuple[int, int, str]]:
+    """Return what a line was, from its first form on: step since, step, text of each form."""
+    forms = []
+    at: tuple[int, int] | None = (version, line)
+    while at is not None:
+        version, line = at
+        origin = history.origins(version)[line]
+        forms.append((origin.since, origin.step, history.lines(version)[line].text))
+        at = origin.was
+    return forms[::-1]
+
+
+def lines_with(lines: Sequence[TextLine], name: str) -> list[int]:
+    """Return the numbers of the lines in which a name stands, the one that defines it first."""
+    return [number for number, line in enumerate(lines) if name in line.names]
+
+
+__all__ = ["Origin", "UnitHistory", "life_of_line", "lines_with"]

@@ -1,0 +1,143 @@
+"""Commands to run: the one that makes a better dump, and the one that runs just one pass on what was before it."""
+
+from __future__ import annotations
+
+import re
+
+from passlab.dumps.step import Step
+
+_BETTER = {
+    "llvm": "opt -passes=... -print-changed  (or -print-before-all -print-after-all; for clang: -mllvm -print-changed)",
+    "llvm-directory": "opt -passes=... -print-before-all -print-after-all -ir-dump-directory=DIR",
+    "mlir": "mlir-opt ... --mlir-disable-threading --mlir-print-ir-before-all --mlir-print-ir-after-all",
+    "mlir-tree": "mlir-opt ... --mlir-print-ir-before-all --mlir-print-ir-after-all --mlir-print-ir-tree-dir=DIR",
+    "iree-phases": "iree-compile ... --mlir-disable-threading --mlir-print-ir-before-all --mlir-print-ir-after-all",
+    "xdsl": "passlab.recorders.xdsl.record(module, pipeline)  (records live, the input and the last pass too)",
+    "tvm": "passlab.recorders.tvm.record(mod, pipeline)  (records live, with nesting and structural equality)",
+    "tvm-dumpir": "passlab.recorders.tvm.record(mod, pipeline)  (records live, with nesting and structural equality)",
+    "torch": "passlab.recorders.torch.record(function, *args)  (records every FX pass of Inductor)",
+    "xla": "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*'",
+    "gcc": "gcc ... -fdump-tree-all -fdump-rtl-all",
+    "rustc": "rustc -Z dump-mir=all -Z dump-mir-dir=DIR",
+    "onnx": "one model per pass, numbered from 00_input.onnx",
+}
+_LLVM_NAMES = dict(
+    line.split(" ", 1)
+    for line in """\
+SimplifyCFGPass simplifycfg
+EarlyCSEPass early-cse<memssa>
+InstCombinePass instcombine
+SROAPass sroa
+GVNPass gvn
+LICMPass loop-mssa(licm)
+LoopRotatePass loop(loop-rotate)
+InlinerPass cgscc(inline)
+IPSCCPPass ipsccp
+SCCPPass sccp
+ADCEPass adce
+BDCEPass bdce
+DSEPass dse
+PromotePass mem2reg
+GlobalDCEPass globaldce
+GlobalOptPass globalopt
+TailCallElimPass tailcallelim
+LCSSAPass lcssa
+LoopUnrollPass loop-unroll
+LoopFullUnrollPass loop(loop-unroll-full)
+SLPVectorizerPass slp-vectorizer
+LoopDeletionPass loop(loop-deletion)
+IndVarSimplifyPass loop(indvars)
+LoopIdiomRecognizePass loop(loop-idiom)
+SimpleLoopUnswitchPass loop-mssa(simple-loop-unswitch)
+LoopInstSimplifyPass loop(loop-instsimplify)
+LoopSimplifyCFGPass loop(loop-simplifycfg)
+MergedLoadStoreMotionPass mldst-motion
+MemCpyOptPass memcpyopt
+PostOrderFunctionAttrsPass cgscc(function-attrs)
+ReversePostOrderFunctionAttrsPass rpo-function-attrs
+CorrelatedValuePropagationPass correlated-propagation
+AlwaysInlinerPass always-inline
+CGProfilePass cg-profile
+DeadArgumentEliminationPass deadargelim
+LibCallsShrinkWrapPass libcalls-shrinkwrap
+AlignmentFromAssumptionsPass alignment-from-assumptions
+InferFunctionAttrsPass inferattrs
+EliminateAvailableExternallyPass elim-avail-extern
+ConstantMergePass constmerge
+DivRemPairsPass div-rem-pairs
+Float2IntPass float2int
+WarnMissedTransformationsPass transform-warning
+LowerConstantIntrinsicsPass lower-constant-intrinsics
+InferAlignmentPass infer-alignment
+OpenMPOptCGSCCPass cgscc(openmp-opt-cgscc)
+OpenMPOptPass openmp-opt
+EntryExitInstrumenterPass ee-instrument
+ArgumentPromotionPass cgscc(argpromotion)
+CoroSplitPass cgscc(coro-split)
+VerifierPass verify
+CoroAnnotationElidePass cgscc(coro-annotation-elide)
+RelLookupTableConverterPass rel-lookup-table-converter
+""".splitlines()
+)
+_FUNCTION_PASS = re.compile(r"(?:Pass)?$")
+
+
+def better_dump(format_name: str) -> str:
+    """Return the command, or the call, that makes a dump of this kind which proves more."""
+    return _BETTER.get(format_name, "")
+
+
+def llvm_pass_argument(name: str) -> str:
+    """Return the name that `opt -passes=` takes for a pass, as far as the usual spelling tells."""
+    if name in _LLVM_NAMES:
+        return _LLVM_NAMES[name]
+    base = _FUNCTION_PASS.sub("", name.partition("<")[0])
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", base)
+    return words.lower()
+
+
+def command_for(step: Step, format_name: str, path: str = "before") -> str:
+    """Return the command that runs just one pass on a file with what was before it; empty where there is none.
+
+    Names of LLVM's passes are turned into those of `opt -passes=`, which `opt --print-passes` lists.
+    """
+    if format_name.startswith("llvm"):
+        if step.language == "mir":
+            hit = re.search(r"\(([\w-]+)\)\Z", step.name)
+            return f"llc {path}.mir -run-pass={hit[1]} -o -" if hit else ""
+        legacy = re.search(r"\(([\w-]+)\)\Z", step.name)
+        if legacy:
+            return f"llc {path}.ll -stop-after={legacy[1]} -o -"
+        return f"opt -S -passes='{llvm_pass_argument(step.name)}' {path}.ll -o -"
+    if format_name in ("mlir", "mlir-tree", "iree-phases"):
+        if format_name == "iree-phases":
+            phase = step.name.partition(".")[2]
+            return f"iree-compile --compile-to={phase} {path}.mlir -o -"
+        tool = "iree-opt" if step.argument.startswith("iree-") else "mlir-opt"
+        options = f"{{{step.options}}}" if step.options and len(step.options) < 300 else ""
+        anchor = step.unit.partition(" @")[0] or "builtin.module"
+        inner = f"{step.argument or step.name}{options}"
+        pipeline = inner if anchor == "builtin.module" else f"{anchor}({inner})"
+        return f"{tool} --pass-pipeline='builtin.module({pipeline})' {path}.mlir"
+    if format_name == "xdsl":
+        return f"xdsl-opt -p {step.argument or step.name}{f'{{{step.options}}}' if step.options else ''} {path}.mlir"
+    if format_name.startswith("tvm"):
+        return f"tvm.relax.transform.{step.name}()(mod)"
+    if format_name == "onnx":
+        return f"onnxoptimizer.optimize(onnx.load('{path}.onnx'), ['{step.name}'])"
+    return ""
+
+
+REDUCERS = {
+    "llvm": "llvm-reduce --test=./interesting.sh before.ll",
+    "llvm-directory": "llvm-reduce --test=./interesting.sh before.ll",
+    "mlir": "mlir-reduce before.mlir --reduction-tree='traversal-mode=0 test=./interesting.sh'",
+    "mlir-tree": "mlir-reduce before.mlir --reduction-tree='traversal-mode=0 test=./interesting.sh'",
+    "rustc": "cargo-bisect-rustc, or creduce on the source",
+    "gcc": "cvise ./interesting.sh program.c",
+    "xla": "hlo_bisect, or run_hlo_module with --input_format=hlo",
+    "torch": "TORCHDYNAMO_REPRO_AFTER=aot",
+    "onnx": "polygraphy debug reduce model.onnx",
+}
+
+__all__ = ["REDUCERS", "better_dump", "command_for", "llvm_pass_argument"]

@@ -1,0 +1,287 @@
+"""Verdicts: what a dump proves about each pass, and what it leaves open.
+
+The rules, in order: the compiler's own word in a heading; before and after compared; whole programs one after another;
+the state of the unit that the pass ran on, where nothing unseen can have touched it in between. Everything else is
+"unknown", with the range of steps that may have made the change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE
+from passlab.dumps.source import Piece
+from passlab.dumps.step import Step, Unit
+
+if TYPE_CHECKING:
+    from passlab.dumps.assembly import Assembly
+
+
+@dataclass(frozen=True)
+class Traits:
+    """How much the dumps of one format prove.
+
+    `says_changes`: the stream names every pass and what became of it. `closed`: a pass changes nothing outside the
+    operation that it runs on. `pairs_only`: only before and after together prove something. `assumes_first`: the first
+    verdict is an assumption instead of left open. `chains`: several programs stand one after another.
+    `nested`: any pass may wrap others, and prints after them what those left. `wraps`: some passes, known by name, do.
+    """
+
+    says_changes: bool = False
+    closed: bool = False
+    pairs_only: bool = False
+    assumes_first: bool = False
+    chains: bool = False
+    nested: bool = False
+    wraps: bool = False
+    starts_unchanged: bool = False
+    silent: bool = False
+
+
+# Passes that only look, or that act on what a program rarely has and then show in it.
+_ONLY_LOOKS = re.compile(
+    r"Verif(?:ier|y)|Require(?:Analysis)?Pass|RequireAnalysisPass|InvalidateAnalysis|Printer|^Print|ForceFunctionAttrs|"
+    r"Annotation2Metadata|MemProfRemoveInfo|PipelinePass$|Pipeline$|NoOp|^nop$|Dump|ModuleSummary|NameAnonGlobal"
+)
+# Passes that run others inside, of MLIR, IREE and TVM.
+_WRAPS = re.compile(
+    r"PipelineAdaptor|FixedPointIterator|^Inliner(?:Pass)?$|Pipeline(?:Pass)?$|^Composite|TranslateTargets|"
+    r"DynamicPipeline|Executables?(?:Pass)?$|ExecutableTarget|ExecutableVariants"
+)
+_TVM_LEAVES = frozenset(
+    [
+        "FoldConstant",
+        "LegalizeOps",
+        "AnnotateTIROpPattern",
+        "FuseOps",
+        "NormalizeGlobalVar",
+        "RewriteDataflowReshape",
+        "ToNonDataflow",
+        "RemovePurityChecking",
+        "CallTIRRewrite",
+        "StaticPlanBlockMemory",
+        "LowerAllocTensor",
+        "KillAfterLastUse",
+        "LowerRuntimeBuiltin",
+        "ComputePrimValue",
+        "VMShapeLower",
+        "AttachGlobalSymbol",
+        "AttachExternModules",
+        "EliminateCommonSubexpr",
+        "Normalize",
+        "FuseTIRInner",
+        "ExpandTupleArgumentsInner",
+        "RemoveUnusedParameters",
+        "CanonicalizeTIRVariables",
+    ]
+)
+
+
+def judge(step: Step, after: Piece | None, before: Piece | None, assembly: Assembly) -> None:
+    """Set the verdict and the range of a step; called before its texts are written into the state."""
+    traits = assembly.traits
+    step.since = step.number
+    if step.status:
+        step.verdict = step.status
+    elif step.scope == DIFF or (traits.says_changes and after is not None):
+        step.verdict = "changed"
+    elif before is not None and after is not None:
+        step.verdict = "unchanged" if before.digest == after.digest else "changed"
+    elif after is None or step.scope == FRAGMENT or traits.pairs_only:
+        step.verdict = "unknown"
+    elif step.ambiguous:
+        _judge_ambiguous(step, assembly)
+    elif step.scope == MODULE and _last_program(assembly, step) is not None:
+        _judge_program(step, assembly)
+    else:
+        _judge_units(step, assembly)
+
+
+def _last_program(assembly: Assembly, step: Step) -> Step | int | None:
+    """The step before, when it left a whole program; or a digest of the input."""
+    for at in range(len(assembly.steps) - 2, -1, -1):
+        other = assembly.steps[at]
+        if assembly.traits.chains and other.phase != step.phase:
+            continue
+        if other.scope in (NONE, FRAGMENT):
+            return None
+        return other if other.scope == MODULE and other.after_body is not None else None
+    if assembly.input is not None and not assembly.traits.chains:
+        return assembly.input.numbers
+    return None
+
+
+def _judge_program(step: Step, assembly: Assembly) -> None:
+    last = _last_program(assembly, step)
+    digest = last.digest if isinstance(last, Step) else last
+    if digest != step.digest:
+        step.verdict = "changed"
+        return
+    if assembly.traits.nested and not (step.name in _TVM_LEAVES or step.number == 1):
+        quiet = all(other.verdict == "unchanged" for other in assembly.steps[:-1])
+        step.verdict = "unchanged" if quiet else "unknown"
+        if not quiet:
+            step.note = (
+                step.note or "the text is that of the step before: nothing changed, or all of it inside this pass"
+            )
+        return
+    step.verdict = "unchanged"
+    if assembly.traits.wraps and _WRAPS.search(step.name):
+        _judge_wrapper(step, assembly)
+
+
+def _judge_wrapper(step: Step, assembly: Assembly) -> None:
+    """A pass around others prints what they left; which of those before it ran inside is not in a dump of afters.
+
+    The inliner and its like also change the program themselves, before the passes inside run; what those show first may
+    be its work.
+    """
+    inside = children_of(step, assembly.steps)
+    only_runs = "PipelineAdaptor" in step.name or "FixedPoint" in step.name
+    quiet = all(child.verdict == "unchanged" for child in inside)
+    if step.verdict == "unchanged" and not (only_runs and quiet):
+        changed = any(child.verdict == "changed" for child in inside)
+        step.verdict = "changed" if changed and assembly.traits.assumes_first else "unknown"
+        step.assumed = step.verdict == "changed"
+        step.since = inside[0].number if inside else step.number
+        step.note = (
+            step.note or "the text is that of the step before: nothing changed, or all of it in passes inside this one"
+        )
+    for child in inside:
+        if not only_runs and child.verdict == "changed" and not assembly.traits.assumes_first:
+            child.verdict = "unknown"
+            child.note = child.note or f"it may be the work of {step.name} around it"
+
+
+def children_of(step: Step, steps: list[Step]) -> list[Step]:
+    """Return the steps right before a pass around others that ran inside it, as far as their units and names tell."""
+    listed = (
+        set(re.findall(r"[\w-]+", step.options.partition("pipeline=")[2])) if "pipeline=" in step.options else set()
+    )
+    inside: list[Step] = []
+    for at in range(step.number - 2, -1, -1):
+        other = steps[at]
+        if not (_is_inside(other, step) or (listed and other.argument in listed)):
+            break
+        inside.append(other)
+    return inside[::-1]
+
+
+def _is_inside(other: Step, step: Step) -> bool:
+    """Whether the unit of one step is nested in that of another."""
+    if other.unit == step.unit and not (other.names and step.names and other.names[0] != step.names[0]):
+        return False
+    if step.scope == MODULE or other.scope == MODULE or not step.names or not other.names:
+        return not other.unit.startswith("builtin.module")
+    return other.ambiguous or other.names[0].startswith(step.names[0] + "/")
+
+
+def _judge_units(step: Step, assembly: Assembly) -> None:
+    """Compare the units of a body with the latest known state of each."""
+    units = assembly.units
+    if not step.names:
+        step.verdict = "unknown"
+        return
+    since = step.number
+    changed = unseen = False
+    for name, piece in zip(step.names, step.pieces, strict=True):
+        unit = units.get(name)
+        last = unit.last if unit is not None else None
+        if last is piece:
+            continue
+        if unit is None or last is None:
+            unseen = unseen or unit is None
+            changed = changed or unit is not None or assembly.saw_program
+            continue
+        if last.digest != piece.digest:
+            changed = True
+            since = min(since, _first_suspect(name, unit, step, assembly))
+    if step.scope == MODULE:
+        present = set(step.names)
+        gone = [unit for name, unit in units.items() if unit.alive and name not in present and "(machine" not in name]
+        for unit in gone:
+            changed = True
+            since = min(since, _first_suspect(unit.name, unit, step, assembly))
+    first = not any(other.after_body is not None for other in assembly.steps[:-1]) and assembly.input is None
+    step.since = since
+    if first or (unseen and (len(step.names) == 1 or not assembly.saw_program)):
+        step.verdict, step.since = "unknown", min(since, _first_step_without_state(assembly))
+    elif changed:
+        step.verdict = "changed" if since == step.number else "unknown"
+        if assembly.traits.wraps and _WRAPS.search(step.name):
+            _judge_wrapper(step, assembly)
+    elif assembly.traits.nested:
+        step.verdict = "unknown"
+    else:
+        step.verdict = "unchanged"
+        if assembly.traits.wraps and _WRAPS.search(step.name):
+            _judge_wrapper(step, assembly)
+
+
+def _judge_ambiguous(step: Step, assembly: Assembly) -> None:
+    """Several operations of the program have the name of the unit: unchanged where the step before left just this
+    text.
+    """
+    step.note = step.note or "several operations of the program are called so; which of them this is cannot be told"
+    last = assembly.steps[-2] if len(assembly.steps) > 1 else None
+    same = last is not None and last.unit == step.unit and last.digest == step.digest
+    step.verdict = "unchanged" if same else "unknown"
+
+
+def _first_step_without_state(assembly: Assembly) -> int:
+    return 1 if assembly.steps else 0
+
+
+def _first_suspect(name: str, unit: Unit, step: Step, assembly: Assembly) -> int:
+    """Return the first step since a unit was last seen that may have changed it."""
+    if assembly.traits.closed:
+        return step.number
+    function = name.removesuffix(" (machine code)")
+    for number in range(max(unit.last_seen, 0) + 1, step.number):
+        other = assembly.steps[number - 1]
+        if other.verdict in ("unchanged", "filtered", "ignored") and other.status:
+            continue
+        if name and other.kind == "function" and other.unit != function and len(other.names) <= 1:
+            continue  # a function pass on another function
+        if other.kind == "loop" and name:
+            owner = other.unit.rpartition(" in function ")[2]
+            if " in function " in other.unit and owner != function:
+                continue
+        return number
+    return step.number
+
+
+def settle(steps: list[Step], traits: Traits, units: Mapping[str, Unit]) -> None:
+    """Decide what only the whole dump tells: whether it lists only passes that changed something, and the first
+    pass.
+    """
+    if traits.silent and is_only_changes(steps):
+        for step in steps:
+            if step.verdict in ("unknown", "unchanged") and step.after_body is not None and step.scope != FRAGMENT:
+                step.verdict, step.since = "changed", step.number
+        return
+    if traits.assumes_first:
+        for step in steps:
+            if step.verdict == "unknown" and step.after_body is not None and step.scope != FRAGMENT:
+                step.verdict, step.assumed = ("unchanged" if _ONLY_LOOKS.search(step.name) else "changed"), True
+                step.note = (
+                    step.note or "what the program was before this pass is not in the dump: the verdict is assumed"
+                )
+                step.since = min(step.since, step.number)
+    if traits.starts_unchanged:
+        for step in steps:
+            if step.verdict == "unknown" and step.name == "pipeline-start":
+                step.verdict = "unchanged"
+
+
+def is_only_changes(steps: list[Step]) -> bool:
+    """Whether a dump without any word about unchanged passes holds only passes that changed something."""
+    decided = [step for step in steps if step.verdict in ("changed", "unchanged") and step.after_body is not None]
+    unchanged = sum(step.verdict == "unchanged" for step in decided)
+    return len(decided) >= 4 and unchanged * 20 <= len(decided)
+
+
+__all__ = ["Traits", "children_of", "is_only_changes", "judge", "settle"]

@@ -1,0 +1,115 @@
+"""Folders with one file per pass: XLA, GCC, rustc, TVM's `DumpIR`, ONNX models."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from passlab.dumps.banner import MODULE, UNIT, Banner, Scan
+from passlab.dumps.source import FileSource, Piece, decode
+
+XLA_FILE = re.compile(
+    r"(?P<module>module_\d+\.(?P<name>.+?))\.(?P<number>\d{4,})\.(?P<pipeline>.+?)\.after_(?P<after>.+?)"
+    r"(?:\.before_(?P<before>.+))?\.(?:txt|hlo)"
+)
+XLA_INPUT = re.compile(r"(?P<module>module_\d+\.(?P<name>.+?))\.before_optimizations\.(?:txt|hlo)")
+GCC_FILE = re.compile(r"(?P<stem>.+)\.(?P<number>\d{3})(?P<kind>[tir])\.(?P<name>[\w.-]+)")
+RUST_FILE = re.compile(
+    r"(?P<function>.+)\.(?P<order>\d+-\d+-\d+)\.(?P<name>[^.]+(?:\.[^.]+)*?)\.(?P<when>before|after)\.mir"
+)
+DUMPIR_FILE = re.compile(r"(?P<number>\d{3,})_(?P<name>.+)\.py")
+ONNX_FILE = re.compile(r"(?:(?P<number>\d+)[._-])?(?P<name>.+)\.onnx")
+_GCC_KINDS = {"t": "tree", "i": "ipa", "r": "rtl"}
+_GCC_FUNCTION = re.compile(rb"^;; Function (.+?) \(([^\n]*)\)[^\n]*\n", re.MULTILINE)
+
+
+def scan_xla(files: list[Path]) -> Scan:
+    """Return the dumps of `--xla_dump_to`: one chain of files per module, of the passes that changed something."""
+    inputs = {m["module"]: path for path in files if (m := XLA_INPUT.fullmatch(path.name))}
+    chains: dict[str, list[tuple[int, Path, re.Match[str]]]] = {}
+    for path in files:
+        if match := XLA_FILE.fullmatch(path.name):
+            chains.setdefault(match["module"], []).append((int(match["number"]), path, match))
+    banners: list[Banner] = []
+    for module in sorted(chains):
+        if module in inputs:
+            source = FileSource(inputs[module])
+            banners.append(Banner(source, "start", "input", module, "module", scope=MODULE, end=source.size))
+            banners[-1].phase = module
+        for _, path, match in sorted(chains[module], key=lambda item: item[0]):
+            source = FileSource(path)
+            name = match["after"]
+            banner = Banner(source, "after", name, match["pipeline"], "pipeline", scope=MODULE, end=source.size)
+            banner.phase = module
+            banner.note = f"before {match['before']}" if match["before"] else ""
+            banners.append(banner)
+    notes = [
+        "XLA writes a file only where a pipeline starts or a pass changed something; the other passes are not named"
+    ]
+    return Scan(banners, notes=notes)
+
+
+def scan_gcc(files: list[Path]) -> Scan:
+    """Return the dumps of `-fdump-tree-all -fdump-rtl-all -fdump-ipa-all`, in order of their static numbers."""
+    matches = [(m, path) for path in files if (m := GCC_FILE.fullmatch(path.name))]
+    banners = []
+    for match, path in sorted(matches, key=lambda item: (item[0]["stem"], int(item[0]["number"]), item[1].name)):
+        source = FileSource(path)
+        kind = _GCC_KINDS[match["kind"]]
+        banner = Banner(source, "after", match["name"], kind, kind, end=source.size, phase=match["stem"])
+        banner.scope = UNIT
+        banner.language = "gcc " + kind
+        banners.append(banner)
+    return Scan(banners, notes=["files of interprocedural passes are reports, not programs"])
+
+
+def split_gcc(data: bytes) -> list[tuple[str, int, int]]:
+    """Return name, start and end of each function in a dump of GCC."""
+    heads = list(_GCC_FUNCTION.finditer(data))
+    ends = [match.start() for match in heads[1:]] + [len(data)] * bool(heads)
+    return [(decode(m[1]), m.start(), end) for m, end in zip(heads, ends, strict=True)]
+
+
+def scan_rust(files: list[Path]) -> Scan:
+    """Return the dumps of `-Z dump-mir`, function by function; files without a number are left out."""
+    keyed = []
+    for path in files:
+        if match := RUST_FILE.fullmatch(path.name):
+            order = tuple(map(int, match["order"].split("-")))
+            keyed.append((match["function"], order, match["name"], match["when"] == "after", path))
+    banners = []
+    for function, order, name, is_after, path in sorted(keyed):
+        source = FileSource(path)
+        unit = function.partition(".")[2] or function
+        banner = Banner(source, "after" if is_after else "before", name, unit, "function", end=source.size)
+        first = source.read(0, 400)
+        banner.body = first.find(b"\n") + 1 if first.startswith(b"// MIR for ") else 0
+        banner.phase = "-".join(map(str, order[:2]))
+        banners.append(banner)
+    return Scan(banners)
+
+
+def scan_dumpir(files: list[Path]) -> Scan:
+    """Return the dumps of TVM's `DumpIR`."""
+    banners = []
+    matches = [(int(m["number"]), path, m) for path in files if (m := DUMPIR_FILE.fullmatch(path.name))]
+    for _, path, match in sorted(matches, key=lambda item: (item[0], item[1].name)):
+        source = FileSource(path)
+        banners.append(Banner(source, "after", match["name"], "IRModule", "module", scope=MODULE, end=source.size))
+    return Scan(banners)
+
+
+def scan_onnx(files: list[Path]) -> Scan:
+    """Return a folder of models, one per pass; one called `input`, or number 0, is the model at the start."""
+    banners: list[Banner] = []
+    matches = [(int(m["number"] or 0), path, m) for path in files if (m := ONNX_FILE.fullmatch(path.name))]
+    for number, path, match in sorted(matches, key=lambda item: (item[0], item[1].name)):
+        source = FileSource(path)
+        is_input = not banners and (match["name"] in ("input", "original", "model") or number == 0)
+        banner = Banner(source, "start" if is_input else "after", match["name"], "graph", "module", end=source.size)
+        banner.scope, banner.form = MODULE, "onnx"
+        banners.append(banner)
+    return Scan(banners)
+
+
+__all__ = ["Piece", "scan_dumpir", "scan_gcc", "scan_onnx", "scan_rust", "scan_xla", "split_gcc"]

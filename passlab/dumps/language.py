@@ -1,0 +1,187 @@
+"""What the shared parts need to know of each language: its parts, its noise, its names, its operations, its colours.
+
+A `Language` says how a body falls into units (functions, operations with symbols), which text two units are compared by
+when they were printed in different scopes, and by which expressions names and operations are found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from passlab.diffing.text_lines import Syntax
+from passlab.dumps import folders, llvm, mlir
+
+Part = tuple[str, tuple[int, ...], bytes]  # name, stretches of the body, text to compare by
+WHOLE = ""  # the name of what belongs to no unit: globals, declarations, the body as a whole
+
+
+@dataclass(frozen=True)
+class Language:
+    """One textual representation of programs."""
+
+    name: str
+    syntax: Syntax
+    lexer: str  # of Pygments
+    parts: Callable[[bytes], Iterator[Part]]
+
+
+def _whole(data: bytes) -> Iterator[Part]:
+    yield WHOLE, (0, len(data)), data
+
+
+def _functions(
+    data: bytes, split: Callable[[bytes], list[tuple[str, int, int]]], normal: Callable[[bytes], bytes]
+) -> Iterator[Part]:
+    """The functions of a body and, as one part, all that stands between them."""
+    at = 0
+    rest: list[int] = []
+    for name, start, end in split(data):
+        if start > at:
+            rest += [at, start]
+        yield name, (start, end), normal(data[start:end].strip(b"\n"))
+        at = end
+    if at < len(data):
+        rest += [at, len(data)]
+    text = b"".join([data[rest[i] : rest[i + 1]] for i in range(0, len(rest), 2)])
+    if text.strip():
+        yield WHOLE, tuple(rest), normal(text)
+
+
+def _llvm_parts(data: bytes) -> Iterator[Part]:
+    return _functions(data, llvm.split_ir, llvm.without_numbers)
+
+
+def _mir_parts(data: bytes) -> Iterator[Part]:
+    return _functions(data, llvm.split_mir, bytes.strip)
+
+
+def _gcc_parts(data: bytes) -> Iterator[Part]:
+    return _functions(data, folders.split_gcc, _without_remarks)
+
+
+def _without_remarks(data: bytes) -> bytes:
+    return b"\n".join([line for line in data.split(b"\n") if line.strip() and not line.startswith(b";;")])
+
+
+_LOC = re.compile(rb"#loc\d*\b")
+_DIALECT = re.compile(rb"[#!][A-Za-z_][\w.$-]*(?=<)")  # left out where the context says which attribute it is
+_DRIVER = re.compile(
+    rb"iree\.fixedpoint\.\w+(?: = [^,}]*)?(?:, )?| attributes \{\}"
+)  # IREE's driver counts its turns in these
+
+
+def _mlir_parts(data: bytes) -> Iterator[Part]:
+    """Operations with symbols; the text of one is without what is inside the operations nested in it."""
+    ops = mlir.split_ops(data)
+    aliases = mlir.aliases_of(data)
+    if not ops:
+        yield WHOLE, (0, len(data)), mlir.replace_aliases(data.strip(), aliases)
+        return
+    holes: list[list[int]] = [[] for _ in ops]
+    stack: list[int] = []
+    for number, (_, start, end, _) in enumerate(ops):
+        while stack and ops[stack[-1]][2] <= start:
+            stack.pop()
+        if stack:
+            holes[stack[-1]] += [start, min(end, ops[stack[-1]][2])]
+        stack.append(number)
+    for (path, start, end, indent), inner in zip(ops, holes, strict=True):
+        edges = [start, *inner, end]
+        pairs = [(edges[i], edges[i + 1]) for i in range(0, len(edges), 2)]
+        text = mlir.dedent(b"".join([data[a:b] for a, b in pairs]), indent)
+        if b"iree.fixedpoint." in text:
+            text = _DRIVER.sub(b"", _DRIVER.sub(b"", text))
+        if b"#" in text or b"!" in text:
+            text = _DIALECT.sub(b"", _LOC.sub(b"#loc", mlir.replace_aliases(text, aliases)))
+        yield path, tuple(x for pair in pairs for x in pair), text.strip(b"\n").removeprefix(b"builtin.")
+
+
+LLVM = Language(
+    "llvm",
+    Syntax(
+        "llvm",
+        names=r'%[-\w.$]+|%"[^"\n]*"|[!#]\d+\b|^[-\w.$]+(?=:)',
+        comment=";",
+        operation=r"^\s*(?:%\S+ = )?(?:(?:tail|musttail|notail) )?([a-z][\w.]*)",
+    ),
+    "llvm",
+    _llvm_parts,
+)
+MIR = Language(
+    "mir",
+    Syntax(
+        "mir",
+        names=r"%[\w.:]+|\bbb\.\d+\b|%stack\.\d+|^\d+B",
+        comment=";",
+        operation=r"^(?:\d+B)?\s*(?:.*? = )?(?:(?:nofpexcept|frame-setup|frame-destroy|n[su]w|exact|disjoint|nneg) )*"
+        r"([A-Z][A-Za-z0-9_]+)",
+    ),
+    "llvm-mir",
+    _mir_parts,
+)
+MLIR = Language(
+    "mlir",
+    Syntax(
+        "mlir",
+        names=r"%[-\w.$]+(?:[:#]\d+)?|\^[\w$.-]+|#(?:map|set|loc|alias|composite_of|executable_target|pipeline_layout)\w*",
+        comment="//",
+        operation=r'^\s*(?:%[^=]*= )?"?([a-z_]\w*(?:\.[\w.]+)+|return|module)"?',
+    ),
+    "mlir",
+    _mlir_parts,
+)
+HLO = Language(
+    "hlo",
+    Syntax(
+        "hlo",
+        names=r"%?[a-z_][-\w]*\.\d+(?:\.\w+)*|%[-\w.]+",
+        comment="//",
+        operation=r"^\s*(?:ROOT )?%?\S+ = .*?\)?\s([a-z][-a-z0-9]*)\(",
+    ),
+    "mlir",
+    _whole,
+)
+PYTHON = Language(
+    "python",
+    Syntax(
+        "python",
+        names=r"(?<![\w.\"'])[A-Za-z_]\w*(?=\s*(?:[:=](?!=)))|\b(?:lv|gv|cls|v_ax|v_i|ax|i|cse_v|alloc|storage|R\.prim_value)\d*(?:_\d+)*\b",
+        comment="#",
+        operation=r"(?:=|return|^)\s*((?:[A-Za-z_]\w*\.)+[a-z_]\w*)\(",
+    ),
+    "python",
+    _whole,
+)
+GCC = Language(
+    "gcc",
+    Syntax(
+        "gcc",
+        names=r"\b\w*_\d+(?:\(D\))?|\bD\.\d+|<bb \d+>|<L?\d+>|\br?\d+:",
+        comment=";;",
+        operation=r"= ?(?:\(\w+\) )?([a-z_]\w*) ?\(|^\s*(if|return|goto)|\((set|parallel|jump_insn|insn|call_insn)\b",
+    ),
+    "c",
+    _gcc_parts,
+)
+RUST = Language(
+    "rust",
+    Syntax(
+        "rust",
+        names=r"\b_\d+\b|\bbb\d+\b|\bscope \d+",
+        comment="//",
+        operation=r"= ([A-Za-z]\w*)\(|^\s*(goto|return|switchInt|drop|assert|StorageLive|StorageDead|unreachable)",
+    ),
+    "rust",
+    _whole,
+)
+ONNX = Language("onnx", Syntax("onnx", names=r"%[^\s,)(:]+", comment="//", operation=r"= ([\w.]+)\("), "mlir", _whole)
+TEXT = Language("text", Syntax("text", names=r"(?!)", comment="#", operation=r"^\s*([A-Za-z_]\w*)"), "text", _whole)
+LANGUAGES = {language.name: language for language in (LLVM, MIR, MLIR, HLO, PYTHON, GCC, RUST, ONNX, TEXT)} | {
+    "gcc tree": GCC,
+    "gcc rtl": GCC,
+    "gcc ipa": TEXT,
+}
+
+__all__ = ["LANGUAGES", "WHOLE", "Language", "Part"]

@@ -1,0 +1,208 @@
+"""LLVM's `-print-before-all`, `-print-after-all` and `-print-changed`: streams and dump directories, IR and machine
+code.
+
+Versions 14 to 22 write headings in three ways (with "; ", with "# " for machine code, without either), and the
+legacy pass
+manager writes prose with an identifier in brackets. What follows the first " on " is the unit.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
+from passlab.dumps.source import PEEK, FileSource, Source, decode, find_lines
+
+MARK = b"*** IR "
+_HEAD = re.compile(
+    r"(?P<sign>[;#] )?\*\*\* IR (?P<what>Dump At Start|Dump Before|Dump After|Pass|Deleted After) ?"
+    r"(?P<rest>.*?) ?\*\*\*:?(?: \(function: (?P<function>.*)\))?:?\s*"
+)
+_TAILS = (
+    (" omitted because no change", "unchanged", NONE),
+    (" filtered out", "filtered", NONE),
+    (" ignored", "ignored", NONE),
+    (" (invalidated)", "invalidated", MODULE),
+    (" invalidated", "invalidated", NONE),
+)
+_ENDS = tuple(tail for tail, _, _ in _TAILS)
+_LEGACY = re.compile(r".* \([\w.:-]+\)")
+_LOOP = re.compile(r"(?:Parallel )?[Ll]oop ")
+_MANAGER = re.compile(
+    r"PassManager<|\w*PassAdaptor\b|ExtraLoopPassManager|DevirtSCCRepeatedPass|ModuleInlinerWrapperPass"
+)
+_FILE = re.compile(
+    r"(\d+)-[0-9a-f]+-(module|function|scc|loop)(?:-[0-9a-f]+)?-(.+)-(before|after|invalidated)\.(?:ll|mir)"
+)
+_DEFINE = re.compile(rb'^define [^\n]*?@("[^"\n]*"|[-\w.$]+)\(', re.MULTILINE)
+_MACHINE = re.compile(rb"^# Machine code for function ([^:\n]+):", re.MULTILINE)
+
+
+def parse_heading(line: str) -> tuple[str, str, str, str, str] | None:
+    """Return when, name, unit, status and scope of a heading, or None for a line that is none."""
+    plain = line.removeprefix("; ")
+    if (
+        plain.startswith("*** IR Dump After ") and plain.endswith(" ***") and not plain[:-4].endswith(_ENDS)
+    ):  # the usual case
+        name, sign, unit = plain[18:-4].partition(" on ")
+        if sign and not unit.endswith(")"):
+            return "after", name, unit, "", UNIT
+    match = _HEAD.fullmatch(line)
+    if match is None:
+        return None
+    rest, status, scope = match["rest"], "", UNIT
+    for tail, verdict, shown in _TAILS:
+        if rest.endswith(tail):
+            rest, status, scope = rest.removesuffix(tail), verdict, shown
+            break
+    what = match["what"]
+    if what == "Dump At Start":
+        return ("start", "", "", status, MODULE) if not rest else None
+    if what == "Pass":
+        scope = NONE
+    name, sign, unit = rest.partition(" on ")
+    if sign and _LEGACY.fullmatch(unit) and not unit.startswith("("):
+        name, unit = rest, ""  # prose of the legacy pass manager may hold the word
+    when = "before" if what == "Dump Before" else "after"
+    return when, name, unit or match["function"] or "", status if what != "Deleted After" else "changed", scope
+
+
+def scan_stream(source: Source) -> Scan:
+    """Return the dumps in a stream."""
+    banners: list[Banner] = []
+    for start, end, line, below in find_lines(source, MARK):
+        heading = parse_heading(decode(line))
+        if heading is None:
+            continue
+        when, name, unit, status, scope = heading
+        if banners:
+            banners[-1].end = start
+        if (status in ("ignored", "invalidated") and _MANAGER.match(name)) or status == "ignored":
+            status = "manager"
+        banners.append(
+            Banner(source, when, name, unit, kind_of(unit), status=status, scope=scope, start=start, body=end, end=end)
+        )
+        _look(banners[-1], below)
+    if banners:
+        banners[-1].end = source.size
+    _settle_diffs(banners)
+    return Scan([banner for banner in banners if banner.status != "manager"], says_all=_says_all(banners))
+
+
+def _says_all(banners: list[Banner]) -> bool:
+    """Whether the stream is one of `-print-changed`, which says of every pass whether it changed something."""
+    return any(b.when == "start" or (b.scope == NONE and b.status) for b in banners)
+
+
+def kind_of(unit: str) -> str:
+    """Return what kind of thing a unit is."""
+    if unit == "[module]":
+        return "module"
+    if _LOOP.match(unit):
+        return "loop"
+    return "scc" if unit.startswith("(") else "function" if unit else ""
+
+
+def _look(banner: Banner, below: bytes) -> None:
+    """Find out from the first bytes of a body what it shows."""
+    if banner.scope == NONE:
+        return
+    following = below.find(MARK)
+    head = below if following < 0 else below[: below.rfind(b"\n", 0, following) + 1]
+    text = head.lstrip()
+    if text.startswith(b"; ModuleID") or (text.startswith(b"source_filename") and banner.kind == "module"):
+        banner.scope = MODULE
+    elif text.startswith(b"# Machine code") or b"\n# Machine code for function " in head or banner.language == "mir":
+        banner.language = "mir"
+        hit = _MACHINE.search(head)
+        if hit:
+            banner.unit, banner.kind = banner.unit or decode(hit[1]), "function"
+    elif banner.kind == "loop" or text.startswith((b"; Preheader:", b"; Loop:")):
+        banner.scope = FRAGMENT if b"define " not in head else UNIT
+        banner.kind = "loop"
+    elif not banner.unit:
+        hit = _DEFINE.search(head)
+        if hit:
+            banner.unit, banner.kind = decode(hit[1]).strip('"'), "function"
+
+
+def _settle_diffs(banners: list[Banner]) -> None:
+    """Mark the bodies that `-print-changed=diff` wrote: every line has a sign in front, and some change something."""
+    if not any(b.when == "start" or b.scope == NONE for b in banners):
+        return
+    for banner in banners:
+        if banner.scope in (NONE, MODULE) or banner.when != "after" or banner.status:
+            continue
+        head = banner.source.read(banner.body, min(banner.end, banner.body + PEEK)).split(b"\n")[:-1] or [b""]
+        if all(line[:1] in (b" ", b"+", b"-", b"*", b"") for line in head) and not any(
+            line.startswith((b"define", b"  define")) for line in head
+        ):
+            banner.scope = DIFF
+
+
+def scan_folder(files: list[Path]) -> Scan:
+    """Return the dumps of `-ir-dump-directory`: numbered files, each with its heading inside."""
+    numbered = sorted((int(m[1]), path, m) for path in files if (m := _FILE.fullmatch(path.name)))
+    banners: list[Banner] = []
+    for _, path, match in numbered:
+        source = FileSource(path)
+        inside = scan_stream(source).banners
+        if inside:
+            banners += inside[:1]
+            inside[0].end = source.size
+            continue
+        kind, name, when = match[2], match[3], match[4]
+        status = "invalidated" if when == "invalidated" else ""
+        unit = "[module]" if kind == "module" else ""
+        banner = Banner(source, "before" if when == "before" else "after", name, unit, kind, status=status)
+        banner.end = source.size
+        _look(banner, source.read(0, PEEK))
+        banners.append(banner)
+    return Scan(banners)
+
+
+def is_folder(names: list[str]) -> bool:
+    """Whether the names of files are those of a dump directory."""
+    return any(_FILE.fullmatch(name) for name in names)
+
+
+# ---------------------------------------------------------------- bodies
+def split_ir(data: bytes) -> list[tuple[str, int, int]]:
+    """Return name, start and end of each function defined in IR text, with the comment above it."""
+    parts: list[tuple[str, int, int]] = []
+    for match in _DEFINE.finditer(data):
+        start = match.start()
+        while start > 0:
+            line = data.rfind(b"\n", 0, start - 1) + 1
+            if data[line : line + 1] != b";" or data.startswith(b"; ModuleID", line) or line == start:
+                break
+            start = line
+        close = data.find(b"\n}", match.end())
+        end = len(data) if close < 0 else data.find(b"\n", close + 1) + 1 or len(data)
+        if parts and start < parts[-1][2]:
+            continue
+        parts.append((decode(match[1]).strip('"'), start, end))
+    return parts
+
+
+def split_mir(data: bytes) -> list[tuple[str, int, int]]:
+    """Return name, start and end of each function in printed machine code."""
+    parts = []
+    for match in _MACHINE.finditer(data):
+        name = match[1]
+        close = data.find(b"# End machine code for function " + name, match.end())
+        end = len(data) if close < 0 else data.find(b"\n", close) + 1 or len(data)
+        parts.append((f"{decode(name)} (machine code)", match.start(), end))
+    return parts
+
+
+_NUMBERS = re.compile(rb"[!#]\d+")
+
+
+def without_numbers(data: bytes) -> bytes:
+    """Return IR text without the numbers of metadata and attribute groups, which depend on what else is printed."""
+    return _NUMBERS.sub(b"!", data)
+
+
+__all__ = ["MARK", "is_folder", "kind_of", "parse_heading", "scan_folder", "scan_stream"]

@@ -1,0 +1,227 @@
+"""MLIR's `--mlir-print-ir-*`, with threads or without, and its trees of files; IREE's phases.
+
+Without module scope a heading does not say what the pass ran on; the first operation of the body does. Operations with
+a symbol are found by indentation, which MLIR's printer keeps.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from passlab.dumps.banner import MODULE, UNIT, Banner, Scan
+from passlab.dumps.source import FileSource, Source, decode, find_lines
+
+MARK = b"// -----// IR Dump "
+_HEAD = re.compile(r"// -----// IR Dump (?P<when>Before|After) (?P<rest>.*?) //----- //\s*")
+_SCOPE = re.compile(r" \('(?P<op>[^']*)' operation(?:: @(?P<symbol>.*))?\)\Z")
+_ARGUMENT = re.compile(r" \((?P<argument>[^()]*)\)\Z")
+_COLON = re.compile(r"(?P<name>[\w.:<>, ()*&-]*?): (?P<argument>[\w.-]+)(?P<options>\{.*\})?\Z", re.DOTALL)
+_PEEK = 4000
+# A line that opens an operation with a region: dialect.op, keywords such as `public`, and a symbol or none.
+_OPENING = re.compile(
+    rb"( *)(module|[a-z_]\w*(?:\.\w+)+)(?: (?:public|private|nested|variadic|import|export|extern(?:al)?|local))*"
+    rb'(?: @("[^"\n]*"|[\w.$-]+)|(?<=module)(?= attributes| *\{)|(?<=initializer)(?= attributes| *\{))[^\n]*'
+)
+_ROOT = re.compile(r'\s*(?:%\S+ = )?"?([\w.]+)"?(?:(?: [a-z_]\w*)* @("[^"]*"|[\w.$-]+)|(?=[\s({<\[]|\Z))')
+_ALIAS = re.compile(rb"^([#!][A-Za-z_][\w.$-]*) = ([^\n]+)\n", re.MULTILINE)
+_PHASE = re.compile(r"(?P<module>.+)\.(?P<number>\d+)\.(?P<name>[\w-]+)\.mlir")
+_TREE = re.compile(r"(?P<numbers>\d+(?:_\d+)*)_(?P<pass>[A-Za-z][\w.-]*)\.mlir")
+
+
+def parse_heading(line: str) -> tuple[str, str, str, str, str, str] | None:
+    """Return when, name, argument, options, unit and status of a heading, or None for a line that is none."""
+    match = _HEAD.fullmatch(line)
+    if match is None:
+        return None
+    rest, unit, status = match["rest"], "", ""
+    if scope := _SCOPE.search(rest):
+        unit = scope["op"] + (f" @{scope['symbol']}" if scope["symbol"] is not None else "")
+        rest = rest[: scope.start()]
+    argument = options = ""
+    if colon := _COLON.fullmatch(rest):
+        name, argument, options = colon["name"], colon["argument"], (colon["options"] or "")
+    elif bracket := _ARGUMENT.search(rest):
+        name, argument = rest[: bracket.start()], bracket["argument"]
+    else:
+        name = rest
+    if name.endswith(" Failed"):
+        name, status = name.removesuffix(" Failed"), "failed"
+    return match["when"].lower(), name, argument, " ".join(options.strip("{}").split()), unit, status
+
+
+def scan_stream(source: Source) -> Scan:
+    """Return the dumps in a stream."""
+    banners: list[Banner] = []
+    for start, end, line, _ in find_lines(source, MARK):
+        heading = parse_heading(decode(line))
+        if heading is None:
+            continue
+        if banners:
+            banners[-1].end = start
+        when, name, argument, options, unit, status = heading
+        banner = Banner(source, when, name, unit, "op", argument, options, status, start=start, body=end, end=end)
+        banner.scope = MODULE if unit else UNIT
+        banners.append(banner)
+    if banners:
+        banners[-1].end = source.size
+    for banner in banners:
+        if not banner.unit:
+            banner.unit = root_of(banner.source.read(banner.body, min(banner.end, banner.body + _PEEK)))
+        elif banner.scope == MODULE and "module" not in root_of(
+            banner.source.read(banner.body, min(banner.end, banner.body + _PEEK))
+        ):
+            banner.scope = UNIT
+    return Scan(banners)
+
+
+def root_of(head: bytes) -> str:
+    """Return the first operation of a body as MLIR's headings write it: `func.func @f`, `builtin.module`."""
+    for match in re.finditer(rb"^[^\n]+$", head, re.MULTILINE):
+        line = match[0]
+        if line.startswith((b"//", b"#", b"!")) or not line.strip():
+            continue
+        text = decode(line)
+        hit = _ROOT.match(text)
+        if hit is None:
+            return ""
+        op = "builtin.module" if hit[1] == "module" else hit[1]
+        if "." not in op:
+            return ""
+        return op + (f" @{hit[2]}" if hit[2] else "")
+    return ""
+
+
+# ---------------------------------------------------------------- folders
+def scan_phases(files: list[Path]) -> Scan:
+    """Return the programs of `--dump-compilation-phases-to`, in order of their numbers."""
+    numbered = sorted((m["module"], int(m["number"]), path, m) for path in files if (m := _PHASE.fullmatch(path.name)))
+    banners = []
+    for module, number, path, match in numbered:
+        source = FileSource(path)
+        name = f"{number}.{match['name']}"
+        unit = root_of(source.read(0, _PEEK)) or module
+        banners.append(Banner(source, "after", name, unit, "op", scope=MODULE, phase=name, end=source.size))
+    return Scan(banners, notes=["each file is the program after a phase of many passes"])
+
+
+def scan_tree(files: list[Path], root: Path) -> Scan:
+    """Return the dumps of `--mlir-print-ir-tree-dir`; the counters of the enclosing operations give the order.
+
+    Before and after of one run share a counter and a name; their headings tell them apart. Operations beside one
+    another
+    stand in the order of the program, which is that of a run without threads.
+    """
+    hit: list[tuple[tuple[str, ...], tuple[int, ...], Banner]] = []
+    for path in sorted(files):
+        match = _TREE.fullmatch(path.name)
+        if match is None:
+            continue
+        source = FileSource(path)
+        inside = scan_stream(source).banners
+        argument = match["pass"]
+        unit = root_of(source.read(0, _PEEK))
+        banner = inside[0] if inside else Banner(source, "after", argument, unit, "op", argument)
+        banner.end = source.size
+        numbers = tuple(map(int, match["numbers"].split("_")))
+        hit.append((path.parent.relative_to(root).parts, numbers, banner))
+    places = _places([banner for _, _, banner in hit])
+
+    def key(item: tuple[tuple[str, ...], tuple[int, ...], Banner]) -> tuple[object, ...]:
+        folders, numbers, banner = item
+        top = folders[: len(folders) - len(numbers) + 1]
+        parts: list[object] = [top]
+        for depth, number in enumerate(numbers):
+            nested = depth + 1 < len(numbers)
+            folder = folders[len(top) + depth] if nested and len(top) + depth < len(folders) else ""
+            parts.append((number, nested, places.get(folder, 0), folder))
+        return (*parts, banner.when == "after")
+
+    return Scan([item[2] for item in sorted(hit, key=key)])
+
+
+def _places(banners: list[Banner]) -> dict[str, int]:
+    """Return folder -> where its operation stands in the first dump of all that names its symbol."""
+    places: dict[str, int] = {}
+    whole = [b.source.read(b.body, b.end) for b in banners if b.unit.startswith("builtin.module")][:4]
+    for banner in banners:
+        folder = Path(getattr(banner.source, "path", ".")).parent.name
+        symbol = banner.unit.partition(" @")[2].encode("utf-8", "surrogateescape")
+        if symbol and folder not in places:
+            at = next((at for text in whole if (at := text.find(b"@" + symbol)) >= 0), -1)
+            if at >= 0:
+                places[folder] = at
+    return places
+
+
+def is_phases(names: list[str]) -> bool:
+    """Whether the names of files are those of compilation phases."""
+    return sum(_PHASE.fullmatch(name) is not None for name in names) >= 2
+
+
+def is_tree(names: list[str]) -> bool:
+    """Whether the names of files are those of a tree of dumps."""
+    return any(_TREE.fullmatch(name) for name in names)
+
+
+# ---------------------------------------------------------------- bodies
+def split_ops(data: bytes) -> list[tuple[str, int, int, int]]:
+    """Return path, start, end and indentation of each operation with a symbol (or module) that has a region.
+
+    Paths name the operations around: `builtin.module/func.func @f`. Children stand behind their parents in the list.
+    """
+    hit: list[tuple[str, int, int, int]] = []
+    around: list[tuple[str, int]] = []  # path and end of the operations that are open
+    seen: dict[str, int] = {}
+    at = data.find(b"{\n")
+    while at >= 0:
+        start = data.rfind(b"\n", 0, at) + 1
+        match = _OPENING.fullmatch(data, start, at + 1)
+        at = data.find(b"{\n", at + 2)
+        if match is None:
+            continue
+        indent = len(match[1])
+        close = data.find(b"\n" + match[1] + b"}", match.end() - 1)
+        end = len(data) if close < 0 else data.find(b"\n", close + 1) + 1 or len(data)
+        while around and around[-1][1] <= start:
+            around.pop()
+        op = "builtin.module" if match[2] == b"module" else decode(match[2])
+        name = op + (f" @{decode(match[3])}" if match[3] else "")
+        path = f"{around[-1][0]}/{name}" if around else name
+        seen[path] = count = seen.get(path, 0) + 1
+        if count > 1:
+            path = f"{path} #{count}"
+        hit.append((path, start, end, indent))
+        around.append((path, end))
+    return hit
+
+
+def aliases_of(data: bytes) -> dict[bytes, bytes]:
+    """Return the `#map` aliases that a body defines, with what they stand for; dumps of one function have them
+    inlined.
+    """
+    if b" = " not in data[:4000].partition(b"{")[0] and not data.startswith((b"#", b"!")):
+        return {}
+    aliases = {m[1]: m[2] for m in _ALIAS.finditer(data) if not m[1].startswith((b"#loc", b"#di_"))}
+    for name, value in list(aliases.items()):  # an alias may use those above it
+        aliases[name] = replace_aliases(value, aliases)
+    return aliases
+
+
+_USE = re.compile(rb"[#!][A-Za-z_][\w.$-]*")
+
+
+def replace_aliases(text: bytes, aliases: dict[bytes, bytes]) -> bytes:
+    """Return text with each alias replaced by what it stands for."""
+    return _USE.sub(lambda m: aliases.get(m[0], m[0]), text) if aliases else text
+
+
+def dedent(data: bytes, indent: int) -> bytes:
+    """Return text without `indent` spaces in front of its lines."""
+    if not indent:
+        return data
+    space = b" " * indent
+    return data.removeprefix(space).replace(b"\n" + space, b"\n")
+
+
+__all__ = ["MARK", "is_phases", "is_tree", "parse_heading", "scan_phases", "scan_stream", "scan_tree", "split_ops"]

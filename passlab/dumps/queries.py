@@ -1,0 +1,362 @@
+"""Questions over all steps of a dump: blame, a value's life, occurrences, operation counts, comparison, bisection."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from passlab.diffing.text_lines import TextLine
+from passlab.dumps import commands
+from passlab.dumps.blame import Origin, UnitHistory, life_of_line, lines_with
+from passlab.dumps.language import LANGUAGES
+from passlab.dumps.source import Piece
+from passlab.dumps.step import Step
+from passlab.errors import Diagnostic, DumpError, visible
+from passlab.table import Table
+
+if TYPE_CHECKING:
+    import os
+
+    from passlab.dumps.recording import TextRecording
+
+COMMAND_SECONDS = 600.0  # that one run of a command of a bisection may take
+
+
+# ---------------------------------------------------------------- blame
+class Blame:
+    """The lines of a unit after a step, each with its origin."""
+
+    def __init__(self, recording: TextRecording, history: UnitHistory, version: int, origins: list[Origin]) -> None:
+        self.recording, self.history, self.version, self.origins = recording, history, version, origins
+
+    @property
+    def lines(self) -> list[TextLine]:
+        """The lines."""
+        return self.history.lines(self.version)
+
+    def maker(self, line: int) -> str:
+        """Return the name of the pass that made a line (from 0); for a range `between step n and m`."""
+        origin = self.origins[line]
+        if origin.step == 0:
+            return "input"
+        if not origin.is_exact:
+            return f"between step {origin.since} and {origin.step}"
+        return self.recording.step(origin.step).name
+
+    def life(self, line: int) -> Table:
+        """Return what a line was before, from its first form on."""
+        rows = []
+        for since, step, text in life_of_line(self.history, self.version, line):
+            who = "input" if step == 0 else self.recording.step(step).name if since == step else "one of these"
+            rows.append((str(step) if since == step else f"{since}-{step}", who, text.strip()))
+        return Table(("step", "pass", "line"), rows)
+
+    def table(self) -> Table:
+        """Return one row per line: the step that made it, its pass, the text."""
+        rows = [
+            (str(o), self.maker(n), line.text) for n, (o, line) in enumerate(zip(self.origins, self.lines, strict=True))
+        ]
+        return Table(("step", "made by", "line"), rows)
+
+    def text(self) -> str:
+        """Return the lines with a gutter of who made them."""
+        makers = [
+            f"{origin} {self.maker(n)}" if origin.step and origin.is_exact else self.maker(n)
+            for n, origin in enumerate(self.origins)
+        ]
+        width = min(44, max(map(len, makers), default=0))
+        return "\n".join(
+            [
+                f"{visible(m)[:width]:<{width}} | {visible(line.text)}"
+                for m, line in zip(makers, self.lines, strict=True)
+            ]
+        )
+
+    def __len__(self) -> int:
+        return len(self.origins)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def follow(recording: TextRecording, name: str, unit: str, step: int) -> Table:
+    """Return what a name is called in every version of its unit, and the line where it stands first."""
+    history = recording.history(unit)
+    version = history.version_at(step)
+    if version >= 0 and not lines_with(history.lines(version), name):
+        raise DumpError(Diagnostic(f"no value `{name}` is in {unit or 'the program'} after step {step}"))
+    rows: list[tuple[str, str, str, str]] = []
+    last = ("", "")
+    for at, called in sorted(history.names(version, name).items()):
+        numbers = lines_with(history.lines(at), called)
+        line = history.lines(at)[numbers[0]].text.strip() if numbers else ""
+        number = history.unit.steps[at]
+        if (called, line) != last:
+            since = history.unit.since[at]
+            exact = number == 0 or since >= number
+            who = (
+                "input"
+                if number == 0
+                else recording.step(number).name
+                if exact
+                else f"between step {since} and {number}"
+            )
+            rows.append((str(number), who, called, line))
+        last = (called, line)
+    return Table(("step", "pass", "name", "line"), rows)
+
+
+# ---------------------------------------------------------------- occurrences
+class Occurrence(NamedTuple):
+    """A stretch of steps after which some text of a unit matches: from step `first` on up to `last`."""
+
+    unit: str
+    first: int
+    last: int
+    line: str
+
+
+def _pattern(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise DumpError(Diagnostic(f"`{pattern}` is no regular expression: {error}")) from error
+
+
+def find(recording: TextRecording, pattern: str | re.Pattern[str]) -> list[Occurrence]:
+    """Return the stretches of steps in which a pattern matches, unit by unit."""
+    regex = _pattern(pattern)
+    matches: dict[int, str | None] = {}
+    hit: list[Occurrence] = []
+    for name, unit in recording.units.items():
+        for at, (step, piece) in enumerate(zip(unit.steps, unit.pieces, strict=True)):
+            line = _matching_line(piece, regex, matches) if piece is not None else None
+            end = unit.steps[at + 1] - 1 if at + 1 < len(unit.steps) else len(recording.steps)
+            if line is None:
+                continue
+            if hit and hit[-1].unit == name and hit[-1].last + 1 >= step:
+                hit[-1] = hit[-1]._replace(last=end)
+            else:
+                hit.append(Occurrence(name, step, end, line))
+    return hit
+
+
+def _matching_line(piece: Piece, regex: re.Pattern[str], matches: dict[int, str | None]) -> str | None:
+    if piece.digest not in matches:
+        text = piece.text
+        match = regex.search(text)
+        line = None
+        if match is not None:
+            start = text.rfind("\n", 0, match.start()) + 1
+            end = text.find("\n", match.start())
+            line = text[start : end if end >= 0 else len(text)].strip()[:300]
+        matches[piece.digest] = line
+    return matches[piece.digest]
+
+
+def first(recording: TextRecording, pattern: str | re.Pattern[str]) -> Step | None:
+    """Return the first step after which a pattern matches; None for none, and where the input matches already."""
+    steps = [one.first for one in find(recording, pattern)]
+    return recording.step(min(steps)) if steps and min(steps) > 0 else None
+
+
+def last(recording: TextRecording, pattern: str | re.Pattern[str]) -> Step | None:
+    """Return the last step after which a pattern matches."""
+    steps = [one.last for one in find(recording, pattern)]
+    return recording.step(max(steps)) if steps and max(steps) > 0 else None
+
+
+# ---------------------------------------------------------------- operations
+def operations(recording: TextRecording, names: Sequence[str], changed_only: bool) -> Table:
+    """Return operation counts by step; without names the operations whose number changes most."""
+    counts: dict[int, Counter[str]] = {}
+    total: Counter[str] = Counter()
+    events: dict[int, list[tuple[str, Piece | None, Piece | None]]] = {}
+    for name, unit in recording.units.items():
+        previous: Piece | None = None
+        for at, piece in zip(unit.steps, unit.pieces, strict=True):
+            events.setdefault(at, []).append((name, previous, piece))
+            previous = piece
+    rows: list[tuple[int, Step | None, Counter[str]]] = []
+    moved: Counter[str] = Counter()
+    for number in range(len(recording.steps) + 1):
+        step = recording.steps[number - 1] if number else None
+        for _, old, new in events.get(number, ()):
+            for piece, sign in ((old, -1), (new, 1)):
+                if piece is not None:
+                    for op, count in _count(piece, recording, counts, step).items():
+                        total[op] += sign * count
+        if number in events or (step is not None and not changed_only):
+            if rows:
+                for op in {*total, *rows[-1][2]}:
+                    moved[op] += abs(total[op] - rows[-1][2][op])
+            rows.append((number, step, Counter(total)))
+    shown = list(names) or [op for op, _ in moved.most_common(12) if op]
+    return Table(
+        ("step", "pass", "unit", *shown),
+        [(n, s.name if s else "input", s.unit if s else "", *[c[op] for op in shown]) for n, s, c in rows],
+    )
+
+
+def _count(piece: Piece, recording: TextRecording, counts: dict[int, Counter[str]], step: Step | None) -> Counter[str]:
+    entry = counts.get(piece.digest)
+    if entry is None:
+        syntax = LANGUAGES.get(step.language if step else "", recording.language).syntax
+        entry = Counter(op for line in piece.text.split("\n") if (op := syntax.operation_of(line)))
+        counts[piece.digest] = entry
+    return entry
+
+
+# ---------------------------------------------------------------- comparison
+def compare(left: TextRecording, right: TextRecording) -> Table:
+    """Align the passes of two recordings by name and unit; tell the first place where what they leave differs."""
+    old, new = ([(s.name, s.unit) for s in recording.steps] for recording in (left, right))
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    rows: list[tuple[Any, ...]] = []
+    for tag, i, k, j, m in matcher.get_opcodes():
+        if tag == "equal":
+            for a, b in zip(left.steps[i:k], right.steps[j:m], strict=True):
+                same = a.digest == b.digest if a.after_body is not None and b.after_body is not None else None
+                rows.append((a.number, b.number, a.name, a.unit, a.verdict, b.verdict, same))
+            continue
+        rows += [(a.number, None, a.name, a.unit, a.verdict, "", None) for a in left.steps[i:k]]
+        rows += [(None, b.number, b.name, b.unit, "", b.verdict, None) for b in right.steps[j:m]]
+    return Table(("step", "other step", "pass", "unit", "verdict", "other verdict", "same text"), rows)
+
+
+# ---------------------------------------------------------------- bisection
+@dataclass(frozen=True)
+class Bisection:
+    """The first step after which something no longer holds; `step` is None where it holds to the end, or never did."""
+
+    step: Step | None
+    tried: tuple[tuple[int, bool], ...]
+    message: str
+    command: str = ""
+    reducer: str = ""
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.command:
+            lines.append(f"run just this pass: {self.command}")
+        if self.step is not None and self.reducer:
+            lines.append(f"make its input smaller: {self.reducer}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def bisect(recording: TextRecording, predicate: Any, unit: str | None, low: int, high: int | None) -> Bisection:
+    """Search the steps for the one after which a predicate no longer holds, with as few questions as can be."""
+    ask = _question(predicate, recording)
+    tried: list[tuple[int, bool]] = []
+
+    def holds(number: int) -> bool:
+        text = recording.program(number) if unit is None else recording.unit_text(number, unit)
+        answer = ask(text)
+        tried.append((number, answer))
+        return answer
+
+    end = len(recording.steps) if high is None else recording._number(high)
+    start = recording._number(low)
+    points = sorted({start, end, *_versions(recording, unit, start, end)})
+    while len(points) > 1 and not _is_known(recording, points[0], unit):
+        points.pop(0)
+    if not points or not holds(points[0]):
+        return Bisection(None, tuple(tried), f"it does not hold at the start, step {points[0] if points else start}")
+    if holds(points[-1]):
+        return Bisection(None, tuple(tried), "it holds to the end")
+    good, bad = 0, len(points) - 1
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if holds(points[middle]) else (good, middle)
+    step = recording.step(points[bad])
+    since = min(
+        [step.since, *[u.since[u.steps.index(step.number)] for u in recording.units.values() if step.number in u.steps]]
+    )
+    if since < step.number:
+        end = step.number
+        message = f"it holds after step {points[good]} and no longer after step {end}: one of {since} to {end}"
+    else:
+        message = f"step {step.number}, {step.name} on {step.unit or 'the program'}: it holds before and not after"
+    command = commands.command_for(step, recording.format)
+    return Bisection(step, tuple(tried), message, command, recording.reducer)
+
+
+def _versions(recording: TextRecording, unit: str | None, start: int, end: int) -> list[int]:
+    units = recording.units.values() if unit is None else [recording._unit(unit)]
+    return [step for one in units for step in one.steps if start <= step <= end]
+
+
+def _is_known(recording: TextRecording, number: int, unit: str | None) -> bool:
+    return bool(recording.units_at(number)) if unit is None else recording._unit(unit).at(number) is not None
+
+
+def _question(predicate: Any, recording: TextRecording) -> Callable[[str], bool]:
+    if callable(predicate):
+        return lambda text: bool(predicate(text))
+    if isinstance(predicate, (str, re.Pattern)):
+        regex = _pattern(predicate)
+        return lambda text: regex.search(text) is not None
+    words = [str(word) for word in predicate]
+    if not words:
+        raise DumpError(Diagnostic("a command has at least one word"))
+    ending = {"llvm": ".ll", "llvm-directory": ".ll", "xla": ".hlo", "python": ".py"}.get(recording.format, ".mlir")
+    return lambda text: _run(words, text, ending)
+
+
+def _run(words: list[str], text: str, ending: str) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"program{ending}"
+        path.write_bytes(text.encode("utf-8", "surrogateescape"))
+        if any("{}" in word for word in words):
+            command = [word.replace("{}", str(path)) for word in words]
+        else:
+            command = [*words, str(path)]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=COMMAND_SECONDS, check=False)  # noqa: S603
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise DumpError(Diagnostic(f"the command `{shlex.join(words)}` cannot be run: {error}")) from error
+    return done.returncode == 0
+
+
+# ---------------------------------------------------------------- files
+def save_before(recording: TextRecording, step: Step, path: str | os.PathLike[str]) -> str:
+    """Write what a pass ran on; for a pass on a part of a program the whole program as it was."""
+    text = recording.before(step)
+    if step.scope != "module" and recording.format.startswith("llvm") and step.language != "mir":
+        text = recording.program(step.number - 1) or text
+    target = Path(path)
+    target.write_bytes((text + "\n").encode("utf-8", "surrogateescape"))
+    return commands.command_for(step, recording.format, str(target.with_suffix("")))
+
+
+def nest(recording: TextRecording, number: int) -> str:
+    """Return a program of nested operations as one text: each part inside the one around it."""
+    texts: dict[str, list[str]] = {}
+    order = []
+    for name, unit in recording.units.items():
+        piece = unit.at(number)
+        if piece is not None:
+            texts[name] = piece.text.split("\n")
+            order.append(name)
+    whole: list[str] = []
+    for name in reversed(order):
+        parent = name.rpartition("/")[0]
+        lines = texts[name]
+        if parent in texts and len(texts[parent]) > 1:
+            texts[parent][-1:-1] = lines
+        else:
+            whole = lines + whole
+    return "\n".join(whole)
+
+
+__all__ = ["Bisection", "Blame", "Occurrence", "bisect", "compare", "find", "first", "follow", "last", "operations"]

@@ -1,0 +1,226 @@
+"""`read`: a dump of any known format as a recording; the format is told from names of files and the first lines."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import tarfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from passlab import limits
+from passlab.dumps import folders, llvm, mlir, text_streams
+from passlab.dumps.assembly import Assembly
+from passlab.dumps.banner import Banner, Scan
+from passlab.dumps.evidence import Traits
+from passlab.dumps.language import GCC, HLO, LLVM, MLIR, ONNX, PYTHON, RUST, TEXT, Language
+from passlab.dumps.recording import TextRecording
+from passlab.dumps.source import BytesSource, FileSource, Piece, Source, chunks, open_file, spool
+from passlab.errors import Diagnostic, DumpError, did_you_mean
+
+SNIFFED = 4 * 2**20  # bytes in which the first heading must stand, unless none stands in the whole file
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: its name, the marks of its streams or the test of its folders, its reader and what its dumps prove."""
+
+    name: str
+    language: Language
+    traits: Traits
+    stream: Callable[[Source], Scan] | None = None
+    mark: bytes = b""
+    folder: Callable[[list[Path], Path], Scan] | None = None
+    is_folder: Callable[[list[str]], bool] | None = None
+
+
+def _any(pattern: re.Pattern[str]) -> Callable[[list[str]], bool]:
+    return lambda names: any(pattern.fullmatch(name) for name in names)
+
+
+FORMATS = (
+    Format("llvm", LLVM, Traits(), llvm.scan_stream, llvm.MARK),
+    Format("mlir", MLIR, Traits(closed=True, silent=True, wraps=True), mlir.scan_stream, mlir.MARK),
+    Format("tvm", PYTHON, Traits(nested=True), text_streams.scan_tvm, text_streams.TVM_MARK),
+    Format("torch", PYTHON, Traits(chains=True, pairs_only=True), text_streams.scan_torch, b"] [__"),
+    Format("xdsl", MLIR, Traits(), text_streams.scan_xdsl, text_streams.XDSL_MARK),
+    Format("llvm-directory", LLVM, Traits(), folder=lambda f, _: llvm.scan_folder(f), is_folder=llvm.is_folder),
+    Format(
+        "xla",
+        HLO,
+        Traits(chains=True, starts_unchanged=True),
+        folder=lambda f, _: folders.scan_xla(f),
+        is_folder=_any(folders.XLA_FILE),
+    ),
+    Format(
+        "rustc",
+        RUST,
+        Traits(pairs_only=True),
+        folder=lambda f, _: folders.scan_rust(f),
+        is_folder=_any(folders.RUST_FILE),
+    ),
+    Format("gcc", GCC, Traits(closed=True), folder=lambda f, _: folders.scan_gcc(f), is_folder=_any(folders.GCC_FILE)),
+    Format("iree-phases", MLIR, Traits(), folder=lambda f, _: mlir.scan_phases(f), is_folder=mlir.is_phases),
+    Format(
+        "mlir-tree",
+        MLIR,
+        Traits(closed=True, assumes_first=True, wraps=True),
+        folder=mlir.scan_tree,
+        is_folder=mlir.is_tree,
+    ),
+    Format(
+        "tvm-dumpir",
+        PYTHON,
+        Traits(nested=True),
+        folder=lambda f, _: folders.scan_dumpir(f),
+        is_folder=_any(folders.DUMPIR_FILE),
+    ),
+    Format("onnx", ONNX, Traits(), folder=lambda f, _: folders.scan_onnx(f), is_folder=_any(folders.ONNX_FILE)),
+)
+NAMES = tuple(one.name for one in FORMATS)
+
+
+def read(path_or_stream: Any, format: str | None = None) -> TextRecording:  # noqa: A002
+    """Return a recording of the passes in a dump: a file, a folder, an archive, a stream of bytes or text, or bytes.
+
+    `format` is one of `passlab.dumps.NAMES`; by default it is told from the dump. Raises `DumpError` where nothing
+    can be
+    read, and for an unknown format; damaged dumps are read as far as they go.
+    """
+    chosen = _named(format)
+    if isinstance(path_or_stream, (str, os.PathLike)):
+        path = Path(path_or_stream)
+        if not path.exists():
+            raise DumpError(Diagnostic(f"there is no file or folder {path}"))
+        if path.is_dir():
+            return _read_folder(path, chosen)
+        if tarfile.is_tarfile(path):
+            hint = "unpack it (`tar xf`), and read the folder"
+            raise DumpError(Diagnostic(f"{path.name} is an archive", hint=hint))
+        return _read_stream(open_file(path), chosen)
+    if isinstance(path_or_stream, (bytes, bytearray, memoryview)):
+        return _read_stream(BytesSource(bytes(path_or_stream)), chosen)
+    if hasattr(path_or_stream, "read"):
+        stream = getattr(path_or_stream, "buffer", path_or_stream)
+        name = str(getattr(path_or_stream, "name", "") or "dump")
+        return _read_stream(spool(stream, "standard input" if name in ("<stdin>", "0") else Path(name).name), chosen)
+    hint = "a path, an open file, or bytes; `passlab.dumps.read_text(text)` reads a text"
+    raise DumpError(Diagnostic(f"a {type(path_or_stream).__name__} is no dump", hint=hint))
+
+
+def read_text(text: str, format: str | None = None) -> TextRecording:  # noqa: A002
+    """Return a recording of the passes in the text of a dump. Raises `DumpError` for an unknown format."""
+    return read(io.BytesIO(text.encode("utf-8", "surrogateescape")), format)
+
+
+def _named(name: str | None) -> Format | None:
+    if name is None:
+        return None
+    entry = next((one for one in FORMATS if one.name == name), None)
+    if entry is None:
+        hint = did_you_mean(name, NAMES) or f"there are {', '.join(NAMES)}"
+        raise DumpError(Diagnostic(f"there is no format `{name}`", hint=hint))
+    return entry
+
+
+# ---------------------------------------------------------------- streams
+def _read_stream(source: Source, chosen: Format | None) -> TextRecording:
+    limits.check("dump_bytes", source.size, f"reading {source.name}")
+    if chosen is None:
+        chosen = detect(source)
+    if chosen is None:
+        return _recording(_nothing(), Scan([], _whole(source)), source.name, source.size)
+    if chosen.stream is None:
+        raise DumpError(Diagnostic(f"{chosen.name} is a format of folders", hint="give the folder, not one file"))
+    scan = chosen.stream(source)
+    scan.other += _between(source, scan.banners)
+    return _recording(chosen, scan, source.name, source.size)
+
+
+def detect(source: Source) -> Format | None:
+    """Return the format of a stream: the one whose headings are the most among the first, else the first one met."""
+    streams = [one for one in FORMATS if one.stream is not None]
+    for _, data in chunks(source):
+        counts = {one.name: _headings(one, data) for one in streams}
+        best = max(streams, key=lambda one: counts[one.name])
+        if counts[best.name]:
+            return best
+    return None
+
+
+def _headings(one: Format, data: bytes) -> int:
+    if one.mark not in data or one.stream is None:
+        return 0
+    return len([banner for banner in one.stream(BytesSource(data)).banners if banner.name or banner.when == "start"])
+
+
+def _whole(source: Source) -> list[Piece]:
+    return [Piece(source, (0, source.size))] if source.size else []
+
+
+def _between(source: Source, banners: list[Banner]) -> list[Piece]:
+    """Return the stretches of a stream in front of and between the dumps."""
+    pieces = []
+    at = 0
+    for banner in sorted(banners, key=lambda one: one.start):
+        if banner.start > at:
+            pieces.append(Piece(source, (at, banner.start)))
+        at = max(at, banner.end)
+    if at < source.size:
+        pieces.append(Piece(source, (at, source.size)))
+    return pieces
+
+
+def _nothing() -> Format:
+    return Format("text", TEXT, Traits())
+
+
+# ---------------------------------------------------------------- folders
+def _read_folder(path: Path, chosen: Format | None) -> TextRecording:
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    if not files:
+        raise DumpError(Diagnostic(f"the folder {path.name} is empty"))
+    names = [file.name for file in files]
+    if chosen is None:
+        kinds = [one for one in FORMATS if one.is_folder is not None and one.is_folder(names)]
+        chosen = kinds[0] if kinds else None
+    size = sum(file.stat().st_size for file in files)
+    limits.check("dump_bytes", size, f"reading {path.name}")
+    if chosen is None and len(files) == 1:
+        return _read_stream(open_file(files[0]), None)
+    if chosen is None or chosen.folder is None:
+        hint = f"known folders are {', '.join(one.name for one in FORMATS if one.folder)}; a stream is read as a file"
+        raise DumpError(Diagnostic(f"the files in {path.name} are no dump of a known kind", hint=hint))
+    scan = chosen.folder(files, path)
+    used = {getattr(banner.source, "path", None) for banner in scan.banners}
+    left = [FileSource(file) for file in files if file not in used]
+    scan.other += [Piece(source, (0, source.size)) for source in left]
+    return _recording(chosen, scan, path.name, size)
+
+
+def _recording(chosen: Format, scan: Scan, name: str, size: int) -> TextRecording:
+    traits = chosen.traits
+    if scan.says_all:
+        traits = Traits(says_changes=True)
+    elif chosen.name in ("llvm", "mlir") and scan.banners and _whole_programs(scan):
+        traits = replace(traits, assumes_first=True)
+    elif any(banner.when == "before" for banner in scan.banners):
+        traits = replace(traits, silent=False, nested=False, wraps=False, assumes_first=False)
+    assembly = Assembly(scan, traits, chosen.language)
+    assembly.run()
+    return TextRecording(assembly, chosen.name, name, size)
+
+
+def _whole_programs(scan: Scan) -> bool:
+    """Whether a stream of afters was made with module scope: bodies of passes on smaller units are whole programs."""
+    if any(banner.when == "before" for banner in scan.banners):
+        return False
+    smaller = [b for b in scan.banners if b.unit not in ("[module]", "") and b.status != "invalidated"]
+    whole = sum(banner.scope == "module" for banner in smaller)
+    return bool(smaller) and whole == len(smaller)
+
+
+__all__ = ["FORMATS", "NAMES", "Format", "detect", "read", "read_text"]

@@ -1,0 +1,233 @@
+"""Where the bytes of a dump are: files, memory, and the stretches of them that texts are made of.
+
+A recording of a large dump keeps offsets and digests; a text is read when somebody looks at it. This module knows
+nothing of compilers.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from passlab import limits
+from passlab.errors import Diagnostic, DumpError
+
+CHUNK = 4 * 2**20  # bytes that a scan holds at once
+LONGEST_LINE = 64 * 2**20  # bytes after which a scan stops looking for the end of a line
+GZIP = b"\x1f\x8b"
+
+
+class Source:
+    """A named sequence of bytes of which stretches are read."""
+
+    def __init__(self, name: str, size: int) -> None:
+        self.name, self.size = name, size
+
+    def read(self, start: int, end: int) -> bytes:
+        """Return the bytes from `start` up to `end`. Raises `DumpError` where they are no longer there."""
+        raise NotImplementedError
+
+
+class BytesSource(Source):
+    """Bytes in memory."""
+
+    def __init__(self, data: bytes, name: str = "dump") -> None:
+        super().__init__(name, len(data))
+        self._data = data
+
+    def read(self, start: int, end: int) -> bytes:
+        return self._data[start:end]
+
+
+class FileSource(Source):
+    """A file; `held` keeps it open, which suits one large file and not thousands of small ones."""
+
+    def __init__(self, path: Path, name: str = "", held: bool = False, temporary: bool = False) -> None:
+        super().__init__(name or path.name, path.stat().st_size)
+        self.path = path
+        self._lock = threading.Lock()
+        self._file: IO[bytes] | None = path.open("rb") if held or temporary else None
+        if temporary and os.name == "posix":
+            path.unlink()  # the open file keeps the bytes, and nothing is left behind
+
+    def read(self, start: int, end: int) -> bytes:
+        try:
+            if self._file is not None:
+                with self._lock:
+                    self._file.seek(start)
+                    return self._file.read(max(0, end - start))
+            with self.path.open("rb") as file:
+                file.seek(start)
+                return file.read(max(0, end - start))
+        except (OSError, ValueError) as error:
+            hint = "a recording reads texts from the dump when they are looked at: keep the file, or read it again"
+            raise DumpError(Diagnostic(f"the dump {self.name} cannot be read: {error}", hint=hint)) from error
+
+    def __del__(self) -> None:
+        if getattr(self, "_file", None) is not None:
+            self._file.close()  # type: ignore[union-attr]
+
+
+def open_file(path: Path, name: str = "", held: bool = True) -> Source:
+    """Return a file as a source; one that gzip compressed is unpacked into a temporary file first."""
+    with path.open("rb") as file:
+        packed = file.read(2) == GZIP
+    if not packed:
+        return FileSource(path, name, held)
+    try:
+        with gzip.open(path, "rb") as stream:
+            return spool(stream, name or path.stem)
+    except (OSError, EOFError, ValueError) as error:
+        raise DumpError(Diagnostic(f"{path.name} looks like gzip and cannot be unpacked: {error}")) from error
+
+
+def spool(stream: Any, name: str) -> Source:
+    """Copy a stream of bytes or text into a temporary file and return that as a source."""
+    first = stream.read(CHUNK)
+    if isinstance(first, str):
+        rest = stream.read()
+        return BytesSource((first + rest).encode("utf-8", "surrogateescape"), name)
+    with tempfile.NamedTemporaryFile("wb", prefix="passlab-dump-", delete=False) as copy:
+        copy.write(first)
+        try:
+            shutil.copyfileobj(stream, copy, CHUNK)
+        except zlib_errors as error:
+            raise DumpError(Diagnostic(f"{name} cannot be unpacked: {error}")) from error
+        finally:
+            copy.close()
+    limits.check("dump_bytes", Path(copy.name).stat().st_size, f"reading {name}")
+    return FileSource(Path(copy.name), name, temporary=True)
+
+
+def chunks(source: Source) -> Iterator[tuple[int, bytes]]:
+    """Yield the source in pieces of whole lines, each with its offset."""
+    at = 0
+    while at < source.size:
+        data = source.read(at, at + CHUNK)
+        if not data:
+            return
+        if at + len(data) < source.size:
+            cut = data.rfind(b"\n") + 1
+            while not cut and len(data) < LONGEST_LINE and at + len(data) < source.size:
+                more = source.read(at + len(data), at + len(data) + CHUNK)
+                if not more:
+                    break
+                data += more
+                cut = data.rfind(b"\n") + 1
+            data = data[:cut] if cut else data
+        yield at, data
+        at += len(data)
+
+
+PEEK = 400  # bytes below a heading that tell what stands there
+
+
+def find_lines(source: Source, mark: bytes) -> Iterator[tuple[int, int, bytes, bytes]]:
+    """Yield start, end and bytes of each line that holds `mark`, and the first bytes below it."""
+    for base, data in chunks(source):
+        at = data.find(mark)
+        while at >= 0:
+            start = data.rfind(b"\n", 0, at) + 1
+            end = data.find(b"\n", at) + 1 or len(data)
+            below = data[end : end + PEEK]
+            if len(below) < PEEK:
+                below = source.read(base + end, base + end + PEEK)
+            yield base + start, base + end, data[start:end].rstrip(b"\r\n"), below
+            at = data.find(mark, end)
+
+
+def match_lines(source: Source, pattern: re.Pattern[bytes]) -> Iterator[tuple[int, int, re.Match[bytes]]]:
+    """Yield start, end and match of each line in which a pattern of a whole line, in multi-line mode, matches."""
+    for base, data in chunks(source):
+        for match in pattern.finditer(data):
+            end = data.find(b"\n", match.end()) + 1 or len(data)
+            yield base + match.start(), base + end, match
+
+
+def decode(data: bytes) -> str:
+    """Return bytes as text; bytes that are not UTF-8 survive as lone surrogates."""
+    return data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+
+
+class Piece:
+    """Some stretches of a source that make one text, with a digest of what it says.
+
+    `form` names how the lines of the file are turned into the text: "" as they are, or a name of `FORMS`. Two pieces
+    with one digest say the same.
+    """
+
+    __slots__ = ("source", "spans", "digest", "form", "lines")
+
+    def __init__(self, source: Source, spans: tuple[int, ...], digest: int = 0, form: str = "", lines: int = 0) -> None:
+        self.source, self.spans, self.digest, self.form, self.lines = source, spans, digest, form, lines
+
+    @property
+    def size(self) -> int:
+        """How many bytes of the file it covers."""
+        return sum(self.spans[1::2]) - sum(self.spans[::2])
+
+    @property
+    def raw(self) -> bytes:
+        """The bytes as they stand in the file."""
+        pairs = zip(self.spans[::2], self.spans[1::2], strict=True)
+        return b"".join([self.source.read(start, end) for start, end in pairs])
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the text."""
+        return FORMS[self.form](self.raw)
+
+    @property
+    def text(self) -> str:
+        """The text, without empty lines around it."""
+        return decode(self.data).strip("\n")
+
+    def __repr__(self) -> str:
+        return f"<{self.size:,} bytes of {self.source.name}>"
+
+
+def _diff_after(data: bytes) -> bytes:
+    return b"\n".join([line[1:] for line in data.split(b"\n") if line[:1] != b"-"])
+
+
+def _diff_before(data: bytes) -> bytes:
+    return b"\n".join([line[1:] for line in data.split(b"\n") if line[:1] != b"+"])
+
+
+_TORCH_PREFIX = re.compile(rb"(?m)^[VIDWEC]\d{4} \S+ +\d+ [^\]\n]+\] (?:\[[^\]\n]*\] ?)* ?")
+
+
+def _torch_lines(data: bytes) -> bytes:
+    return _TORCH_PREFIX.sub(b"", data)
+
+
+def _as_it_is(data: bytes) -> bytes:
+    return data
+
+
+def _onnx_lines(data: bytes) -> bytes:
+    from passlab.dumps.onnx_text import model_text
+
+    try:
+        return model_text(data).encode("utf-8", "surrogateescape")
+    except DumpError as error:  # a damaged model is shown as such; the others of the folder are not lost for it
+        return f"({error.diagnostics[0].message})".encode("utf-8", "surrogateescape")
+
+
+FORMS = {
+    "": _as_it_is,
+    "diff after": _diff_after,
+    "diff before": _diff_before,
+    "torch": _torch_lines,
+    "onnx": _onnx_lines,
+}
+zlib_errors = (OSError, EOFError, ValueError)
+
+__all__ = ["BytesSource", "FileSource", "Piece", "Source", "decode", "find_lines", "match_lines", "open_file", "spool"]

@@ -1,0 +1,142 @@
+"""`Step` and `Unit`: a pass of a dump, and the history of one function or operation through all of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any
+
+from passlab.dumps.source import Piece
+
+if TYPE_CHECKING:
+    from passlab.diffing.text_diff import TextDiff
+    from passlab.dumps.recording import TextRecording
+
+VERDICTS = ("changed", "unchanged", "invalidated", "filtered", "ignored", "failed", "unknown")
+
+
+class Step:
+    """One pass of a dump, as data.
+
+    `verdict` is one of `VERDICTS`; `since` is the first step that may have made the change which is first seen here:
+    the
+    step itself where the dump decides it. `assumed` marks a verdict or a name that the dump does not hold.
+    """
+
+    __slots__ = (
+        "number",
+        "name",
+        "unit",
+        "kind",
+        "argument",
+        "options",
+        "phase",
+        "note",
+        "scope",
+        "status",
+        "language",
+        "parent",
+        "verdict",
+        "since",
+        "assumed",
+        "ambiguous",
+        "before_body",
+        "after_body",
+        "names",
+        "pieces",
+        "digest",
+        "seconds",
+        "live",
+        "recording",
+    )
+
+    def __init__(self, number: int, name: str, unit: str, kind: str) -> None:
+        self.number, self.name, self.unit, self.kind = number, name, unit, kind
+        self.argument = self.options = self.phase = self.note = self.scope = self.status = self.language = ""
+        self.parent = 0  # the number of the step that this one ran inside; 0 for none that is known
+        self.verdict, self.since = "unknown", number
+        self.assumed = self.ambiguous = False
+        self.before_body: Piece | None = None
+        self.after_body: Piece | None = None
+        self.names: tuple[str, ...] = ()
+        self.pieces: tuple[Piece, ...] = ()
+        self.digest = 0
+        self.seconds: float | None = None
+        self.live: object = None  # the program after the step as the host has it, where it was recorded live
+        self.recording: TextRecording | None = None
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The first and the last step that may have made the change seen here."""
+        return self.since, self.number
+
+    @property
+    def before(self) -> str:
+        """What the pass ran on; empty where the dump does not have it."""
+        return self.recording.before(self) if self.recording is not None else ""
+
+    @property
+    def after(self) -> str:
+        """What the pass left."""
+        return self.recording.after(self) if self.recording is not None else ""
+
+    def diff(self, **options: Any) -> TextDiff:
+        """Return what the pass changed: see `TextRecording.diff`."""
+        assert self.recording is not None
+        return self.recording.diff(self, **options)
+
+    @property
+    def command(self) -> str:
+        """The command that runs just this pass on what was before it."""
+        return self.recording.command(self) if self.recording is not None else ""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the dump itself decides the verdict."""
+        return self.verdict != "unknown" and not self.assumed
+
+    def __repr__(self) -> str:
+        return f"<step {self.number}: {self.name} on {self.unit or '?'}, {self.verdict}>"
+
+
+class Unit:
+    """The texts that a function, an operation with a symbol, or the rest of a module had, one after another."""
+
+    __slots__ = ("name", "steps", "pieces", "since", "last_seen")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.steps: list[int] = []  # the step after which each text is first seen
+        self.pieces: list[Piece | None] = []  # None: the unit is gone
+        self.since: list[int] = []  # the first step that may have written it
+        self.last_seen = -1
+
+    @property
+    def alive(self) -> bool:
+        """Whether the unit is part of the program so far."""
+        return bool(self.pieces) and self.pieces[-1] is not None
+
+    @property
+    def last(self) -> Piece | None:
+        """The latest text."""
+        return self.pieces[-1] if self.pieces else None
+
+    def put(self, number: int, piece: Piece | None, since: int) -> None:
+        """Note the text of the unit after a step."""
+        self.last_seen = number
+        last = self.last
+        if self.pieces and (piece is last or (piece is not None and last is not None and piece.digest == last.digest)):
+            return
+        if self.steps and self.steps[-1] == number:
+            self.pieces[-1], self.since[-1] = piece, min(since, self.since[-1])
+            return
+        self.steps.append(number)
+        self.pieces.append(piece)
+        self.since.append(since)
+
+    def at(self, number: int) -> Piece | None:
+        """Return the text after step `number`, None where the unit is not part of the program or not yet known."""
+        index = bisect_right(self.steps, number) - 1
+        return self.pieces[index] if index >= 0 else None
+
+
+__all__ = ["VERDICTS", "Step", "Unit"]

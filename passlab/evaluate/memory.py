@@ -1,0 +1,103 @@
+"""The meaning of programs whose memory was planned: storages, tensors in them, kernels that write into tensors.
+
+The passes of the virtual machine make such programs. Here a storage is an array of bytes, which begins as 0xFF
+everywhere: what is read before it was written is NaN, or -1. So a plan that gives memory to two values at once, or
+frees it too early, shows in the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Any, Protocol
+
+import numpy as np
+
+from passlab import limits
+from passlab.errors import Diagnostic, RunError
+from passlab.evaluate.operators import describe
+from passlab.evaluate.shape_functions import shape_kernel
+from passlab.evaluate.values import Closure, Value
+from passlab.ir.expr import Call, Expr, Tuple
+from passlab.op.dtypes import array_dtype
+
+UNWRITTEN = 0xFF
+
+
+class Calls(Protocol):
+    """What runs kernels: the evaluator."""
+
+    def apply(self, callee: Value, args: Sequence[Value]) -> Value:
+        """Call a function value."""
+
+
+class Frame(Protocol):
+    """One call of a function: the evaluator's activation."""
+
+    killed: set[Expr]
+
+
+def _alloc_storage(ev: Calls, call: Call, act: Frame, args: Sequence[Value]) -> Value:
+    size = int(args[0])
+    if size < 0:
+        raise RunError(Diagnostic(f"a storage of {size} bytes cannot be made", call.span))
+    limits.check("tensor_bytes", size, "a storage")
+    return np.full(size, UNWRITTEN, np.uint8)
+
+
+def _alloc_tensor(ev: Calls, call: Call, act: Frame, args: Sequence[Value]) -> Value:
+    storage, offset, shape = args
+    attrs: Any = call.attrs
+    sizes = tuple(map(int, shape.reshape(-1)))
+    dtype = array_dtype(attrs.dtype)
+    first, last = int(offset), int(offset) + prod(sizes) * dtype.itemsize
+    if min(sizes, default=0) < 0 or first < 0 or last > storage.size:
+        message = f"a tensor of shape {sizes} at byte {first} does not fit into a storage of {storage.size} bytes"
+        raise RunError(Diagnostic(message, call.span))
+    return np.ndarray(sizes, dtype, storage, first)
+
+
+def _invoke(ev: Calls, call: Call, act: Frame, args: Sequence[Value]) -> Value:
+    """Run a kernel and write its results, flattened, into the tensors that were made for them."""
+    kernel, inputs, results = args
+    for tensors in call.args[1:]:
+        if isinstance(tensors, Tuple) and not act.killed.isdisjoint(tensors.fields):
+            raise RunError(Diagnostic("a value is used after its memory was given up by `memory.kill`", call.span))
+    if not isinstance(kernel, Closure):
+        raise RunError(Diagnostic(f"{describe(kernel)} is not a kernel", call.span))
+    function = kernel.function
+    if "ShapeFunction" in function.attrs:
+        shape_kernel(function, function.attrs["ShapeFunction"] == "data")(list(_tensors(inputs)), list(results))
+        return ()
+    values = list(_tensors(ev.apply(kernel, inputs)))
+    for value, result in zip(values, results, strict=True):
+        if value.shape != result.shape or value.dtype != result.dtype:
+            message = f"a kernel gave {describe(value)} for {describe(result)}"
+            raise RunError(Diagnostic(message, call.span))
+    for value, result in zip([v.copy() for v in values], results, strict=True):
+        result[...] = value
+    return ()
+
+
+def _kill(ev: Calls, call: Call, act: Frame, args: Sequence[Value]) -> Value:
+    act.killed.update(call.args)
+    return ()
+
+
+def _tensors(value: Value) -> Iterator[Any]:
+    """The arrays of a value, a tuple at any depth, in order."""
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, tuple):
+            stack.extend(reversed(part))
+        else:
+            yield part
+
+
+MEMORY_OPERATORS: dict[str, Callable[[Calls, Call, Frame, Sequence[Value]], Value]] = {
+    "memory.alloc_storage": _alloc_storage,
+    "memory.alloc_tensor": _alloc_tensor,
+    "memory.kill": _kill,
+    "vm.invoke_tvm_op": _invoke,
+}

@@ -1,0 +1,106 @@
+"""Whose memory an array is: what a run is given and what it returns never share memory with arrays of the caller.
+
+A caller may write into arguments after a run, and into results, without changing anything else: another result, an
+input that was set, a recorded instant, the next run. Constants of programs are read-only and may be shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from passlab.evaluate.values import ADTValue, RefValue
+
+Array = np.ndarray[Any, Any]
+
+
+def owner(array: Array) -> Array:
+    """Return the array whose memory a view looks into; the array itself when it is no view."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def arrays_in(values: Iterable[Any]) -> list[Array]:
+    """Return the arrays in values: of tuples and lists at any depth, data values and cells."""
+    arrays: list[Array] = []
+    seen: set[int] = set()
+    stack = list(values)
+    while stack:
+        value = stack.pop()
+        if isinstance(value, np.ndarray):
+            arrays.append(value)
+        elif isinstance(value, (tuple, list, ADTValue, RefValue)) and id(value) not in seen:
+            seen.add(id(value))
+            stack.extend(_parts(value))
+    return arrays
+
+
+def private_copy(value: Any) -> Any:
+    """Return a value with copies of the arrays that somebody else could write into."""
+    return _mapped(value, lambda a: a.copy() if owner(a).flags.writeable or a.flags.writeable else a)
+
+
+def own_result(result: Any, args: Iterable[Any]) -> Any:
+    """Return a result whose arrays share no memory with each other or with `args`; the same object if they never did.
+
+    Read-only constants stay shared.
+    """
+    if type(result) is np.ndarray and result.base is None and not any(a is result for a in args):
+        if not any(isinstance(a, (tuple, list, ADTValue, RefValue)) for a in args):
+            return result  # nearly all results: an array of its own
+    foreign = {id(owner(a)) for a in arrays_in(args)}
+    kept: dict[int, Array] = {}
+
+    def own(array: Array) -> Array:
+        whose = owner(array)
+        if id(whose) in foreign or (id(whose) in kept and whose.flags.writeable):
+            return array.copy()
+        kept[id(whose)] = whose
+        return array
+
+    return _mapped(result, own)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, ADTValue):
+        return value.fields
+    return (value.value,) if isinstance(value, RefValue) else value
+
+
+def _mapped(root: Any, change: Callable[[Array], Array]) -> Any:
+    """Return a value with its arrays replaced; parts without changes stay the same objects. Cells are written into."""
+    results: list[Any] = []
+    done: dict[int, Any] = {}  # by identity; `root` keeps them all alive
+    stack: list[tuple[Any, int]] = [(root, -1)]  # values, and marks that their parts are done
+    while stack:
+        value, count = stack.pop()
+        if count >= 0:
+            parts = results[len(results) - count :]
+            done[id(value)] = whole = _rebuilt(value, parts)
+            results[len(results) - count :] = [whole]
+        elif isinstance(value, np.ndarray):
+            results.append(change(value))
+        elif isinstance(value, (tuple, list, ADTValue, RefValue)):
+            if id(value) in done:
+                results.append(done[id(value)])
+                continue
+            parts = list(_parts(value))
+            if isinstance(value, RefValue):
+                done[id(value)] = value  # a cell may hold itself
+            stack.append((value, len(parts)))
+            stack.extend((part, -1) for part in reversed(parts))
+        else:
+            results.append(value)
+    return results[0]
+
+
+def _rebuilt(value: Any, parts: list[Any]) -> Any:
+    if isinstance(value, RefValue):
+        value.value = parts[0]
+        return value
+    if all(new is old for new, old in zip(parts, _parts(value), strict=True)):
+        return value
+    return ADTValue(value.constructor, parts) if isinstance(value, ADTValue) else type(value)(parts)

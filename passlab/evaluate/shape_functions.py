@@ -1,0 +1,93 @@
+"""Shape functions: kernels that answer with the shapes, and sizes in bytes, that a primitive's results will have.
+
+They run the operators' type relations on concrete shapes, so they cannot disagree with the static types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RunError
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
+from passlab.ir.op import Op
+from passlab.ir.types import IncompleteType, TensorType, TupleType, Type, fold_tuple, tensor_types
+from passlab.ir.walk import post_order
+from passlab.op.dtypes import array_dtype
+
+Array = np.ndarray[Any, Any]
+NOTHING = IncompleteType()  # a parameter without annotation: one array
+
+
+class _Concrete:
+    """The reporter of a relation that runs on concrete shapes: there is nothing left to find out."""
+
+    def assign(self, index: int, ty: Type) -> None:
+        """Accept what is known."""
+
+
+def shape_kernel(function: Function, by_data: bool) -> Callable[[Sequence[Array], Sequence[Array]], None]:
+    """Return the kernel of a shape function, which reads the inputs' values (`by_data`) or their shapes."""
+    order = [n for n in post_order(function.body) if not isinstance(n, Op)]
+    params = function.params
+
+    def run(inputs: Sequence[Array], results: Sequence[Array]) -> None:
+        flat = iter(inputs)
+        arrays: dict[Expr, Any] = {}
+        types: dict[Expr, Type] = {}
+        for param in params:
+            types[param], arrays[param] = _known(param.type_annotation, flat, by_data)
+        for node in order:
+            if node not in types:
+                types[node] = _type_of(node, types, arrays)
+        _write_shapes(types[function.body], results)
+
+    return run
+
+
+def _known(ty: Type | None, flat: Iterator[Array], by_data: bool) -> tuple[Type, Any]:
+    """Return the concrete type of a parameter, and its value when values are given, from flat inputs."""
+
+    def leaf(part: Type) -> tuple[Type, Any]:
+        value = next(flat)
+        dtype = part.dtype if isinstance(part, TensorType) else value.dtype
+        return (TensorType(value.shape, dtype), value) if by_data else (TensorType(tuple(value.tolist()), dtype), None)
+
+    def gather(parts: list[tuple[Type, Any]]) -> tuple[Type, Any]:
+        return TupleType([t for t, _ in parts]), tuple(v for _, v in parts)
+
+    known: tuple[Type, Any] = fold_tuple(ty or NOTHING, leaf, gather)
+    return known
+
+
+def _type_of(node: Expr, types: dict[Expr, Type], arrays: dict[Expr, Any]) -> Type:
+    if isinstance(node, Constant):
+        arrays[node] = node.data
+        return node.tensor_type
+    if isinstance(node, Tuple):
+        arrays[node] = tuple(arrays.get(f) for f in node.fields)
+        return TupleType([types[f] for f in node.fields])
+    if isinstance(node, TupleGetItem):
+        whole = types[node.tuple_value]
+        assert isinstance(whole, TupleType)
+        return whole.fields[node.index]
+    if not (isinstance(node, Call) and isinstance(node.op, Op)):
+        raise RunError(Diagnostic(f"a shape function cannot hold a {type(node).__name__}", node.span))
+    spec = node.op.spec
+    if spec.shape_function is not None:
+        return spec.shape_function(node.attrs, *(arrays[a] for a in node.args))
+    found = spec.relation([types[a] for a in node.args], node.attrs, _Concrete())
+    if found is None:
+        raise RunError(Diagnostic(f"the shape of `{spec.name}` could not be found from those of its inputs", node.span))
+    return found
+
+
+def _write_shapes(ty: Type, results: Sequence[Array]) -> None:
+    """Write the shapes of the results, then their sizes in bytes."""
+    tensors = tensor_types(ty)
+    for i, tensor in enumerate(tensors):
+        results[i][...] = tensor.concrete_shape
+        results[len(tensors) + i][...] = prod(tensor.concrete_shape) * array_dtype(tensor.dtype).itemsize

@@ -1,0 +1,330 @@
+"""Writes the nodes of a graph in the order of a program.
+
+Every expression becomes one name of a tensor, or a list of names for a tuple. Functions are written out where they are
+called; a function that calls itself last is a `Loop`, a branch an `If`. The walk over a body is iterative; graphs
+inside graphs nest at most `DEPTH` levels, for the format of ONNX's files nests no deeper.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+
+from passlab.errors import Diagnostic
+from passlab.frontend.onnx.export.loops import Loop
+from passlab.frontend.onnx.export.names import Names, NoCounterpartError, element_type, flat, refill
+from passlab.frontend.onnx.export.table import writers
+from passlab.frontend.onnx.package import onnx
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.span import Span
+from passlab.ir.types import TensorType, TupleType
+from passlab.op.dtypes import array_dtype
+
+DEPTH = 24  # graphs in graphs, functions in functions
+
+
+class Emitter:
+    """The graph that is being written, and the names of the values of expressions."""
+
+    def __init__(self, mod: IRModule, opset: int) -> None:
+        self.mod = mod
+        self.opset = opset
+        self.problems: dict[str, Diagnostic] = {}
+        self.dtypes: dict[str, str] = {}
+        self.nodes: list[Any] = []
+        self.initializers: list[Any] = []
+        self.values: ChainMap[Expr, Names] = ChainMap()
+        self.functions: ChainMap[Expr, Function] = ChainMap()
+        self._used: dict[str, int] = {}
+        self._constants: dict[Any, str] = {}
+        self._transposed: dict[str, tuple[str, Sequence[int]]] = {}
+        self._reshaped: dict[str, tuple[str, tuple[Any, ...]]] = {}
+        self._depth = 0
+        self._label = ""
+
+    # ------------------------------------------------------------ names and nodes
+    def fresh(self, hint: str) -> str:
+        """Return a name that no tensor or node has yet: the hint, with a number where it is taken."""
+        count = self._used.get(hint, 0)
+        self._used[hint] = count + 1
+        return hint if count == 0 else self.fresh_numbered(hint, count)
+
+    def fresh_numbered(self, hint: str, count: int) -> str:
+        """Return the hint with the first number that makes it new."""
+        while f"{hint}_{count}" in self._used:
+            count += 1
+        self._used[hint] = count + 1
+        self._used[f"{hint}_{count}"] = 1
+        return f"{hint}_{count}"
+
+    def node(self, op_type: str, inputs: Sequence[str], outputs: int = 1, **attributes: Any) -> Any:
+        """Emit a node and return the name of its result, or a list of names for several."""
+        name = self.fresh(self._label or op_type)
+        results = [self.fresh(f"{name}_out" if i == 0 else f"{name}_out{i}") for i in range(outputs)]
+        attributes = {key: value for key, value in attributes.items() if value is not None}
+        self.nodes.append(onnx().helper.make_node(op_type, list(inputs), results, name=name, **attributes))
+        return results[0] if outputs == 1 else results
+
+    def constant(self, value: Any, dtype: str | None = None, hint: str = "const") -> str:
+        """Return the name of a constant tensor; equal small ones share a name."""
+        array = np.asarray(value) if dtype is None else np.asarray(value).astype(array_dtype(dtype))
+        key = (array.dtype.name, array.shape, array.tobytes()) if array.size <= 64 else id(value)
+        if key not in self._constants:
+            name = self.fresh(hint)
+            self.initializers.append(
+                onnx().numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
+            )
+            self._constants[key] = name
+            self.dtypes[name] = "bool" if array.dtype.kind == "b" else array.dtype.name
+        return self._constants[key]
+
+    def ints(self, *values: int) -> str:
+        """Return the name of a constant vector of int64."""
+        return self.constant(np.array(values, "int64"), hint="shape")
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Say that ONNX cannot express what is being written. Raises `NoCounterpartError`."""
+        raise NoCounterpartError(reason)
+
+    @staticmethod
+    def type(expr: Expr) -> TensorType:
+        """Return the type of a tensor."""
+        ty = expr.checked_type
+        if not isinstance(ty, TensorType):
+            raise NoCounterpartError(f"a tensor is needed, not {ty}")
+        return ty
+
+    def rank(self, expr: Expr) -> int:
+        """Return the rank of a tensor."""
+        return len(self.type(expr).shape)
+
+    def shape(self, expr: Expr) -> tuple[int, ...]:
+        """Return the shape of a tensor, which must be known."""
+        ty = self.type(expr)
+        if ty.dynamic:
+            self.refuse(f"the shape must be known, not {ty}")
+        return ty.concrete_shape
+
+    def cast(self, name: str, dtype: str) -> str:
+        """Emit a cast and return its name."""
+        if self.dtypes.get(name) == dtype:
+            return name
+        saturate = 0 if dtype.startswith("float8") else None  # what a short float cannot hold is NaN, or infinite
+        result: str = self.node("Cast", [name], to=element_type(dtype), saturate=saturate)
+        return result
+
+    def transpose(self, name: str, perm: Sequence[int]) -> str:
+        """Return a tensor with its axes permuted: one node for several transposes, none where they undo each other."""
+        source, order = self._transposed.get(name, (name, range(len(perm))))
+        whole = [order[axis] for axis in perm]
+        if whole == list(range(len(whole))):
+            return source
+        result: str = self.node("Transpose", [source], perm=whole)
+        self._transposed[result] = (source, whole)
+        return result
+
+    def reshape(self, name: str, shape: Sequence[int], before: Sequence[Any]) -> str:
+        """Return a tensor in a shape that is known; `before` is its own. One node stands for several reshapes."""
+        source, first = self._reshaped.get(name, (name, tuple(before)))
+        if first == tuple(shape):
+            return source
+        zeros = 1 if 0 in shape else None
+        result: str = self.node("Reshape", [source, self.ints(*shape)], allowzero=zeros)
+        self._reshaped[result] = (source, first)
+        return result
+
+    def before_reshape(self, name: str) -> tuple[str, tuple[Any, ...]]:
+        """Return what a tensor was reshaped from, with its shape; for one that was not, itself and no shape."""
+        return self._reshaped.get(name, (name, ()))
+
+    # ------------------------------------------------------------ expressions
+    # recurses: at most DEPTH levels of functions and graphs, see `deeper`
+    def value(self, root: Expr) -> Names:
+        """Return the names of an expression, emitting what is not emitted yet."""
+        stack: list[tuple[Expr, int]] = [(root, 0)]
+        while stack:
+            node, visits = stack.pop()
+            if node in self.values or node in self.functions:
+                continue
+            if isinstance(node, Let):
+                self._let(node, visits, stack)
+            elif visits:
+                self._enter(node)
+            else:
+                stack.append((node, 1))
+                stack.extend((child, 0) for child in reversed(_operands(node)))
+        if root not in self.values:
+            self.refuse("a function is no value of a model")
+        return self.values[root]
+
+    def _let(self, node: Let, visits: int, stack: list[tuple[Expr, int]]) -> None:
+        if isinstance(node.value, Function) or node.value in self.functions:
+            function = node.value if isinstance(node.value, Function) else self.functions[node.value]
+            self.functions[node.var] = function
+        elif visits == 0:
+            stack += [(node, 1), (node.value, 0)]
+            return
+        else:
+            self.values[node.var] = self.values[node.value]
+        if node.body in self.values:
+            self.values[node] = self.values[node.body]
+        elif visits < 2:
+            stack += [(node, 2), (node.body, 0)]
+        elif node.body in self.functions:
+            self.functions[node] = self.functions[node.body]
+
+    def _enter(self, node: Expr) -> None:
+        """Note the names of one node whose operands are there."""
+        if isinstance(node, Function):
+            self.functions[node] = node
+            return
+        try:
+            self.values[node] = names = self._emit(node)
+            if isinstance(names, str) and isinstance(node.checked_type, TensorType):
+                self.dtypes[names] = node.checked_type.dtype
+        except NoCounterpartError as error:
+            what = node.op.name if isinstance(node, Call) and isinstance(node.op, Op) else type(node).__name__
+            text = f"`{what}`: {error}"
+            self.problems.setdefault(text, Diagnostic(text, node.span))
+            self.values[node] = self._stand_in(node)
+
+    def _stand_in(self, node: Expr) -> Names:
+        """Return names for what could not be written, so that the rest is looked at, too."""
+        ty = node.checked_type
+        return [self.fresh("missing") for _ in ty.fields] if isinstance(ty, TupleType) else self.fresh("missing")
+
+    def _emit(self, node: Expr) -> Names:
+        if isinstance(node, Constant):
+            return self.constant(node.data)
+        if isinstance(node, Tuple):
+            return [self.values[field] for field in node.fields]
+        if isinstance(node, TupleGetItem):
+            return self.values[node.tuple_value][node.index]
+        if isinstance(node, If):
+            return self._branch(node)
+        if isinstance(node, Call):
+            return self._call(node)
+        hint = f"the variable %{node.name_hint} has no value" if isinstance(node, Var) else None
+        return self.refuse(hint or "models have tensors, tuples, branches and loops only")
+
+    def _call(self, call: Call) -> Names:
+        args = [self.values.get(arg) for arg in call.args]
+        if isinstance(call.op, Op):
+            writer = writers().get(call.op.name)
+            if writer is None:
+                self.refuse("ONNX has no operator for it")
+            if any(arg is None for arg in args):
+                self.refuse("it takes a function")
+            self._label = label_of(call)
+            try:
+                return writer(self, call, *args)
+            finally:
+                self._label = ""
+        return self._apply(call, args)
+
+    def _apply(self, call: Call, args: list[Names]) -> Names:
+        """Write the body of a function where it is called."""
+        callee = call.op
+        function = self.mod[callee] if isinstance(callee, GlobalVar) else self.functions.get(callee)
+        if not isinstance(function, Function):
+            self.refuse("it calls a function that is not known here")
+        with self.deeper(), self.scope():
+            for param, arg, expr in zip(function.params, args, call.args, strict=True):
+                if arg is not None:
+                    self.values[param] = arg
+                else:
+                    self.functions[param] = self.functions[expr]
+            loop = Loop.of(function, callee)
+            return self.value(function.body) if loop is None else loop.write(self, args)
+
+    # ------------------------------------------------------------ graphs inside graphs
+    @contextmanager
+    def deeper(self) -> Iterator[None]:
+        """Bound how deep functions and graphs nest. Raises `NoCounterpartError` beyond `DEPTH`."""
+        if self._depth >= DEPTH:
+            self.refuse(f"functions or branches nest more than {DEPTH} levels deep")
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Let names that are found inside end there."""
+        values, functions = self.values, self.functions
+        self.values, self.functions = values.new_child(), functions.new_child()
+        try:
+            yield
+        finally:
+            self.values, self.functions = values, functions
+
+    @contextmanager
+    def subgraph(self) -> Iterator[list[Any]]:
+        """Emit nodes into a graph of its own."""
+        outer = self.nodes
+        self.nodes = []
+        try:
+            with self.deeper(), self.scope():
+                yield self.nodes
+        finally:
+            self.nodes = outer
+
+    def graph(self, nodes: list[Any], inputs: Sequence[Any], outputs: Sequence[str], hint: str) -> Any:
+        """Return a graph of nodes for an attribute; its outputs have names of their own."""
+        helper = onnx().helper
+        results = []
+        for name in outputs:
+            result = self.fresh(f"{hint}_result")
+            nodes.append(helper.make_node("Identity", [name], [result], name=self.fresh("Identity")))
+            results.append(helper.make_empty_tensor_value_info(result))
+        return helper.make_graph(nodes, self.fresh(hint), list(inputs), results)
+
+    def _branch(self, node: If) -> Names:
+        condition = self.values[node.cond]
+        graphs, shapes = [], []
+        for hint, branch in (("then", node.true_branch), ("else", node.false_branch)):
+            with self.subgraph() as nodes:
+                names = self.value(branch)
+                shapes.append(names)
+                graphs.append(self.graph(nodes, (), flat(names), hint))
+        results = self.node("If", [condition], len(flat(shapes[0])), then_branch=graphs[0], else_branch=graphs[1])
+        return refill(shapes[0], iter(results if isinstance(results, list) else [results]))
+
+
+def _operands(node: Expr) -> list[Expr]:
+    """Return what is emitted before a node; branches and bodies of functions are emitted in their own place."""
+    if isinstance(node, Call):
+        callee = [] if isinstance(node.op, (Op, GlobalVar)) else [node.op]
+        return [*callee, *node.args]
+    if isinstance(node, Tuple):
+        return list(node.fields)
+    if isinstance(node, TupleGetItem):
+        return [node.tuple_value]
+    if isinstance(node, If):
+        return [node.cond]
+    return []
+
+
+def op_name(call: Call) -> str:
+    """Return the name of the operator that is called."""
+    assert isinstance(call.op, Op)
+    return call.op.name
+
+
+def label_of(call: Call) -> str:
+    """Return the name of the ONNX node that a call was imported from, an empty one for other calls.
+
+    The importer gives such a call a source of its own: the name of the node, and the node as one line of text.
+    """
+    span = call.span
+    text = span.source.text if isinstance(span, Span) else None
+    if text is None or " = " not in text or "\n" in text or not isinstance(span, Span):
+        return ""
+    return span.source.name or ""

@@ -1,0 +1,135 @@
+"""`to_onnx`: a Relay module becomes an ONNX model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from passlab.errors import Diagnostic, ModelError
+from passlab.frontend.onnx.export.emitter import Emitter
+from passlab.frontend.onnx.export.names import NoCounterpartError, element_type, flat, tensor_types
+from passlab.frontend.onnx.export.tidying import Tidying
+from passlab.frontend.onnx.package import onnx
+from passlab.infer import infer_module
+from passlab.ir.expr import Function
+from passlab.ir.module import IRModule
+from passlab.ir.types import TensorType
+from passlab.rewriting.parameters import bind_params_by_name
+
+OPSETS = range(18, 24)  # the versions of ONNX's operators in which the nodes are written that this writes
+PROTOBUF_LIMIT = 2**31 - 1  # bytes of one file; what is larger keeps its weights in a file beside it
+
+
+def to_onnx(
+    relay_ir: IRModule | Function,
+    params: Mapping[str, Any] | None = None,
+    name: str = "main",
+    opset_version: int = 21,
+    path: str | PathLike[str] | None = None,
+) -> Any:
+    """Return a program as an `onnx.ModelProto`; with `path`, write it to a file as well.
+
+    The inputs of the model are the parameters of `main` (`name` names the graph), those in `params` become weights.
+    Functions are written out where they are called, branches become `If`, functions that call themselves last `Loop`.
+    Nodes that were imported from an ONNX model keep their names. Unknown dimensions have names, each its own. A file
+    that would have more than 2 GB keeps its weights in `PATH.data` beside it.
+
+    Raises `ModelError` with everything that ONNX cannot say, each with its operator and reason, and for an opset that
+    is not among 18 to 23; `MissingPackageError` without the package `onnx`.
+    """
+    package = onnx()
+    if opset_version not in OPSETS or opset_version > package.defs.onnx_opset_version():
+        hint = f"give one from {OPSETS.start} to {OPSETS.stop - 1}"
+        raise ModelError(Diagnostic("models are written in some opsets only", found=str(opset_version), hint=hint))
+    mod = relay_ir if isinstance(relay_ir, IRModule) else IRModule.from_expr(relay_ir)
+    bound = mod.snapshot()
+    if params:
+        bound["main"] = bind_params_by_name(bound["main"], dict(params))
+    mod = infer_module(bound)
+    emitter = Emitter(mod, opset_version)
+    graph = _graph(emitter, mod["main"], name)
+    if emitter.problems:
+        raise ModelError(*emitter.problems.values())
+    helper = package.helper
+    model = helper.make_model(
+        graph,
+        producer_name="passlab",
+        opset_imports=[helper.make_opsetid("", opset_version)],
+        ir_version=helper.find_min_ir_version_for([helper.make_opsetid("", opset_version)]),
+    )
+    if path is not None:
+        _save(model, Path(path))
+    return model
+
+
+def _graph(emitter: Emitter, function: Function, name: str) -> Any:
+    """Return the graph of a function."""
+    helper = onnx().helper
+    inputs = []
+    for param in function.params:
+        try:
+            leaves = tensor_types(param.checked_type)
+            names = [emitter.fresh(param.name_hint) for _ in leaves]
+            inputs += [_value_info(emitter, n, ty) for n, ty in zip(names, leaves, strict=True)]
+        except NoCounterpartError as error:
+            emitter.problems[param.name_hint] = Diagnostic(f"the parameter %{param.name_hint}: {error}", param.span)
+            names = [emitter.fresh(param.name_hint)]
+        emitter.values[param] = names[0] if isinstance(param.checked_type, TensorType) else names
+    try:
+        results = flat(emitter.value(function.body))
+        kinds = tensor_types(function.body.checked_type)
+    except NoCounterpartError as error:
+        emitter.problems.setdefault("result", Diagnostic(f"the result of `main`: {error}", function.body.span))
+        return None
+    outputs = []
+    for number, (result, ty) in enumerate(zip(results, kinds, strict=True)):
+        out = emitter.fresh("output" if len(results) == 1 else f"output{number}")
+        emitter.nodes.append(helper.make_node("Identity", [result], [out], name=emitter.fresh("Identity")))
+        outputs.append(_value_info(emitter, out, ty))
+    _without_copies(emitter.nodes, results, {value.name for value in inputs}, emitter)
+    names = [value.name for value in outputs]
+    nodes, weights = Tidying(emitter.nodes, emitter.initializers, names).run()
+    return helper.make_graph(nodes, name, inputs, outputs, weights)
+
+
+def _without_copies(nodes: list[Any], results: list[str], inputs: set[str], emitter: Emitter) -> None:
+    """Let nodes write the outputs themselves, where a result is that of a node and is one output only."""
+    weights = {tensor.name for tensor in emitter.initializers}
+    copies = {node.input[0]: node for node in nodes[len(nodes) - len(results) :]}
+    for result, copy in copies.items():
+        if results.count(result) > 1 or result in inputs or result in weights:
+            continue
+        maker = next((node for node in nodes if result in node.output), None)
+        if maker is None:
+            continue
+        out = copy.output[0]
+        nodes.remove(copy)
+        maker.output[list(maker.output).index(result)] = out
+        for node in nodes:
+            _rename_inputs(node, result, out)
+
+
+def _rename_inputs(root: Any, old: str, new: str) -> None:
+    """Rename an input of a node, in its subgraphs too."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        for index, name in enumerate(node.input):
+            if name == old:
+                node.input[index] = new
+        for attribute in node.attribute:
+            stack += attribute.g.node
+
+
+def _value_info(emitter: Emitter, name: str, ty: TensorType) -> Any:
+    dims = [dim if isinstance(dim, int) else emitter.fresh("d") for dim in ty.shape]
+    return onnx().helper.make_tensor_value_info(name, element_type(ty.dtype), dims)
+
+
+def _save(model: Any, path: Path) -> None:
+    """Write a model; one that is too large for one file keeps its weights beside it."""
+    large = model.ByteSize() > PROTOBUF_LIMIT
+    beside = {"save_as_external_data": True, "location": f"{path.name}.data"} if large else {}
+    onnx().save(model, str(path), **beside)

@@ -1,0 +1,99 @@
+"""Functions that call themselves last, written as `Loop`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from passlab.frontend.onnx.export.names import Names, element_type, flat, refill, tensor_types
+from passlab.frontend.onnx.package import onnx
+from passlab.ir.expr import Call, Expr, Function, If, Let
+
+if TYPE_CHECKING:
+    from passlab.frontend.onnx.export.emitter import Emitter
+
+
+class Loop:
+    """A function that ends in an `if` with a call of itself in one branch and a result in the other."""
+
+    def __init__(self, function: Function, branch: If, step: Call, repeats_if: bool) -> None:
+        self.function = function
+        self.branch = branch
+        self.step = step
+        self.repeats_if = repeats_if
+
+    @staticmethod
+    def of(function: Function, itself: Expr) -> Loop | None:
+        """Return the loop that a function is, None for one that does not call itself last."""
+        branch = _after_lets(function.body)
+        if not isinstance(branch, If):
+            return None
+        for repeats_if, body in ((True, branch.true_branch), (False, branch.false_branch)):
+            step = _after_lets(body)
+            if isinstance(step, Call) and step.op == itself:
+                return Loop(function, branch, step, repeats_if)
+        return None
+
+    def _condition(self, e: Emitter) -> str:
+        """Emit what says whether there is another round, of the parameters as they are now."""
+        name: str = e.value(_replaced_tail(e, self.function.body, self.branch.cond))
+        return name if self.repeats_if else e.node("Not", [name])
+
+    def write(self, e: Emitter, args: list[Names]) -> Names:
+        """Emit the loop, its first round with the values of `args`, and return what the function returns."""
+        params = self.function.params
+        if any(arg is None for arg in args):
+            e.refuse("a loop carries a function")
+        with e.scope():
+            first = self._condition(e)
+        shapes = list(args)
+        states = flat(shapes)
+        helper = onnx().helper
+        with e.subgraph() as nodes:
+            inner = [e.fresh("state") for _ in states]
+            body = self.branch.true_branch if self.repeats_if else self.branch.false_branch
+            with e.scope():  # what depends on the parameters is emitted anew for other values of them
+                for param, names in zip(params, refill(shapes, iter(inner)), strict=True):
+                    e.values[param] = names
+                following = [_in_lets(e, self.function.body, body, arg) for arg in self.step.args]
+            with e.scope():
+                for param, names in zip(params, following, strict=True):
+                    e.values[param] = names
+                again = self._condition(e)
+            inputs = [helper.make_tensor_value_info(e.fresh("round"), element_type("int64"), [])]
+            inputs.append(helper.make_tensor_value_info(e.fresh("again"), element_type("bool"), []))
+            kinds = [leaf for param in params for leaf in tensor_types(param.checked_type)]
+            inputs += [
+                helper.make_tensor_value_info(name, element_type(ty.dtype), [None] * len(ty.shape))
+                for name, ty in zip(inner, kinds, strict=True)
+            ]
+            graph = e.graph(nodes, inputs, [again, *flat(following)], "body")
+        results = e.node("Loop", ["", first, *states], max(len(states), 1), body=graph)
+        last = refill(shapes, iter(results if isinstance(results, list) else [results]))
+        with e.scope():
+            for param, names in zip(params, last, strict=True):
+                e.values[param] = names
+            rest = self.branch.false_branch if self.repeats_if else self.branch.true_branch
+            return e.value(_replaced_tail(e, self.function.body, rest))
+
+
+def _after_lets(body: Expr) -> Expr:
+    while isinstance(body, Let):
+        body = body.body
+    return body
+
+
+def _replaced_tail(e: Emitter, body: Expr, tail: Expr) -> Expr:
+    """Emit the lets before the end of a body; return what is to be emitted in the place of the end."""
+    while isinstance(body, Let):
+        if isinstance(body.value, Function):
+            e.functions[body.var] = body.value
+        else:
+            e.values[body.var] = e.value(body.value)
+        body = body.body
+    return tail
+
+
+def _in_lets(e: Emitter, body: Expr, branch: Expr, arg: Expr) -> Names:
+    """Return the names of an argument of the next round, after the lets of the function and of the branch."""
+    _replaced_tail(e, body, arg)
+    return e.value(_replaced_tail(e, branch, arg))

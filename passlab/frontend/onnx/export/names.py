@@ -1,0 +1,71 @@
+"""Names of tensors, nested as the tuples of a program are, and their types as ONNX has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from passlab.errors import ModelError
+from passlab.frontend.onnx.package import onnx
+from passlab.ir.types import TensorType, TupleType
+from passlab.op.dtypes import array_dtype
+
+Names = Any  # a name, or a list of these
+
+
+class NoCounterpartError(Exception):
+    """ONNX cannot say an expression; the emitter notes it and goes on."""
+
+
+def flat(names: Names) -> list[str]:
+    """Return nested names in order."""
+    leaves: list[str] = []
+    stack = [names]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, str):
+            leaves.append(part)
+        else:
+            stack.extend(reversed(part))
+    return leaves
+
+
+def refill(shape: Names, names: Iterator[str]) -> Names:
+    """Return names nested as `shape` is."""
+    root: list[Names] = []
+    stack = [(iter([shape]), root)]
+    while stack:
+        parts, filled = stack[-1]
+        part = next(parts, None)
+        if part is None:
+            stack.pop()
+        elif isinstance(part, str):
+            filled.append(next(names))
+        else:
+            nested: list[Names] = []
+            filled.append(nested)
+            stack.append((iter(part), nested))
+    return root[0]
+
+
+def tensor_types(ty: Any) -> list[TensorType]:
+    """Return the tensors of a type in order. Raises `NoCounterpartError` for other types."""
+    leaves: list[TensorType] = []
+    stack = [ty]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, TensorType):
+            leaves.append(part)
+        elif isinstance(part, TupleType):
+            stack.extend(reversed(part.fields))
+        else:
+            raise NoCounterpartError(f"models have no values of the type {part}")
+    return leaves
+
+
+def element_type(dtype: str) -> int:
+    """Return ONNX's number of a dtype. Raises `NoCounterpartError` for one that it does not have."""
+    try:
+        return int(onnx().helper.np_dtype_to_tensor_dtype(array_dtype(dtype)))
+    except (KeyError, ValueError, ModelError):
+        raise NoCounterpartError(f"ONNX has no tensors of {dtype}") from None

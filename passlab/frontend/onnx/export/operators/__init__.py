@@ -1,0 +1,1 @@
+"""How the operators of Relay are written in ONNX, a family in each file."""

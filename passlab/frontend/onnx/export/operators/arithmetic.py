@@ -1,0 +1,207 @@
+"""Operators on single elements: arithmetic, comparisons, logic, functions of one variable, casts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from passlab.frontend.onnx.export.emitter import Emitter, op_name
+from passlab.frontend.onnx.export.table import exports
+from passlab.ir.expr import Call
+
+UNARY = {
+    "abs": "Abs",
+    "acos": "Acos",
+    "acosh": "Acosh",
+    "asin": "Asin",
+    "asinh": "Asinh",
+    "atan": "Atan",
+    "atanh": "Atanh",
+    "bitwise_not": "BitwiseNot",
+    "ceil": "Ceil",
+    "copy": "Identity",
+    "cos": "Cos",
+    "cosh": "Cosh",
+    "erf": "Erf",
+    "exp": "Exp",
+    "fast_erf": "Erf",
+    "fast_exp": "Exp",
+    "fast_tanh": "Tanh",
+    "floor": "Floor",
+    "isnan": "IsNaN",
+    "log": "Log",
+    "logical_not": "Not",
+    "negative": "Neg",
+    "sigmoid": "Sigmoid",
+    "sign": "Sign",
+    "sin": "Sin",
+    "sinh": "Sinh",
+    "sqrt": "Sqrt",
+    "tan": "Tan",
+    "tanh": "Tanh",
+    "annotation.stop_fusion": "Identity",
+    "annotation.checkpoint": "Identity",
+    "annotation.compiler_begin": "Identity",
+    "annotation.compiler_end": "Identity",
+    "on_device": "Identity",
+    "device_copy": "Identity",
+}
+BINARY = {
+    "add": "Add",
+    "subtract": "Sub",
+    "multiply": "Mul",
+    "divide": "Div",
+    "trunc_divide": "Div",
+    "equal": "Equal",
+    "less": "Less",
+    "less_equal": "LessOrEqual",
+    "greater": "Greater",
+    "greater_equal": "GreaterOrEqual",
+    "logical_and": "And",
+    "logical_or": "Or",
+    "logical_xor": "Xor",
+    "bitwise_and": "BitwiseAnd",
+    "bitwise_or": "BitwiseOr",
+    "bitwise_xor": "BitwiseXor",
+    "maximum": "Max",
+    "minimum": "Min",
+    "power": "Pow",
+}
+
+
+@exports(*UNARY)
+def unary(e: Emitter, call: Call, data: str) -> Any:
+    """The ONNX operator of the same meaning."""
+    return e.node(UNARY[op_name(call)], [data])
+
+
+@exports(*BINARY)
+def binary(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
+    """The ONNX operator of the same meaning; both broadcast as NumPy does."""
+    return e.node(BINARY[op_name(call)], [lhs, rhs])
+
+
+@exports("not_equal")
+def not_equal(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
+    """The negation of Equal."""
+    return e.node("Not", [e.node("Equal", [lhs, rhs])])
+
+
+def is_float(e: Emitter, call: Call) -> bool:
+    """Return whether the first operand has elements of floating point."""
+    return "float" in e.type(call.args[0]).dtype
+
+
+@exports("mod", "trunc_mod")
+def mod(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
+    """The remainder with the sign of the dividend."""
+    return e.node("Mod", [lhs, rhs], fmod=1)
+
+
+@exports("floor_mod")
+def floor_mod(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
+    """The remainder with the sign of the divisor; of floats, that of C, moved by one divisor where the signs differ."""
+    if not is_float(e, call):
+        return e.node("Mod", [lhs, rhs])
+    zero = e.constant(0, e.type(call).dtype)
+    rest = e.node("Mod", [lhs, rhs], fmod=1)
+    differs = e.node("Xor", [e.node("Less", [rest, zero]), e.node("Less", [rhs, zero])])
+    moved = e.node("And", [differs, e.node("Not", [e.node("Equal", [rest, zero])])])
+    return e.node("Where", [moved, e.node("Add", [rest, rhs]), rest])
+
+
+@exports("floor_divide")
+def floor_divide(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
+    """The quotient rounded down; of integers, the difference to the remainder divided exactly."""
+    if is_float(e, call):
+        return e.node("Floor", [e.node("Div", [lhs, rhs])])
+    return e.node("Div", [e.node("Sub", [lhs, e.node("Mod", [lhs, rhs])]), rhs])
+
+
+@exports("left_shift", "right_shift")
+def shift(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
+    """BitShift, which is defined for unsigned integers."""
+    if not e.type(call.args[0]).dtype.startswith("uint"):
+        e.refuse("ONNX shifts unsigned integers only")
+    direction = "LEFT" if op_name(call) == "left_shift" else "RIGHT"
+    return e.node("BitShift", [lhs, rhs], direction=direction)
+
+
+@exports("isfinite")
+def isfinite(e: Emitter, call: Call, data: str) -> Any:
+    """Neither NaN nor infinite."""
+    return e.node("Not", [e.node("Or", [e.node("IsNaN", [data]), e.node("IsInf", [data])])])
+
+
+@exports("isinf")
+def isinf(e: Emitter, call: Call, data: str) -> Any:
+    """IsInf."""
+    return e.node("IsInf", [data])
+
+
+@exports("rsqrt")
+def rsqrt(e: Emitter, call: Call, data: str) -> Any:
+    """The reciprocal of the root."""
+    return e.node("Reciprocal", [e.node("Sqrt", [data])])
+
+
+@exports("log2", "log10")
+def log_of_base(e: Emitter, call: Call, data: str) -> Any:
+    """The natural logarithm, divided by that of the base."""
+    base = 2 if op_name(call) == "log2" else 10
+    return e.node("Div", [e.node("Log", [data]), e.constant(math.log(base), e.type(call.args[0]).dtype)])
+
+
+@exports("trunc")
+def trunc(e: Emitter, call: Call, data: str) -> Any:
+    """The whole part, with its sign."""
+    if not is_float(e, call):
+        return e.node("Identity", [data])
+    return e.node("Mul", [e.node("Sign", [data]), e.node("Floor", [e.node("Abs", [data])])])
+
+
+@exports("round")
+def round_half_away(e: Emitter, call: Call, data: str) -> Any:
+    """Rounded half away from zero: what is beyond the whole part decides."""
+    if not is_float(e, call):
+        return e.node("Identity", [data])
+    dtype = e.type(call.args[0]).dtype
+    size = e.node("Abs", [data])
+    whole = e.node("Floor", [size])
+    beyond = e.node("GreaterOrEqual", [e.node("Sub", [size, whole]), e.constant(0.5, dtype)])
+    return e.node("Mul", [e.node("Sign", [data]), e.node("Add", [whole, e.cast(beyond, dtype)])])
+
+
+@exports("cast")
+def cast(e: Emitter, call: Call, data: str) -> Any:
+    """Cast."""
+    attrs: Any = call.attrs
+    return e.cast(data, attrs.dtype)
+
+
+@exports("cast_like")
+def cast_like(e: Emitter, call: Call, data: str, like: str) -> Any:
+    """CastLike."""
+    return e.node("CastLike", [data, like])
+
+
+@exports("clip")
+def clip(e: Emitter, call: Call, data: str) -> Any:
+    """Clip, with bounds inside those of the dtype."""
+    dtype = e.type(call.args[0]).dtype
+    attrs: Any = call.attrs
+    low, high = attrs.a_min, attrs.a_max
+    if not is_float(e, call):
+        bounds = np.iinfo(dtype)
+        low, high = max(math.ceil(max(low, bounds.min)), bounds.min), min(math.floor(min(high, bounds.max)), bounds.max)
+    return e.node("Clip", [data, e.constant(low, dtype), e.constant(high, dtype)])
+
+
+@exports("where")
+def where(e: Emitter, call: Call, condition: str, x: str, y: str) -> Any:
+    """Where, of a condition that is made bool."""
+    if e.type(call.args[0]).dtype != "bool":
+        condition = e.cast(condition, "bool")
+    return e.node("Where", [condition, x, y])

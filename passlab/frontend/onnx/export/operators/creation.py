@@ -1,0 +1,128 @@
+"""Tensors made from attributes: filled ones, ranges, one-hot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlab.frontend.onnx.export.emitter import Emitter, op_name
+from passlab.frontend.onnx.export.table import exports
+from passlab.frontend.onnx.package import onnx
+from passlab.ir.expr import Call
+from passlab.op.dtypes import array_dtype
+
+
+def constant_tensor(e: Emitter, value: float, shape: str, dtype: str) -> Any:
+    """Return a tensor of one value and of a shape that is a tensor."""
+    tensor = onnx().numpy_helper.from_array(np.full((1,), value, array_dtype(dtype)))
+    return e.node("ConstantOfShape", [shape], value=tensor)
+
+
+@exports("zeros", "ones")
+def constant_of_shape(e: Emitter, call: Call) -> Any:
+    """ConstantOfShape."""
+    value = int(op_name(call) == "ones")
+    return constant_tensor(e, value, e.ints(*e.shape(call)), e.type(call).dtype)
+
+
+@exports("dyn.zeros", "dyn.ones")
+def constant_of_given_shape(e: Emitter, call: Call, shape: str) -> Any:
+    """ConstantOfShape."""
+    value = int(op_name(call) == "dyn.ones")
+    return constant_tensor(e, value, e.cast(shape, "int64"), e.type(call).dtype)
+
+
+@exports("zeros_like", "ones_like")
+def constant_like(e: Emitter, call: Call, data: str) -> Any:
+    """ConstantOfShape of the shape of a tensor."""
+    value = int(op_name(call) == "ones_like")
+    return constant_tensor(e, value, e.node("Shape", [data]), e.type(call).dtype)
+
+
+@exports("full")
+def full(e: Emitter, call: Call, value: str) -> Any:
+    """Expand."""
+    return e.node("Expand", [e.cast(value, e.type(call).dtype), e.ints(*e.shape(call))])
+
+
+@exports("dyn.full")
+def dyn_full(e: Emitter, call: Call, value: str, shape: str) -> Any:
+    """Expand."""
+    return e.node("Expand", [e.cast(value, e.type(call).dtype), e.cast(shape, "int64")])
+
+
+@exports("full_like")
+def full_like(e: Emitter, call: Call, data: str, value: str) -> Any:
+    """Expand to the shape of a tensor."""
+    return e.node("Expand", [e.cast(value, e.type(call).dtype), e.node("Shape", [data])])
+
+
+@exports("arange")
+def arange(e: Emitter, call: Call, start: str, stop: str, step: str) -> Any:
+    """Range."""
+    dtype = e.type(call).dtype
+    return e.node("Range", [e.cast(part, dtype) for part in (start, stop, step)])
+
+
+@exports("one_hot")
+def one_hot(e: Emitter, call: Call, indices: str, on: str, off: str) -> Any:
+    """OneHot; negative indices, which ONNX counts from the end, are those that Relay ignores."""
+    attrs: Any = call.attrs
+    return _one_hot(e, call, indices, on, off, e.constant(attrs.depth, "int64"))
+
+
+@exports("dyn.one_hot")
+def dyn_one_hot(e: Emitter, call: Call, indices: str, on: str, off: str, depth: str) -> Any:
+    """OneHot."""
+    return _one_hot(e, call, indices, on, off, e.cast(depth, "int64"))
+
+
+def _one_hot(e: Emitter, call: Call, indices: str, on: str, off: str, depth: str) -> Any:
+    attrs: Any = call.attrs
+    dtype = e.type(call).dtype
+    wide = e.cast(indices, "int64")
+    safe = e.node("Where", [e.node("Less", [wide, e.constant(0, "int64")]), depth, wide])
+    values = [e.node("Unsqueeze", [e.cast(part, dtype), e.ints(0)]) for part in (off, on)]
+    return e.node("OneHot", [safe, depth, e.node("Concat", values, axis=0)], axis=attrs.axis)
+
+
+@exports("shape_of")
+def shape_of(e: Emitter, call: Call, data: str) -> Any:
+    """Shape."""
+    name = e.node("Shape", [data])
+    dtype = e.type(call).dtype
+    return name if dtype == "int64" else e.cast(name, dtype)
+
+
+@exports("ndarray_size")
+def ndarray_size(e: Emitter, call: Call, data: str) -> Any:
+    """Size."""
+    name = e.node("Size", [data])
+    dtype = e.type(call).dtype
+    return name if dtype == "int64" else e.cast(name, dtype)
+
+
+@exports("trilu")
+def trilu(e: Emitter, call: Call, data: str, k: str) -> Any:
+    """Trilu."""
+    attrs: Any = call.attrs
+    return e.node("Trilu", [data, e.cast(k, "int64")], upper=int(bool(attrs.upper)))
+
+
+@exports("meshgrid")
+def meshgrid(e: Emitter, call: Call, data: list[str]) -> list[str]:
+    """Each vector as one axis, expanded to the shape of all."""
+    attrs: Any = call.attrs
+    fields: Any = call.args[0].checked_type
+    if any(len(ty.shape) != 1 or ty.dynamic for ty in fields.fields):
+        e.refuse("vectors of known sizes are needed")
+    sizes = [ty.shape[0] for ty in fields.fields]
+    order = [1, 0, *range(2, len(sizes))] if attrs.indexing == "xy" and len(sizes) > 1 else list(range(len(sizes)))
+    shape = [sizes[i] for i in order]
+    results = []
+    for number, name in enumerate(data):
+        axis = order.index(number)
+        rank_one = [sizes[number] if i == axis else 1 for i in range(len(sizes))]
+        results.append(e.node("Expand", [e.node("Reshape", [name, e.ints(*rank_one)]), e.ints(*shape)]))
+    return results

@@ -1,0 +1,116 @@
+"""Operators on images: blocks, resizing, sampling at places, regions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.frontend.onnx.export.emitter import Emitter, op_name
+from passlab.frontend.onnx.export.operators.neural import channels_first, each, in_result_dtype
+from passlab.frontend.onnx.export.operators.shapes import in_layout
+from passlab.frontend.onnx.export.table import exports
+from passlab.ir.expr import Call
+
+
+@exports("nn.depth_to_space", "nn.space_to_depth")
+def blocks(e: Emitter, call: Call, data: str) -> Any:
+    """DepthToSpace, SpaceToDepth."""
+    attrs: Any = call.attrs
+    result = in_layout(e, data, attrs.layout, "NCHW")
+    if op_name(call) == "nn.depth_to_space":
+        result = e.node("DepthToSpace", [result], blocksize=attrs.block_size, mode=attrs.mode)
+    elif attrs.mode == "DCR":
+        result = e.node("SpaceToDepth", [result], blocksize=attrs.block_size)
+    else:
+        e.refuse("ONNX has blocks before channels only")
+    return in_layout(e, result, "NCHW", attrs.layout)
+
+
+@exports("image.resize1d", "image.resize2d", "image.resize3d")
+def resize(e: Emitter, call: Call, data: str) -> Any:
+    """Resize to a size."""
+    attrs: Any = call.attrs
+    layout = channels_first(e, call)
+    return _resize(e, call, data, each(attrs.size, len(layout) - 2), layout)
+
+
+@exports("dyn.image.resize2d")
+def dyn_resize(e: Emitter, call: Call, data: str, size: str, roi: str) -> Any:
+    """Resize to a size that is a tensor."""
+    return _resize(e, call, data, e.cast(size, "int64"), "NCHW")
+
+
+def _resize(e: Emitter, call: Call, data: str, size: str | list[int], layout: str) -> Any:
+    attrs: Any = call.attrs
+    result = in_layout(e, data, attrs.layout, layout)
+    shape = e.type(call.args[0]).shape
+    leading = [dim for axis, dim in zip(attrs.layout, shape, strict=True) if axis in "NC" and isinstance(dim, int)]
+    if isinstance(size, list) and len(leading) == 2 and attrs.layout.index("N") < attrs.layout.index("C"):
+        sizes = e.ints(*leading, *size)
+    else:
+        spatial = e.ints(*size) if isinstance(size, list) else size
+        sizes = e.node("Concat", [e.node("Shape", [result], start=0, end=2), spatial], axis=0)
+    mode = {"nearest_neighbor": "nearest", "linear": "linear", "cubic": "cubic"}[attrs.method]
+    coordinates = attrs.coordinate_transformation_mode
+    if coordinates not in ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"):
+        e.refuse(f"the coordinates {coordinates} are not written")
+    nearest = {"round": "round_prefer_floor", "floor": "floor", "ceil": "ceil", "": "round_prefer_floor"}
+    more: dict[str, Any] = {"nearest_mode": nearest.get(attrs.rounding_method)} if mode == "nearest" else {}
+    if mode == "nearest" and more["nearest_mode"] is None:
+        more["nearest_mode"] = attrs.rounding_method
+    if mode == "cubic":
+        more = {"cubic_coeff_a": attrs.cubic_alpha, "exclude_outside": int(bool(attrs.cubic_exclude))}
+    result = e.node(
+        "Resize",
+        [result, "", "", sizes],
+        mode=mode,
+        coordinate_transformation_mode=coordinates,
+        **more,
+    )
+    return in_result_dtype(e, call, in_layout(e, result, layout, attrs.layout))
+
+
+@exports("nn.upsampling")
+def upsampling(e: Emitter, call: Call, data: str) -> Any:
+    """Resize by factors."""
+    attrs: Any = call.attrs
+    result = in_layout(e, data, attrs.layout, "NCHW")
+    mode = {"nearest_neighbor": "nearest", "bilinear": "linear", "bicubic": "cubic"}[attrs.method]
+    coordinates = "align_corners" if attrs.align_corners else "half_pixel" if mode != "nearest" else "asymmetric"
+    scales = e.constant([1, 1, attrs.scale_h, attrs.scale_w], "float32")
+    more: dict[str, Any] = {"nearest_mode": "floor"} if mode == "nearest" else {}
+    if mode == "cubic":
+        more = {"cubic_coeff_a": -0.5}
+    result = e.node("Resize", [result, "", scales], mode=mode, coordinate_transformation_mode=coordinates, **more)
+    return in_layout(e, result, "NCHW", attrs.layout)
+
+
+@exports("image.grid_sample")
+def grid_sample(e: Emitter, call: Call, data: str, grid: str) -> Any:
+    """GridSample, whose grid has the coordinates along the last axis."""
+    attrs: Any = call.attrs
+    if e.rank(call.args[0]) != 4 or attrs.layout != "NCHW":
+        e.refuse("images are written, of the layout NCHW")
+    mode = attrs.method if e.opset < 20 else {"bilinear": "linear", "bicubic": "cubic"}.get(attrs.method, attrs.method)
+    grid = e.transpose(grid, [0, 2, 3, 1])
+    corners = int(bool(attrs.align_corners))
+    return e.node("GridSample", [data, grid], mode=mode, padding_mode=attrs.padding_mode, align_corners=corners)
+
+
+@exports("vision.roi_align")
+def roi_align(e: Emitter, call: Call, data: str, rois: str) -> Any:
+    """RoiAlign; Relay has the number of the image in the first column of the regions."""
+    attrs: Any = call.attrs
+    if attrs.layout != "NCHW":
+        e.refuse("regions are taken from the layout NCHW")
+    boxes = e.node("Slice", [rois, e.ints(1), e.ints(5), e.ints(1)])
+    images = e.cast(e.node("Squeeze", [e.node("Slice", [rois, e.ints(0), e.ints(1), e.ints(1)]), e.ints(1)]), "int64")
+    return e.node(
+        "RoiAlign",
+        [data, boxes, images],
+        mode=attrs.mode,
+        output_height=each(attrs.pooled_size, 2)[0],
+        output_width=each(attrs.pooled_size, 2)[1],
+        sampling_ratio=max(attrs.sample_ratio, 0),
+        spatial_scale=attrs.spatial_scale,
+        coordinate_transformation_mode="output_half_pixel",
+    )

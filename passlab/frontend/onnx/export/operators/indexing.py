@@ -1,0 +1,124 @@
+"""Operators that pick and put elements by index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.frontend.onnx.export.emitter import Emitter
+from passlab.frontend.onnx.export.table import exports
+from passlab.ir.expr import Call, Constant, Expr
+
+
+def whole(e: Emitter, name: str) -> str:
+    """Return indices as int64, which every operator takes."""
+    return e.cast(name, "int64")
+
+
+@exports("take")
+def take(e: Emitter, call: Call, data: str, indices: str) -> Any:
+    """Gather; indices outside are clipped or wrapped first, as Relay does."""
+    attrs: Any = call.attrs
+    if attrs.batch_dims:
+        e.refuse("ONNX has no Gather with shared leading axes")
+    if attrs.axis is None:
+        data, axis, length = e.node("Reshape", [data, e.ints(-1)]), 0, None
+    else:
+        axis = attrs.axis % e.rank(call.args[0])
+        length = e.type(call.args[0]).shape[axis]
+    indices = whole(e, indices)
+    if not _inside(call.args[1], length):
+        indices = _bring_inside(e, attrs.mode, e.node("Shape", [data], start=axis, end=axis + 1), indices)
+    return e.node("Gather", [data, indices], axis=axis)
+
+
+def _inside(indices: Expr, length: Any) -> bool:
+    """Return whether indices are constants that are all there."""
+    if not isinstance(indices, Constant) or not isinstance(length, int) or not indices.data.size:
+        return False
+    return bool(indices.data.min() >= 0 and indices.data.max() < length)
+
+
+def _bring_inside(e: Emitter, mode: str, size: str, indices: str) -> str:
+    """Return indices clipped or wrapped to those that there are."""
+    size = e.node("Squeeze", [size])
+    if mode == "wrap":
+        indices = e.node("Mod", [indices, size])
+    elif mode == "clip":
+        last = e.node("Sub", [size, e.constant(1, "int64")])
+        indices = e.node("Max", [e.node("Min", [indices, last]), e.constant(0, "int64")])
+    return indices
+
+
+@exports("gather")
+def gather(e: Emitter, call: Call, data: str, indices: str) -> Any:
+    """GatherElements."""
+    attrs: Any = call.attrs
+    return e.node("GatherElements", [data, whole(e, indices)], axis=attrs.axis)
+
+
+def _last_axis(e: Emitter, call: Call, indices: str) -> str:
+    """Return indices whose first axis, that of the coordinates, has become the last one."""
+    rank = e.rank(call.args[1])
+    name: str = e.transpose(whole(e, indices), [*range(1, rank), 0])
+    return name
+
+
+@exports("gather_nd")
+def gather_nd(e: Emitter, call: Call, data: str, indices: str) -> Any:
+    """GatherND, which has the coordinates along the last axis."""
+    attrs: Any = call.attrs
+    return e.node("GatherND", [data, _last_axis(e, call, indices)], batch_dims=attrs.batch_dims)
+
+
+SCATTERS = {"update": "none", "add": "add", "mul": "mul", "min": "min", "max": "max"}
+
+
+def _reduction(e: Emitter, mode: str) -> str:
+    if mode not in SCATTERS:
+        e.refuse(f"ONNX has no scatter by {mode}")
+    return SCATTERS[mode]
+
+
+@exports("scatter_elements", "scatter")
+def scatter_elements(e: Emitter, call: Call, data: str, indices: str, updates: str) -> Any:
+    """ScatterElements."""
+    attrs: Any = call.attrs
+    reduction = _reduction(e, getattr(attrs, "reduction", "update"))
+    return e.node("ScatterElements", [data, whole(e, indices), updates], axis=attrs.axis, reduction=reduction)
+
+
+@exports("scatter_nd")
+def scatter_nd(e: Emitter, call: Call, data: str, indices: str, updates: str) -> Any:
+    """ScatterND, which has the coordinates along the last axis."""
+    attrs: Any = call.attrs
+    reduction = _reduction(e, attrs.mode)
+    return e.node("ScatterND", [data, _last_axis(e, call, indices), updates], reduction=reduction)
+
+
+@exports("argwhere")
+def argwhere(e: Emitter, call: Call, condition: str) -> Any:
+    """NonZero, which has the coordinates along the first axis."""
+    name = e.transpose(e.node("NonZero", [condition]), [1, 0])
+    return e.cast(name, e.type(call).dtype)
+
+
+@exports("einsum")
+def einsum(e: Emitter, call: Call, data: list[str]) -> Any:
+    """Einsum."""
+    attrs: Any = call.attrs
+    return e.node("Einsum", data, equation=attrs.equation)
+
+
+@exports("sequence_mask")
+def sequence_mask(e: Emitter, call: Call, data: str, lengths: str) -> Any:
+    """Where the number along the axis is below the length."""
+    attrs: Any = call.attrs
+    shape = e.shape(call.args[0])
+    axis = attrs.axis % 2
+    steps = e.constant(list(range(shape[axis])), "int64")
+    rank = len(shape)
+    along = e.node("Reshape", [steps, e.ints(*(shape[axis] if i == axis else 1 for i in range(rank)))])
+    size = shape[1 - axis]
+    bound = e.node("Reshape", [whole(e, lengths), e.ints(*(size if i == 1 - axis else 1 for i in range(rank)))])
+    value = e.constant(attrs.mask_value, e.type(call).dtype)
+    return e.node("Where", [e.node("Less", [along, bound]), data, value])

@@ -1,0 +1,355 @@
+"""Layers: convolutions, pools, products of matrices, normalization, activations, resizing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.frontend.onnx.export.emitter import Emitter, op_name
+from passlab.frontend.onnx.export.operators.shapes import in_layout
+from passlab.frontend.onnx.export.table import exports
+from passlab.ir.expr import Call
+
+SPATIAL = {3: "W", 4: "HW", 5: "DHW"}
+
+
+def channels_first(e: Emitter, call: Call) -> str:
+    """Return the layout that ONNX has for data of this rank: NCW, NCHW, NCDHW."""
+    return f"NC{SPATIAL[e.rank(call.args[0])]}"
+
+
+def pads_of(padding: Any, rank: int) -> list[int]:
+    """Return padding as ONNX has it: all befores, then all afters."""
+    values = [padding] if isinstance(padding, int) else [int(p) for p in padding]
+    if len(values) == 1:
+        return values * (2 * rank)
+    return values * 2 if len(values) == rank else values
+
+
+def each(value: Any, rank: int) -> list[int]:
+    """Return a value for each spatial axis."""
+    values = [value] if isinstance(value, int) else [int(v) for v in value]
+    return values * rank if len(values) == 1 else values
+
+
+def in_result_dtype(e: Emitter, call: Call, name: str) -> str:
+    """Return a result in the dtype that a call has, which may be wider than that of its data."""
+    dtype = e.type(call).dtype
+    return name if dtype == e.type(call.args[0]).dtype else e.cast(name, dtype)
+
+
+def wide_inputs(e: Emitter, call: Call, *names: str) -> list[str]:
+    """Return the operands of a sum of products in the dtype it is summed in; integers as floats of 64 bits."""
+    dtype = e.type(call).dtype
+    dtype = dtype if "float" in dtype else "float64"
+    kinds = [e.type(arg).dtype for arg in call.args[: len(names)]]
+    return [n if kind == dtype else e.cast(n, dtype) for n, kind in zip(names, kinds, strict=True)]
+
+
+def sum_in_result_dtype(e: Emitter, call: Call, name: str) -> str:
+    """Return a sum of products in the dtype of the call: whole numbers below 2^53 are exact in floats of 64 bits."""
+    dtype = e.type(call).dtype
+    return name if "float" in dtype else e.cast(name, dtype)
+
+
+@exports("nn.conv1d", "nn.conv2d", "nn.conv3d")
+def conv(e: Emitter, call: Call, data: str, weight: str) -> Any:
+    """Conv, between transposes where the layout is another."""
+    attrs: Any = call.attrs
+    layout = channels_first(e, call)
+    rank = len(layout) - 2
+    kernel = attrs.kernel_layout
+    data, weight = wide_inputs(e, call, data, weight)
+    data = in_layout(e, data, attrs.data_layout, layout)
+    weight = in_layout(e, weight, kernel, f"OI{layout[2:]}")
+    window = e.shape(call.args[1])
+    result = e.node(
+        "Conv",
+        [data, weight],
+        kernel_shape=[window[kernel.index(axis)] for axis in layout[2:]],
+        pads=pads_of(attrs.padding, rank),
+        strides=each(attrs.strides, rank),
+        dilations=each(attrs.dilation, rank),
+        group=attrs.groups,
+    )
+    return in_layout(e, sum_in_result_dtype(e, call, result), layout, attrs.out_layout or attrs.data_layout)
+
+
+@exports("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")
+def conv_transpose(e: Emitter, call: Call, data: str, weight: str) -> Any:
+    """ConvTranspose, whose weights have the input channels first."""
+    attrs: Any = call.attrs
+    layout = channels_first(e, call)
+    rank = len(layout) - 2
+    kernel = attrs.kernel_layout
+    data, weight = wide_inputs(e, call, data, weight)
+    data = in_layout(e, data, attrs.data_layout, layout)
+    # Relay's IO.. and OI.. for transposed convolutions both name the axes of the data first.
+    weight = in_layout(e, weight, kernel, f"IO{layout[2:]}" if kernel.startswith("I") else kernel)
+    window = e.shape(call.args[1])
+    result = e.node(
+        "ConvTranspose",
+        [data, weight],
+        kernel_shape=[window[kernel.index(axis)] for axis in layout[2:]],
+        pads=pads_of(attrs.padding, rank),
+        strides=each(attrs.strides, rank),
+        dilations=each(attrs.dilation, rank),
+        output_padding=each(attrs.output_padding, rank),
+        group=attrs.groups,
+    )
+    return in_layout(e, sum_in_result_dtype(e, call, result), layout, attrs.out_layout or attrs.data_layout)
+
+
+def _pool(e: Emitter, call: Call, data: str, op_type: str, **more: Any) -> Any:
+    attrs: Any = call.attrs
+    layout = channels_first(e, call)
+    rank = len(layout) - 2
+    dilations = each(attrs.dilation, rank)
+    result = e.node(
+        op_type,
+        [in_layout(e, data, attrs.layout, layout)],
+        kernel_shape=each(attrs.pool_size, rank),
+        pads=pads_of(attrs.padding, rank),
+        strides=each(attrs.strides, rank),
+        dilations=dilations if op_type == "MaxPool" or set(dilations) != {1} else None,
+        ceil_mode=int(bool(attrs.ceil_mode)),
+        **more,
+    )
+    return in_layout(e, result, layout, attrs.out_layout or attrs.layout)
+
+
+@exports("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d")
+def max_pool(e: Emitter, call: Call, data: str) -> Any:
+    """MaxPool."""
+    return _pool(e, call, data, "MaxPool")
+
+
+@exports("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d")
+def avg_pool(e: Emitter, call: Call, data: str) -> Any:
+    """AveragePool."""
+    attrs: Any = call.attrs
+    if e.opset < 19 and set(each(attrs.dilation, 1)) != {1}:
+        e.refuse("windows with gaps need opset 19")
+    return _pool(e, call, data, "AveragePool", count_include_pad=int(bool(attrs.count_include_pad)))
+
+
+@exports("nn.global_avg_pool2d", "nn.global_max_pool2d")
+def global_pool(e: Emitter, call: Call, data: str) -> Any:
+    """GlobalAveragePool, GlobalMaxPool."""
+    attrs: Any = call.attrs
+    op_type = "GlobalAveragePool" if "avg" in op_name(call) else "GlobalMaxPool"
+    result = e.node(op_type, [in_layout(e, data, attrs.layout, "NCHW")])
+    return in_layout(e, result, "NCHW", attrs.out_layout or attrs.layout)
+
+
+@exports(*(f"nn.adaptive_{kind}_pool{rank}d" for kind in ("avg", "max") for rank in (1, 2, 3)))
+def adaptive_pool(e: Emitter, call: Call, data: str) -> Any:
+    """A pool whose windows have one size, where the result's size divides that of the data."""
+    attrs: Any = call.attrs
+    layout = channels_first(e, call)
+    average = "avg" in op_name(call)
+    result = in_layout(e, data, attrs.layout, layout)
+    sizes = each(attrs.output_size, len(layout) - 2) if attrs.output_size else []
+    if sizes and set(sizes) == {1}:
+        result = e.node("GlobalAveragePool" if average else "GlobalMaxPool", [result])
+    else:
+        shape = e.shape(call.args[0])
+        extents = [shape[attrs.layout.index(axis)] for axis in layout[2:]]
+        sizes = sizes or extents
+        if any(extent % size for extent, size in zip(extents, sizes, strict=True)):
+            e.refuse("ONNX has no windows of several sizes")
+        window = [extent // size for extent, size in zip(extents, sizes, strict=True)]
+        result = e.node("AveragePool" if average else "MaxPool", [result], kernel_shape=window, strides=window)
+    return in_layout(e, result, layout, attrs.out_layout or attrs.layout)
+
+
+@exports("nn.dense")
+def dense(e: Emitter, call: Call, data: str, weight: str) -> Any:
+    """Gemm of matrices, MatMul otherwise; the weight is transposed."""
+    data, weight = wide_inputs(e, call, data, weight)
+    if e.rank(call.args[0]) == 2 and "float" in e.type(call).dtype:
+        return e.node("Gemm", [data, weight], transB=1)
+    return sum_in_result_dtype(e, call, e.node("MatMul", [data, e.transpose(weight, [1, 0])]))
+
+
+@exports("nn.matmul", "nn.batch_matmul")
+def matmul(e: Emitter, call: Call, a: str, b: str) -> Any:
+    """Gemm of matrices, MatMul after transposes otherwise; batches that were flattened are taken as they were."""
+    attrs: Any = call.attrs
+    a, b = wide_inputs(e, call, a, b)
+    flipped = (attrs.transpose_a, attrs.transpose_b)
+    if e.rank(call.args[0]) == e.rank(call.args[1]) == 2 and "float" in e.type(call).dtype:
+        return e.node("Gemm", [a, b], transA=int(flipped[0]) or None, transB=int(flipped[1]) or None)
+    if not any(flipped) and not e.type(call).dynamic:
+        batches = [e.before_reshape(name) for name in (a, b)]
+        shapes = [shape for _, shape in batches]
+        matrices = [tuple(e.type(arg).shape[-2:]) for arg in call.args]
+        static = all(isinstance(dim, int) for shape in shapes for dim in shape)
+        if static and shapes[0][:-2] == shapes[1][:-2] and [shape[-2:] for shape in shapes] == matrices:
+            result = e.node("MatMul", [name for name, _ in batches])
+            return sum_in_result_dtype(e, call, e.reshape(result, e.shape(call), (*shapes[0][:-1], shapes[1][-1])))
+    names = []
+    for name, arg, flip in zip((a, b), call.args, flipped, strict=True):
+        rank = e.rank(arg)
+        names.append(e.transpose(name, [*range(rank - 2), rank - 1, rank - 2]) if flip else name)
+    return sum_in_result_dtype(e, call, e.node("MatMul", names))
+
+
+def along(e: Emitter, name: str, axis: int, rank: int) -> str:
+    """Return a vector as a tensor that broadcasts along one axis."""
+    shape = [-1 if i == axis % rank else 1 for i in range(rank)]
+    return name if shape[-1] == -1 else e.node("Reshape", [name, e.ints(*shape)])
+
+
+@exports("nn.bias_add")
+def bias_add(e: Emitter, call: Call, data: str, bias: str) -> Any:
+    """Add, of the bias along its axis."""
+    attrs: Any = call.attrs
+    rank = e.rank(call.args[0])
+    if e.rank(call.args[1]) == 1:
+        bias = along(e, bias, attrs.axis, rank)
+    return e.node("Add", [data, bias])
+
+
+@exports("nn.batch_norm")
+def batch_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str, mean: str, var: str) -> Any:
+    """BatchNormalization of inference, between transposes where the channels are not the second axis."""
+    attrs: Any = call.attrs
+    rank = e.rank(call.args[0])
+    axis = attrs.axis % rank
+    dtype = e.type(call.args[0]).dtype
+    if not attrs.scale:
+        gamma = e.node("Expand", [e.constant(1, dtype), e.node("Shape", [mean])])
+    if not attrs.center:
+        beta = e.node("Expand", [e.constant(0, dtype), e.node("Shape", [mean])])
+    perm = [0, axis, *(i for i in range(1, rank) if i != axis)]
+    moved = data if axis == 1 or rank == 1 else e.transpose(data, perm)
+    out = e.node("BatchNormalization", [moved, gamma, beta, mean, var], epsilon=attrs.epsilon)
+    if moved != data:
+        out = e.transpose(out, [perm.index(i) for i in range(rank)])
+    return [out, mean, var]
+
+
+def _normalize(e: Emitter, call: Call, data: str, axes: list[int]) -> str:
+    """Return what is left of data after its mean, over its deviation along some axes."""
+    attrs: Any = call.attrs
+    mean = e.node("ReduceMean", [data, e.ints(*axes)], keepdims=1)
+    difference = e.node("Sub", [data, mean])
+    squares = e.node("Mul", [difference, difference])
+    spread = e.node("ReduceMean", [squares, e.ints(*axes)], keepdims=1)
+    floor = e.constant(attrs.epsilon, e.type(call).dtype)
+    name: str = e.node("Div", [difference, e.node("Sqrt", [e.node("Add", [spread, floor])])])
+    return name
+
+
+def _scale_and_shift(e: Emitter, call: Call, name: str, gamma: str, beta: str, axis: int) -> str:
+    attrs: Any = call.attrs
+    rank = e.rank(call.args[0])
+    if attrs.scale:
+        name = e.node("Mul", [name, along(e, gamma, axis, rank)])
+    if attrs.center:
+        name = e.node("Add", [name, along(e, beta, axis, rank)])
+    return name
+
+
+@exports("nn.layer_norm")
+def layer_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str) -> Any:
+    """LayerNormalization along the last axis, its formula along another."""
+    attrs: Any = call.attrs
+    rank = e.rank(call.args[0])
+    axis = attrs.axis % rank
+    if axis == rank - 1 and attrs.scale and attrs.center:
+        return e.node("LayerNormalization", [data, gamma, beta], axis=-1, epsilon=attrs.epsilon)
+    return _scale_and_shift(e, call, _normalize(e, call, data, [axis]), gamma, beta, axis)
+
+
+@exports("nn.instance_norm")
+def instance_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str) -> Any:
+    """InstanceNormalization of channels in the second axis, its formula for others."""
+    attrs: Any = call.attrs
+    rank = e.rank(call.args[0])
+    axis = attrs.axis % rank
+    if axis == 1 and rank > 2 and attrs.scale and attrs.center:
+        return e.node("InstanceNormalization", [data, gamma, beta], epsilon=attrs.epsilon)
+    axes = [i for i in range(1, rank) if i != axis]
+    return _scale_and_shift(e, call, _normalize(e, call, data, axes), gamma, beta, axis)
+
+
+@exports("nn.group_norm")
+def group_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str) -> Any:
+    """The formula, of channels that are parted into groups."""
+    attrs: Any = call.attrs
+    shape = e.shape(call.args[0])
+    axis = attrs.axis % len(shape)
+    parted = [*shape[:axis], attrs.num_groups, shape[axis] // attrs.num_groups, *shape[axis + 1 :]]
+    split = e.node("Reshape", [data, e.ints(*parted)])
+    axes = [axis + 1, *(i for i in range(axis + 2, len(parted)))]
+    whole = e.node("Reshape", [_normalize(e, call, split, axes), e.ints(*shape)])
+    return _scale_and_shift(e, call, whole, gamma, beta, axis)
+
+
+@exports("nn.l2_normalize")
+def l2_normalize(e: Emitter, call: Call, data: str) -> Any:
+    """Over the root of the sum of squares, which is at least epsilon."""
+    attrs: Any = call.attrs
+    axes = e.ints(*(attrs.axis or range(e.rank(call.args[0]))))
+    total = e.node("ReduceSum", [e.node("Mul", [data, data]), axes], keepdims=1)
+    return e.node("Div", [data, e.node("Sqrt", [e.node("Max", [total, e.constant(attrs.eps, e.type(call).dtype)])])])
+
+
+@exports("nn.lrn")
+def lrn(e: Emitter, call: Call, data: str) -> Any:
+    """LRN over the channels of the second axis."""
+    attrs: Any = call.attrs
+    if attrs.axis != 1:
+        e.refuse("ONNX sums over the second axis")
+    return e.node("LRN", [data], alpha=attrs.alpha, beta=attrs.beta, bias=attrs.bias, size=attrs.size)
+
+
+@exports("nn.relu")
+def relu(e: Emitter, call: Call, data: str) -> Any:
+    """Relu."""
+    return e.node("Relu", [data])
+
+
+@exports("nn.leaky_relu")
+def leaky_relu(e: Emitter, call: Call, data: str) -> Any:
+    """LeakyRelu."""
+    attrs: Any = call.attrs
+    return e.node("LeakyRelu", [data], alpha=attrs.alpha)
+
+
+@exports("nn.prelu")
+def prelu(e: Emitter, call: Call, data: str, alpha: str) -> Any:
+    """PRelu, of slopes along their axis."""
+    attrs: Any = call.attrs
+    return e.node("PRelu", [data, along(e, alpha, attrs.axis, e.rank(call.args[0]))])
+
+
+@exports("hardswish")
+def hardswish(e: Emitter, call: Call, data: str) -> Any:
+    """HardSwish."""
+    return e.node("HardSwish", [data])
+
+
+@exports("nn.softmax", "nn.fast_softmax", "nn.log_softmax")
+def softmax(e: Emitter, call: Call, data: str) -> Any:
+    """Softmax, LogSoftmax."""
+    attrs: Any = call.attrs
+    op_type = "LogSoftmax" if "log" in op_name(call) else "Softmax"
+    return e.node(op_type, [data], axis=attrs.axis)
+
+
+@exports("nn.dropout")
+def dropout(e: Emitter, call: Call, data: str) -> Any:
+    """Nothing: programs are for inference. The mask is all ones."""
+    mask = e.node("Expand", [e.constant(1, e.type(call.args[0]).dtype), e.node("Shape", [data])])
+    return [data, mask]
+
+
+@exports("nn.nll_loss")
+def nll_loss(e: Emitter, call: Call, predictions: str, targets: str, weights: str) -> Any:
+    """NegativeLogLikelihoodLoss."""
+    attrs: Any = call.attrs
+    inputs = [predictions, e.cast(targets, "int64"), weights]
+    ignored = attrs.ignore_index
+    return e.node("NegativeLogLikelihoodLoss", inputs, reduction=attrs.reduction, ignore_index=ignored)

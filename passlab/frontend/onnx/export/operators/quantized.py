@@ -1,0 +1,143 @@
+"""Quantized operators: integers with scales and zero points; some are written on floats between conversions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.frontend.onnx.export.emitter import Emitter, op_name
+from passlab.frontend.onnx.export.operators.neural import each, pads_of
+from passlab.frontend.onnx.export.table import exports
+from passlab.ir.expr import Call, Expr
+
+FLOATS = {
+    "qnn.add": "Add",
+    "qnn.subtract": "Sub",
+    "qnn.mul": "Mul",
+    "qnn.sigmoid": "Sigmoid",
+    "qnn.tanh": "Tanh",
+    "qnn.exp": "Exp",
+    "qnn.sqrt": "Sqrt",
+    "qnn.erf": "Erf",
+    "qnn.log": "Log",
+    "qnn.abs": "Abs",
+    "qnn.hardswish": "HardSwish",
+}
+
+
+def _axis(e: Emitter, data: Expr, scale: Expr, axis: int) -> int | None:
+    """Return the axis along which scales vary, None for one scale."""
+    return None if e.rank(scale) == 0 else axis % max(e.rank(data), 1)
+
+
+@exports("qnn.quantize")
+def quantize(e: Emitter, call: Call, data: str, scale: str, zero: str) -> Any:
+    """QuantizeLinear."""
+    attrs: Any = call.attrs
+    return quantize_floats(e, data, scale, zero, attrs.out_dtype, _axis(e, call.args[0], call.args[1], attrs.axis))
+
+
+def quantize_floats(e: Emitter, data: str, scale: str, zero: str, dtype: str, axis: int | None) -> Any:
+    """Return floats as integers of a dtype."""
+    if dtype == "int32":
+        e.refuse("ONNX quantizes to 8 or 16 bits")
+    return e.node("QuantizeLinear", [data, scale, e.cast(zero, dtype)], axis=axis)
+
+
+@exports("qnn.dequantize")
+def dequantize(e: Emitter, call: Call, data: str, scale: str, zero: str) -> Any:
+    """DequantizeLinear."""
+    attrs: Any = call.attrs
+    axis = _axis(e, call.args[0], call.args[1], attrs.axis)
+    return floats(e, data, e.type(call.args[0]).dtype, scale, zero, axis)
+
+
+def floats(e: Emitter, data: str, dtype: str, scale: str, zero: str, axis: int | None) -> Any:
+    """Return integers of a dtype as floats; of int32, whose zero point must be 0 in ONNX, the difference."""
+    if dtype == "int32":
+        if axis is not None:
+            e.refuse("int32 with a zero point for each channel has no counterpart")
+        return e.node("DequantizeLinear", [e.node("Sub", [data, zero]), scale])
+    return e.node("DequantizeLinear", [data, scale, e.cast(zero, dtype)], axis=axis)
+
+
+@exports("qnn.requantize")
+def requantize(e: Emitter, call: Call, data: str, scale: str, zero: str, out_scale: str, out_zero: str) -> Any:
+    """Through floats."""
+    attrs: Any = call.attrs
+    axis = _axis(e, call.args[0], call.args[1], attrs.axis)
+    if axis is None:
+        wide = floats(e, data, e.type(call.args[0]).dtype, scale, zero, None)
+    else:
+        rank = e.rank(call.args[0])
+        shape = e.ints(*(-1 if i == axis else 1 for i in range(rank)))
+        difference = e.cast(e.node("Sub", [e.cast(data, "int32"), e.cast(zero, "int32")]), "float32")
+        wide = e.node("Mul", [difference, e.node("Reshape", [scale, shape])])
+    return quantize_floats(e, wide, out_scale, out_zero, attrs.out_dtype, None)
+
+
+@exports(*FLOATS)
+def through_floats(e: Emitter, call: Call, *inputs: str) -> Any:
+    """The operator on floats, between DequantizeLinear and QuantizeLinear."""
+    count = 2 if op_name(call) in ("qnn.add", "qnn.subtract", "qnn.mul") else 1
+    attrs: Any = call.attrs
+    axes = (getattr(attrs, "lhs_axis", -1), getattr(attrs, "rhs_axis", -1))
+    operands = []
+    for i in range(count):
+        scale, zero = inputs[count + 2 * i : count + 2 * i + 2]
+        axis = _axis(e, call.args[i], call.args[count + 2 * i], axes[i])
+        operands.append(floats(e, inputs[i], e.type(call.args[i]).dtype, scale, zero, axis))
+    result = e.node(FLOATS[op_name(call)], operands)
+    return quantize_floats(e, result, inputs[-2], inputs[-1], e.type(call).dtype, None)
+
+
+@exports("qnn.concatenate")
+def concatenate(e: Emitter, call: Call, data: list[str], scales: list[str], zeros: list[str], *out: str) -> Any:
+    """Concat of floats, between DequantizeLinear and QuantizeLinear."""
+    attrs: Any = call.attrs
+    dtype = e.type(call).dtype
+    parts = [floats(e, part, dtype, s, z, None) for part, s, z in zip(data, scales, zeros, strict=True)]
+    return quantize_floats(e, e.node("Concat", parts, axis=attrs.axis), out[0], out[1], dtype, None)
+
+
+def _eight_bits(e: Emitter, call: Call) -> None:
+    if any(e.type(arg).dtype not in ("int8", "uint8") for arg in call.args[:2]):
+        e.refuse("ONNX multiplies integers of 8 bits")
+
+
+@exports("qnn.conv2d")
+def conv(e: Emitter, call: Call, data: str, weight: str, zero: str, weight_zero: str, *scales: str) -> Any:
+    """ConvInteger."""
+    attrs: Any = call.attrs
+    _eight_bits(e, call)
+    if attrs.data_layout != "NCHW" or attrs.kernel_layout != "OIHW":
+        e.refuse("quantized convolutions are written for the layouts NCHW and OIHW")
+    zeros = [e.cast(z, e.type(arg).dtype) for z, arg in zip((zero, weight_zero), call.args, strict=False)]
+    return e.node(
+        "ConvInteger",
+        [data, weight, *zeros],
+        pads=pads_of(attrs.padding, 2),
+        strides=each(attrs.strides, 2),
+        dilations=each(attrs.dilation, 2),
+        group=attrs.groups,
+    )
+
+
+@exports("qnn.dense")
+def dense(e: Emitter, call: Call, data: str, weight: str, zero: str, weight_zero: str, *scales: str) -> Any:
+    """MatMulInteger, of the transposed weight."""
+    _eight_bits(e, call)
+    zeros = [e.cast(z, e.type(arg).dtype) for z, arg in zip((zero, weight_zero), call.args, strict=False)]
+    return e.node("MatMulInteger", [data, e.transpose(weight, [1, 0]), *zeros])
+
+
+@exports("qnn.batch_matmul")
+def batch_matmul(e: Emitter, call: Call, x: str, y: str, zero: str, y_zero: str, *scales: str) -> Any:
+    """MatMulInteger, after transposes."""
+    attrs: Any = call.attrs
+    _eight_bits(e, call)
+    if attrs.transpose_a:
+        x = e.transpose(x, [0, 2, 1])
+    if attrs.transpose_b:
+        y = e.transpose(y, [0, 2, 1])
+    zeros = [e.cast(z, e.type(arg).dtype) for z, arg in zip((zero, y_zero), call.args, strict=False)]
+    return e.node("MatMulInteger", [x, y, *zeros])

@@ -1,0 +1,121 @@
+"""Operators that reduce along axes, sums along one, and orders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.frontend.onnx.export.emitter import Emitter, op_name
+from passlab.frontend.onnx.export.table import exports
+from passlab.ir.expr import Call, Expr
+
+REDUCTIONS = {"sum": "ReduceSum", "mean": "ReduceMean", "max": "ReduceMax", "min": "ReduceMin", "prod": "ReduceProd"}
+
+
+def axes_of(e: Emitter, data: Expr, attrs: Any) -> list[int]:
+    """Return the axes that a reduction runs over, from 0 on."""
+    rank = e.rank(data)
+    axis = attrs.axis
+    listed = range(rank) if axis is None else [axis] if isinstance(axis, int) else axis
+    axes = sorted({int(a) % rank for a in listed}) if rank else []
+    return [a for a in range(rank) if a not in axes] if attrs.exclude else axes
+
+
+def reduce_over(e: Emitter, op_type: str, data: str, axes: list[int], keepdims: bool) -> Any:
+    """Return a reduction; one over no axes is the tensor itself."""
+    if not axes:
+        return e.node("Identity", [data])
+    return e.node(op_type, [data, e.ints(*axes)], keepdims=int(keepdims))
+
+
+@exports(*REDUCTIONS)
+def reduction(e: Emitter, call: Call, data: str) -> Any:
+    """The reduction of the same meaning."""
+    attrs: Any = call.attrs
+    return reduce_over(e, REDUCTIONS[op_name(call)], data, axes_of(e, call.args[0], attrs), attrs.keepdims)
+
+
+@exports("all", "any")
+def logical(e: Emitter, call: Call, data: str) -> Any:
+    """The least or the largest of zeros and ones."""
+    attrs: Any = call.attrs
+    op_type = "ReduceMin" if op_name(call) == "all" else "ReduceMax"
+    name = reduce_over(e, op_type, e.cast(data, "int32"), axes_of(e, call.args[0], attrs), attrs.keepdims)
+    return e.cast(name, "bool")
+
+
+@exports("argmax", "argmin")
+def arg_extreme(e: Emitter, call: Call, data: str) -> Any:
+    """ArgMax or ArgMin along one axis, or of the flattened tensor."""
+    attrs: Any = call.attrs
+    axes = axes_of(e, call.args[0], attrs)
+    op_type = "ArgMax" if op_name(call) == "argmax" else "ArgMin"
+    last = int(bool(attrs.select_last_index))
+    if len(axes) == 1:
+        name = e.node(op_type, [data], axis=axes[0], keepdims=int(attrs.keepdims), select_last_index=last)
+    elif len(axes) == e.rank(call.args[0]) and not attrs.keepdims:
+        flattened = e.node("Reshape", [data, e.ints(-1)])
+        name = e.node(op_type, [flattened], axis=0, keepdims=0, select_last_index=last)
+    else:
+        e.refuse("ONNX looks along one axis, or through the whole tensor")
+    return e.cast(name, e.type(call).dtype)
+
+
+@exports("variance")
+def variance(e: Emitter, call: Call, data: str, mean: str) -> Any:
+    """The mean of the squares of the differences."""
+    attrs: Any = call.attrs
+    axes = axes_of(e, call.args[0], attrs)
+    difference = e.node("Sub", [data, mean])
+    name = reduce_over(e, "ReduceMean", e.node("Mul", [difference, difference]), axes, attrs.keepdims)
+    if not attrs.unbiased:
+        return name
+    shape = e.shape(call.args[0])
+    count = 1
+    for axis in axes:
+        count *= shape[axis]
+    return e.node("Mul", [name, e.constant(count / (count - 1), e.type(call).dtype)])
+
+
+@exports("cumsum")
+def cumsum(e: Emitter, call: Call, data: str) -> Any:
+    """CumSum, of the flattened tensor where no axis is given."""
+    attrs: Any = call.attrs
+    dtype = e.type(call).dtype
+    if attrs.axis is None:
+        data = e.node("Reshape", [data, e.ints(-1)])
+    if dtype != e.type(call.args[0]).dtype:
+        data = e.cast(data, dtype)
+    axis = e.constant(attrs.axis or 0, "int64")
+    return e.node("CumSum", [data, axis], exclusive=int(bool(attrs.exclusive)))
+
+
+@exports("topk")
+def topk(e: Emitter, call: Call, data: str) -> Any:
+    """TopK."""
+    attrs: Any = call.attrs
+    k = attrs.k if attrs.k > 0 else e.shape(call.args[0])[attrs.axis]
+    return _top(e, call, data, e.ints(k))
+
+
+@exports("dyn.topk")
+def dyn_topk(e: Emitter, call: Call, data: str, k: str) -> Any:
+    """TopK."""
+    return _top(e, call, data, e.node("Reshape", [e.cast(k, "int64"), e.ints(1)]))
+
+
+def _top(e: Emitter, call: Call, data: str, k: str) -> Any:
+    attrs: Any = call.attrs
+    values, indices = e.node("TopK", [data, k], 2, axis=attrs.axis, largest=int(not attrs.is_ascend))
+    if attrs.ret_type == "values":
+        return values
+    indices = e.cast(indices, attrs.dtype)
+    return indices if attrs.ret_type == "indices" else [values, indices]
+
+
+@exports("sort", "argsort")
+def sort(e: Emitter, call: Call, data: str) -> Any:
+    """TopK of all elements."""
+    attrs: Any = call.attrs
+    size = e.shape(call.args[0])[attrs.axis]
+    values, indices = e.node("TopK", [data, e.ints(size)], 2, axis=attrs.axis, largest=int(not attrs.is_ascend))
+    return values if op_name(call) == "sort" else e.cast(indices, attrs.dtype)

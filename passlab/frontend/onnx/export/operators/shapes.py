@@ -1,0 +1,311 @@
+"""Operators that move elements without looking at them: reshapes, transposes, joins, parts, padding, repetition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from passlab.frontend.onnx.export.emitter import Emitter, op_name
+from passlab.frontend.onnx.export.table import exports
+from passlab.ir.expr import Call
+from passlab.ir.types import Dim
+
+LARGEST = 2**63 - 1
+
+
+@exports("reshape", "contrib_reverse_reshape", "nn.batch_flatten", "reshape_like")
+def reshape(e: Emitter, call: Call, data: str, *like: str) -> Any:
+    """Reshape to the shape of the result; one dimension that is not known is left to ONNX, more are computed."""
+    dims = e.type(call).shape
+    unknown = [i for i, dim in enumerate(dims) if not isinstance(dim, int)]
+    if not unknown:
+        return e.reshape(data, e.shape(call), e.type(call.args[0]).shape)
+    if len(unknown) <= 1 and 0 not in dims:
+        return e.node("Reshape", [data, e.ints(*(dim if isinstance(dim, int) else -1 for dim in dims))])
+    if not unknown:
+        return e.node("Reshape", [data, e.ints(*e.shape(call))], allowzero=1)
+    if like and op_name(call) == "reshape_like" and not getattr(call.attrs, "lhs_begin", 0):
+        return e.node("Reshape", [data, e.node("Shape", [like[0]])])
+    return e.node("Reshape", [data, e.node("Concat", _dimensions(e, call, data, dims), axis=0)])
+
+
+def _dimensions(e: Emitter, call: Call, data: str, dims: Sequence[Dim]) -> list[str]:
+    """Return vectors of one element for the dimensions of a reshape, of which several are not known."""
+    codes = list(getattr(call.attrs, "newshape", None) or [])
+    source = e.type(call.args[0]).shape
+    if op_name(call) == "nn.batch_flatten":
+        codes = [0, -1]
+    if op_name(call) == "contrib_reverse_reshape" or any(code < -1 for code in codes):
+        return _special_dimensions(e, data, codes, len(source), reverse=op_name(call) != "reshape")
+    return [dimension(e, data, i) if code == 0 else e.ints(code) for i, code in enumerate(codes)]
+
+
+def _special_dimensions(e: Emitter, data: str, codes: list[int], rank: int, reverse: bool) -> list[str]:
+    """Return dimensions for Relay's codes: -2 copies the rest, -3 joins two, -4 parts one."""
+    if reverse:
+        e.refuse("several dimensions that are read from the end are not known")
+    parts: list[str] = []
+    at = index = 0
+    while index < len(codes):
+        code = codes[index]
+        if code == -2:
+            parts += [dimension(e, data, i) for i in range(at, rank)]
+            at = rank
+        elif code == -3:
+            parts.append(e.node("Mul", [dimension(e, data, at), dimension(e, data, at + 1)]))
+            at += 2
+        elif code == -4:
+            first, second = codes[index + 1 : index + 3]
+            whole = dimension(e, data, at)
+            for own, other in ((first, second), (second, first)):
+                parts.append(e.node("Div", [whole, e.ints(other)]) if own == -1 else e.ints(own))
+            at += 1
+            index += 2
+        else:
+            parts.append(dimension(e, data, at) if code == 0 else e.ints(code))
+            at += 1
+        index += 1
+    return parts
+
+
+def dimension(e: Emitter, data: str, axis: int) -> str:
+    """Return one dimension of a tensor as a vector of one element."""
+    name: str = e.node("Shape", [data], start=axis, end=axis + 1)
+    return name
+
+
+@exports("dyn.reshape")
+def dyn_reshape(e: Emitter, call: Call, data: str, shape: str) -> Any:
+    """Reshape."""
+    attrs: Any = call.attrs
+    return e.node("Reshape", [data, e.cast(shape, "int64")], allowzero=int(bool(attrs.allowzero)))
+
+
+@exports("transpose")
+def transpose(e: Emitter, call: Call, data: str) -> Any:
+    """Transpose."""
+    attrs: Any = call.attrs
+    rank = e.rank(call.args[0])
+    axes = attrs.axes or range(rank - 1, -1, -1)
+    return e.transpose(data, [int(a) % rank for a in axes]) if rank else e.node("Identity", [data])
+
+
+@exports("layout_transform")
+def layout_transform(e: Emitter, call: Call, data: str) -> Any:
+    """Transpose, where no axis is split."""
+    attrs: Any = call.attrs
+    return in_layout(e, data, attrs.src_layout, attrs.dst_layout)
+
+
+def in_layout(e: Emitter, data: str, source: str, target: str) -> str:
+    """Return a tensor in another layout, the same name where it is the same one."""
+    if source == target:
+        return data
+    if sorted(source) != sorted(target) or not (source + target).isalpha() or not source.isupper():
+        e.refuse(f"a change of layout from {source} to {target} is no transpose")
+    name: str = e.transpose(data, [source.index(axis) for axis in target])
+    return name
+
+
+@exports("expand_dims")
+def expand_dims(e: Emitter, call: Call, data: str) -> Any:
+    """Unsqueeze."""
+    attrs: Any = call.attrs
+    first = attrs.axis if attrs.axis >= 0 else attrs.axis + e.rank(call.args[0]) + 1
+    return e.node("Unsqueeze", [data, e.ints(*range(first, first + attrs.num_newaxis))])
+
+
+@exports("squeeze")
+def squeeze(e: Emitter, call: Call, data: str) -> Any:
+    """Squeeze."""
+    attrs: Any = call.attrs
+    if attrs.axis is None:
+        axes = [i for i, dim in enumerate(e.type(call.args[0]).shape) if dim == 1]
+    else:
+        axes = [attrs.axis] if isinstance(attrs.axis, int) else list(attrs.axis)
+    return e.node("Squeeze", [data, e.ints(*axes)]) if axes else e.node("Identity", [data])
+
+
+@exports("concatenate", "stack")
+def concatenate(e: Emitter, call: Call, data: list[str]) -> Any:
+    """Concat; what is stacked gets a new axis first."""
+    attrs: Any = call.attrs
+    axis = attrs.axis if attrs.axis >= 0 else attrs.axis + e.rank(call)
+    if op_name(call) == "stack":
+        data = [e.node("Unsqueeze", [part, e.ints(axis)]) for part in data]
+    return e.node("Concat", data, axis=axis)
+
+
+@exports("split")
+def split(e: Emitter, call: Call, data: str) -> Any:
+    """Split into parts of known sizes."""
+    attrs: Any = call.attrs
+    axis = attrs.axis % max(e.rank(call.args[0]), 1)
+    ty: Any = call.checked_type
+    sizes = [field.shape[axis] for field in ty.fields]
+    if len(sizes) == 1:
+        return [e.node("Identity", [data])]
+    if all(isinstance(size, int) for size in sizes):
+        return e.node("Split", [data, e.ints(*sizes)], len(sizes), axis=axis)
+    if isinstance(attrs.indices_or_sections, int):
+        return e.node("Split", [data], len(sizes), axis=axis, num_outputs=len(sizes))
+    cuts = [0, *(int(i) for i in attrs.indices_or_sections), LARGEST]
+    return [e.node("Slice", [data, e.ints(start), e.ints(stop), e.ints(axis)]) for start, stop in pairwise(cuts)]
+
+
+@exports("strided_slice")
+def strided_slice(e: Emitter, call: Call, data: str) -> Any:
+    """Slice; a step backwards ends before the first element where Relay's end does."""
+    attrs: Any = call.attrs
+    shape = e.type(call.args[0]).shape
+    axes = list(attrs.axes) if attrs.axes is not None else list(range(len(attrs.begin)))
+    begin, end = [int(b) for b in attrs.begin], [int(x) for x in attrs.end]
+    strides = [int(s) for s in attrs.strides or ()] or [1]
+    strides = strides * len(axes) if len(strides) == 1 else strides + [1] * (len(axes) - len(strides))
+    if attrs.slice_mode == "size":
+        strides = [1] * len(axes)
+        sizes = end
+        end = [LARGEST if size < 0 else start + size for start, size in zip(begin, sizes, strict=True)]
+        end = [LARGEST if start < 0 and stop >= 0 else stop for start, stop in zip(begin, end, strict=True)]
+    end += [LARGEST] * (len(axes) - len(end))
+    for i, axis in enumerate(axes):
+        size = shape[axis]
+        if strides[i] < 0 and end[i] < 0 and isinstance(size, int) and end[i] + size < 0:
+            end[i] = -LARGEST
+    inputs = [e.ints(*begin), e.ints(*end), e.ints(*axes), e.ints(*strides)]
+    return e.node("Slice", [data, *inputs]) if axes else e.node("Identity", [data])
+
+
+@exports("dyn.strided_slice")
+def dyn_strided_slice(e: Emitter, call: Call, data: str, begin: str, end: str, strides: str) -> Any:
+    """Slice with bounds that are tensors."""
+    attrs: Any = call.attrs
+    if attrs.slice_mode != "end" or attrs.axes:
+        e.refuse("slices by size or of chosen axes have no form with tensors as bounds")
+    count = e.shape(call.args[1])[0]
+    wide = [e.cast(part, "int64") for part in (begin, end, strides)]
+    return e.node("Slice", [data, wide[0], wide[1], e.ints(*range(count)), wide[2]])
+
+
+@exports("slice_like")
+def slice_like(e: Emitter, call: Call, data: str, like: str) -> Any:
+    """Slice to the shape of another tensor."""
+    attrs: Any = call.attrs
+    axes = [int(a) % e.rank(call.args[0]) for a in attrs.axes or range(e.rank(call.args[1]))]
+    ends = e.node("Gather", [e.node("Shape", [like]), e.ints(*axes)])
+    return e.node("Slice", [data, e.ints(*([0] * len(axes))), ends, e.ints(*axes)])
+
+
+@exports("broadcast_to")
+def broadcast_to(e: Emitter, call: Call, data: str) -> Any:
+    """Expand."""
+    return e.node("Expand", [data, e.ints(*e.shape(call))])
+
+
+@exports("dyn.broadcast_to")
+def dyn_broadcast_to(e: Emitter, call: Call, data: str, shape: str) -> Any:
+    """Expand."""
+    return e.node("Expand", [data, e.cast(shape, "int64")])
+
+
+@exports("broadcast_to_like")
+def broadcast_to_like(e: Emitter, call: Call, data: str, like: str) -> Any:
+    """Expand to the shape of another tensor."""
+    return e.node("Expand", [data, e.node("Shape", [like])])
+
+
+@exports("collapse_sum_like")
+def collapse_sum_like(e: Emitter, call: Call, data: str, like: str) -> Any:
+    """The sums over the axes along which a tensor was broadcast."""
+    source, target = e.shape(call.args[0]), e.shape(call.args[1])
+    extra = len(source) - len(target)
+    axes = [*range(extra), *(i + extra for i, n in enumerate(target) if n == 1 and source[i + extra] != 1)]
+    name = e.node("ReduceSum", [data, e.ints(*axes)], keepdims=1) if axes else data
+    return e.node("Reshape", [name, e.ints(*target)])
+
+
+@exports("tile")
+def tile(e: Emitter, call: Call, data: str) -> Any:
+    """Tile, of a tensor with as many axes as there are repeats."""
+    attrs: Any = call.attrs
+    reps, rank = [int(r) for r in attrs.reps], e.rank(call.args[0])
+    if len(reps) > rank:
+        data = e.node("Unsqueeze", [data, e.ints(*range(len(reps) - rank))])
+    return e.node("Tile", [data, e.ints(*([1] * (rank - len(reps)) + reps))])
+
+
+@exports("dyn.tile")
+def dyn_tile(e: Emitter, call: Call, data: str, reps: str) -> Any:
+    """Tile."""
+    if e.shape(call.args[1])[0] != e.rank(call.args[0]):
+        e.refuse("there must be a repeat for each axis")
+    return e.node("Tile", [data, e.cast(reps, "int64")])
+
+
+@exports("repeat")
+def repeat(e: Emitter, call: Call, data: str) -> Any:
+    """Each element several times in a row: a new axis, expanded, and joined to the one before."""
+    attrs: Any = call.attrs
+    axis = attrs.axis
+    if axis is None:
+        data, axis, rank = e.node("Reshape", [data, e.ints(-1)]), 0, 1
+    else:
+        rank = e.rank(call.args[0])
+        axis %= rank
+    times = e.ints(*([1] * (axis + 1) + [attrs.repeats] + [1] * (rank - axis - 1)))
+    tiled = e.node("Tile", [e.node("Unsqueeze", [data, e.ints(axis + 1)]), times])
+    dims = e.type(call).shape
+    if sum(not isinstance(dim, int) for dim in dims) > 1:
+        e.refuse("several dimensions are not known")
+    return e.node("Reshape", [tiled, e.ints(*(dim if isinstance(dim, int) else -1 for dim in dims))])
+
+
+@exports("reverse")
+def reverse(e: Emitter, call: Call, data: str) -> Any:
+    """Slice with a step backwards."""
+    attrs: Any = call.attrs
+    return e.node("Slice", [data, e.ints(-1), e.ints(-LARGEST), e.ints(attrs.axis), e.ints(-1)])
+
+
+@exports("reverse_sequence")
+def reverse_sequence(e: Emitter, call: Call, data: str, lengths: str) -> Any:
+    """ReverseSequence."""
+    attrs: Any = call.attrs
+    axes = {"time_axis": attrs.seq_axis, "batch_axis": attrs.batch_axis}
+    if set(axes.values()) != {0, 1}:
+        e.refuse("ONNX reverses along the first or the second axis, batches along the other")
+    return e.node("ReverseSequence", [data, e.cast(lengths, "int64")], **axes)
+
+
+@exports("nn.pad")
+def pad(e: Emitter, call: Call, data: str, value: str) -> Any:
+    """Pad."""
+    attrs: Any = call.attrs
+    widths = [[int(n) for n in pair] for pair in attrs.pad_width]
+    pads = e.ints(*(pair[0] for pair in widths), *(pair[1] for pair in widths))
+    return pad_node(e, data, pads, attrs.pad_mode, e.cast(value, e.type(call.args[0]).dtype))
+
+
+@exports("nn.mirror_pad")
+def mirror_pad(e: Emitter, call: Call, data: str) -> Any:
+    """Pad by reflection, which does not repeat the border."""
+    attrs: Any = call.attrs
+    if attrs.mode != "REFLECT":
+        e.refuse("ONNX repeats no border")
+    widths = attrs.pad_width
+    pads = e.ints(*(int(pair[0]) for pair in widths), *(int(pair[1]) for pair in widths))
+    return e.node("Pad", [data, pads], mode="reflect")
+
+
+@exports("dyn.nn.pad")
+def dyn_pad(e: Emitter, call: Call, data: str, widths: str, value: str) -> Any:
+    """Pad; ONNX has all widths before, then all after."""
+    attrs: Any = call.attrs
+    pads = e.node("Reshape", [e.transpose(e.cast(widths, "int64"), [1, 0]), e.ints(-1)])
+    return pad_node(e, data, pads, attrs.pad_mode, e.cast(value, e.type(call.args[0]).dtype))
+
+
+def pad_node(e: Emitter, data: str, pads: str, mode: str, value: str) -> Any:
+    """Return a padded tensor."""
+    return e.node("Pad", [data, pads, value] if mode == "constant" else [data, pads], mode=mode)

@@ -1,0 +1,39 @@
+"""The table of Relay operators that ONNX can say: one operator, one entry.
+
+    @exports("nn.bias_add")
+    def bias_add(e: Emitter, call: Call, data: str, bias: str) -> str: ...
+
+An entry gets the emitter, the call, and the names of its tensors (a list of names for a tuple); it emits nodes and
+returns the name of the result, or a list of names for several results.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+FAMILIES = ("arithmetic", "creation", "images", "indexing", "neural", "quantized", "reductions", "shapes")
+Writer = Callable[..., Any]
+_writers: dict[str, Writer] = {}
+
+
+def exports(*names: str) -> Callable[[Writer], Writer]:
+    """Enter the decorated function into the table, for these operators."""
+
+    def enter(writer: Writer) -> Writer:
+        for name in names:
+            assert name not in _writers, f"{name} has two entries"
+            _writers[name] = writer
+        return writer
+
+    return enter
+
+
+@cache
+def writers() -> dict[str, Writer]:
+    """Return the table, by name of the operator."""
+    for family in FAMILIES:
+        importlib.import_module(f"passlab.frontend.onnx.export.operators.{family}")
+    return dict(sorted(_writers.items()))

@@ -1,0 +1,134 @@
+"""What is better said in ONNX itself: constants computed beforehand, biases inside convolutions and products.
+
+Works on the nodes of a finished graph. Every rewrite keeps the values, and leaves what other nodes read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from passlab.frontend.onnx.package import onnx
+
+Array = np.ndarray[Any, Any]
+FOLDED_BYTES = 2**26  # results that are larger are left to the runtime
+
+
+class Tidying:
+    """The nodes and weights of one graph, and who reads what."""
+
+    def __init__(self, nodes: list[Any], initializers: list[Any], outputs: list[str]) -> None:
+        self.nodes = nodes
+        self.weights = {tensor.name: tensor for tensor in initializers}
+        self.outputs = set(outputs)
+        self.readers = Counter(name for node in _all_nodes(nodes) for name in node.input)
+
+    def run(self) -> tuple[list[Any], list[Any]]:
+        """Return the nodes and weights that are left."""
+        kept: list[Any] = []
+        makers: dict[str, Any] = {}
+        for node in self.nodes:
+            if self._fold(node) or self._bias(node, makers):
+                continue
+            kept.append(node)
+            makers.update(dict.fromkeys(node.output, node))
+        used = set(self.outputs)
+        for node in reversed(kept):
+            if used.intersection(node.output):
+                used.update(name for part in _all_nodes([node]) for name in part.input)
+        kept = [node for node in kept if used.intersection(node.output)]
+        return kept, [tensor for name, tensor in self.weights.items() if name in used]
+
+    def array(self, name: str) -> Array:
+        """Return the values of a weight."""
+        result: Array = onnx().numpy_helper.to_array(self.weights[name])
+        return result
+
+    def _fold(self, node: Any) -> bool:
+        """Compute a node of weights only; return whether its result is a weight now."""
+        compute = FOLDS.get(node.op_type)
+        if compute is None or node.output[0] in self.outputs or not all(name in self.weights for name in node.input):
+            return False
+        value = compute(node, [self.array(name) for name in node.input])
+        if value is None or value.nbytes > FOLDED_BYTES:
+            return False
+        name = node.output[0]
+        self.weights[name] = onnx().numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), name)
+        return True
+
+    def _bias(self, node: Any, makers: dict[str, Any]) -> bool:
+        """Put the weight of an addition into the convolution or product before it; return whether it is there now."""
+        if node.op_type != "Add" or len(node.input) != 2:
+            return False
+        for data, bias in (tuple(node.input), tuple(node.input)[::-1]):
+            maker = makers.get(data)
+            if maker is None or bias not in self.weights or self.readers[data] != 1 or data in self.outputs:
+                continue
+            vector = self._bias_of(maker, self.array(bias))
+            if vector is None:
+                continue
+            name = f"{bias}_of_{maker.name}"
+            self.weights[name] = onnx().numpy_helper.from_array(vector, name)
+            maker.input.append(name)
+            maker.output[0] = node.output[0]
+            makers[node.output[0]] = maker
+            return True
+        return False
+
+    def _bias_of(self, maker: Any, value: Array) -> Array | None:
+        """Return what is added to the result of a node as its bias, None where it has no room for it."""
+        if len(maker.input) != 2 or maker.input[1] not in self.weights:
+            return None
+        weight = self.weights[maker.input[1]]
+        if maker.op_type == "Conv":
+            channels, rank = weight.dims[0], len(weight.dims)
+            fits = value.shape[-(rank - 1) :] == (channels, *([1] * (rank - 2))) and value.size == channels
+            return value.reshape(channels) if fits else None
+        if maker.op_type == "Gemm" and value.ndim == 1:
+            columns = weight.dims[0 if _attribute(maker, "transB") else 1]
+            return value if value.shape[0] in (columns, 1) else None
+        return None
+
+
+def _all_nodes(nodes: list[Any]) -> list[Any]:
+    """Return the nodes of a graph and of the graphs inside it."""
+    result, stack = [], list(nodes)
+    while stack:
+        node = stack.pop()
+        result.append(node)
+        for attribute in node.attribute:
+            stack += attribute.g.node
+    return result
+
+
+def _attribute(node: Any, name: str) -> Any:
+    return next((onnx().helper.get_attribute_value(a) for a in node.attribute if a.name == name), None)
+
+
+def _cast(node: Any, values: list[Array]) -> Array | None:
+    dtype = onnx().helper.tensor_dtype_to_np_dtype(_attribute(node, "to"))
+    return values[0].astype(dtype) if values[0].dtype.kind in "iub" else None
+
+
+def _unsqueeze(node: Any, values: list[Array]) -> Array:
+    rank = values[0].ndim + values[1].size
+    return np.expand_dims(values[0], tuple(int(axis) % rank for axis in values[1]))
+
+
+def _reshape(node: Any, values: list[Array]) -> Array | None:
+    shape = [int(n) for n in values[1]]
+    if _attribute(node, "allowzero") != 1:
+        shape = [values[0].shape[i] if n == 0 else n for i, n in enumerate(shape)]
+    return values[0].reshape(shape)
+
+
+FOLDS: dict[str, Callable[[Any, list[Array]], Array | None]] = {
+    "Cast": _cast,
+    "Reshape": _reshape,
+    "Squeeze": lambda node, values: values[0].squeeze(tuple(int(a) for a in values[1])) if len(values) > 1 else None,
+    "Transpose": lambda node, values: values[0].transpose(_attribute(node, "perm")),
+    "Unsqueeze": _unsqueeze,
+}

@@ -1,0 +1,138 @@
+"""What inference holds while it types one group of functions: the types so far, the unknowns, the findings.
+
+Nothing is written on the nodes of the program: a draft that fails is dropped and leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from passlab.errors import Diagnostic, Place
+from passlab.infer import diagnose
+from passlab.infer.kinds import kind_problem, undefined_type
+from passlab.infer.relations import OperatorReporter
+from passlab.infer.solver import MismatchError, Solver, brief
+from passlab.infer.type_env import RELIANCES, World
+from passlab.infer.unify import Instantiate, unify
+from passlab.ir.adt import Constructor
+from passlab.ir.attrs import Attrs
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, Var
+from passlab.ir.types import FuncType, GlobalTypeVar, Kind, TensorType, Type
+
+Notes = Callable[[], Sequence[diagnose.Note]]
+
+
+class Draft:
+    """Types for the nodes of one group of functions. `types` may hold unknowns of `solver`."""
+
+    def __init__(self, world: World, exact: bool = False) -> None:
+        self.world = world
+        self.solver = Solver(exact)
+        self.types: dict[Expr, Type] = {}
+        self.errors: list[Diagnostic] = []
+        self.echo = False  # whether something is unknown because of an error reported elsewhere
+        self.type_args: dict[Call, tuple[Type, ...]] = {}
+        self.attrs: dict[Call, Attrs] = {}  # of calls that left out an operator's attributes: the defaults
+        self.values: dict[Var, Expr] = {}  # what variables are bound to
+        self.declared: dict[Function, FuncType] = {}  # functions that may be used before their body is typed
+        self.signatures: dict[str, FuncType] = {}  # of the global functions in this group
+        self.globals: set[str] = set()  # the functions mentioned
+        self.data: set[str] = set()  # the data types mentioned
+        self.reporter = OperatorReporter(self.solver, self)
+        self.surplus: Instantiate | None = None  # instantiates type parameters that only one of two functions has
+        self._kinds_checked: set[Type] = set()
+        self._any_reliance = len(RELIANCES) > 0
+
+    def known(self, node: Expr) -> bool:
+        """Whether the type a node has is right here; if so, remember what it relies on."""
+        if isinstance(node, GlobalVar):
+            return False
+        if isinstance(node, Constructor):
+            data = self.world.data(node.belong_to.name_hint)
+            self.data.add(node.belong_to.name_hint)
+            mod = self.world.mod
+            return data is not None and mod is not None and mod.find_constructor(node.name_hint) is node
+        reliance = RELIANCES.get(node) if self._any_reliance else None
+        if reliance is not None:
+            if not self.world.holds(reliance):
+                return False
+            self.globals.update(reliance.signatures)
+            self.data.update(reliance.data)
+        return True
+
+    def of(self, node: Expr) -> Type:
+        """Return the type of a node, which may hold unknowns."""
+        return self.types.get(node) or node._checked_type  # type: ignore[return-value]
+
+    def var(self, node: Var) -> Type:
+        """Return the type of a variable: its annotation, or an unknown."""
+        ty = self.types.get(node)
+        if ty is None:
+            ty = node.type_annotation
+            if ty is None:
+                ty = self.solver.fresh()
+            else:
+                self.annotation(ty, node.span)
+            self.types[node] = ty
+        return ty
+
+    def relies_on(self) -> tuple[set[str], set[str]]:
+        """Return the names of the functions and of the data types that these types depend on."""
+        written = {part.name_hint for part in self._kinds_checked if isinstance(part, GlobalTypeVar)}
+        return self.globals, self.data | written
+
+    # ------------------------------------------------------------ findings
+    def error(self, finding: Diagnostic) -> None:
+        """Note an error; what depends on it stays unknown and is not reported again."""
+        self.errors.append(finding)
+
+    def unknown_after_error(self) -> Type:
+        """Return the type of something that has none because of an error reported here or elsewhere."""
+        self.echo = True
+        return self.solver.fresh()
+
+    def origin(self, expr: Expr) -> list[diagnose.Note]:
+        """Say where the type of an expression comes from."""
+        ty = brief(self.solver.resolve(self.of(expr)))
+        if isinstance(expr, Var):
+            value = self.values.get(expr)
+            how = "is annotated" if expr.type_annotation is not None else "has type"
+            notes: list[diagnose.Note] = [(f"{diagnose.name_of(expr)} {how} `{ty}`", expr.span)]
+            if value is not None and value.span is not None:
+                notes.append((f"{diagnose.name_of(expr)} is bound to this value", value.span))
+            return notes
+        return [(f"{diagnose.name_of(expr)} has type `{ty}`", expr.span)] if expr.span is not None else []
+
+    def conflict(
+        self, problem: MismatchError, expected: Type, found: Type, place: Place | None, notes: Sequence[diagnose.Note]
+    ) -> None:
+        """Report two types that cannot be one, told with all that is known of them."""
+        resolve = self.solver.resolve
+        problem = MismatchError(resolve(problem.left), resolve(problem.right), problem.detail)
+        self.error(diagnose.mismatch(problem, resolve(expected), resolve(found), place, notes))
+
+    def same(self, expected: Type, found: Type, place: Place | None, notes: Notes, *, keep_right: bool = False) -> Type:
+        """Unify two types and return what they became, reporting a conflict at `place`."""
+        if expected is found:
+            return expected
+        try:
+            return unify(self.solver, expected, found, keep_right=keep_right, instantiate=self.surplus)
+        except MismatchError as problem:
+            self.conflict(problem, expected, found, place, notes())
+            return expected
+
+    def annotation(self, ty: Type, place: Place | None) -> None:
+        """Check the kinds of a type that was written down."""
+        if type(ty) is TensorType or ty in self._kinds_checked:
+            return
+        self.solver.is_open(ty)  # an annotation may hold unknowns; the solver has to hear of them
+        mod = self.world.mod
+        problem = kind_problem(ty, mod, place, self._kinds_checked)
+        if problem is None and isinstance(ty, GlobalTypeVar):
+            if mod is not None and mod.find_type(ty.name_hint) is None:
+                problem = undefined_type(ty, mod, place)
+            elif ty.kind is not Kind.Type:
+                hint = f"write `{ty.name_hint}[...]`"
+                problem = Diagnostic(f"`{ty.name_hint}` is a data type without its arguments", place, hint=hint)
+        if problem is not None:
+            self.error(problem)

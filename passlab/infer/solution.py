@@ -1,0 +1,158 @@
+"""The second half of inference: write the types found on the nodes.
+
+A node that stays as it is keeps its identity and gets its type in place. A node is replaced by a copy where an
+annotation, a result type or type arguments are filled in, where a part of it was replaced, or where it carries a type
+from another module. Nothing is written before everything is known, so a failure leaves the program as it was.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.errors import Diagnostic
+from passlab.infer import diagnose
+from passlab.infer.inference_state import Draft
+from passlab.infer.schedule import BindLet, EnterClause, EnterFunction, Step
+from passlab.infer.type_env import RELIANCES, Reliance
+from passlab.ir.adt import Constructor, PatternConstructor, pattern_nodes, pattern_vars
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, Match, Var, set_checked_type
+from passlab.ir.types import GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, holds, map_type
+from passlab.ir.walk import CHILDREN, LEAVES, note_rewrite, rebuild
+
+_UNIT = TupleType(())
+
+
+class Finisher:
+    """Turns a solved draft into typed nodes. `changed` maps the nodes that were replaced."""
+
+    def __init__(self, draft: Draft, order: list[Step]) -> None:
+        self.draft = draft
+        self.order = order
+        self.changed: dict[Expr, Expr] = {}
+        self._resolved: dict[Type, Type] = {}
+        self._reliance: Reliance | None = None
+
+    def problems(self) -> list[Diagnostic]:
+        """Return a finding for each expression whose type nothing determines, the causes only."""
+        draft, solver = self.draft, self.draft.solver
+        if not solver.used or draft.errors or draft.echo:
+            return []
+        unknown = [node for node in self.draft.types if type(self._type(node)) is IncompleteType]
+        if not unknown:  # what is stuck all the same waits for a part of a type
+            return [diagnose.stuck(pending.place) for pending in solver.unfinished()]
+        causes: list[Expr] = [n for n in unknown if isinstance(n, Var)]
+        if not causes:
+            members = set(unknown)
+            causes = [n for n in unknown if not any(kid in members for kid in CHILDREN[type(n)](n))]
+        return [diagnose.unresolved(node, self._type(node)) for node in causes]
+
+    def _type(self, node: Expr) -> Type:
+        ty = self.draft.types[node]
+        return ty if type(ty) is TensorType else self.draft.solver.resolve(ty, self._resolved)
+
+    def final(self, ty: Type) -> Type:
+        """Return a type with nothing unknown: what nothing depends on (the element type of an unused `Nil`) is `()`."""
+        if type(ty) is TensorType or not self.draft.solver.used:
+            return ty
+        done = self.draft.solver.resolve(ty, self._resolved)
+        if self.draft.solver.is_open(done):
+            done = map_type(done, lambda part: _UNIT if type(part) is IncompleteType else None)
+        return done
+
+    def write(self) -> None:
+        """Type every node."""
+        draft, types, changed = self.draft, self.draft.types, self.changed
+        functions, data = draft.relies_on()
+        if functions or data:
+            self._reliance = draft.world.reliance(functions, data)
+        plain = not draft.solver.used and self._reliance is None and not draft.attrs and not draft.type_args
+        for step in self.order:
+            kind = type(step)
+            if plain and not changed and kind in _PLAIN and step._checked_type is None:  # type: ignore[union-attr]
+                set_checked_type(step, types[step])  # type: ignore[arg-type,index]
+            elif kind is BindLet:
+                self._node(step.let.var)  # type: ignore[union-attr]
+            elif kind is EnterClause:
+                for var in pattern_vars(step.clause.lhs):  # type: ignore[union-attr]
+                    self._node(var)
+            elif kind is not EnterFunction:
+                self._node(step)  # type: ignore[arg-type]
+
+    def _node(self, node: Expr) -> None:
+        """Type one node, replacing it where that is needed."""
+        changed = self.changed
+        ty = self.draft.types.get(node)
+        if ty is None or node in changed:
+            return
+        if type(ty) is not TensorType:
+            ty = self.final(ty)
+        post = self._filled(node, ty)
+        if post._checked_type is not ty:
+            if post._checked_type is not None:
+                post = _copy(post)
+            set_checked_type(post, ty)
+        if post is not node:
+            changed[node] = post
+            note_rewrite(node, post)
+        if self._reliance is not None and self._relies(post):
+            RELIANCES[post] = self._reliance
+
+    def _filled(self, node: Expr, ty: Type) -> Expr:
+        """Return a node with its parts replaced and what was left out filled in."""
+        kind = type(node)
+        if kind is Call:
+            return self._call(node)  # type: ignore[arg-type]
+        if kind is Var:
+            known = node.type_annotation  # type: ignore[attr-defined]
+            return node if known is ty else Var(node.name_hint, ty, node.span, node.virtual_device)  # type: ignore[attr-defined]
+        if kind is GlobalVar:
+            return self.draft.world.global_var(node, ty)  # type: ignore[arg-type]
+        if kind in _LEAVES:
+            return node
+        post = rebuild(node, self._now) if self.changed else node
+        if kind is Function and post.ret_type is not ty.ret_type:  # type: ignore[attr-defined]
+            post = post.with_fields(ret_type=ty.ret_type)  # type: ignore[attr-defined]
+        return post
+
+    def _now(self, part: Expr) -> Expr:
+        return self.changed.get(part, part)
+
+    def _call(self, node: Call) -> Call:
+        """Return a call with its parts replaced, and attributes and type arguments filled in."""
+        op, args, get = node.op, node.args, self.changed.get
+        attrs = self.draft.attrs.get(node, node.attrs)
+        type_args = node._type_args
+        given = self.draft.type_args.get(node)
+        if given is not None:
+            type_args = tuple(map(self.final, given))
+        if self.changed:
+            op, args = get(op, op), tuple([get(arg, arg) for arg in args])
+        # expressions and types are compared by identity, so these comparisons are cheap
+        if op is node.op and args == node.args and attrs is node.attrs and type_args == node._type_args:
+            return node
+        return Call(op, args, attrs, type_args, node.span)
+
+    def _relies(self, node: Expr) -> bool:
+        """Whether the type of a node depends on the module."""
+        kind = type(node)
+        if kind is GlobalVar or kind is Constructor:
+            return True
+        if kind is Var:
+            annotation = node.type_annotation  # type: ignore[attr-defined]
+            return annotation is not None and holds(annotation, GlobalTypeVar)
+        if any(kid in RELIANCES for kid in CHILDREN[kind](node)):
+            return True
+        return isinstance(node, Match) and any(
+            isinstance(p, PatternConstructor) for clause in node.clauses for p in pattern_nodes(clause.lhs)
+        )
+
+
+_LEAVES = frozenset(LEAVES)
+# Kinds of nodes that need no more than their type while nothing around them changed.
+_PLAIN = frozenset(kind for kind in CHILDREN if kind not in (Var, GlobalVar, Function))
+
+
+def _copy(node: Any) -> Expr:
+    """Return an untyped copy of a node."""
+    made: Expr = type(node)(**{name: getattr(node, name) for name in node.field_names}, span=node.span)
+    return made

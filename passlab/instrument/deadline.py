@@ -1,0 +1,121 @@
+"""`Deadline`: a block of code that ends after so many seconds, even where it would never end by itself.
+
+    deadline = Deadline(2.0)
+    try:
+        with deadline:
+            pass_(mod)
+    except deadline.error:
+        deadline.close()
+
+A thread of its own raises an exception in the one that runs the block, again and again until it is heard (one may be
+lost in a callback). Python code stops at once; a single call of NumPy is waited for. Deadlines may stand inside one
+another: each raises a class of its own. What is raised is no `Exception`, so that a pass which catches all of those
+does not keep it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from types import FrameType
+from typing import Any
+
+from passlab.errors import Diagnostic, PassTypeError
+
+_AGAIN = 0.1  # seconds until it is raised once more
+
+
+class TimeUpError(BaseException):
+    """The time of a deadline is up."""
+
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return f"it did not end within {self.seconds:g} s"
+
+
+class Deadline:
+    """Raises `error`, a class of its own, in the thread that runs the block; never for None seconds."""
+
+    def __init__(self, seconds: float | None) -> None:
+        check_seconds(seconds)
+        self.seconds = seconds
+        self.error: type[TimeUpError] = type("TimeUpError", (TimeUpError,), {"seconds": seconds or 0.0})
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._raised = False
+        self._thread = 0
+        self._frame: FrameType | None = None
+
+    def __enter__(self) -> Deadline:
+        self._thread = threading.get_ident()
+        self._frame = sys._getframe(1)
+        if self.seconds is not None:
+            threading.Thread(target=self._watch, name="passlab-deadline", daemon=True).start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        pending: BaseException | None = None
+        cleared = False
+        while True:
+            try:
+                with self._lock:
+                    self._over.set()
+                self._frame = None
+                if self._raised and not cleared:
+                    cleared = True
+                    _raise_in(self._thread, self.error)  # in place of one that was raised and not yet heard
+                    _wait_for_exception()
+                break
+            except self.error:
+                continue
+            except BaseException as error:  # noqa: BLE001 - an interrupt, or a deadline around this one: raised below
+                pending = error
+        if pending is not None:
+            raise pending
+
+    def close(self) -> None:
+        """Raise nothing any more: to be called where `error` is caught, which may have been raised in `__exit__`."""
+        self._over.set()
+
+    def _watch(self) -> None:
+        self._over.wait(self.seconds)
+        while not self._over.is_set():
+            with self._lock:
+                if self._over.is_set() or not self._is_running():
+                    return
+                self._raised = True
+                _raise_in(self._thread, self.error)
+            self._over.wait(_AGAIN)
+
+    def _is_running(self) -> bool:
+        """Whether the function that entered the block still runs: an interrupt may have kept `__exit__` from it."""
+        frame = sys._current_frames().get(self._thread)
+        while frame is not None and frame is not self._frame:
+            frame = frame.f_back
+        return frame is not None
+
+
+def check_seconds(seconds: Any) -> None:
+    """Raise `PassTypeError` for what is no number of seconds, and not None."""
+    if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0):
+        raise PassTypeError(Diagnostic("`seconds` is a number from 0 on, or None", found=repr(seconds)))
+
+
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    """Raise `error` in a thread at its next bytecode that looks for it.
+
+    It is never taken back by raising None: CPython 3.11 then looks for it at every bytecode of the process, and a
+    function that is traced (`sys.settrace`) never starts. What must not be heard later is heard at once instead.
+    """
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
+
+
+def _wait_for_exception() -> None:
+    """Run bytecodes until the exception that is raised in this thread is heard, which the first loop does."""
+    for _ in range(1_000_000):
+        pass
+
+
+__all__ = ["Deadline", "TimeUpError", "check_seconds"]

@@ -1,0 +1,263 @@
+"""Draws: the arguments that programs are compared on. The same for the same seed.
+
+One draw of typical numbers hides most faults: nothing ties, nothing overflows, nothing is negative, zero or NaN. A
+`Draw` has a kind, which says what its values are good for; `DRAWS` lists the kinds in the order in which they are
+worth trying. Dynamic dimensions get a size of the draw's own, data types values of a few constructors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, RunError
+from passlab.evaluate.samples import random_arguments
+from passlab.evaluate.values import ADTValue
+from passlab.ir.expr import Call, Constant, Function, Var
+from passlab.ir.module import IRModule
+from passlab.ir.types import GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, TypeCall, map_type
+from passlab.ir.walk import post_order
+from passlab.op.dtypes import array_dtype, float_info, integer_info, is_float
+
+Array = np.ndarray[Any, Any]
+Maker = Callable[[np.random.Generator, Any, tuple[int, ...], "Sizes"], Array]
+CONSTANTS = 64  # numbers of a program that are tried as inputs
+SPECIAL = 0.25  # of the elements of a tensor are NaN, infinite or -0 where such values are tried
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Arguments of one function. `kind` says what they are, `special` whether NaN and infinities are among them.
+
+    `extreme` draws hold the largest and smallest numbers of their dtypes, on which only exact programs agree; `typical`
+    ones are drawn so that values keep their size through a network.
+    """
+
+    kind: str
+    arguments: tuple[Any, ...]
+    special: bool = False
+    extreme: bool = False
+    typical: bool = False
+
+    def __str__(self) -> str:
+        return self.kind
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the values of one draw depend on: the size of dynamic dimensions, and the numbers that the program holds."""
+
+    size: int
+    numbers: tuple[float, ...] = ()
+
+
+# ---------------------------------------------------------------- values by kind
+def _chosen(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], values: Sequence[float]) -> Array:
+    with np.errstate(all="ignore"):
+        return np.asarray(rng.choice(np.asarray(values).astype(dtype), shape), dtype)
+
+
+def _integer_range(dtype: Any) -> tuple[int, int]:
+    info = integer_info(dtype)
+    return int(info.min), int(info.max)
+
+
+def _whole(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
+    """Small whole numbers, negative ones and zero among them, so that many are equal."""
+    if is_float(dtype):
+        return _chosen(rng, dtype, shape, (-2, -1, 0, 1, 2, 3))
+    low = _integer_range(dtype)[0]
+    return _chosen(rng, dtype, shape, (0, 1, 2, 3) if low == 0 else (-3, -2, -1, 0, 1, 2, 3))
+
+
+def _wide(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
+    """Floats from a thousandth to a thousand of both signs; integers over the whole range of their dtype."""
+    if is_float(dtype):
+        signs = np.where(rng.random(shape) < 0.5, -1.0, 1.0)
+        return np.asarray(signs * 10.0 ** rng.uniform(-3, 3, shape)).astype(dtype)
+    low, high = _integer_range(dtype)
+    powers = [2**k for k in range(high.bit_length())]
+    edges = {low, high, 0, 1, -1, *(sign * p + d for p in powers for sign in (1, -1) for d in (-1, 0, 1))}
+    inside = np.array([v for v in sorted(edges) if low <= v <= high], object)
+    return np.asarray(rng.choice(inside, shape), object).astype(dtype)
+
+
+def _numbers(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
+    """The numbers that stand in the program, and their neighbours: both sides of comparisons and clips."""
+    values = [v + d for v in sizes.numbers for d in (-1, -0.5, 0, 0.5, 1)] or [0.0]
+    if not is_float(dtype):
+        low, high = _integer_range(dtype)
+        values = [v for v in map(int, values) if low <= v <= high] or [0]
+    return _chosen(rng, dtype, shape, values)
+
+
+def _positive(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
+    if is_float(dtype):
+        return np.asarray(rng.uniform(0.1, 2.0, shape)).astype(dtype)
+    return np.asarray(rng.integers(1, 5, shape)).astype(dtype)
+
+
+def _equal(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
+    return np.ones(shape, dtype)
+
+
+def _zero(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
+    return np.zeros(shape, dtype)
+
+
+def _special(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
+    """NaN, infinities and -0 among whole numbers."""
+    values = _whole(rng, dtype, shape, sizes)
+    if not is_float(dtype):
+        return values
+    flat = values.ravel()
+    count = max(1, round(flat.size * SPECIAL)) if flat.size else 0
+    where = rng.permutation(flat.size)[:count]
+    flat[where] = np.resize(np.array([np.nan, np.inf, -0.0, -np.inf]), count).astype(dtype)
+    return flat.reshape(shape)
+
+
+def _extreme(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
+    """The largest, smallest and least normal numbers of a dtype."""
+    if not is_float(dtype):
+        low, high = _integer_range(dtype)
+        return _chosen(rng, dtype, shape, (low, high, low // 2, high // 2, 0, 1))
+    info = float_info(dtype)
+    edges = [float(v) for v in (info.max, info.smallest_subnormal, info.smallest_normal, info.eps)]
+    return _chosen(rng, dtype, shape, [*edges, *(-v for v in edges), 1.0, -1.0])
+
+
+@dataclass(frozen=True)
+class _Kind:
+    name: str
+    make: Maker | None  # None: typical numbers
+    size: int  # of dynamic dimensions
+    special: bool = False
+    extreme: bool = False
+
+
+DRAWS = (
+    _Kind("typical numbers", None, 3),
+    _Kind("small whole numbers with ties", _whole, 2),
+    _Kind("positive numbers", _positive, 3),
+    _Kind("numbers of all magnitudes", _wide, 4),
+    _Kind("the numbers of the program and their neighbours", _numbers, 3),
+    _Kind("more typical numbers", None, 1),
+    _Kind("ones", _equal, 2),
+    _Kind("zeros", _zero, 5),
+    _Kind("NaN, infinities and negative zeros", _special, 3, special=True),
+    _Kind("the extremes of each dtype", _extreme, 2, extreme=True),
+    _Kind("more small whole numbers with ties", _whole, 3),
+    _Kind("more of the numbers of the program", _numbers, 2),
+    _Kind("more numbers of all magnitudes", _wide, 1),
+    _Kind("more NaN, infinities and negative zeros", _special, 2, special=True),
+)
+
+
+# ---------------------------------------------------------------- arguments
+def draws(mod: IRModule, entry: str = "main", seed: int = 0) -> Iterator[Draw]:
+    """Yield arguments for a function, of every kind. Raises `RunError` for parameters without values (functions)."""
+    function = mod[entry]
+    numbers = tuple(numbers_of(function))
+    for position, kind in enumerate(DRAWS):
+        if kind.make is None and not _is_dynamic(function):
+            arguments = random_arguments(function, seed + position, "give it: inputs=[...]")
+        else:
+            arguments = [
+                _value(p, mod, np.random.default_rng((seed, position, number)), kind, Sizes(kind.size, numbers))
+                for number, p in enumerate(function.params)
+            ]
+        yield Draw(kind.name, tuple(arguments), kind.special, kind.extreme, kind.make is None)
+
+
+def numbers_of(function: Function) -> list[float]:
+    """Return the numbers that stand in a function: small constants, and the bounds that its attributes give."""
+    numbers: dict[float, None] = {}
+    for node in post_order(function):
+        if len(numbers) >= CONSTANTS:
+            break
+        if isinstance(node, Constant) and node.data.size <= 4 and node.data.dtype != object:
+            numbers.update((float(v), None) for v in node.data.astype(np.float64).ravel() if np.isfinite(v))
+        elif isinstance(node, Call) and node.attrs is not None:
+            values = [value for _, value in node.attrs.items()]
+            numbers.update((float(v), None) for v in values if isinstance(v, (int, float)) and np.isfinite(v))
+    return [value for value in numbers if abs(value) < 2.0**31]
+
+
+def _is_dynamic(function: Function) -> bool:
+    """Whether a parameter has no typical value: a dynamic shape, or a data type."""
+    waiting: list[Type | None] = [p.checked_type_ or p.type_annotation for p in function.params]
+    while waiting:
+        ty = waiting.pop()
+        if isinstance(ty, TupleType):
+            waiting.extend(ty.fields)
+        elif (isinstance(ty, TensorType) and ty.dynamic) or isinstance(ty, TypeCall):
+            return True
+    return False
+
+
+def _value(param: Var, mod: IRModule, rng: np.random.Generator, kind: _Kind, sizes: Sizes) -> Any:
+    """Return a value of a parameter's type, built from the inside out."""
+    positive = param.name_hint.endswith(("var", "gamma"))
+    ty = param.checked_type_ or param.type_annotation or IncompleteType()
+    build: list[tuple[str, Any, int]] = [("type", ty, 0)]
+    values: list[Any] = []
+    while build:
+        action, what, depth = build.pop()
+        if action == "tuple":
+            values[len(values) - depth :] = [tuple(values[len(values) - depth :])]
+        elif action == "data":
+            count = len(what.inputs)
+            fields = values[len(values) - count :]
+            del values[len(values) - count :]
+            values.append(ADTValue(what, fields))
+        elif isinstance(what, TensorType):
+            tensor = _tensor(what, rng, kind, sizes)
+            values.append(np.abs(tensor) if positive and is_float(tensor.dtype) else tensor)
+        elif isinstance(what, TupleType):
+            build.append(("tuple", None, len(what.fields)))
+            build.extend(("type", field, depth) for field in reversed(what.fields))
+        elif isinstance(what, TypeCall):
+            constructor, fields = _constructor(mod, what, rng, depth)
+            build.append(("data", constructor, depth))
+            build.extend(("type", field, depth + 1) for field in reversed(fields))
+        else:
+            hint = "give it: inputs=[...]"
+            message = f"%{param.name_hint} has no random value"
+            raise RunError(Diagnostic(message, expected="tensors or data", found=str(what), hint=hint))
+    return values[0]
+
+
+def _constructor(mod: IRModule, ty: TypeCall, rng: np.random.Generator, depth: int) -> tuple[Any, list[Type]]:
+    """Choose a constructor of a data type and return it with the types of its fields; deep down one that ends."""
+    assert isinstance(ty.func, GlobalTypeVar)
+    data = mod.type_definitions[ty.func]
+    own = [sum(_mentions(field, ty.func) for field in c.inputs) for c in data.constructors]
+    possible = [c for c, count in zip(data.constructors, own, strict=True) if depth < 3 or count == min(own)]
+    if depth >= 8:
+        raise RunError(Diagnostic(f"the data type {ty.func} has no small value", hint="give it: inputs=[...]"))
+    constructor = possible[int(rng.integers(len(possible)))]
+    mapping: dict[Type, Type] = dict(zip(data.type_vars, ty.args, strict=True))
+    return constructor, [map_type(field, mapping.get) for field in constructor.inputs]
+
+
+def _mentions(ty: Type, name: Any) -> bool:
+    return isinstance(ty, TypeCall) and ty.func is name
+
+
+def _tensor(ty: TensorType, rng: np.random.Generator, kind: _Kind, sizes: Sizes) -> Array:
+    shape = tuple(dim if isinstance(dim, int) else sizes.size for dim in ty.shape)
+    dtype = array_dtype(ty.dtype)
+    if ty.dtype == "bool":
+        return np.asarray(rng.random(shape) < 0.5)
+    if kind.make is not None:
+        return kind.make(rng, dtype, shape, sizes)
+    if not is_float(dtype):
+        return np.asarray(rng.integers(0, 10, shape)).astype(dtype)
+    return np.asarray(rng.uniform(-1.7, 1.7, shape)).astype(dtype)
+
+
+__all__ = ["DRAWS", "Draw", "draws", "numbers_of"]

@@ -1,0 +1,180 @@
+"""`first_wrong`: the first operator whose value went wrong between two programs, operands first.
+
+Both programs run on the same arguments, and each new node is held to the node that it came from: by the rewrites
+noted, else by the differences of the programs. A `let`, a tuple or a branch only hands a value on, so the answer
+is an operator; where the wrong value comes from an operator that is gone, that one is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from passlab.diffing.diff import Change, Diff, diff, node_name
+from passlab.errors import PasslabError
+from passlab.evaluate.agreement import Disagreement, disagreement
+from passlab.instrument.tolerance import beyond
+from passlab.instrument.watched import Watched, noisy_values
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Match, Tuple, TupleGetItem, Var
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import children, post_order
+from passlab.transform.numeric_contract import Promise
+
+Values = dict[Expr, Any]
+Sources = dict[Expr, tuple[Expr, str]]
+_CARRIERS = (Var, Let, Tuple, TupleGetItem, If, Match, Function, Op, GlobalVar, Constructor)
+
+
+@dataclass(frozen=True)
+class WrongNode:
+    """The first node whose value went wrong: it, the node it came from, by which rule, and how the values differ.
+
+    `added` are operands that the pass put in and that have no older node to be compared with; `removed` says that the
+    node is of the program before, and is gone.
+    """
+
+    node: Expr
+    old: Expr
+    finding: Disagreement
+    rule: str = ""
+    added: tuple[Expr, ...] = ()
+    removed: bool = False
+
+    def __str__(self) -> str:
+        rule = f", by the rule `{self.rule}`" if self.rule else ""
+        if self.removed:
+            return f"`{node_name(self.old)}` is gone{rule}: {self.finding}"
+        added = f"; it uses {', '.join(f'`{node_name(n)}`' for n in self.added)}, new here" if self.added else ""
+        was = "" if node_name(self.old) == node_name(self.node) else f", which was `{node_name(self.old)}`"
+        return f"the first node that went wrong is `{node_name(self.node)}`{was}{rule}{added}: {self.finding}"
+
+
+def first_wrong(
+    before: IRModule,
+    after: IRModule,
+    promise: Promise,
+    entry: str,
+    arguments: Sequence[Any],
+    rewrites: Iterable[tuple[Expr, Expr, str]] = (),
+    noise: float = 0.0,
+) -> WrongNode | None:
+    """Return the first operator, operands first, whose value differs from that of the node it came from.
+
+    None when the difference arises where no node can be led back to an older one of the same function.
+    """
+    try:
+        old_values = Watched(before).values(entry, arguments)
+        new_values = Watched(after).values(entry, arguments)
+    except PasslabError:
+        return None
+    changes = diff(before, after)
+    sources = _sources(changes, rewrites)
+    search = _Search(before, entry, arguments, promise, noise, old_values, new_values, sources)
+    order = post_order(after[entry])
+    for kinds in (False, True):  # operators first; what only hands values on where no operator is wrong
+        for node in order:
+            if isinstance(node, _CARRIERS) is kinds and (wrong := search.wrong(node)) is not None:
+                return search.gone(changes, wrong) if kinds or wrong.node is wrong.old else wrong
+    return None
+
+
+class _Search:
+    """What is needed to compare the nodes of two programs."""
+
+    def __init__(
+        self,
+        before: IRModule,
+        entry: str,
+        arguments: Sequence[Any],
+        promise: Promise,
+        noise: float,
+        old_values: Values,
+        new_values: Values,
+        sources: Sources,
+    ) -> None:
+        self.promise = promise
+        self.old, self.new, self.sources = old_values, new_values, sources
+        self._noise = (before, entry, arguments, noise)
+        self._noisy: list[Values] | None = None
+
+    def wrong(self, node: Expr) -> WrongNode | None:
+        """Return what is wrong with a new node; None where nothing is, or no older node is values."""
+        if isinstance(node, (Var, Op, GlobalVar, Constructor, Function)) or node not in self.new:
+            return None
+        old, rule = (node, "") if node in self.old else _led_back(node, self.sources, self.old)
+        if old is None:
+            return None
+        difference = self._disagreement(old, node)
+        if difference is None:
+            return None
+        added = tuple(n for n in _operands(node) if n not in self.sources and n not in self.old)
+        return WrongNode(node, old, difference, rule, added)
+
+    def _disagreement(self, old: Expr, node: Expr) -> Disagreement | None:
+        before, after = self.old[old], self.new[node]
+        difference = disagreement(before, after, self.promise.ulps, self.promise.finite_only)
+        if difference is None or not self._noise[3]:
+            return difference
+        noisy = [values[old] for values in self._noisy_values() if old in values]
+        return beyond(difference, before, after, noisy, self.promise.finite_only)
+
+    def _noisy_values(self) -> list[Values]:
+        if self._noisy is None:
+            mod, entry, arguments, noise = self._noise
+            self._noisy = noisy_values(mod, entry, arguments, noise)
+        return self._noisy
+
+    def gone(self, changes: Diff, wrong: WrongNode) -> WrongNode:
+        """Say which operator is gone whose value a node had, or was given, before, if there is one."""
+        removed = [c.before for c in changes.nodes(Change.REMOVED) if isinstance(c.before, Call)]
+        inputs = [self.old[child] for child in children(wrong.old) if child in self.old]
+        parts = _parts((self.old[wrong.old], *inputs))
+        for node in removed:
+            if node in self.old and any(part is self.old[node] for part in parts):
+                return WrongNode(wrong.node, node, wrong.finding, wrong.rule, removed=True)
+        return wrong
+
+
+def _parts(value: Any) -> list[Any]:
+    """A value, and the fields of a tuple, which are the very objects that nodes gave."""
+    difference, stack = [], [value]
+    while stack:
+        part = stack.pop()
+        difference.append(part)
+        if isinstance(part, tuple):
+            stack.extend(part)
+    return difference
+
+
+def _sources(changes: Diff, rewrites: Iterable[tuple[Expr, Expr, str]]) -> Sources:
+    """For each new node the node it came from, and the rule."""
+    rewritten = {new: (old, rule) for old, new, rule in rewrites if new is not old}
+    replaced = {old for old, _ in rewritten.values()}
+    sources: Sources = {}
+    for change in changes.nodes():
+        if change.before is not None and change.after is not None and change.before not in replaced:
+            sources[change.after] = (change.before, "")
+    sources.update(rewritten)
+    return sources
+
+
+def _operands(node: Expr) -> list[Expr]:
+    return [child for child in children(node) if not isinstance(child, (Op, GlobalVar, Constructor, Var, Constant))]
+
+
+def _led_back(node: Expr, sources: Sources, values: Values) -> tuple[Expr | None, str]:
+    """Follow rewrites from a node to one of the old program; the rule is that of the last one."""
+    rule = sources[node][1] if node in sources else ""
+    seen: set[Expr] = set()
+    while node in sources and node not in seen:
+        seen.add(node)
+        node = sources[node][0]
+        if node in values:
+            return node, rule
+    return None, rule
+
+
+__all__ = ["WrongNode", "first_wrong"]

@@ -1,0 +1,132 @@
+"""`Watched`: the reference evaluator, which also notes the branches that ran and whether every number was finite.
+
+With `noise` each result of an operator is moved by about that many units in the last place, as rounding might have
+done. How far the results of several noisy runs lie apart says how far two programs may differ that round differently
+(stochastic arithmetic, as in CADNA: Jezequel and Chesneaux, 2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.evaluate import Evaluator
+from passlab.evaluate.evaluator import STEPS
+from passlab.evaluate.values import Value
+from passlab.ir.expr import Call, Expr, GlobalVar, If, Match
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import post_order
+from passlab.op.dtypes import float_info, is_float
+
+Array = np.ndarray[Any, Any]
+FRACTION = 64.0  # multiples of one over it count as exact
+Branch = tuple[Expr, int]  # an `if` or `match`, and the number of the branch
+
+
+class Watched(Evaluator):
+    """Runs programs like the evaluator. `finite` tells whether every float so far was, `branches` which arms ran."""
+
+    def __init__(self, mod: IRModule, noise: float = 0.0, seed: int = 0) -> None:
+        super().__init__(mod)
+        self.finite = True
+        self.branches: set[Branch] = set()
+        self.noise = noise
+        self._rng = np.random.default_rng(seed)
+        self._steps = {**STEPS, Call: _watched_call, If: _watched_if, Match: _watched_match}
+
+    def noisy(self, value: Any) -> Any:
+        """Move an argument as rounding might have before the program began."""
+        return (
+            self._perturbed_array(value)
+            if isinstance(value, np.ndarray) and is_float(value.dtype) and value.size
+            else value
+        )
+
+    def observe(self, value: Value) -> Value:
+        """Note what an operator gave, and move it where there is noise."""
+        if isinstance(value, tuple):
+            return tuple(self._array(part) if isinstance(part, np.ndarray) else part for part in value)
+        return self._array(value) if isinstance(value, np.ndarray) else value
+
+    def _array(self, value: Array) -> Array:
+        if not is_float(value.dtype) or not value.size:
+            return value
+        with np.errstate(all="ignore"):
+            if self.finite and not np.isfinite(value).all():
+                self.finite = False
+            return self._perturbed_array(value) if self.noise else value
+
+    def _perturbed_array(self, value: Array) -> Array:
+        """Move numbers as rounding might have; whole numbers and short binary fractions are exact, and stay."""
+        wide = value.astype(np.float64)
+        if np.array_equal(wide * FRACTION, np.rint(wide * FRACTION), equal_nan=True):
+            return value
+        eps = float(float_info(value.dtype).eps)
+        moved = wide * (1.0 + eps * self.noise * self._rng.uniform(-1.0, 1.0, value.shape))
+        return np.where(np.isfinite(wide), moved, wide).astype(value.dtype)
+
+
+def _watched_call(ev: Any, node: Call, act: Any) -> Any:
+    waits = STEPS[Call](ev, node, act)
+    if not waits and isinstance(node.op, Op) and node in act.known:
+        act.known[node] = ev.observe(act.known[node])
+    return waits
+
+
+def _watched_if(ev: Any, node: If, act: Any) -> Any:
+    waits = STEPS[If](ev, node, act)
+    condition = act.home(node.cond).known.get(node.cond)
+    if condition is not None:
+        ev.branches.add((node, 0 if bool(condition) else 1))
+    return waits
+
+
+def _watched_match(ev: Any, node: Match, act: Any) -> Any:
+    waits = STEPS[Match](ev, node, act)
+    for number, clause in enumerate(node.clauses):
+        if clause.rhs in act.home(clause.rhs).known or any(part is clause.rhs for part, _ in waits or ()):
+            ev.branches.add((node, number))
+            break
+    return waits
+
+
+def branches_of(mod: IRModule, entry: str) -> set[Branch]:
+    """Return all arms of the `if`s and `match`es that a function can reach."""
+    branches: set[Branch] = set()
+    waiting, seen = [entry], {entry}
+    while waiting:
+        for node in post_order(mod[waiting.pop()]):
+            if isinstance(node, If):
+                branches |= {(node, 0), (node, 1)}
+            elif isinstance(node, Match):
+                branches |= {(node, number) for number in range(len(node.clauses))}
+            elif isinstance(node, GlobalVar) and node.name_hint not in seen and node.name_hint in mod:
+                seen.add(node.name_hint)
+                waiting.append(node.name_hint)
+    return branches
+
+
+def noisy_runs(mod: IRModule, entry: str, arguments: Sequence[Any], noise: float, count: int = 8) -> list[Value]:
+    """Return the results of a function under several noises."""
+    results = []
+    for seed in range(count):
+        evaluator = Watched(mod, noise, seed)
+        results.append(evaluator.run(entry, [evaluator.noisy(value) for value in arguments]))
+    return results
+
+
+def noisy_values(
+    mod: IRModule, entry: str, arguments: Sequence[Any], noise: float, count: int = 8
+) -> list[dict[Expr, Value]]:
+    """Return the values of the nodes of a function under several noises."""
+    values = []
+    for seed in range(count):
+        evaluator = Watched(mod, noise, seed)
+        values.append(evaluator.values(entry, [evaluator.noisy(value) for value in arguments]))
+    return values
+
+
+__all__ = ["Branch", "Watched", "branches_of", "noisy_runs", "noisy_values"]

@@ -1,0 +1,86 @@
+"""Who is shown the findings about a program before the error that carries them is raised.
+
+A tool that collects findings sets a renderer of its own: `override_renderer(function)`. The function is called with a
+`DiagnosticContext` whenever a text or the types of a module are refused; the error is raised all the same.
+`override_renderer(None)` takes it away again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import IntEnum
+
+from passlab.errors import Diagnostic, DiagnosticError
+from passlab.ir.module import IRModule
+
+
+class DiagnosticLevel(IntEnum):
+    """How grave a finding is, numbered as Relay numbers it."""
+
+    BUG = 10
+    ERROR = 20
+    WARNING = 30
+    NOTE = 40
+    HELP = 50
+
+
+@dataclass(frozen=True)
+class DiagnosticContext:
+    """The findings about one program; `module` is None where the text is refused."""
+
+    module: IRModule | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    def render(self) -> None:
+        """Show the findings to the renderer in force."""
+        get_renderer().render(self)
+
+
+class DiagnosticRenderer:
+    """Shows findings: by a function of the user's, or not at all, since the error says the same."""
+
+    def __init__(self, render: Callable[[DiagnosticContext], object] | None = None) -> None:
+        self._render = render
+
+    def render(self, context: DiagnosticContext) -> None:
+        """Show the findings of a context."""
+        if self._render is not None:
+            self._render(context)
+
+
+_renderer: ContextVar[DiagnosticRenderer | None] = ContextVar("renderer", default=None)
+
+
+def override_renderer(render: Callable[[DiagnosticContext], object] | None) -> None:
+    """Let a function show the findings from now on in this context of execution; None takes it away."""
+    _renderer.set(None if render is None else DiagnosticRenderer(render))
+
+
+def get_renderer() -> DiagnosticRenderer:
+    """Return what shows findings now."""
+    return _renderer.get() or DiagnosticRenderer()
+
+
+@contextmanager
+def rendered(module: IRModule | None = None) -> Iterator[None]:
+    """Show the findings of an error about a program that leaves the block."""
+    try:
+        yield
+    except DiagnosticError as error:
+        if _renderer.get() is not None:
+            DiagnosticContext(module, error.diagnostics).render()
+        raise
+
+
+__all__ = [
+    "Diagnostic",
+    "DiagnosticContext",
+    "DiagnosticLevel",
+    "DiagnosticRenderer",
+    "get_renderer",
+    "override_renderer",
+    "rendered",
+]

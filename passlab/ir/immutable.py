@@ -1,0 +1,27 @@
+"""The base of everything in a program: what never changes after it was made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Immutable:
+    """Base of everything that never changes after it was made."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; make a changed copy instead of setting `{name}`")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; `{name}` cannot be deleted")
+
+    def same_as(self, other: object) -> bool:
+        """Tell whether `other` is this very object."""
+        return self is other
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return self

@@ -1,0 +1,62 @@
+"""Errors for invalid operands of IR nodes: a number, a string, an array or a list where an expression is needed.
+
+This module looks at the value alone and knows no node classes, so that the node classes can use it.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, NodeTypeError
+
+
+def not_a_node_error(value: Any, expected: str = "an expression", hint: str | None = None) -> NodeTypeError:
+    """Return the error for `value` where `expected` is needed, with a hint on what to write instead."""
+    kind = type(value).__name__
+    message = f"{expected} is needed, not {kind}"
+    return NodeTypeError(Diagnostic(message, found=_short_text(value), hint=hint or _hint(value, kind)))
+
+
+def check_all(values: Iterable[Any], kind: type, expected: str) -> tuple[Any, ...]:
+    """Return several parts of a node as a tuple. Raises `NodeTypeError` when one is not of the class `kind`."""
+    parts = tuple(values)
+    for part in parts:
+        check_kind(part, kind, expected)
+    return parts
+
+
+def check_kind(value: Any, kind: type, expected: str) -> Any:
+    """Return a part of a node. Raises `NodeTypeError` when it is not of the class `kind`."""
+    if not isinstance(value, kind):
+        raise not_a_node_error(value, expected)
+    return value
+
+
+def _short_text(value: Any) -> str | None:
+    """A value in a few words: an array by its type. None where the class of the value says it all."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype}{list(value.shape)}"
+    plain = isinstance(value, (bool, int, float, str, list, tuple, np.generic))
+    return reprlib.repr(value) if plain else None
+
+
+def _hint(value: Any, kind: str) -> str | None:
+    if value is None:
+        return "does a function end without `return`?"
+    if isinstance(value, (bool, int, float, np.generic)):
+        return f"a number in a program is `relay.const({value!r})`"
+    if isinstance(value, np.ndarray):
+        return "an array in a program is `relay.const(array)`"
+    if isinstance(value, str):
+        return f'a variable is `relay.var("{value}")`, an operator `relay.op.get("{value}")`'
+    if isinstance(value, (list, tuple)):
+        return "several expressions as one are `relay.Tuple([...])`"
+    if kind == "IRModule":
+        return 'a function of a module is `mod["main"]`'
+    if callable(value) and hasattr(value, "__name__"):
+        return f"call it, `{value.__name__}(...)`; the operator itself is `relay.op.get(...)`"
+    return None

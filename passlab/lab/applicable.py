@@ -1,0 +1,73 @@
+"""`prospects`: which passes would change a program now, and what each would do. What a person asks before a pipeline.
+
+    prospects(mod)                          # every pass that needs no options
+    prospects(mod, "FoldConstant, FuseOps(fuse_opt_level=1)")
+
+Every pass is tried on the same program, by itself: programs never change, so that trying costs what running costs. It
+knows nothing of orders of passes: after one of them has run, the answers may be others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from passlab.diffing.diff import diff
+from passlab.errors import PasslabError
+from passlab.infer import infer_module
+from passlab.ir.module import IRModule
+from passlab.table import Table
+from passlab.transform.base import Pass
+from passlab.transform.context import PassContext
+from passlab.transform.pipeline import as_pass
+from passlab.transform.registry import get_pass, pass_names
+from passlab.transform.sequential import Sequential
+
+HIGHEST = 4  # the level at which every pass inside another one runs
+# They print the program, or read again what they have printed, and take longer than all others together.
+_PRINTERS = frozenset(("AnnotateSpans", "PrintIR"))
+
+
+def prospects(mod: IRModule, passes: str | Iterable[Pass] | None = None) -> Table:
+    """Return a row for each pass that would change a module, then for each that fails on it: name, level, effect.
+
+    Without `passes` all are tried that can be made by name and need no options. Raises `PasslabError` for a module that
+    has no types, or passes that do not exist.
+    """
+    typed = infer_module(mod)
+    rows, failures = [], []
+    for name, tried in _named(passes):
+        try:
+            with PassContext(opt_level=HIGHEST):
+                after = tried(typed)
+        except PasslabError as error:
+            failures.append((name, tried.info.opt_level, f"fails: {error.diagnostics[0].message}"))
+            continue
+        if after is not typed and (found := diff(typed, after)):
+            rows.append((name, tried.info.opt_level, found.summary))
+    return Table(("pass", "opt_level", "what it would do"), [*rows, *failures])
+
+
+def _named(passes: str | Iterable[Pass] | None) -> Iterator[tuple[str, Pass]]:
+    """Yield passes with the name a pipeline has for them."""
+    if passes is None:
+        for name in pass_names():
+            made = None if name in _PRINTERS else _made(name)
+            if made is not None:
+                yield name, made
+        return
+    if isinstance(passes, str):
+        given = as_pass(passes)
+        passes = given.passes if isinstance(given, Sequential) else [given]
+    for one in passes:
+        yield one.info.name, one
+
+
+def _made(name: str) -> Pass | None:
+    """The pass of a name as it is without options, None where it needs some."""
+    try:
+        return get_pass(name)
+    except PasslabError:
+        return None
+
+
+__all__ = ["prospects"]

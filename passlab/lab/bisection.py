@@ -1,0 +1,490 @@
+"""`bisect`: which pass of a pipeline broke the program?
+
+    found = lab.bisect(mod, "InferType, FoldConstant, SimplifyExpr")           # compares what programs compute
+    found = lab.bisect(mod, passes, lambda mod: compiles(mod))                 # asks a predicate
+    found.event, found.why, found.event.diff(), found.rewrite, found.reduce()
+
+The pipeline is recorded once; after that only the programs it left are looked at. A predicate is asked about few of
+them: between one that is good and one that is bad stands a pass that made it so. What programs compute is compared
+around every pass, under the promise of that pass, as `lab.validate` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from passlab.diffing.diff import Diff, diff, node_name
+from passlab.errors import Diagnostic, PassError, PasslabError, RunError, counted
+from passlab.instrument.deadline import TimeUpError
+from passlab.instrument.events import Event
+from passlab.instrument.limit import PassLimit
+from passlab.instrument.validation import UNDECLARED, Check, Inputs, Trial, check_contract, contract_of, examine
+from passlab.ir.module import IRModule
+from passlab.ir.walk import unnamed_permitted
+from passlab.lab.coverage import Coverage
+from passlab.lab.neighbourhood import neighbourhood
+from passlab.lab.oracle import Predicate, judge, raised
+from passlab.lab.predicate_search import PredicateSearch, StepVerdict
+from passlab.lab.recording import Recording, record, record_alone
+from passlab.lab.signature import same_failure
+from passlab.lab.validation import examined, is_checked, responsible, type_error
+from passlab.table import Table
+from passlab.transform.numeric_contract import Promise
+from passlab.transform.pipeline import as_pass
+
+if TYPE_CHECKING:
+    from passlab.lab.reduction import Reduction
+
+PATIENCE = 5.0  # seconds that a pass or program of a search may take at least; more where the good one took longer
+SHORT = 1.0  # seconds after which a pass that did not end is asked about again
+Again = Callable[..., Recording]
+Limiter = Callable[[Again, Event, IRModule, "int | None"], "tuple[Recording, list[str]]"]
+
+
+def run_with_named(again: Again, event: Event, mod: IRModule, most: int | None) -> tuple[Recording, list[str]]:
+    """Run a pass with its first rewrites by named rules only; return what it did, and the rules of all it asked for."""
+    limit = PassLimit(rewrites=most)
+    return again(event, mod, limit), [rule for _, _, rule, _ in limit.rewrite_table().rows]
+
+
+def run_with_unnamed(again: Again, event: Event, mod: IRModule, most: int | None) -> tuple[Recording, list[str]]:
+    """Run a pass with its first rewrites by rules without a name only."""
+    asked: list[str] = []
+
+    def permit(rule: str) -> bool:
+        asked.append(rule)
+        return most is None or len(asked) <= most
+
+    with unnamed_permitted(permit):
+        return again(event, mod), asked
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """How to tell a good program from a bad one: a predicate, or what it computes on some inputs."""
+
+    good: Predicate | None
+    inputs: Inputs
+    entry: str
+    seed: int
+    undeclared: Promise | None
+    unpromised: bool = False
+
+    def trial(self) -> Trial:
+        """Return what runs programs for it."""
+        return Trial(self.inputs, self.entry, self.seed, unpromised=self.unpromised, patience=PATIENCE)
+
+    def small_trial(self, check: Check | None, mod: IRModule) -> Trial:
+        """Return a trial for smaller programs: on the kind of inputs that showed the fault.
+
+        Inputs that were given fit programs with the same parameters only; other programs are tried on all kinds.
+        """
+        fits = self.inputs is not None and self.entry in mod and len(self.inputs) == len(mod[self.entry].params)
+        kinds = (check.inputs,) if check is not None and check.inputs and self.inputs is None else ()
+        inputs = self.inputs if fits else None
+        return Trial(inputs, self.entry, self.seed, unpromised=self.unpromised, patience=PATIENCE, kinds=kinds)
+
+    def is_bad(
+        self,
+        before: IRModule,
+        after: IRModule,
+        event: Event,
+        check: Check | None,
+        seen: Check | None = None,
+        trial: Trial | None = None,
+    ) -> bool:
+        """Whether a step is as wrong as that of an event; with `check`, in the same way. `seen` has its inputs."""
+        if self.good is not None:
+            return bool(self.good(before)) and not judge(self.good, after).holds
+        contract = contract_of(event, self.undeclared)
+        try:
+            trial = trial or self.small_trial(seen, before)
+            found = examine(event.name, before, after, contract, trial, locate=check is not None)
+        except RunError:
+            return False
+        if found.finding is None and found.error is None:
+            return False
+        if check is None:
+            return True
+        if check.error is not None or found.error is not None:
+            return same_failure(check.error, found.error)
+        if check.node is None or found.node is None:
+            return True
+        return node_name(check.node.node) == node_name(found.node.node) and check.node.removed == found.node.removed
+
+
+@dataclass(frozen=True, repr=False)
+class GuiltyRewrite:
+    """The rewrite of a pass that broke a program: the `number`-th of `count`, by a rule ("" for one without a name).
+
+    `before` is the program with the rewrites before it made and no other, `after` the one with it.
+    """
+
+    number: int
+    count: int
+    rule: str
+    before: IRModule
+    after: IRModule
+
+    def diff(self) -> Diff:
+        """Return what the rewrite changed."""
+        return diff(self.before, self.after)
+
+    def __str__(self) -> str:
+        rule = f"by the rule `{self.rule}`" if self.rule else self.diff().summary
+        return f"rewrite {self.number:,} of {self.count:,}, {rule}"
+
+    __repr__ = __str__
+
+
+class Bisection:
+    """The pass that broke a program.
+
+    `event` is its event in the `recording`, None when no pass did; `why` says what is wrong, `error` is what it raised,
+    if it did, `check` how its promise was broken, where programs were compared, and `cause` why the program that it
+    left has no types, if that is so. `verdicts` are all programs that were looked at; `coverage` says on which inputs,
+    and what was not looked at.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        criterion: Criterion,
+        verdicts: Sequence[StepVerdict],
+        event: Event | None,
+        why: str = "",
+        check: Check | None = None,
+        cause: PasslabError | None = None,
+        coverage: Coverage | None = None,
+    ) -> None:
+        self.recording = recording
+        self.verdicts = tuple(verdicts)
+        self.event = event
+        self.why = why
+        self.check = check
+        self.criterion = criterion
+        self.cause = cause
+        self._last_trial: tuple[IRModule, Trial] | None = None
+        self.coverage = coverage
+
+    @property
+    def answers(self) -> tuple[StepVerdict, ...]:
+        """The former name of `verdicts`."""
+        return self.verdicts
+
+    @property
+    def found(self) -> bool:
+        """Whether a pass broke the program."""
+        return self.event is not None
+
+    @property
+    def error(self) -> BaseException | None:
+        """What the pass raised, None when it came to its end."""
+        return self.event.error if self.event is not None else None
+
+    @property
+    def before(self) -> IRModule:
+        """The last good program."""
+        return self.recording.last if self.event is None else self.event.before
+
+    def summary(self) -> str:
+        """Return what was found, in a sentence."""
+        if self.event is None:
+            looked_at = self.coverage.text() if self.coverage is not None else self._asked()
+            return f"no pass broke the program: {looked_at}"
+        verb = "failed" if self.error is not None else "broke the program"
+        return f"step {self.event.id}, {self.event.text or self.event.name}, {verb}: {self.why}"
+
+    def _asked(self) -> str:
+        return f"the predicate was asked about {counted(len(self.verdicts), 'program')}"
+
+    def table(self) -> Table:
+        """Return one row for each program that was looked at, in the order of the pipeline."""
+        order = {id(event): number for number, event in enumerate(self.recording.events)}
+        rows = [
+            (a.event.id, a.event.text or a.event.name, "good" if a.good else "bad", a.why)
+            for a in sorted(self.verdicts, key=lambda verdict: order[id(verdict.event)])
+        ]
+        return Table(("step", "pass", "program", "why"), rows)
+
+    def frame(self) -> Any:
+        """Return `table()` as a pandas data frame."""
+        return self.table().frame()
+
+    @cached_property
+    def rewrite(self) -> GuiltyRewrite | None:
+        """The first rewrite that breaks the program, when only those before it are made with it.
+
+        Rewrites by named rules are looked at, and those of a pass of your own that are made by `rewrite`. None for a
+        pass that changes programs as a whole. Runs the pass log(n) times for n rewrites.
+        """
+        event = self.event
+        if event is None:
+            return None
+        return self._rewrite_by(run_with_named) or (
+            None if event.pass_ and event.pass_.trusted else self._rewrite_by(run_with_unnamed)
+        )
+
+    def _rewrite_by(self, limited: Limiter) -> GuiltyRewrite | None:
+        """Find the first wrong one of the rewrites that can be limited in number."""
+        assert self.event is not None
+        start = self.event.before
+        whole, rules = limited(self._again, self.event, start, None)
+        if not rules or not self._is_broken(start, whole):
+            return None
+        if self._is_broken(start, limited(self._again, self.event, start, 0)[0]):
+            return None
+        good, bad = 0, len(rules)
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            broken = self._is_broken(start, limited(self._again, self.event, start, middle)[0])
+            good, bad = (good, middle) if broken else (middle, bad)
+        before, after = (limited(self._again, self.event, start, count)[0].last for count in (good, bad))
+        return GuiltyRewrite(bad, len(rules), rules[bad - 1], before, after)
+
+    @cached_property
+    def needed(self) -> tuple[Event, ...]:
+        """The passes without which it does not happen, the guilty one last: that one alone, a pair, seldom more.
+
+        A pass may be wrong only about what an earlier one leaves behind. Parts of the pipeline are run again on its
+        input, ever smaller ones, until no pass can be left out (delta debugging). Empty when no pass broke the program,
+        or when it does not happen again.
+        """
+        if self.event is None:
+            return ()
+        earlier = [e for e in self._earlier() if e.status == "ran" and e.changed]
+        if not self._happens_after(earlier):
+            return ()
+        if self._happens_after([]):
+            return (self.event,)
+        size = len(earlier)
+        while size:
+            start = 0
+            while start < len(earlier):
+                rest = earlier[:start] + earlier[start + size :]
+                if self._happens_after(rest):
+                    earlier = rest
+                else:
+                    start += size
+            size //= 2
+        return (*earlier, self.event)
+
+    def _earlier(self) -> list[Event]:
+        """The passes that ran before the guilty one: before it, and before each of those that it stands in."""
+        found: list[Event] = []
+        inner, steps = self.event, self.recording.steps
+        while inner is not None:
+            around = steps if inner in steps or inner.parent is None else inner.parent.children
+            found = [*around[: around.index(inner)], *found]
+            inner = None if around is steps else inner.parent
+        return found
+
+    def _happens_after(self, earlier: Sequence[Event]) -> bool:
+        """Whether the guilty pass does what it did when only some passes have run before it."""
+        mod = self.recording.events[0].after
+        for event in earlier:
+            again = self._again(event, mod)
+            if again.error is not None:
+                return False
+            mod = again.last
+        return self._is_broken(mod, self._alone(mod))
+
+    def reduce(self, **options: Any) -> Reduction:
+        """Return the smallest program found that the same pass breaks in the same way; `options` as for `lab.reduce`.
+
+        Raises `PassError` when no pass broke the program.
+        """
+        from passlab.lab.reduction import reduce
+
+        if self.event is None:
+            raise PassError("there is nothing to reduce: no pass broke the program")
+        for part in self._neighbourhoods():
+            if self._still(part):
+                return replace(reduce(part, self._still, of=self, **options), original=self.event.before)
+        return reduce(self.event.before, self._still, of=self, **options)
+
+    def _neighbourhoods(self) -> Iterator[IRModule]:
+        """Small programs around the first operator that went wrong: it alone, and with more of what it uses."""
+        node = self.check.node if self.check is not None else None
+        if node is None or self.event is None:
+            return
+        for depth in (1, 2, 4):
+            part = neighbourhood(self.event.before, node.old, depth)
+            if part is not None:
+                yield part
+
+    def notebook(self, path: str | PathLike[str]) -> Path:
+        """Write a notebook that shows what was found to whoever opens it, and return its path: see `reproducing`.
+
+        Raises `PassError` when no pass broke the program, and `PasslabError` where nbformat is not installed.
+        """
+        from passlab.lab.reproducer import write_bisection
+
+        return write_bisection(self, path)
+
+    def check_of(self, mod: IRModule) -> Check | None:
+        """Return how the guilty pass breaks the promise on another program, None where programs are not compared."""
+        if self.event is None or self.cause is not None or self.error is not None or self.criterion.good is not None:
+            return None
+        again = self._alone(mod)
+        contract = contract_of(self.event, self.criterion.undeclared)
+        try:
+            return examine(self.event.name, mod, again.last, contract, self.criterion.small_trial(self.check, mod))
+        except PasslabError:
+            return None
+
+    def _trial_of(self, mod: IRModule) -> Trial:
+        """Return a trial for a program: the one of the last question, if that was about the same program."""
+        if self._last_trial is None or self._last_trial[0] is not mod:
+            self._last_trial = (mod, self.criterion.small_trial(self.check, mod))
+        return self._last_trial[1]
+
+    def _still(self, mod: IRModule) -> bool:
+        """Whether the pass does to a program what it did to this one."""
+        return self._is_broken(mod, self._alone(mod), same=True)
+
+    def _alone(self, mod: IRModule, *instruments: Any) -> Recording:
+        """Run the guilty pass on a program as it was run here."""
+        assert self.event is not None
+        return self._again(self.event, mod, *instruments)
+
+    def _again(self, event: Event, mod: IRModule, *instruments: Any) -> Recording:
+        """Run a pass on a program as it was run here, and no longer than is patient."""
+        options = replace(event.context, disabled_pass=())
+        patience = max(PATIENCE, 20 * event.seconds) if not isinstance(event.error, TimeUpError) else SHORT
+        pass_ = event.pass_ if event.pass_ is not None else event.text
+        return record_alone(mod, as_pass(pass_), options, instruments, seconds=patience)
+
+    def _is_broken(self, mod: IRModule, again: Recording, same: bool = False) -> bool:
+        """Whether a run of the guilty pass breaks a program; with `same`, at the same operator as here."""
+        event = self.event
+        assert event is not None
+        if self.cause is not None:
+            return same_failure(self.cause, again.error if again.error is not None else type_error(again.last))
+        if event.error is not None or again.error is not None:
+            return same_failure(event.error, again.error)
+        return self.criterion.is_bad(
+            mod, again.last, event, self.check if same else None, self.check, self._trial_of(mod)
+        )
+
+    def text(self) -> str:
+        """Return what was found and what was asked as text."""
+        return f"{self.summary()}\n{self.table()}" if self.verdicts else self.summary()
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def bisect(
+    program: IRModule | Recording,
+    passes: Any = None,
+    good: Predicate | None = None,
+    *,
+    inputs: Inputs = None,
+    entry: str = "main",
+    seed: int = 0,
+    undeclared: Promise | None = UNDECLARED,
+    every: bool = False,
+    executor: Executor | None = None,
+    unpromised: bool = False,
+    seconds: float | None = None,
+    coverage: Coverage | None = None,
+    looking: Callable[[Event], Any] | None = None,
+    **options: Any,
+) -> Bisection:
+    """Return which pass of a pipeline broke a program, or raised.
+
+    `passes` and `options` are those of `record`; for a recording there are none. `good` is a predicate over modules,
+    and one that raises says that the program is bad; without it programs are run on `inputs` (a list, a table by name
+    of the parameter, or None: random ones, from `seed`), and each pass is held to its promise, one that declares none
+    to `undeclared`. A predicate is asked log(n) times for n programs; with `every` after each pass in order, which
+    finds the first even where a later pass mends what it broke. An `executor` (of `concurrent.futures`: threads,
+    processes, or a cluster with that face) asks it about all of them at once. Raises `PassError` when the program is
+    bad before any pass or cannot be asked about elsewhere, and `RunError` when it does not run then.
+    """
+    if isinstance(program, Recording) and (passes is not None or options):
+        raise PassError(
+            Diagnostic("a recording has its pipeline already", hint="bisect(mod, passes, ...) runs another")
+        )
+    criterion = Criterion(good, inputs, entry, seed, undeclared, unpromised)
+    check_contract(undeclared)
+    recording = program if isinstance(program, Recording) else record(program, passes, seconds=seconds, **options)
+    if good is None:
+        return _compared(recording, criterion, Coverage() if coverage is None else coverage, looking)
+    search = PredicateSearch(recording, good, executor)
+    start = recording.steps[0]
+    if not search.ask(start):
+        raise PassError(
+            Diagnostic(
+                f"the program is bad before any pass: {search.verdicts[start.id].why}",
+                hint="the predicate is true of good programs",
+            )
+        ) from search.error
+    event = search.first(recording.steps, every)
+    if event is None and recording.failed is not None:
+        return _failure(recording, criterion, search.all_verdicts(), None)
+    if event is None:
+        return Bisection(recording, criterion, search.all_verdicts(), None)
+    return Bisection(recording, criterion, search.all_verdicts(), event, search.verdicts[event.id].why)
+
+
+def _compared(
+    recording: Recording, criterion: Criterion, coverage: Coverage, looking: Callable[[Event], Any] | None
+) -> Bisection:
+    """Hold each pass to its promise until one breaks it. `looking` is called with each event before it is compared."""
+    trial, verdicts = criterion.trial(), list[StepVerdict]()
+    coverage.trial = trial
+    trial.check_inputs(recording.input)
+    suspect: tuple[Event, Check] | None = None
+    for event in recording.events[1:]:
+        if not is_checked(event):
+            coverage.skip(event)
+            continue
+        if looking is not None:
+            looking(event)
+        if event.changed and (cause := type_error(event.after)) is not None and type_error(event.before) is None:
+            verdicts.append(StepVerdict(event, False, _ill_typed(cause)))
+            return Bisection(recording, criterion, verdicts, event, _ill_typed(cause), None, cause, coverage)
+        check = examined(event, trial, criterion.undeclared)
+        coverage.add(event, check)
+        verdicts.append(StepVerdict(event, check.outcome != "broken", check.why))
+        if check.outcome == "broken":
+            return Bisection(recording, criterion, verdicts, event, check.why, check, None, coverage)
+        if check.outcome == "not promised" and check.finding is not None:
+            suspect = suspect or (event, check)
+    if recording.failed is not None:
+        return _failure(recording, criterion, verdicts, coverage)
+    if suspect is not None:
+        why = f"it promises nothing about values, and they differ: {suspect[1].why}"
+        return Bisection(recording, criterion, verdicts, suspect[0], why, suspect[1], None, coverage)
+    return Bisection(recording, criterion, verdicts, None, coverage=coverage)
+
+
+def _failure(
+    recording: Recording, criterion: Criterion, verdicts: Sequence[StepVerdict], coverage: Coverage | None
+) -> Bisection:
+    """Say which pass is responsible for what ended a recording."""
+    failed = recording.failed
+    assert failed is not None
+    for event in recording.events[1:]:
+        if is_checked(event) and event.changed and event is not failed:
+            cause = type_error(event.after)
+            if cause is not None and type_error(event.before) is None:
+                return Bisection(recording, criterion, verdicts, event, _ill_typed(cause), None, cause, coverage)
+    event = responsible(failed)
+    if event is not failed and isinstance(failed.error, PasslabError):
+        return Bisection(recording, criterion, verdicts, event, _ill_typed(failed.error), None, failed.error, coverage)
+    return Bisection(recording, criterion, verdicts, event, raised(event.error), None, None, coverage)
+
+
+def _ill_typed(cause: PasslabError) -> str:
+    return f"the program that it left has no types: {cause.diagnostics[0].message}"
+
+
+__all__ = ["Bisection", "Criterion", "GuiltyRewrite", "StepVerdict", "bisect"]

@@ -1,0 +1,168 @@
+"""`compare`: two recordings side by side: which passes correspond, where the programs part, and what each took.
+
+    found = lab.compare(rec_a, rec_b)
+    found.rows, found.first_divergence, found.table()
+
+Passes are aligned by name and options, in order, as lines are in a text diff. A row has a pass of either side, or of
+both; programs are compared by structure, so that renaming is no divergence.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cached_property
+from typing import Any
+
+from passlab.diffing.diff import Diff, count_operators, diff
+from passlab.instrument.events import Event
+from passlab.instrument.statistics import count_module
+from passlab.ir.equal import structural_equal
+from passlab.lab.recording import Recording, outcome
+from passlab.lab.validation import checked_recording
+from passlab.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedStep:
+    """A step of one recording, the one of the other that corresponds to it, or both; None where a side has none.
+
+    `same` says whether the programs after it are equal; for a step of one side, the program of the other side is the
+    one that it had come to.
+    """
+
+    a: Event | None
+    b: Event | None
+    same: bool
+    after_a: Any
+    after_b: Any
+
+    @property
+    def name(self) -> str:
+        """The pass, with its options."""
+        event = self.a or self.b
+        assert event is not None
+        return event.text or event.name
+
+    def diff(self) -> Diff:
+        """Return the difference between the programs of both sides after the step."""
+        return diff(self.after_a, self.after_b)
+
+    @property
+    def nodes(self) -> tuple[int, int]:
+        """How many nodes the programs have."""
+        return count_module(self.after_a)[0], count_module(self.after_b)[0]
+
+    @property
+    def seconds(self) -> tuple[float | None, float | None]:
+        """The time that the pass took on either side."""
+        return _of(self.a, "seconds"), _of(self.b, "seconds")
+
+    @property
+    def peak_bytes(self) -> tuple[int | None, int | None]:
+        """The memory that the pass took on either side, where it was recorded."""
+        return _of(self.a, "peak_bytes"), _of(self.b, "peak_bytes")
+
+    @property
+    def operators(self) -> dict[str, int]:
+        """For each operator how many more calls of it the second program has."""
+        counts: Counter[str] = count_operators(self.after_b)
+        counts.subtract(count_operators(self.after_a))
+        return {name: count for name, count in sorted(counts.items()) if count}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two recordings, step by step."""
+
+    a: Recording
+    b: Recording
+    rows: tuple[ComparedStep, ...]
+
+    @cached_property
+    def first_divergence(self) -> ComparedStep | None:
+        """The first step after which the programs differ; None when they never do."""
+        return next((row for row in self.rows if not row.same), None)
+
+    @property
+    def same(self) -> bool:
+        """Whether both end with the same program."""
+        return not self.rows or self.rows[-1].same
+
+    def summary(self) -> str:
+        """Return in sentences where they part and what differs in the end."""
+        first = self.first_divergence
+        only_a = sum(row.b is None for row in self.rows)
+        only_b = sum(row.a is None for row in self.rows)
+        passes = (
+            f"{len(self.rows) - only_a - only_b} steps of both, {only_a} of the first alone, {only_b} of the second"
+        )
+        if first is None:
+            return f"{passes}; the programs never differ"
+        side = "" if first.a and first.b else " (of the first alone)" if first.a else " (of the second alone)"
+        end = "the last programs are the same" if self.same else f"in the end: {diff(self.a.last, self.b.last).summary}"
+        return f"{passes}; they part at {first.name}{side}; {end}"
+
+    def table(self) -> Table:
+        """Return a row for each step: both numbers and outcomes, nodes and time of either side, operators."""
+        columns = ("step a", "step b", "pass", "outcome a", "outcome b", "program", "nodes a", "nodes b", "operators")
+        return Table((*columns, "ms a", "ms b"), [(*_row(row), *map(_milliseconds, row.seconds)) for row in self.rows])
+
+    def frame(self) -> Any:
+        """Return `table()` as a pandas data frame."""
+        return self.table().frame()
+
+    def text(self) -> str:
+        """Return the summary and the steps, without times: the same for every run."""
+        columns = ("step a", "step b", "pass", "outcome a", "outcome b", "program", "nodes a", "nodes b", "operators")
+        return f"{self.summary()}\n{Table(columns, map(_row, self.rows))}"
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def compare(a: Recording, b: Recording) -> Comparison:
+    """Align the steps of two recordings. Raises `PassTypeError` for what is no recording."""
+    first, second = checked_recording(a), checked_recording(b)
+    texts = [[step.text or step.name for step in rec.steps] for rec in (first, second)]
+    rows: list[ComparedStep] = []
+    at = [first.input, second.input]
+    for tag, i, j, k, end in SequenceMatcher(None, texts[0], texts[1], autojunk=False).get_opcodes():
+        if tag == "equal":
+            pairs: list[tuple[Event | None, Event | None]] = list(
+                zip(first.steps[i:j], second.steps[k:end], strict=True)
+            )
+        else:
+            pairs = [(step, None) for step in first.steps[i:j]]
+            pairs += [(None, step) for step in second.steps[k:end]]
+        for one, other in pairs:
+            at = [one.after if one else at[0], other.after if other else at[1]]
+            same = at[0] is at[1] or structural_equal(at[0], at[1])
+            rows.append(ComparedStep(one, other, same, at[0], at[1]))
+    return Comparison(first, second, tuple(rows))
+
+
+def _of(event: Event | None, name: str) -> Any:
+    return None if event is None else getattr(event, name)
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1000
+
+
+def _row(row: ComparedStep) -> tuple[Any, ...]:
+    operators = " ".join(f"{count:+} {name}" for name, count in row.operators.items())
+    return (
+        "" if row.a is None else row.a.id,
+        "" if row.b is None else row.b.id,
+        row.name,
+        "" if row.a is None else outcome(row.a),
+        "" if row.b is None else outcome(row.b),
+        "same" if row.same else "differs",
+        *row.nodes,
+        operators,
+    )
+
+
+__all__ = ["ComparedStep", "Comparison", "compare"]

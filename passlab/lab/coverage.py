@@ -1,0 +1,90 @@
+"""`Coverage`: what a search looked at, and what it did not: no answer without it."""
+
+from __future__ import annotations
+
+from passlab.errors import counted
+from passlab.instrument.events import Event
+from passlab.instrument.validation import GIVEN, Check, Trial
+from passlab.table import Table
+from passlab.transform.sequential import Sequential
+
+
+class Coverage:
+    """The steps that were compared, on which kinds of inputs, and those that were not, with the reason."""
+
+    def __init__(self) -> None:
+        self.checks: list[tuple[Event, Check]] = []
+        self.skipped: list[tuple[Event, str]] = []
+        self.trial: Trial | None = None
+        self.notes: list[str] = []  # what else was left out
+
+    def add(self, event: Event, check: Check) -> None:
+        """Note the check of a step."""
+        self.checks.append((event, check))
+
+    def skip(self, event: Event) -> None:
+        """Note a step that was not looked at; one inside another is looked at with it."""
+        if event.status in ("skipped", "failed") and not isinstance(event.pass_, Sequential):
+            why = f"skipped: {event.reason}" if event.status == "skipped" else "it failed"
+            self.skipped.append((event, why))
+
+    @property
+    def comparisons(self) -> list[tuple[Event, Check]]:
+        """The steps before and after which the programs were run."""
+        return [(event, check) for event, check in self.checks if check.compared or check.outcome == "broken"]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of inputs on which some step was compared."""
+        kinds = dict.fromkeys(kind for _, check in self.checks for kind in (*check.compared, check.inputs) if kind)
+        return list(kinds)
+
+    def left_out(self) -> list[str]:
+        """Return what was not looked at, and why, a line for each thing."""
+        lines = [f"step {event.id}, {event.name}, did not run ({why})" for event, why in self.skipped]
+        reasons: dict[str, list[str]] = {}
+        for event, check in self.checks:
+            if check.outcome in ("not checked", "not promised") and not check.compared:
+                lines.append(f"step {event.id}, {event.name}, was not compared ({check.why or check.left_out[0]})")
+            else:
+                for reason in check.left_out:
+                    reasons.setdefault(reason, []).append(event.id)
+        lines += [f"{reason} (step {', '.join(steps)})" for reason, steps in reasons.items()]
+        if self.trial is not None and (branches := self.trial.missing_branches()):
+            lines.append(f"{branches:,} branch{'' if branches == 1 else 'es'} of the program never ran")
+        return [*lines, *self.notes]
+
+    def text(self, full: bool = True) -> str:
+        """Return what was looked at and, with `full`, what was not, in a sentence."""
+        changed = [check for _, check in self.checks if check.outcome != "unchanged"]
+        if not changed and not self.skipped:
+            return "none changed it"
+        kinds = self.kinds
+        on = "the inputs given" if kinds == [GIVEN] else f"inputs of {counted(len(kinds), 'kind')}"
+        steps = len(self.comparisons)
+        parts = [
+            f"{steps} of {counted(len(changed), 'step')} that changed it {'was' if steps == 1 else 'were'} compared"
+        ]
+        if kinds:
+            parts[0] += f", on {on}"
+        lines = self.left_out() if full else []
+        if lines:
+            parts.append(f"not looked at: {'; '.join(lines)}")
+        return "; ".join(parts)
+
+    def table(self) -> Table:
+        """Return one row for each step: on what it was compared, and what was left out."""
+        rows = [
+            (event.id, event.name, check.outcome, ", ".join(check.compared), "; ".join(check.left_out))
+            for event, check in self.checks
+        ]
+        rows += [(event.id, event.name, "not checked", "", why) for event, why in self.skipped]
+        return Table(("step", "pass", "outcome", "compared on", "left out"), rows)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    __repr__ = __str__
+
+
+__all__ = ["Coverage"]

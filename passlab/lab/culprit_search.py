@@ -1,0 +1,305 @@
+"""`culprit`: what broke the program, in one call.
+
+    found = lab.culprit(mod, "InferType, FoldConstant, FoldScaleAxis, FuseOps")
+    found.sentences, found.event, found.rewrite, found.node, found.module
+    found.script("bug.py"), found.notebook("bug.ipynb")
+
+It records the pipeline, holds every step to what it promises on inputs of many kinds, goes on to the rewrite and to the
+passes that are needed for it, shrinks the program, and says what it did not look at. Where every pass is right, it
+compares executors, and names the kernel that is wrong. The steps are those of `bisect`, `reduce` and `executors`, which
+can be called one by one. It ends in time (`seconds`), or when it is interrupted, with the best answer so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from os import PathLike
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from passlab.diffing.diff import node_name
+from passlab.errors import Diagnostic, PassError, PasslabError, counted
+from passlab.instrument.deadline import Deadline, check_seconds
+from passlab.instrument.events import Event
+from passlab.instrument.first_wrong import WrongNode
+from passlab.instrument.statistics import count_module
+from passlab.instrument.validation import UNDECLARED, Check, Inputs
+from passlab.ir.module import IRModule
+from passlab.lab.bisection import Bisection, GuiltyRewrite, bisect
+from passlab.lab.coverage import Coverage
+from passlab.lab.executors import ExecutorFault, compare_executors
+from passlab.lab.recording import Recording, record
+from passlab.lab.reduction import Reduction
+from passlab.lab.script import bisection_script
+from passlab.table import Table
+from passlab.transform.numeric_contract import Promise
+
+Progress = Callable[[str, str, float], Any]
+SHARE = 0.5  # of the time that is left is spent on recording and comparing; the rest on rewrites and on reduction
+
+
+class Culprit:
+    """What broke a program. `sentences` say it; `found` is False when nothing was.
+
+    `bisection` has the guilty pass, `reduction` the smallest program, `fault` the executor and kernel that are wrong
+    where no pass is. `stopped` says why the search ended early, "" when it came to its end.
+    """
+
+    def __init__(self, program: IRModule, coverage: Coverage) -> None:
+        self.program = program
+        self.coverage = coverage
+        self.recording: Recording | None = None
+        self.bisection: Bisection | None = None
+        self.reduction: Reduction | None = None
+        self.rewrite: GuiltyRewrite | None = None
+        self.needed: tuple[Event, ...] = ()
+        self.fault: ExecutorFault | None = None
+        self.stopped = ""
+        self.seconds = 0.0
+
+    # ------------------------------------------------------------ what was result
+    @property
+    def found(self) -> bool:
+        """Whether something is wrong."""
+        return self.event is not None or self.fault is not None
+
+    @property
+    def event(self) -> Event | None:
+        """The guilty pass in the recording, None when no pass is."""
+        return None if self.bisection is None else self.bisection.event
+
+    @property
+    def check(self) -> Check | None:
+        """How the guilty pass broke its promise, where programs were compared."""
+        return None if self.bisection is None else self.bisection.check
+
+    @property
+    def node(self) -> WrongNode | None:
+        """The first operator whose value went wrong, where that is known."""
+        return None if self.check is None else self.check.node
+
+    @property
+    def module(self) -> IRModule:
+        """The smallest program that shows the fault, as far as it was reduced; the whole one without a fault."""
+        if self.reduction is not None:
+            return self.reduction.module
+        if self.fault is not None:
+            return self.fault.module
+        return self.program if self.event is None else self.event.before
+
+    @property
+    def covered(self) -> Coverage:
+        """What was looked at, and what was not."""
+        return self.coverage
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is wrong, since when, by which rule, where and by how much, and what was not looked at."""
+        if self.fault is not None:
+            return (*self.fault.sentences(), self._not_looked_at())
+        if self.bisection is None or self.event is None:
+            return (f"No fault was found: {self.coverage.text(full=False)}.", self._not_looked_at())
+        return (self._what(), self._since(), self._rule(), self._where(), self._not_looked_at())
+
+    def _what(self) -> str:
+        assert self.bisection is not None
+        return f"{_capital(self.bisection.summary())}."
+
+    def _since(self) -> str:
+        assert self.bisection is not None
+        assert self.event is not None
+        good = [v for v in self.bisection.verdicts if v.good and v.event is not self.event]
+        before = f"the {len(good):,} steps before it kept what they promise" if good else "it is the first step"
+        if len(good) == 1:
+            before = "the step before it kept what it promises"
+        others = [f"step {e.id}, {e.name}" for e in self.needed if e is not self.event]
+        if others:
+            return f"Until then {before}; it happens only after {', '.join(others)}."
+        alone = ", and it happens without the others" if self.needed and good else ""
+        return f"Until then {before}{alone}."
+
+    def _rule(self) -> str:
+        if self.rewrite is not None:
+            return f"It is {self.rewrite}."
+        assert self.event is not None
+        return f"{self.event.name} reports no rewrite that can be left out by itself: the pass as a whole is wrong."
+
+    def _where(self) -> str:
+        check = self.check
+        if check is None or check.finding is None:
+            return f"The program has {counted(count_module(self.module)[0], 'node')} now."
+        on = f"on {check.inputs}" if check.inputs else ""
+        if self.node is None:
+            return f"The result differs {on}: {check.finding}."
+        name = node_name(self.node.old if self.node.removed else self.node.node)
+        return f"The first operator that is wrong is `{name}`, {on}: {self.node.finding}."
+
+    def _not_looked_at(self) -> str:
+        lines = self.coverage.left_out()
+        if self.stopped:
+            lines.append(f"the search was {self.stopped}")
+        return f"Not looked at: {'; '.join(lines)}." if lines else "Every step was looked at."
+
+    def summary(self) -> str:
+        """Return what was found, in sentences."""
+        return " ".join(self.sentences)
+
+    def table(self) -> Table:
+        """Return one row for each step that was looked at: what it promised, on what it was compared, the outcome."""
+        return self.coverage.table()
+
+    def frame(self) -> Any:
+        """Return `table()` as a pandas data frame."""
+        return self.table().frame()
+
+    def text(self) -> str:
+        """Return the sentences, one a line, and the smallest program."""
+        lines = list(self.sentences)
+        if self.found:
+            lines += ["", self.module.astext()]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    # ------------------------------------------------------------ reproducers
+    def script(self, path: str | PathLike[str] | None = None) -> str:
+        """Return a Python script that shows the fault, also written to a file. Raises `PassError` without a fault."""
+        if self.fault is not None:
+            text = self.fault.script()
+        elif self.bisection is None or self.event is None:
+            raise PassError(Diagnostic("there is nothing to reproduce: no fault was found"))
+        else:
+            again = self.bisection.check_of(self.module)
+            text = bisection_script(self.bisection, self.module, () if again is None else again.arguments)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def notebook(self, path: str | PathLike[str]) -> Path:
+        """Write a notebook that shows the fault and return its path. Raises `PassError` when there is none."""
+        if self.bisection is None or self.event is None:
+            raise PassError(Diagnostic("there is no notebook: no pass broke the program", hint="found.script() has it"))
+        return self.bisection.notebook(path) if self.reduction is None else self.reduction.notebook(path)
+
+
+def culprit(
+    program: IRModule | Recording,
+    pipeline: Any = None,
+    *,
+    inputs: Inputs = None,
+    entry: str = "main",
+    seed: int = 0,
+    undeclared: Promise | None = UNDECLARED,
+    executors: Sequence[str] = ("debug",),
+    seconds: float | None = 60.0,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Culprit:
+    """Find what broke a program, as far as `seconds` allow.
+
+    `pipeline` and `options` are those of `record`; a recording has its own. `inputs`, `entry`, `seed` and `undeclared`
+    are those of `bisect`. With more `executors` than "debug" each is compared with the reference evaluator where no
+    pass is at fault. `progress(stage, text, seconds_left)` is called as the search goes on. An `executor` (of
+    `concurrent.futures`) helps to reduce. Raises `PassError` for passes that do not exist and `RunError` where the
+    program does not run before any pass.
+    """
+    check_seconds(seconds)
+    if isinstance(program, Recording) and (pipeline is not None or options):
+        raise PassError(Diagnostic("a recording has its pipeline already", hint="culprit(mod, passes) runs another"))
+    start = program.input if isinstance(program, Recording) else program
+    result = Culprit(start, Coverage())
+    search = _Search(result, seconds, progress)
+    bisecting = {"inputs": inputs, "entry": entry, "seed": seed, "undeclared": undeclared, "unpromised": True}
+    search.run(program, pipeline, bisecting, options, executors, executor)
+    result.seconds = search.passed()
+    return result
+
+
+class _Search:
+    """The stages of one search, and the time that is left."""
+
+    def __init__(self, result: Culprit, seconds: float | None, progress: Progress | None) -> None:
+        self.culprit = result
+        self.seconds = seconds
+        self.progress = progress
+        self.started = monotonic()
+
+    def passed(self) -> float:
+        return monotonic() - self.started
+
+    def left(self, share: float = 1.0) -> float | None:
+        return None if self.seconds is None else max(0.05, (self.seconds - self.passed()) * share)
+
+    def tell(self, stage: str, text: str) -> None:
+        if self.progress is not None:
+            self.progress(stage, text, float("inf") if self.seconds is None else max(0.0, self.seconds - self.passed()))
+
+    def run(
+        self,
+        program: Any,
+        pipeline: Any,
+        bisecting: dict[str, Any],
+        options: dict[str, Any],
+        executors: Sequence[str],
+        executor: Executor | None,
+    ) -> None:
+        result = self.culprit
+        deadline = Deadline(self.left())
+        try:
+            self.tell("record", "running the pipeline")
+            if isinstance(program, Recording):
+                result.recording = program
+            else:
+                result.recording = record(program, pipeline, seconds=self.left(SHARE), **options)
+            with deadline:
+                self._bisect(result.recording, bisecting)
+                if result.event is not None:
+                    self._narrow(executor)
+                elif others := [kind for kind in executors if kind != "debug"]:
+                    self.tell("executors", f"comparing {', '.join(others)} with the reference evaluator")
+                    result.fault = compare_executors(result.program, others, bisecting, result.coverage.notes)
+        except deadline.error:
+            deadline.close()
+            result.stopped = f"stopped after {self.seconds:g} s"
+        except KeyboardInterrupt:
+            result.stopped = "interrupted"
+
+    def _bisect(self, recording: Recording, bisecting: dict[str, Any]) -> None:
+        steps = len(recording.events) - 1
+
+        def looking(event: Event) -> None:
+            self.tell("compare", f"step {event.id} of {steps}, {event.name}")
+
+        self.culprit.bisection = bisect(recording, coverage=self.culprit.coverage, looking=looking, **bisecting)
+
+    def _narrow(self, executor: Executor | None) -> None:
+        """Go on from the guilty pass to its rewrite, to the passes that are needed, and to a smaller program."""
+        result, bisection = self.culprit, self.culprit.bisection
+        assert bisection is not None
+        self.tell("reduce", "shrinking the program")
+        try:
+            result.reduction = bisection.reduce(executor=executor, seconds=self.left(SHARE))
+        except PassError as error:
+            result.coverage.notes.append(f"a smaller program ({error.diagnostics[0].message})")
+        for stage, text in (("rewrite", "looking for the rewrite"), ("needed", "looking for the passes it needs")):
+            self.tell(stage, text)
+            part = Deadline(self.left(SHARE))
+            try:
+                with part:
+                    setattr(result, stage, getattr(bisection, stage))
+            except part.error:
+                part.close()
+                result.coverage.notes.append(f"{text[12:]} (no time)")
+            except PasslabError as error:
+                result.coverage.notes.append(f"{text[12:]} ({error.diagnostics[0].message})")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+__all__ = ["Culprit", "Progress", "culprit"]

@@ -1,0 +1,212 @@
+"""Programs that make a pass do something: small ones of the operators that it speaks of, and random ones.
+
+Four sources take turns, the more often the more of their programs the pass has changed: a call of one operator; a call
+inside another; random programs of these operators; random programs of all. Numbers of the pass are put into attributes
+and constants, and operands are made equal, because that is what guards and patterns ask for.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import PasslabError
+from passlab.infer import infer_module
+from passlab.ir.attrs import Attrs
+from passlab.ir.expr import Call, Constant, Expr, Function, Var
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType
+from passlab.ir.walk import rewrite, substitute
+from passlab.lab.mentions import DTYPES, Mentions
+from passlab.testing.programs import generate
+from passlab.testing.programs.registry import Template, operator_names, templates
+
+Source = Callable[["ProgramSource", random.Random, int], "IRModule | None"]
+
+
+class ProgramSource:
+    """Draws programs for one pass. `fired(name)` says that the pass changed a program of a source."""
+
+    def __init__(self, spoken_of: Mentions, seed: int) -> None:
+        self.operators = [name for name in spoken_of.operators if name in operator_names(False)]
+        self.dtypes = tuple(dict.fromkeys([*spoken_of.dtypes, *DTYPES]))
+        self.own_dtypes = tuple(spoken_of.dtypes)
+        self.numbers = list(dict.fromkeys([*spoken_of.numbers, 0.0, 1.0, -1.0, 2.0]))
+        self.seed = seed
+        self.weights = dict.fromkeys(SOURCES, 1.0)
+
+    def fired(self, name: str) -> None:
+        """Note that a program of a source was changed."""
+        self.weights[name] = min(8.0, self.weights[name] * 1.25)
+
+    def learn(self, operators: list[str]) -> None:
+        """Note operators that the pass took away: it looks for them."""
+        self.operators += [n for n in operators if n not in self.operators and n in operator_names(False)]
+
+    def programs(self, start: int = 0) -> Iterator[tuple[int, str, IRModule]]:
+        """Yield the number of each program, its source, and the program, without end; the same for the same seed."""
+        number = start
+        while True:
+            choice = random.Random(f"{self.seed} {number}")  # noqa: S311 - programs, not secrets
+            names = list(self.weights)
+            name = choice.choices(names, [self.weights[n] for n in names])[0]
+            try:
+                mod = SOURCES[name](self, choice, number)
+            except PasslabError:
+                mod = None
+            if mod is not None:
+                yield number, name, mod
+            number += 1
+
+    # ------------------------------------------------------------ pieces
+    def template(self, choice: random.Random, dtypes: tuple[str, ...] | None = None) -> Template | None:
+        """Return a call of an operator that the pass speaks of, of any where it speaks of none."""
+        names = self.operators or list(operator_names(False))
+        ranked = dtypes or ((self.own_dtypes or DTYPES[:1]) if choice.random() < 0.4 else self.dtypes)
+        cases = templates(choice.choice(names), choice.choice(ranked))
+        return choice.choice(cases) if cases else None
+
+    def mutated(self, body: Expr, choice: random.Random) -> Expr:
+        """Put numbers of the pass into attributes and constants, and make operands equal."""
+
+        def change(before: Expr, node: Expr) -> Expr:
+            if isinstance(node, Constant) and not node.data.ndim and choice.random() < 0.5:
+                return _constant(choice.choice(self.numbers), node)
+            if not isinstance(node, Call) or not isinstance(node.op, Op):
+                return node
+            if len(node.args) == 2 and choice.random() < 0.35:
+                node = self._operands(node, choice)
+            if node.attrs is not None and choice.random() < 0.6:
+                node = node.with_fields(attrs=self._attributes(node.attrs, choice))
+            return node
+
+        return rewrite(body, change, only=(Call, Constant))
+
+    def _attributes(self, attrs: Attrs, choice: random.Random) -> Attrs:
+        """Put numbers of the pass into numeric attributes, and lists into another order."""
+        values: dict[str, Any] = {}
+        for name, old in attrs.items():
+            if isinstance(old, (list, tuple)) and len(old) > 1 and choice.random() < 0.5:
+                values[name] = type(old)(choice.sample(list(old), len(old)))
+            elif isinstance(old, (int, float)) and not isinstance(old, bool) and choice.random() < 0.7:
+                number = choice.choice(self.numbers)
+                values[name] = int(number) if isinstance(old, int) else number
+        return attrs.with_fields(**values) if values else attrs
+
+    def _operands(self, node: Call, choice: random.Random) -> Call:
+        """Make the operands of a call equal, or one of them a number of the pass."""
+        at = choice.randrange(2)
+        other = node.args[1 - at]
+        ty = other.checked_type_ or getattr(other, "type_annotation", None)
+        operand: Expr = other
+        if choice.random() < 0.6 and isinstance(ty, TensorType):
+            operand = _constant(choice.choice(self.numbers), Constant(np.zeros((), _plain(ty.dtype))))
+        args = (operand, other) if at == 0 else (other, operand)
+        changed: Call = node.with_fields(args=args)
+        return changed
+
+
+def _plain(dtype: str) -> str:
+    return dtype if dtype in DTYPES else "float32"
+
+
+def _constant(number: float, like: Constant) -> Constant:
+    """A number in the dtype of a constant."""
+    with np.errstate(all="ignore"):
+        return Constant(np.asarray(number).astype(like.data.dtype))
+
+
+def _module(params: list[Var], body: Expr) -> IRModule | None:
+    from passlab.ir.variables import free_vars
+
+    used = [param for param in params if param in set(free_vars(body))]
+    return infer_module(IRModule.from_expr(Function(tuple(used), body)))
+
+
+def _filled(template: Template, choice: random.Random, params: list[Var]) -> Expr:
+    """A template with new parameters; those with a value are constants half of the time."""
+    mapping: dict[Expr, Expr] = {}
+    for param in template.params:
+        if param in template.constants and choice.random() < 0.7:
+            mapping[param] = template.constants[param]
+        else:
+            mapping[param] = var = Var(f"x{len(params)}", param.type_annotation)
+            params.append(var)
+    return substitute(template.call, mapping)
+
+
+def one_call(source: ProgramSource, choice: random.Random, number: int) -> IRModule | None:
+    """A call of one operator."""
+    template = source.template(choice)
+    if template is None:
+        return None
+    params: list[Var] = []
+    body = _filled(template, choice, params)
+    return _module(params, source.mutated(body, choice) if choice.random() < 0.7 else body)
+
+
+def call_in_call(source: ProgramSource, choice: random.Random, number: int) -> IRModule | None:
+    """Calls of operators whose operands are calls of operators."""
+    template = source.template(choice)
+    if template is None:
+        return None
+    params: list[Var] = []
+    body = _filled(template, choice, params)
+    for _ in range(choice.randrange(1, 4)):
+        open_params = [p for p in params if isinstance(p.type_annotation, TensorType)]
+        if not open_params:
+            break
+        param = choice.choice(open_params)
+        inner = _giving(source, choice, param.type_annotation, params)
+        if inner is not None:
+            body = substitute(body, {param: inner})
+    return _module(params, source.mutated(body, choice) if choice.random() < 0.7 else body)
+
+
+def _giving(source: ProgramSource, choice: random.Random, ty: object, params: list[Var]) -> Expr | None:
+    """A call that gives a value of a type; an element-wise operator takes parameters of that shape."""
+    name = choice.choice(source.operators or list(operator_names(False)))
+    arity = len(Op.get(name).spec.inputs)
+    assert isinstance(ty, TensorType)
+    if arity not in (1, 2):
+        return None
+    dtypes = (ty.dtype,) if choice.random() < 0.6 else (ty.dtype, *(source.own_dtypes or DTYPES))
+    operands = [Var(f"x{len(params) + k}", TensorType(ty.shape, choice.choice(dtypes[:3]))) for k in range(arity)]
+    case = next((c for c in templates(name, ty.dtype) if isinstance(c.call, Call)), None)
+    call = Call(Op.get(name), operands, case.call.attrs if case is not None and isinstance(case.call, Call) else None)
+    if call.attrs is not None and "dtype" in dict(call.attrs.items()):
+        call = call.with_fields(attrs=call.attrs.with_fields(dtype=ty.dtype))
+    try:
+        typed = infer_module(IRModule.from_expr(Function(tuple(operands), call)))
+    except PasslabError:
+        return None
+    if typed["main"].body.checked_type_ is not ty:
+        return None
+    params.extend(operands)
+    return call
+
+
+def random_program(source: ProgramSource, choice: random.Random, number: int) -> IRModule | None:
+    """A random program of the operators that the pass speaks of."""
+    operators = source.operators or None
+    effects, size = choice.random() < 0.3, choice.randrange(1, 5)
+    return generate(choice.randrange(10**6), operators=operators, effects=effects, size=size)
+
+
+def any_program(source: ProgramSource, choice: random.Random, number: int) -> IRModule | None:
+    """A random program of everything."""
+    return generate(choice.randrange(10**6), effects=choice.random() < 0.5)
+
+
+SOURCES: dict[str, Source] = {
+    "calls": one_call,
+    "calls in calls": call_in_call,
+    "programs of its operators": random_program,
+    "programs": any_program,
+}
+
+__all__ = ["SOURCES", "ProgramSource"]

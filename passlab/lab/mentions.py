@@ -1,0 +1,100 @@
+"""What a pass speaks of: the operators, dtypes and numbers in its code. Programs that hold them make it do something.
+
+Code objects are read, with the functions, closures and globals that they use; nothing is run.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import CodeType, FunctionType
+from typing import Any
+
+from passlab.ir.op import Op
+from passlab.transform.base import Pass
+from passlab.transform.sequential import Sequential
+
+DTYPES = ("float32", "int32", "uint8", "int8", "int64", "float16", "bool", "float64")
+DEEP = 200  # functions and values that are read at most
+
+
+@dataclass
+class Mentions:
+    """Operators by name, dtypes and numbers, each once, in the order in which they were met."""
+
+    operators: list[str] = field(default_factory=list)
+    dtypes: list[str] = field(default_factory=list)
+    numbers: list[float] = field(default_factory=list)
+
+
+def mentions(pass_: Pass) -> Mentions:
+    """Return what a pass, or the passes of a pipeline, speak of."""
+    result = Mentions()
+    by_last: dict[str, list[str]] = {}
+    for name in Op.list_op_names():
+        by_last.setdefault(name.rsplit(".", 1)[-1], []).append(name)
+    for value in _values(pass_):
+        if isinstance(value, str):
+            names = [value] if value in Op.list_op_names() else by_last.get(value, []) if value.isidentifier() else []
+            result.operators += [name for name in names if name not in result.operators]
+            if value in DTYPES and value not in result.dtypes:
+                result.dtypes.append(value)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e6:
+            if float(value) not in result.numbers:
+                result.numbers.append(float(value))
+    return result
+
+
+def _values(pass_: Pass) -> Iterator[Any]:
+    """Yield names and constants in the code of a pass."""
+    waiting: list[Any] = [pass_]
+    seen: set[int] = set()
+    while waiting and len(seen) < DEEP:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, (str, int, float)):
+            yield value
+        elif isinstance(value, CodeType):
+            yield from value.co_names
+            waiting += value.co_consts
+        elif isinstance(value, FunctionType):
+            waiting.append(value.__code__)
+            waiting += [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
+            used = (value.__globals__.get(name) for name in value.__code__.co_names)
+            waiting += [v for v in used if isinstance(v, (FunctionType, str, int, float, tuple)) and _is_own(v, value)]
+        elif isinstance(value, (tuple, list, frozenset, set)):
+            waiting += list(value)[:DEEP]
+        elif isinstance(value, Op):
+            yield value.name
+        elif isinstance(value, Sequential):
+            waiting += value.passes
+        elif isinstance(value, Pass):
+            own = getattr(value, "_user_object", value)
+            waiting += [m for _, m in inspect.getmembers(type(own), inspect.isfunction) if _is_users(m)]
+            waiting += [getattr(value, "pass_func", None), *vars(own).values()]
+        elif inspect.ismethod(value):
+            waiting.append(value.__func__)
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 - asking is the test
+    except ValueError:
+        return False
+    return True
+
+
+def _is_own(value: Any, user: FunctionType) -> bool:
+    """Whether a global is of the module of the function that uses it."""
+    return not isinstance(value, FunctionType) or value.__module__ == user.__module__
+
+
+def _is_users(function: Any) -> bool:
+    """Whether a method is not one that all passes have."""
+    return bool(function.__module__ != Pass.__module__)
+
+
+__all__ = ["Mentions", "mentions"]

@@ -1,0 +1,91 @@
+"""Asking a predicate about programs: here, or on any `concurrent.futures` executor, about several programs at once.
+
+Threads are handed the programs themselves. Others (a pool of processes, a Dask or Ray cluster) get them as Relay text,
+which reads back to the same program, so that only the predicate has to be one that can be sent.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+from passlab.errors import Diagnostic, PassError, PasslabError
+from passlab.infer import infer_module
+from passlab.ir.module import IRModule
+from passlab.text.parser import parse
+
+Predicate = Callable[[IRModule], Any]
+FALSE = "the predicate is false"  # why a program is bad about which nothing was raised
+
+
+class Outcome(NamedTuple):
+    """Whether a predicate holds for a program; if not, why, and what it raised, where it raised here."""
+
+    holds: bool
+    why: str = ""
+    error: Exception | None = None
+
+
+class Oracle:
+    """Asks one predicate; `ahead` is the number of programs that are worth asking about at once."""
+
+    def __init__(self, predicate: Predicate, executor: Executor | None = None) -> None:
+        self.predicate = predicate
+        self.executor = executor
+        self.ahead = 1 if executor is None else int(getattr(executor, "_max_workers", 0)) or os.cpu_count() or 1
+
+    def one(self, mod: IRModule) -> Outcome:
+        """Ask about one program, here or there."""
+        return self.all([mod])[0]
+
+    def all(self, mods: Sequence[IRModule]) -> list[Outcome]:
+        """Ask about several programs, at once where there is an executor.
+
+        Raises `PassError` when the executor cannot ask, as when the predicate cannot be sent.
+        """
+        if self.executor is None:
+            return [judge(self.predicate, mod) for mod in mods]
+        waiting: list[Future[Outcome]] = []
+        try:
+            for mod in mods:
+                waiting.append(self._sent(self.executor, mod))
+            return [future.result() for future in waiting]
+        except (PasslabError, CancelledError):
+            raise
+        except Exception as error:
+            message = f"the predicate could not be asked elsewhere: {type(error).__name__}: {error}"
+            hint = "a process can be sent functions of modules: define the predicate in a file, or use threads"
+            raise PassError(Diagnostic(message, hint=hint)) from error
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def _sent(self, executor: Executor, mod: IRModule) -> Future[Outcome]:
+        if isinstance(executor, ThreadPoolExecutor):
+            return executor.submit(judge, self.predicate, mod)
+        return executor.submit(judge_text, self.predicate, mod.astext())
+
+
+def judge(predicate: Predicate, mod: IRModule) -> Outcome:
+    """Ask about a program. A predicate that raises counts as False."""
+    try:
+        holds = bool(predicate(mod))
+    except Exception as error:  # noqa: BLE001 - whatever it is, this is why
+        return Outcome(False, raised(error), error)
+    return Outcome(holds, "" if holds else FALSE)
+
+
+def judge_text(predicate: Predicate, text: str) -> Outcome:
+    """Ask about a program given as text, in another process: of what was raised only the message comes back."""
+    return judge(predicate, infer_module(parse(text)))._replace(error=None)
+
+
+def raised(error: BaseException | None) -> str:
+    """Return in a line what was raised."""
+    message = error.diagnostics[0].message if isinstance(error, PasslabError) else str(error)
+    return f"{type(error).__name__}: {message}"
+
+
+__all__ = ["FALSE", "Outcome", "Oracle", "judge", "raised"]

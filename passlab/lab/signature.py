@@ -1,0 +1,50 @@
+"""`Signature`: what makes two failures the same one, so that a smaller program shows the fault that was asked about.
+
+The class of the error, its words without numbers and names of the program, and the function that raised it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from passlab.errors import PasslabError
+
+_NAMES = re.compile(r"[%@$][\w.]+|0x[0-9a-fA-F]+|-?\d+(\.\d+)?([eE][-+]?\d+)?")
+_LISTS = re.compile(r"#(,\s*#)+")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """One kind of failure."""
+
+    kind: str
+    message: str
+    frame: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message} (in {self.frame})" if self.frame else f"{self.kind}: {self.message}"
+
+
+def signature_of(error: BaseException) -> Signature:
+    """Return the signature of an error: shapes, numbers and the names of variables in its words do not count."""
+    message = error.diagnostics[0].message if isinstance(error, PasslabError) and error.diagnostics else str(error)
+    plain = _LISTS.sub("#", _NAMES.sub("#", message.split("\n", 1)[0]))
+    frame, trace = "", error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        frame, trace = f"{code.co_filename.rsplit('/', 1)[-1]}:{code.co_name}", trace.tb_next
+    return Signature(getattr(error, "kind", None) or type(error).__name__, " ".join(plain.split()), frame)
+
+
+def same_failure(a: BaseException | None, b: BaseException | None) -> bool:
+    """Whether two errors have one signature; the frame counts where both have one."""
+    if a is None or b is None:
+        return a is b
+    one, other = signature_of(a), signature_of(b)
+    return (one.kind, one.message) == (other.kind, other.message) and (
+        not one.frame or not other.frame or one.frame == other.frame
+    )
+
+
+__all__ = ["Signature", "same_failure", "signature_of"]

@@ -1,0 +1,179 @@
+"""`simplify`: an ONNX model, or a Relay program, made smaller, with every removal explained.
+
+    small = lab.simplify("net.onnx", shape={"image": (1, 3, 224, 224)})
+    print(small.text())             # what each pass removed, counts of nodes, and whether the values agree
+    onnx.save(small.model(), "small.onnx")
+
+The pipeline is an ordinary one: a removal is undone by switching its pass off (`disabled_pass=["FoldConstant"]`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import PasslabError
+from passlab.evaluate import Evaluator
+from passlab.evaluate.samples import random_arguments
+from passlab.frontend import from_onnx, to_onnx
+from passlab.instrument.events import Event
+from passlab.instrument.statistics import count_module
+from passlab.ir.module import IRModule
+from passlab.lab.recording import Recording, record
+from passlab.table import Table
+
+NORMALIZATIONS = ("nn.layer_norm", "nn.group_norm", "nn.instance_norm", "nn.l2_normalize")
+FIRST = ("InferType", "DynamicToStatic", "FoldConstant")
+BATCH_NORM = ("SimplifyInference", "FoldConstant", "FoldScaleAxis", "FoldConstant")
+LAST = (
+    "FoldExplicitPadding",
+    "SimplifyExpr",
+    "FoldConstant",
+    "EliminateCommonSubexpr",
+    "DeadCodeElimination",
+    "InferType",
+)
+
+
+@dataclass(frozen=True)
+class Simplification:
+    """A program before and after, and what each pass removed."""
+
+    recording: Recording
+    nodes_before: int
+    nodes_after: int
+    agreement: str
+
+    @property
+    def module(self) -> IRModule:
+        """The program that is left."""
+        return self.recording.output
+
+    def model(self) -> Any:
+        """Return the program that is left as an `onnx.ModelProto`. Raises `ModelError` for what ONNX cannot say."""
+        return to_onnx(self.module)
+
+    def table(self) -> Table:
+        """Return a row for each pass that changed something: its step and name, operators fewer and more."""
+        rows = ((event.id, event.name, *_difference(event)) for event in self.recording)
+        return Table(("step", "pass", "removed", "added"), [row for row in rows if row[2] or row[3]])
+
+    def text(self) -> str:
+        """Return the table, the counts of nodes, and how the values compare."""
+        counts = f"{self.nodes_before} nodes before, {self.nodes_after} after"
+        return f"{self.table()}\n{counts}\n{self.agreement}"
+
+    def __repr__(self) -> str:
+        return f"Simplification({self.nodes_before} -> {self.nodes_after} nodes)"
+
+
+def simplify(
+    model: Any,
+    shape: Mapping[str, Sequence[int]] | None = None,
+    disabled_pass: Sequence[str] = (),
+    seed: int = 0,
+) -> Simplification:
+    """Return a model made smaller: constants folded, shapes inferred, batch norms, pads and duplicates removed.
+
+    `model` is what `from_onnx` takes, or a module; `shape` fixes shapes of inputs by name. Before and after are run on
+    the same random inputs, made from `seed`. Raises what `from_onnx` raises, and what a pass does.
+    """
+    is_model = not isinstance(model, IRModule)
+    mod = from_onnx(model, shape, convert_config={"use_nt_batch_matmul": False})[0] if is_model else model
+    recording = record(mod, _pipeline(mod), opt_level=4, disabled_pass=list(disabled_pass))
+    if recording.error is not None:
+        raise recording.error
+    before = _onnx_nodes(model) if is_model else _count(mod)
+    return Simplification(recording, before, _exported_count(recording.output), _agreement(mod, recording.output, seed))
+
+
+def _pipeline(mod: IRModule) -> str:
+    """Return the pipeline for a program.
+
+    Batch norms go into the convolutions before them as arithmetic. The pass that writes them so takes other
+    normalizations apart, too, which ONNX has operators for; a program that has those keeps its batch norms.
+    """
+    counts = count_module(mod)[1]
+    middle = () if any(counts[name] for name in NORMALIZATIONS) else BATCH_NORM
+    return ", ".join((*FIRST, *middle, *LAST))
+
+
+def _difference(event: Event) -> tuple[str, str]:
+    """Return which operators a pass removed and added, with how many of each."""
+    before, after = (count_module(mod)[1] for mod in (event.before, event.after))
+    return _listed(before - after), _listed(after - before)
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+
+
+def _count(mod: IRModule) -> int:
+    return sum(count_module(mod)[1].values())
+
+
+def _exported_count(mod: IRModule) -> int:
+    """Return the number of nodes of the model of a program; of one that ONNX cannot say, its calls of operators."""
+    try:
+        return nodes_of(to_onnx(mod).graph)
+    except PasslabError:
+        return _count(mod)
+
+
+def _onnx_nodes(model: Any) -> int:
+    """Return the number of nodes of a model."""
+    import onnx
+
+    if isinstance(model, (str, os.PathLike)):
+        model = Path(model).read_bytes()
+    return nodes_of((onnx.load_from_string(bytes(model)) if isinstance(model, (bytes, bytearray)) else model).graph)
+
+
+def nodes_of(graph: Any) -> int:
+    """Return the number of nodes of a graph and of the graphs inside it; constants are no nodes."""
+    count, stack = 0, [graph]
+    while stack:
+        for node in stack.pop().node:
+            count += node.op_type != "Constant"
+            stack += [attribute.g for attribute in node.attribute if attribute.HasField("g")]
+    return count
+
+
+def _agreement(before: IRModule, after: IRModule, seed: int) -> str:
+    """Return a sentence on how two programs compare on the same random inputs."""
+    try:
+        arguments = random_arguments(before["main"], seed, "give the shapes of inputs")
+        results = [Evaluator(mod).run(mod.get_global_var("main"), arguments) for mod in (before, after)]
+    except PasslabError as error:
+        return f"values not compared: {error.diagnostics[0].message}"
+    worst = max((_distance(a, b) for a, b in zip(*map(_leaves, results), strict=True)), default=0.0)
+    return f"values agree: the largest difference is {worst:.1e}" if worst < 1e-2 else f"values DIFFER by {worst:.1e}"
+
+
+def _leaves(value: Any) -> list[Any]:
+    """Return the arrays of a result, a tuple at any depth."""
+    leaves, stack = [], [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, tuple):
+            stack += part
+        else:
+            leaves.append(np.asarray(part))
+    return leaves
+
+
+def _distance(a: Any, b: Any) -> float:
+    """Return the largest difference of two arrays, relative to the largest number in them."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return float("inf")
+    a, b = a.astype("float64"), b.astype("float64")
+    both = np.isfinite(a) & np.isfinite(b)
+    if (np.isnan(a) != np.isnan(b)).any() or not both.any():
+        return float("inf") if not np.array_equal(a, b, equal_nan=True) else 0.0
+    return float(np.abs(a[both] - b[both]).max() / max(1.0, np.abs(a[both]).max()))

@@ -1,0 +1,159 @@
+"""Names that are loaded on first use: what `passlab` and `passlab.relay` are made of.
+
+A lazy module is a table from names to the modules that define them. Asking for a name imports just that module, so that
+`import passlab` costs next to nothing. A misspelt name ends in an `UnknownNameError` that says what was meant.
+`late` imports upwards: a lower package uses it to reach a higher one on first use. This module imports no other.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+# Modules that lower packages reach on first use only. A test lists every such upward import.
+PRINTER = "passlab.text.printer"
+PARSER = "passlab.text.parser"
+LIBRARY = "passlab.text.library"
+INFERENCE = "passlab.infer"
+OPERATORS = "passlab.op"
+PASSES = "passlab.passes"
+
+Getter = Callable[[str], Any]
+Lister = Callable[[], list[str]]
+
+
+def load(target: str) -> Any:
+    """Return what `target` names: a module, or as "module:name" something in it."""
+    module, _, name = target.partition(":")
+    found = importlib.import_module(module)
+    return getattr(found, name) if name else found
+
+
+def lazy_module(
+    module: str, names: Mapping[str, str], more: Getter | None = None, others: Lister = list
+) -> tuple[Getter, Lister]:
+    """Return the `__getattr__` and `__dir__` of `module`, whose `names` are found on first use at their targets.
+
+    `more(name)` may know further names (None for no), which `others()` lists.
+    """
+
+    def get(name: str) -> Any:
+        if name in names:
+            found = load(names[name])
+        elif name.startswith("__") or (found := more(name) if more else None) is None:
+            raise unknown_name(module, name, () if name.startswith("__") else names_of())
+        setattr(sys.modules[module], name, found)
+        return found
+
+    def names_of() -> list[str]:
+        return sorted({*names, *others()})
+
+    return get, names_of
+
+
+def names_in_stub(file: str) -> dict[str, str]:
+    """Return the names that the stub beside a package's `__init__.py` imports, with their targets for `lazy_module`.
+
+    The stub (`__init__.pyi`) is what type checkers read, so that each name is written once.
+    """
+    tree = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    return {alias.asname or alias.name: f"{node.module}:{alias.name}" for node in imports for alias in node.names}
+
+
+def module_alias(module: str, target: str, names: Mapping[str, str] | None = None) -> tuple[Getter, Lister]:
+    """Return the `__getattr__` and `__dir__` of `module`, a second address of the package `target`.
+
+    `from MODULE import *` finds all its names.
+    """
+
+    def more(name: str) -> Any:
+        found = importlib.import_module(target)
+        try:
+            return getattr(found, name)
+        except AttributeError:
+            pass
+        try:
+            return importlib.import_module(f"{target}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{target}.{name}":
+                raise
+            return None
+
+    def others() -> list[str]:
+        found = importlib.import_module(target)
+        return [name for name in dir(found) if not name.startswith("_")]
+
+    get_one, names_of = lazy_module(module, names or {}, more, others)
+
+    def get(name: str) -> Any:
+        return names_of() if name == "__all__" else get_one(name)
+
+    return get, names_of
+
+
+class _AliasFinder:
+    """Finds the modules of alias packages: `import ALIAS.name` gives the module object `TARGET.name`."""
+
+    def __init__(self) -> None:
+        self.targets: dict[str, str] = {}
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """Return how to load a module below an alias, None for all others. Called by `import`."""
+        package, _, last = name.rpartition(".")
+        if package not in self.targets:
+            return None
+        real = f"{self.targets[package]}.{last}"
+        if importlib.util.find_spec(real) is None:
+            return None
+        return ModuleSpec(name, _AliasLoader(real))
+
+
+class _AliasLoader(Loader):
+    """Loads a module under a second name: both names give one module object."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Let Python make the module that `exec_module` replaces."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Put the module at the target address in the place of `module`."""
+        sys.modules[module.__name__] = importlib.import_module(self._target)
+
+
+_ALIASES = _AliasFinder()
+
+
+def alias_package(module: str, target: str) -> None:
+    """Make the package `module` the package `target`: one module object at both addresses, their submodules too."""
+    if _ALIASES not in sys.meta_path:
+        sys.meta_path.insert(0, _ALIASES)
+    _ALIASES.targets[module] = target
+    sys.modules[module] = importlib.import_module(target)
+
+
+def unknown_name(module: str, name: str, known: Iterable[str]) -> AttributeError:
+    """Return the error for a name that a module does not have, with the nearest names that it has."""
+    if name.startswith("__"):
+        return AttributeError(f"module {module!r} has no attribute {name!r}")
+    from passlab.errors import Diagnostic, UnknownNameError, did_you_mean
+
+    hint = did_you_mean(name, known) or f"`dir({module})` lists its names"
+    return UnknownNameError(Diagnostic(f"{module} has no `{name}`", hint=hint))
+
+
+@cache
+def late(module: str, name: str) -> Any:
+    """Return `name` of the module called `module`, importing it on the first call: a lazy import upwards."""
+    return getattr(importlib.import_module(module), name)

@@ -1,0 +1,135 @@
+"""The magics for other compilers: `%dump` opens a dump, `%%llvm` and `%%mlir` run a compiler on the cell and record
+it.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import cell_magic, line_magic, magics_class, no_var_expand
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+from passlab.dumps import read
+from passlab.dumps.recording import TextRecording
+from passlab.errors import Diagnostic, DumpError
+from passlab.notebook.naming import NamedMagics, shielded
+
+SECONDS = 300.0  # that one run of a compiler may take
+_IR_STARTS = ("define ", "declare ", "target ", "; ModuleID")
+VERSIONS = range(30, 12, -1)  # of LLVM, as distributions name its tools: clang-22
+
+
+@magics_class
+class DumpMagics(NamedMagics):
+    """The magics that record other compilers."""
+
+    @no_var_expand
+    @magic_arguments()
+    @argument("path", help="a file or folder with what a compiler printed of its passes")
+    @argument("--format", default=None, help="its format, where it is not told from the dump")
+    @argument("-o", "--out", metavar="NAME", default="", help="the name the recording is bound to")
+    @line_magic
+    def dump(self, line: str) -> Any:
+        """Open the pass dump of LLVM, MLIR, IREE, XLA, TVM, xDSL, GCC, rustc or torch.compile.
+
+        %dump build/after-all.txt -o rec
+        """
+        options = parse_argstring(self.dump, shielded(line))
+        return self._bound(read(Path(options.path).expanduser(), options.format), options.out)
+
+    @no_var_expand
+    @magic_arguments()
+    @argument("flags", nargs="*", help="flags of clang, or of opt where the cell is LLVM IR")
+    @argument("--out", metavar="NAME", default="", help="the name the recording is bound to")
+    @argument("--tool", default="", help="the compiler to run; by default the newest clang or opt there is")
+    @cell_magic
+    def llvm(self, line: str, cell: str) -> Any:
+        """Compile C, or run passes on LLVM IR, and record what each pass did.
+
+        %%llvm -O2 --out rec
+        int twice(int x) { return x + x; }
+
+        The cell is C unless it defines an IR function. Flags are passed on; -O2 unless given.
+        """
+        options, flags = _split(self.llvm, line)
+        is_ir = any(row.lstrip().startswith(_IR_STARTS) for row in cell.split("\n"))
+        tool = options.tool or _tool("opt" if is_ir else "clang")
+        if is_ir:
+            passes = [f for f in flags if not f.startswith("-O")]
+            level = next((f[1:] for f in flags if f.startswith("-O")), "O2")
+            pipeline = [] if any(f.startswith("-passes") for f in passes) else [f"-passes=default<{level}>"]
+            command = [tool, "-disable-output", "-print-changed", *pipeline, *passes]
+            return self._bound(_recorded(command, cell, ".ll"), options.out)
+        default = [] if any(f.startswith("-O") for f in flags) else ["-O2"]
+        command = [tool, *default, *flags, "-x", "c", "-c", "-o", "/dev/null", "-mllvm", "-print-changed"]
+        return self._bound(_recorded(command, cell, ".c"), options.out)
+
+    @no_var_expand
+    @magic_arguments()
+    @argument("flags", nargs="*", help="flags of mlir-opt")
+    @argument("--passes", metavar="PASSES", default="", help="passes, separated by commas, or a pipeline")
+    @argument("--out", metavar="NAME", default="", help="the name the recording is bound to")
+    @argument("--tool", default="", help="the tool to run; by default the newest mlir-opt there is")
+    @cell_magic
+    def mlir(self, line: str, cell: str) -> Any:
+        """Run passes of MLIR on the cell and record what each did.
+
+        %%mlir --passes canonicalize,cse --out rec
+        func.func @f(%x: i32) -> i32 { return %x : i32 }
+        """
+        options, flags = _split(self.mlir, line)
+        tool = options.tool or _tool("mlir-opt")
+        pipeline = options.passes if "(" in options.passes else f"builtin.module({options.passes})"
+        printing = ["--mlir-disable-threading", "--mlir-print-ir-before-all", "--mlir-print-ir-after-all"]
+        command = [tool, *printing, *([f"--pass-pipeline={pipeline}"] if options.passes else []), *flags]
+        return self._bound(_recorded(command, cell, ".mlir"), options.out)
+
+    def _bound(self, recording: TextRecording, name: str) -> TextRecording:
+        if name:
+            self._check_targets(name)
+            self.shell.user_ns[name] = recording
+        return recording
+
+
+def _split(magic: Any, line: str) -> tuple[Any, list[str]]:
+    """Return the magic's own options, and all else for the compiler."""
+    try:
+        options, flags = magic.parser.parse_known_args(shlex.split(line))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return options, [*flags, *options.flags]
+
+
+def _tool(name: str) -> str:
+    """Return the newest installed tool of a name. Raises `DumpError` where there is none."""
+    for candidate in (*(f"{name}-{version}" for version in VERSIONS), name):
+        path = shutil.which(candidate)
+        if path is not None:
+            return path
+    hint = "install LLVM, name the tool with --tool, or open a dump made elsewhere with %dump"
+    raise DumpError(Diagnostic(f"`{name}` is not installed here", hint=hint))
+
+
+def _recorded(command: list[str], text: str, ending: str) -> TextRecording:
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / f"cell{ending}"
+        source.write_text(text, encoding="utf-8")
+        try:
+            done = subprocess.run([*command, str(source)], capture_output=True, timeout=SECONDS, check=False)  # noqa: S603
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise DumpError(Diagnostic(f"{command[0]} cannot be run: {error}")) from error
+    recording = read(done.stderr)
+    if done.returncode and not recording.steps:
+        remark = done.stderr.decode("utf-8", "replace").strip() or f"exit status {done.returncode}"
+        raise DumpError(Diagnostic(f"{Path(command[0]).name} failed: {remark[:2000]}"))
+    recording.name = f"{Path(command[0]).name} {ending}"
+    return recording
+
+
+__all__ = ["DumpMagics"]

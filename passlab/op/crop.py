@@ -1,0 +1,140 @@
+"""Cutting boxes out of images: `image.crop_and_resize`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.types import ANY, TensorType, Type
+from passlab.op import layout_rules
+from passlab.op.declare import make_call, operator
+from passlab.op.fields import attrs, dtype, integers, number, text
+from passlab.op.layout_names import conversion, forward_shape
+from passlab.op.nn import sampling, sampling_gradients
+from passlab.op.nn.activation import finish
+from passlab.op.nn.arithmetic import result_dtype
+from passlab.op.nn.resample import Scheme, taps, widened
+from passlab.op.nn.windows import check_lengths, check_positive
+from passlab.op.relations import refuse, tensor
+
+
+def _crop_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    data, boxes, indices = (tensor(types, i, name) for i, name in enumerate(("data", "boxes", "box_indices")))
+    if data is None or boxes is None or indices is None:
+        return None
+    if attrs.crop_size is None:
+        refuse("image.crop_and_resize needs a crop_size")
+    check_lengths(2, crop_size=attrs.crop_size)
+    check_positive(crop_size=attrs.crop_size)
+    if len(boxes.shape) != 2 or boxes.shape[1] not in (4, ANY):
+        refuse("image.crop_and_resize: a box is four numbers (y1, x1, y2, x2)", 1, expected="(boxes, 4)", found=boxes)
+    if len(indices.shape) != 1 or "int" not in indices.dtype:
+        refuse("image.crop_and_resize: box_indices must be a vector of integers", 2, found=indices)
+    way = conversion(attrs.layout, "NCHW", "layout")
+    channels = forward_shape(way, data.shape, "data", 0)[1]
+    return TensorType(way.backward_shape((boxes.shape[0], channels, *attrs.crop_size)), attrs.out_dtype or data.dtype)
+
+
+def crop_and_resize_builder(
+    data: Any,
+    boxes: Any,
+    box_indices: Any,
+    crop_size: Any,
+    layout: str,
+    method: str = "bilinear",
+    extrapolation_value: float = 0.0,
+    out_dtype: Any = None,
+) -> Any:
+    """Return the boxes cut out of the images of `data` and resized to `crop_size`."""
+    values = {"crop_size": crop_size, "layout": layout, "method": method, "extrapolation_value": extrapolation_value}
+    values["out_dtype"] = out_dtype or ""
+    return make_call(Op.get("image.crop_and_resize"), (data, boxes, box_indices), values)
+
+
+@operator(
+    "image.crop_and_resize",
+    ("data", "boxes", "box_indices"),
+    attrs=attrs(
+        "CropAndResizeAttrs",
+        integers("crop_size", None, "height and width of the crops"),
+        text("layout", "NCHW", "layout of data and result"),
+        text("method", "bilinear", "how elements are mixed", choices=("bilinear", "nearest_neighbor")),
+        number("extrapolation_value", 0.0, "what stands for elements outside the image"),
+        dtype("out_dtype", "", "dtype of the result"),
+    ),
+    relation=_crop_type,
+    pattern=OpPattern.INJECTIVE,
+    level=5,
+    warns=True,
+    builder=crop_and_resize_builder,
+    gradient=sampling_gradients.crop_and_resize,
+    shapes="data (N, C, H, W), boxes (n, 4), box_indices (n) -> (n, C, crop_size)",
+    source="TensorFlow's crop_and_resize",
+    edges=(
+        (
+            "image.crop_and_resize(%x: (2, 1, 3, 4), %b: (2, 4) float32 = [[0, 0, 1, 1], [0.2, 0.1, 0.7, 1.5]], "
+            "%i: (2) int32 = [1, 0], crop_size=[2, 3])"
+        ),
+        (
+            "image.crop_and_resize(%x: (1, 3, 4, 2), %b: (1, 4) float32 = [[0, 0, 1, 1]], %i: (1) int32 = [0], "
+            'crop_size=[2, 2], layout="NHWC", method="nearest_neighbor")'
+        ),
+    ),
+    example="image.crop_and_resize(%x, %boxes, %indices, crop_size=[8, 8])",
+    layout=layout_rules.OneLayout(ends=True),
+)
+def crop_and_resize(attrs: Any, data: Any, boxes: Any, box_indices: Any, *, out: Any = None) -> Any:
+    """Cut boxes (in units of the image's size) out of images and resize each."""
+    way = conversion(attrs.layout, "NHWC", "layout")
+    images, kind = way.forward(data), result_dtype(attrs.out_dtype, data.dtype)
+    sampling.check_batch("image.crop_and_resize", box_indices, len(images))
+    height, width = attrs.crop_size
+    crops = np.empty((len(boxes), height, width, images.shape[3]), kind)
+    if 4 * crops[..., 0].size > images[..., 0].size:
+        images = np.ascontiguousarray(images)  # reading pixels whose channels lie together is several times faster
+    corners = boxes.astype(np.float32)
+    rows = _crop_positions(corners[:, 0], corners[:, 2], images.shape[1], height)
+    columns = _crop_positions(corners[:, 1], corners[:, 3], images.shape[2], width)
+    step = max(1, _CROPPED_AT_ONCE // max(crops[0].size, 1)) if len(boxes) else 1
+    for first in range(0, len(boxes), step):
+        part = slice(first, first + step)
+        crops[part] = _crop(images, box_indices[part].astype(np.int64), rows[part], columns[part], attrs)
+    return finish(np.ascontiguousarray(way.backward(crops)), kind, out)
+
+
+_CROPPED_AT_ONCE = 1 << 22  # elements of crops that are made in one step, so that what lies between stays small
+
+
+def _crop_positions(start: Any, end: Any, length: int, count: int) -> Any:
+    """Return where the elements of each crop lie on one axis of the images: (boxes, count)."""
+    reach, start, end = np.float32(length - 1), start[:, None], end[:, None]
+    if count == 1:  # the one element lies in the middle
+        return np.float32(0.5) * (start + end) * reach
+    return start * reach + (end - start) * reach / np.float32(count - 1) * np.arange(count, dtype=np.float32)
+
+
+def _crop(images: Any, indices: Any, rows: Any, columns: Any, attrs: Any) -> Any:
+    """Return crops (boxes, height, width, channels) of images of that layout, read at `rows` and `columns`."""
+    scheme = Scheme(
+        "linear" if attrs.method == "bilinear" else attrs.method,
+        "tf_crop_and_resize",
+        "round",
+        fill=attrs.extrapolation_value,
+    )
+    batch = indices[:, None, None]
+    crops: Any = None
+    for y, down in taps(scheme, images.shape[1], rows):
+        line: Any = None
+        for x, across in taps(scheme, images.shape[2], columns):
+            pixel = images[batch, y[:, :, None], x[:, None, :]]
+            if across is not None:
+                pixel = widened(pixel) * across[:, None, :, None]
+            line = pixel if line is None else line + pixel
+        line = line if down is None else line * down[:, :, None, None]
+        crops = line if crops is None else crops + line
+    beyond = [(at < 0) | (at > size - 1) for at, size in ((rows, images.shape[1]), (columns, images.shape[2]))]
+    crops[beyond[0][:, :, None] | beyond[1][:, None, :]] = scheme.fill
+    return crops

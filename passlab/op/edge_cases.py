@@ -1,0 +1,97 @@
+"""The edge cases of operators as data: calls in Relay text whose variables say their types and values.
+
+    "take(%x: (2, 3), %i: (2) int32 = [0, 7], axis=-1)"
+
+is a legal use of `take`. A variable stands with its shape where it is first met; without a dtype it takes each dtype
+that the operator accepts in turn, and a `T` in the call (`dtype="T"`) stands for that dtype too. A variable with a
+value has it always, one without is filled by whoever runs the case, also with NaN, infinities, -0 and the ends of the
+dtype.
+
+Every declaration lists its edges (empty, scalar, negative axis, broadcasting, every layout, each way its attributes
+turn the algorithm); those on one element at a time and those on two tensors that broadcast share a list made here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from passlab.ir.op import Relation
+from passlab.op.relations import broadcast, broadcast_compare, identity
+
+# The variable, its shape, its dtype, its value.
+_VARIABLE = re.compile(r"%(\w+): \(([\d, ]*)\)(?: (\w+))?(?: = (\[[\[\]\d,. -]*\]|-?[\d.]+))?")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A free variable of an edge case; `value` is None where it may be anything of its type."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Program:
+    """An edge case for one dtype: a whole Relay program, and what its parameters stand for."""
+
+    source: str
+    variables: tuple[Variable, ...]
+
+
+def is_swept(edge: str) -> bool:
+    """Tell whether an edge case is meant for every dtype in turn."""
+    return '"T"' in edge or any(dtype in ("", "T") for _, _, dtype, _ in _VARIABLE.findall(edge))
+
+
+def program(edge: str, dtype: str = "float32") -> Program:
+    """Return an edge case as a program whose unsaid dtypes are `dtype`."""
+    variables: list[Variable] = []
+
+    def bare(found: re.Match[str]) -> str:
+        name, dims, kind, value = found.groups()
+        shape = tuple(int(d) for d in dims.split(",") if d.strip())
+        own = dtype if kind in (None, "T") else kind
+        variables.append(Variable(name, shape, own, None if value is None else json.loads(value)))
+        return f"%{name}"
+
+    call = _VARIABLE.sub(bare, edge).replace('"T"', f'"{dtype}"')
+    params = ", ".join(f"%{v.name}: Tensor[({', '.join(map(str, v.shape))}), {v.dtype}]" for v in variables)
+    return Program(f'#[version = "0.0.5"]\ndef @main({params}) {{\n  {call}\n}}', tuple(variables))
+
+
+def on_one(name: str) -> tuple[str, ...]:
+    """The edges of an operator on each element of one tensor."""
+    return (f"{name}(%x: (2, 3))", f"{name}(%x: ())", f"{name}(%x: (0, 3))", f"{name}(%x: (7))")
+
+
+def on_two(name: str) -> tuple[str, ...]:
+    """The edges of an operator on two tensors that broadcast."""
+    return (
+        f"{name}(%x: (7), %y: (7))",
+        f"{name}(%x: (7, 1), %y: (1, 7))",
+        f"{name}(%x: (), %y: ())",
+        f"{name}(%x: (2, 3), %y: ())",
+        f"{name}(%x: (0, 3), %y: (3))",
+    )
+
+
+# What is known of a declaration by its relation alone: what it does to shapes, and how its edges look.
+_FAMILIES: dict[Relation, tuple[str, Callable[[str], tuple[str, ...]]]] = {
+    identity: ("S -> S", on_one),
+    broadcast: ("two tensors, which broadcast to S -> S", on_two),
+    broadcast_compare: ("two tensors, which broadcast to S -> S of bool", on_two),
+}
+
+
+def family(name: str, inputs: Sequence[str], relation: Relation) -> tuple[str, tuple[str, ...]]:
+    """Return the shapes and the edge cases that an operator has by its relation, empty where that says nothing."""
+    shapes, edges = _FAMILIES.get(relation, ("", None))
+    if edges is None or len(inputs) != (1 if relation is identity else 2):
+        return "", ()
+    return shapes, edges(name)

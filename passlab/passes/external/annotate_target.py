@@ -1,0 +1,173 @@
+"""Mark which compiler takes which operator.
+
+before: targets=["toy"]
+    def @main(%x: Tensor[(2), float32]) {
+      %0 = fn (%p: Tensor[(2), float32], Composite="toy.relu") -> Tensor[(2), float32] { nn.relu(%p) };
+      exp(%0(%x))
+    }
+after:
+    def @main(%x: Tensor[(2), float32]) {
+      %0 = fn (%p: Tensor[(2), float32], Composite="toy.relu") -> Tensor[(2), float32] { nn.relu(%p) };
+      %1 = %0(annotation.compiler_begin(%x, compiler="toy"));
+      %2 = annotation.compiler_begin(annotation.compiler_end(%1, compiler="toy"), compiler="default");
+      annotation.compiler_end(exp(%2), compiler="default")
+    }
+
+keep: targets=["toy"]
+    def @main(%x: Tensor[(2), float32]) {
+      %0 = annotation.compiler_begin(%x, compiler="other");
+      annotation.compiler_end(exp(%0), compiler="other")
+    }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passlab.analysis.regions import DEFAULT, compiler_of, enter, is_begin, is_end
+from passlab.errors import Diagnostic, PassTypeError
+from passlab.ir.expr import Call, Expr, Function, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.walk import CHILDREN, rebuild, rewrite
+from passlab.op import make
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+
+@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+class AnnotateTarget(FunctionPass):
+    """Put `compiler_begin` before and `compiler_end` after each call, with the name of the compiler that takes it.
+
+    That is the first of `targets` (a name, or a list of them) that says it supports the call: of an operator by the
+    predicate registered as `target.<compiler>` (with `relay.op.register_op_attr("exp", "target.toy", predicate)`), of
+    a function by its attribute `Composite="<compiler>.<name>"`. What none takes is marked `default`. Tuples and
+    projections go with their arguments where these agree, unless `include_non_call_ops` is off. What is not made of
+    tensors is not marked, nor are calls without arguments; calls that are already marked for another compiler than
+    `default` stay as they are. Raises `PassTypeError` for targets of another form.
+    """
+
+    targets: Any
+    include_non_call_ops: bool = True
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        if func.is_primitive or "Composite" in func.attrs:
+            return func
+        work = _Annotation(_names(self.targets), self.include_non_call_ops)
+        return rewrite(func, work.rule, enter=enter)
+
+
+def _names(targets: Any) -> list[str]:
+    names = [targets] if isinstance(targets, str) else targets
+    if isinstance(names, Sequence) and all(isinstance(n, str) for n in names):
+        return list(names)
+    raise PassTypeError(
+        Diagnostic("targets are the names of compilers", expected="str or list[str]", found=repr(names))
+    )
+
+
+def compiler_for(call: Call, targets: Sequence[str]) -> str:
+    """Return the first target that supports a call, or "default"."""
+    if type(call.op) is Op:
+        known = call.op.spec.extra
+        supports = ((t, known.get(f"target.{t}")) for t in targets)
+        return next((t for t, predicate in supports if predicate is not None and predicate(call)), DEFAULT)
+    if type(call.op) is Function:
+        owner, dot, _ = str(call.op.attrs.get("Composite", "")).partition(".")
+        return owner if dot and owner in targets else DEFAULT
+    return DEFAULT
+
+
+BEGIN, END = "annotation.compiler_begin", "annotation.compiler_end"
+_PARTS_ARE_RESULTS = (Function, If, Let, Match, RefCreate, RefRead, RefWrite)
+
+
+class _Annotation:
+    """Marks one function from its leaves up; `compiler[node]` is who takes a node that has been marked."""
+
+    def __init__(self, targets: list[str], non_calls: bool) -> None:
+        self.targets = targets
+        self.non_calls = non_calls
+        self.compiler: dict[Expr, str] = {}
+        self.tensors: dict[Type, bool] = {}
+        self.marks: dict[tuple[str, str], Call] = {}
+
+    def _marked(self, mark: str, expr: Expr, compiler: str) -> Call:
+        """Return a mark around an expression; a new one for each use; attributes are shared."""
+        first = self.marks.get((mark, compiler))
+        if first is None:
+            first = self.marks[mark, compiler] = make(mark, expr, compiler=compiler)
+            return first
+        return Call(first.op, (expr,), first.attrs)
+
+    def rule(self, pre: Expr, post: Expr) -> Expr:
+        """Return a node with marks around its arguments."""
+        if type(post) is Call:
+            return self._mark(pre, post) if self._is_data(pre) else self._ended(post)
+        if type(post) in (Tuple, TupleGetItem):
+            return self._structure(post) if self.non_calls and self._is_data(pre) else self._ended(post)
+        return self._ended(post) if type(post) in _PARTS_ARE_RESULTS and enter(post) else post
+
+    def _is_data(self, node: Expr) -> bool:
+        """Whether a node makes tensors of tensors: functions and data of other types stay with this compiler."""
+        parts = node.args if type(node) is Call else CHILDREN[type(node)](node)
+        return all(self._holds_tensors(e.checked_type) for e in (node, *parts))
+
+    def _holds_tensors(self, ty: Type) -> bool:
+        known = self.tensors.get(ty)
+        if known is None:
+            stack = [ty]
+            while stack and isinstance(at := stack[-1], (TupleType, TensorType)):
+                stack.pop()
+                stack.extend(at.fields if isinstance(at, TupleType) else ())
+            known = self.tensors[ty] = not stack
+        return known
+
+    def _mark(self, pre: Expr, call: Call) -> Expr:
+        assert type(pre) is Call
+        if is_begin(call):
+            return call
+        if is_end(call):
+            compiler = self.compiler.setdefault(call.args[0], compiler_of(call))
+            return call if compiler == compiler_of(call) else self._marked(END, call.args[0], compiler)
+        first = call.args[0] if call.args else None
+        if first is not None and is_begin(first) and compiler_of(first) != DEFAULT:
+            self.compiler[call] = compiler_of(first)
+            return call
+        return self._with(call, compiler_for(pre, self.targets)) if call.args else call
+
+    def _with(self, node: Expr, compiler: str) -> Expr:
+        """Return a call, tuple or projection taken by a compiler, with marks around what it needs."""
+        callee = node.op if type(node) is Call else None
+        made = rebuild(node, lambda part: part if part is callee else self._begun(part, compiler))
+        self.compiler[made] = compiler
+        return made
+
+    def _structure(self, node: Expr) -> Expr:
+        """Mark a tuple or projection with the compiler of its parts, where they have one in common."""
+        owners = {self._owner(part) for part in CHILDREN[type(node)](node)}
+        return self._with(node, owners.pop() if len(owners) == 1 else DEFAULT) if owners else node
+
+    def _owner(self, part: Expr) -> str:
+        source = part.args[0] if is_begin(part) else part
+        if is_end(source):
+            return compiler_of(source)
+        return self.compiler.get(source, DEFAULT)
+
+    def _begun(self, part: Expr, compiler: str) -> Expr:
+        """Return an argument on its way into a region."""
+        if is_begin(part) and compiler_of(part) == compiler:
+            return part
+        source = part.args[0] if is_begin(part) else self._end(part)
+        return self._marked(BEGIN, source, compiler)
+
+    def _end(self, expr: Expr) -> Expr:
+        compiler = None if is_end(expr) else self.compiler.get(expr)
+        return expr if compiler is None else self._marked(END, expr, compiler)
+
+    def _ended(self, node: Expr) -> Expr:
+        """Return a node whose parts are results: each leaves its region."""
+        return rebuild(node, self._end)

@@ -1,0 +1,83 @@
+"""Take global functions back that another compiler turned out not to compile.
+
+before: global_vars=["toy_0"]
+    def @main(%x: Tensor[(2), float32]) { nn.relu(@toy_0(%x)) }
+    def @toy_0(%p: Tensor[(2), float32], Compiler="toy", global_symbol="toy_0") -> Tensor[(2), float32] {
+      %0 = fn (%q: Tensor[(2), float32], Composite="toy.exp") -> Tensor[(2), float32] { exp(%q) };
+      %0(%p)
+    }
+after:
+    def @main(%x: Tensor[(2), float32]) { nn.relu(exp(%x)) }
+
+keep:
+    def @main(%x: Tensor[(2), float32]) { @toy_0(%x) }
+    def @toy_0(%p: Tensor[(2), float32], Compiler="toy", global_symbol="toy_0") -> Tensor[(2), float32] { exp(%p) }
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.analysis.state import Movable
+from passlab.errors import Diagnostic, PassValueError, did_you_mean
+from passlab.ir.expr import Call, Expr, Function, GlobalVar
+from passlab.ir.module import IRModule
+from passlab.ir.walk import post_order, rewrite
+from passlab.rewriting.fresh_copy import applied
+from passlab.transform.base import ModulePass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+
+@standard_pass(opt_level=0, promise=EXACT)
+class InlineCompilerFunctionsBoundTo(ModulePass):
+    """Put the bodies of the functions `global_vars` (variables or names) in the place of their calls.
+
+    The composite functions inside go the same way. The functions are removed, unless they are named without being
+    called, or call themselves. Raises `PassValueError` for names that the module does not have.
+    """
+
+    global_vars: Any = ()
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        names = {getattr(g, "name_hint", g) for g in self.global_vars}
+        for name in names - {known for known, _ in mod.items()}:
+            hint = did_you_mean(str(name), [known for known, _ in mod.items()])
+            raise PassValueError(Diagnostic(f"the module has no function @{name}", hint=hint))
+        movable = Movable(mod)
+        ready = {n: _without_composites(mod[n], movable) for n in names if not names & _named(mod[n])}
+        if not ready:
+            return mod
+        changes: dict[Any, Function | None] = {
+            name: _inlined(function, ready, movable) for name, function in mod.items() if name not in ready
+        }
+        left = {n for f in changes.values() if f is not None for n in _named(f)}
+        return mod.with_functions({**changes, **{n: None for n in ready if n not in left}})
+
+
+def _named(function: Function) -> set[str]:
+    return {n.name_hint for n in post_order(function) if isinstance(n, GlobalVar)}
+
+
+def _without_composites(function: Function, movable: Movable) -> Function:
+    def inline(pre: Expr, post: Expr) -> Expr:
+        assert isinstance(pre, Call)
+        assert isinstance(post, Call)
+        target = post.op
+        if not isinstance(target, Function) or "Composite" not in target.attrs:
+            return post
+        return applied(target, post.args, post.type_args, [movable(arg) for arg in pre.args])
+
+    return rewrite(function, inline, only=(Call,))
+
+
+def _inlined(function: Function, ready: dict[str, Function], movable: Movable) -> Function:
+    def inline(pre: Expr, post: Expr) -> Expr:
+        assert isinstance(pre, Call)
+        assert isinstance(post, Call)
+        target = ready.get(post.op.name_hint) if isinstance(post.op, GlobalVar) else None
+        if target is None or len(target.params) != len(post.args):
+            return post
+        return applied(target, post.args, post.type_args, [movable(arg) for arg in pre.args])
+
+    return rewrite(function, inline, only=(Call,), name="inlined call")

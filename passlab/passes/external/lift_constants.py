@@ -1,0 +1,83 @@
+"""Name the constants of a function at its top.
+
+before:
+    def @main(%x: Tensor[(2), float32]) {
+      let %f = fn (%y: Tensor[(2), float32]) { multiply(%y, 3f) };
+      add(%f(%x), 1f)
+    }
+after:
+    def @main(%x: Tensor[(2), float32]) {
+      let %const0 = 3f;
+      let %const1 = 1f;
+      let %f = fn (%y: Tensor[(2), float32]) { multiply(%y, %const0) };
+      add(%f(%x), %const1)
+    }
+
+keep:
+    def @main(%x: Tensor[(2), float32]) { let %one = 1f; let %y = add(%x, %one); exp(%y) }
+
+keep:
+    def @main(%x: Tensor[(2), float32]) {
+      %0 = fn (%p0: Tensor[(2), float32], Primitive=1) -> Tensor[(2), float32] { add(%p0, 1f) };
+      %0(%x)
+    }
+"""
+
+from __future__ import annotations
+
+import re
+
+from passlab.ir.expr import Constant, Expr, Function, Let, Var, set_checked_type
+from passlab.ir.module import IRModule
+from passlab.ir.walk import let_chain, make_lets, note_rewrite, post_order, rewrite
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+_NUMBERED = re.compile(r"const(\d{1,9})\Z")
+
+
+@standard_pass(opt_level=0, promise=EXACT)
+class LiftConstants(FunctionPass):
+    """Bind each constant by a `let` at the top of its global function, in the order in which they are met.
+
+    The variables are called `const0`, `const1`, ... A constant that stands in several places is bound once; those
+    that lets at the top bind already stay bound there. Primitive functions keep theirs.
+    """
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        if func.is_primitive:
+            return func
+        top, rest = _bound_at_the_top(func.body)
+        known: dict[Expr, Var] = {}
+        for let in top:
+            known.setdefault(let.value, let.var)
+        order = post_order(rest, enter=_enter)
+        found = [n for n in order if type(n) is Constant and n not in known]
+        if not found and not any(n in known for n in order):
+            return func
+        names = (_NUMBERED.match(n.name_hint) for n in post_order(func) if type(n) is Var)
+        first = 1 + max((int(m[1]) for m in names if m), default=-1)
+        made = {c: _variable(f"const{first + i}", c) for i, c in enumerate(found)}
+        for constant, var in made.items():
+            note_rewrite(constant, var)
+        body = rewrite(rest, replace=dict[Expr, Expr]([*known.items(), *made.items()]), enter=_enter)
+        bindings = [(let.var, let.value) for let in top] + [(var, c) for c, var in made.items()]
+        return func.with_fields(body=make_lets(bindings, body))
+
+
+def _bound_at_the_top(body: Expr) -> tuple[list[Let], Expr]:
+    """Return the lets that bind nothing but constants before anything else happens, and what comes after them."""
+    lets, last = let_chain(body)
+    count = next((i for i, let in enumerate(lets) if type(let.value) is not Constant), len(lets))
+    return lets[:count], lets[count] if count < len(lets) else last
+
+
+def _variable(name: str, constant: Constant) -> Var:
+    var = Var(name, constant.tensor_type, constant.span)
+    set_checked_type(var, constant.tensor_type)
+    return var
+
+
+def _enter(node: Expr) -> bool:
+    return not (isinstance(node, Function) and node.is_primitive)

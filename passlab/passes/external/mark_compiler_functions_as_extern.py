@@ -1,0 +1,39 @@
+"""Say of global functions that other compilers have taken that they are external.
+
+before: compiler_filter="toy"
+    def @main(%x: Tensor[(2), float32]) { @toy_0(%x) }
+    def @toy_0(%p: Tensor[(2), float32], Compiler="toy", global_symbol="toy_0") -> Tensor[(2), float32] { exp(%p) }
+after:
+    def @main(%x: Tensor[(2), float32]) { @toy_0(%x) }
+    def @toy_0(%p: Tensor[(2), float32], Extern=1) -> Tensor[(2), float32] { exp(%p) }
+
+keep: compiler_filter="other"
+    def @main(%x: Tensor[(2), float32]) { @toy_0(%x) }
+    def @toy_0(%p: Tensor[(2), float32], Compiler="toy", global_symbol="toy_0") -> Tensor[(2), float32] { exp(%p) }
+"""
+
+from __future__ import annotations
+
+from passlab.ir.module import IRModule
+from passlab.transform.base import ModulePass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+
+@standard_pass(opt_level=0, promise=EXACT)
+class MarkCompilerFunctionsAsExtern(ModulePass):
+    """Give each global function with an attribute `Compiler` the attribute `Extern=1` instead of all it has.
+
+    Only those for the compiler `compiler_filter`, unless it is empty. The body stays: it tells what the function
+    computes, and no pass changes it any more.
+    """
+
+    compiler_filter: str = ""
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        taken = {
+            name: function.with_fields(attrs={"Extern": 1})
+            for name, function in mod.items()
+            if function.attrs.get("Compiler") and self.compiler_filter in ("", function.attrs["Compiler"])
+        }
+        return mod.with_functions(taken) if taken else mod

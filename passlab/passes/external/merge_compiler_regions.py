@@ -1,0 +1,104 @@
+"""Make neighbouring regions for one compiler one region.
+
+before:
+    def @main(%x: Tensor[(2), float32]) {
+      %0 = annotation.compiler_end(exp(annotation.compiler_begin(%x, compiler="toy")), compiler="toy");
+      %1 = annotation.compiler_begin(%0, compiler="toy");
+      annotation.compiler_end(nn.relu(%1), compiler="toy")
+    }
+after:
+    def @main(%x: Tensor[(2), float32]) {
+      %0 = exp(annotation.compiler_begin(%x, compiler="toy"));
+      annotation.compiler_end(nn.relu(%0), compiler="toy")
+    }
+
+keep:
+    def @main(%x: Tensor[(2), float32]) {
+      %0 = exp(annotation.compiler_begin(%x, compiler="toy"));
+      %1 = tanh(annotation.compiler_end(%0, compiler="toy"));
+      %2 = annotation.compiler_begin(annotation.compiler_end(%0, compiler="toy"), compiler="toy");
+      %3 = annotation.compiler_begin(%1, compiler="toy");
+      annotation.compiler_end(add(%2, %3), compiler="toy")
+    }
+"""
+
+from __future__ import annotations
+
+from passlab.analysis.contraction import Contraction
+from passlab.analysis.regions import Region, Regions, compiler_of, is_begin, is_end
+from passlab.ir.expr import Call, Expr, Function
+from passlab.ir.module import IRModule
+from passlab.ir.walk import Scope, Scopes, rewrite
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+
+@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+class MergeCompilerRegions(FunctionPass):
+    """Join a region to those whose results it takes, where they are for the same compiler, and drop the marks between.
+
+    Two regions stay apart where one reaches the other through something else too, which would then need the joined
+    region and be needed by it, and where they stand in different scopes: nothing is computed earlier or more often.
+    Raises `PassError` where the marks make no regions.
+    """
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        regions = Regions(func)
+        if len(regions.all) < 2:
+            return func
+        group = _merged(func, regions)
+
+        def rule(pre: Expr, post: Expr) -> Expr:
+            assert type(post) is Call
+            if not (is_begin(pre) and is_end(source := pre.args[0])):
+                return post
+            region = regions.of.get(pre)
+            inner = post.args[0]
+            same = region is not None and group(region) == group(regions.of[source])
+            return inner.args[0] if same and type(inner) is Call else post
+
+        return rewrite(func, rule, only=(Call,))
+
+
+class _Groups:
+    """Which regions have become one."""
+
+    def __init__(self, func: Function, regions: Regions) -> None:
+        self.items = [item for item in regions.ordered(func) if not (isinstance(item, Expr) and item in regions.of)]
+        self.number = {item: i for i, item in enumerate(self.items)}
+        self.regions = regions
+        self.graph = Contraction([[self.of(p) for p in regions.parts(item)] for item in self.items])
+
+    def of(self, part: Expr | Region) -> int:
+        """Return the number of an item; a value that leaves a region is the region's."""
+        region = self.regions.of.get(part) if isinstance(part, Expr) else None
+        return self.number[part if region is None else region]
+
+    def __call__(self, region: Region) -> int:
+        return self.graph.find(self.number[region])
+
+
+def _merged(func: Function, regions: Regions) -> _Groups:
+    groups = _Groups(func, regions)
+    scopes = Scopes(func)
+    scope = {region: _scope(region, scopes) for region in regions.all}
+    for region in groups.items:
+        if not isinstance(region, Region) or scope[region] is None:
+            continue
+        near: dict[Region, None] = {}
+        for begin in region.begins:
+            source = begin.args[0]
+            if is_end(source) and compiler_of(source) == region.compiler:
+                near[regions.of[source]] = None
+        # The nearest first: what stands between a farther one and this region may be about to join it.
+        for other in sorted(near, key=lambda r: groups.graph.place(groups.number[r]), reverse=True):
+            if scope[other] is scope[region]:
+                groups.graph.contract(groups.number[other], groups.number[region])
+    return groups
+
+
+def _scope(region: Region, scopes: Scopes) -> Scope | None:
+    """Return the scope all nodes of a region stand in, or None where they stand in several."""
+    found = {scopes.of[node] for node in region.nodes}
+    return found.pop() if len(found) == 1 else None

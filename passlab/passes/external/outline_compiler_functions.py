@@ -1,0 +1,80 @@
+"""Make global functions of the function literals that are for other compilers and have a name already.
+
+before: compiler_filter="toy"
+    def @main(%x: Tensor[(2), float32]) {
+      %0 = fn (%p: Tensor[(2), float32], Compiler="toy", global_symbol="toy_0") -> Tensor[(2), float32] { exp(%p) };
+      %0(%x)
+    }
+after:
+    def @main(%x: Tensor[(2), float32]) { @toy_0(%x) }
+    def @toy_0(%p: Tensor[(2), float32], Compiler="toy", global_symbol="toy_0") -> Tensor[(2), float32] { exp(%p) }
+
+keep: compiler_filter="other"
+    def @main(%x: Tensor[(2), float32]) {
+      let %f = fn (%p: Tensor[(2), float32], Compiler="toy", global_symbol="toy_0") -> Tensor[(2), float32] { exp(%p) };
+      %f(%x)
+    }
+"""
+
+from __future__ import annotations
+
+from passlab.errors import Diagnostic, PassError
+from passlab.ir.equal import structural_equal
+from passlab.ir.expr import Expr, Function, GlobalVar, Let
+from passlab.ir.module import IRModule
+from passlab.ir.variables import free_vars
+from passlab.ir.walk import post_order
+from passlab.rewriting.let_removal import LetAction, remove_lets
+from passlab.transform.base import ModulePass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+
+@standard_pass(opt_level=0, promise=EXACT, name="OutlineCompilerFunctions")
+class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
+    """Move function literals with attributes `Compiler` and `global_symbol` to global functions of that name.
+
+    Only those for the compiler `compiler_filter`, unless it is empty. A literal that `let` binds is named directly,
+    without the binding. Literals that take a value from around them stay. Raises `PassError` where two functions
+    have the same name and are not equal.
+    """
+
+    compiler_filter: str = ""
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        made: dict[str, Function] = {}
+        changes: dict[str | GlobalVar, Function] = {}
+        for name, function in mod.items():
+            found = [n for n in post_order(function.body) if isinstance(n, Function) and self._moves(n)]
+            if not found:
+                continue
+            names: dict[Expr, Expr] = {n: self._named(n, mod, made) for n in found}
+
+            def fate(let: Let, value: Expr, names: dict[Expr, Expr] = names) -> LetAction:
+                return LetAction.INLINE if let.value in names else LetAction.KEEP
+
+            def named(pre: Expr, post: Expr, names: dict[Expr, Expr] = names) -> Expr:
+                return names.get(pre, post)
+
+            changes[name] = remove_lets(function, fate, named)
+        return mod.with_functions({**changes, **{_global_var(mod, n): f for n, f in made.items()}}) if changes else mod
+
+    def _moves(self, function: Function) -> bool:
+        attrs = function.attrs
+        wanted = self.compiler_filter in ("", attrs.get("Compiler"))
+        return bool(attrs.get("Compiler")) and "global_symbol" in attrs and wanted and not free_vars(function)
+
+    def _named(self, function: Function, mod: IRModule, made: dict[str, Function]) -> GlobalVar:
+        name = str(function.attrs["global_symbol"])
+        known = mod[name] if name in mod else made.get(name)
+        if known is not None and not structural_equal(known, function, exact=True):
+            what = f"two functions for `{function.attrs['Compiler']}` are called `{name}`"
+            raise PassError(Diagnostic(what, function.span, hint="give each a `global_symbol` of its own"))
+        if known is None:
+            made[name] = function
+        return _global_var(mod, name)
+
+
+def _global_var(mod: IRModule, name: str) -> GlobalVar:
+    """Return the global variable of a name: the module's own, if it has the function."""
+    return mod.get_global_var(name) if name in mod else GlobalVar(name)

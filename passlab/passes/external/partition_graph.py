@@ -1,0 +1,219 @@
+"""Move each marked region into a function for its compiler.
+
+before:
+    def @main(%x: Tensor[(2), float32]) {
+      %0 = exp(annotation.compiler_begin(%x, compiler="toy"));
+      %1 = annotation.compiler_begin(annotation.compiler_end(%0, compiler="toy"), compiler="default");
+      annotation.compiler_end(nn.relu(%1), compiler="default")
+    }
+after:
+    def @main(%x: Tensor[(2), float32]) {
+      nn.relu(@tvmgen_default_toy_main_0(%x))
+    }
+    def @tvmgen_default_toy_main_0(%toy_0_i0: Tensor[(2), float32], Compiler="toy", Primitive=1, Inline=1,
+        global_symbol="tvmgen_default_toy_main_0") -> Tensor[(2), float32] {
+      exp(%toy_0_i0)
+    }
+
+keep:
+    def @main(%x: Tensor[(2), float32]) { exp(%x) }
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from passlab.analysis.regions import DEFAULT, Region, Regions, compiler_of, is_begin, is_end
+from passlab.analysis.type_variables import free_type_vars
+from passlab.errors import Diagnostic, PassTypeError
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple, TupleGetItem, Var, set_span
+from passlab.ir.module import IRModule
+from passlab.ir.types import FuncType, TupleType, TypeVar
+from passlab.ir.walk import note_rewrite, rebuild, rewrite
+from passlab.transform.base import ModulePass, infer_types, is_optimizable
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+
+@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+class PartitionGraph(ModulePass):
+    """Replace each region for a compiler other than `default` by a call of a new global function; drop all marks.
+
+    The function is called `tvmgen_<mod_name>_<compiler>_<function>_<number>`: the number of the mark that opens the
+    region, among all of the function. It has the attributes `Compiler`, `Primitive=1`, `Inline=1` and `global_symbol`.
+    Its parameters are what enters the region, each value once; constants move inside, unless `bind_constants` is off.
+    Several results, and the fields of tuples among them, are one tuple. What `register_compiler_optimize` registered
+    for a compiler gets a module of its functions and returns them optimized. Types are inferred afterwards. Raises
+    `PassError` where the marks make no regions, or one needs its own result, and `PassTypeError` for an optimizer that
+    returns no module.
+    """
+
+    mod_name: str = "default"
+    bind_constants: bool = True
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        own = {name: f for name, f in mod.items() if is_optimizable(f) and not f.is_primitive}
+        plain = mod.with_functions({name: without_default(f) for name, f in own.items()})
+        mod = infer_types(mod if plain.same_contents(mod) else plain)
+        changes: dict[Any, Function] = {}
+        taken = {name for name, _ in mod.items()}
+        made_by: dict[str, list[GlobalVar]] = {}
+        for name in own:
+            work = _Partition(f"tvmgen_{self.mod_name}", name, self.bind_constants, taken)
+            made = work.partitioned(mod[name])
+            if made is not mod[name]:
+                changes[name] = made
+            changes.update(work.made)
+            for var, function in work.made.items():
+                made_by.setdefault(str(function.attrs["Compiler"]), []).append(var)
+        changed = mod.with_functions(changes)
+        return mod if changed is mod else infer_types(_optimized(changed, made_by))
+
+
+def _optimized(mod: IRModule, functions: Mapping[str, Sequence[GlobalVar]]) -> IRModule:
+    """Return the module after what the users registered for compilers has optimized the functions for each."""
+    for compiler, names in functions.items():
+        hook = _HOOKS.get(compiler)
+        if hook is None:
+            continue
+        own = {var.name_hint for var in names}
+        result: Any = hook(infer_types(mod).with_functions({name: None for name, _ in mod.items() if name not in own}))
+        if not isinstance(result, IRModule):
+            what = f"what is registered to optimize functions for {compiler} gave no module"
+            raise PassTypeError(Diagnostic(what, expected="IRModule", found=type(result).__name__))
+        mod = mod.with_functions({var: result[var] for var in names})
+    return mod
+
+
+_HOOKS: dict[str, Callable[[IRModule], IRModule]] = {}
+
+
+def register_compiler_optimize(compiler: str, hook: Callable[[IRModule], IRModule] | None) -> None:
+    """Register what optimizes the functions that PartitionGraph makes for a compiler: module -> module, or None.
+
+    TVM's programs register it as the global function `relay.ext.<compiler>.optimize`.
+    """
+    if hook is None:
+        _HOOKS.pop(compiler, None)
+    else:
+        _HOOKS[compiler] = hook
+
+
+def without_default(func: Function) -> Function:
+    """Return a function without the marks of what no compiler takes."""
+
+    def rule(pre: Expr, post: Expr) -> Expr:
+        assert type(post) is Call
+        return post.args[0] if (is_begin(post) or is_end(post)) and compiler_of(post) == DEFAULT else post
+
+    return rewrite(func, rule, only=(Call,))
+
+
+def valid_name(text: str) -> str:
+    """Return a text with everything that may not stand in the name of a function replaced by `_`."""
+    return re.sub(r"\W", "_", text, flags=re.ASCII)
+
+
+class _Partition:
+    """Takes the regions of one function out of it."""
+
+    def __init__(self, prefix: str, name: str, bind_constants: bool, taken: set[str]) -> None:
+        self.prefix = prefix
+        self.name = name
+        self.bind_constants = bind_constants
+        self.taken = taken
+        self.made: dict[GlobalVar, Function] = {}
+        self.result: dict[Expr, Expr] = {}
+
+    def partitioned(self, func: Function) -> Function:
+        """Return the function with calls in the place of its regions."""
+        regions = Regions(func)
+        if not regions.all:
+            return func
+        for item in regions.ordered(func):
+            if isinstance(item, Region):
+                self._call(item, [*regions.inputs(item)])
+            elif item not in self.result and (made := rebuild(item, self._now)) is not item:
+                note_rewrite(item, made)
+                self.result[item] = made
+        return self.result.get(func, func)  # type: ignore[return-value]
+
+    def _now(self, expr: Expr) -> Expr:
+        return self.result.get(expr, expr)
+
+    def _call(self, region: Region, inputs: list[Expr]) -> None:
+        """Make the function of a region, and put parts of a call's result in the place of its ends."""
+        outside = [e for e in inputs if not (self.bind_constants and _is_constant(e))]
+        params = [Var(f"{region.compiler}_{region.number}_i{i}", e.checked_type) for i, e in enumerate(outside)]
+        inside: dict[Expr, Expr] = {e: e for e in inputs}
+        inside.update(zip(outside, params, strict=True))
+        for begin in region.begins:
+            inside[begin] = inside[begin.args[0]]
+        outputs = list(dict.fromkeys(leaf for end in region.ends for leaf in _leaves(end.args[0])))
+        flat = [part for out in outputs for part in _parts(out)] if len(outputs) > 1 else outputs
+        body = rewrite(flat[0] if len(flat) == 1 else Tuple(flat), replace=inside)
+        var = self._global(region, params, body, outputs)
+        call = Call(var, [self._now(e) for e in outside])
+        set_span(call, outputs[0].span)
+        value: dict[Expr, Expr] = {outputs[0]: call}
+        if len(outputs) > 1:
+            fields = iter([TupleGetItem(call, i) for i in range(len(flat))])
+            for out in outputs:
+                parts = [next(fields) for _ in _parts(out)]
+                value[out] = Tuple(parts) if isinstance(out.checked_type, TupleType) else parts[0]
+        for end in region.ends:
+            made = self.result[end] = _rebuilt(end.args[0], value)
+            note_rewrite(end, made)
+
+    def _global(self, region: Region, params: Sequence[Var], body: Expr, outputs: Sequence[Expr]) -> GlobalVar:
+        name = self._free(valid_name(f"{self.prefix}_{region.compiler}_{self.name}_{region.number}"))
+        types = _free_types(params, outputs)
+        attrs = {"Compiler": region.compiler, "Primitive": 1, "Inline": 1, "global_symbol": name}
+        ret = outputs[0].checked_type if len(outputs) == 1 else None
+        var = GlobalVar(name)
+        self.made[var] = Function(params, body, ret, types, attrs, outputs[0].span)
+        return var
+
+    def _free(self, name: str) -> str:
+        found, count = name, 0
+        while found in self.taken:
+            count += 1
+            found = f"{name}_{count}"
+        self.taken.add(found)
+        return found
+
+
+def _free_types(params: Sequence[Var], outputs: Sequence[Expr]) -> list[TypeVar]:
+    """Return the type variables of the function around, which the new one must be generic in."""
+    types = [p.type_annotation for p in params if p.type_annotation is not None]
+    return list(free_type_vars(FuncType(types, outputs[0].checked_type)))
+
+
+def _is_constant(expr: Expr) -> bool:
+    return all(type(leaf) is Constant for leaf in _leaves(expr))
+
+
+def _parts(expr: Expr) -> list[Expr]:
+    """Return the fields of a tuple that is one result of several, any other expression alone."""
+    ty = expr.checked_type
+    return [TupleGetItem(expr, i) for i in range(len(ty.fields))] if isinstance(ty, TupleType) else [expr]
+
+
+def _leaves(expr: Expr) -> list[Expr]:
+    """Return the fields of nested tuples, left to right; an expression that is no tuple is the only one."""
+    found: list[Expr] = []
+    stack = [expr]
+    while stack:
+        at = stack.pop()
+        if type(at) is Tuple and at.fields:
+            stack.extend(at.fields[::-1])
+        else:
+            found.append(at)
+    return found
+
+
+def _rebuilt(expr: Expr, value: dict[Expr, Expr]) -> Expr:
+    """Return an expression with its leaves, but for those outside the region, replaced by their values."""
+    return rewrite(expr, replace=dict(value))

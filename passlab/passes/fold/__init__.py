@@ -1,0 +1,1 @@
+"""Passes that compute now what need not wait for the run."""

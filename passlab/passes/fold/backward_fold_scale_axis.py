@@ -1,0 +1,192 @@
+"""Move a scale that follows a convolution or dense layer back into its weight.
+
+before:
+    def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32], %s: Tensor[(4, 1, 1), float32]) {
+      multiply(nn.conv2d(%x, %w, channels=4, kernel_size=[3, 3]), %s)
+    }
+after:
+    def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32], %s: Tensor[(4, 1, 1), float32]) {
+      %0 = expand_dims(squeeze(%s, axis=[1, 2]), axis=1, num_newaxis=3);
+      nn.conv2d(%x, multiply(%w, %0), channels=4, kernel_size=[3, 3])
+    }
+
+keep:
+    def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32], %s: Tensor[(4, 1, 1), float32]) {
+      multiply(nn.relu(nn.conv2d(%x, %w, channels=4, kernel_size=[3, 3])), %s)
+    }
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from passlab.analysis.state import Movable
+from passlab.ir.expr import Call, Expr, Function
+from passlab.ir.module import IRModule
+from passlab.ir.walk import may_rewrite, note_rewrite, post_order, rebuild, use_counts
+from passlab.op import make
+from passlab.passes.fold.scale_axis import (
+    ACTIVATIONS,
+    CONVOLUTIONS,
+    SUMS,
+    Message,
+    accepts,
+    along,
+    as_scale,
+    conv_axes,
+    matches,
+    name_of,
+    same_dtype,
+    tensor_type,
+)
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import NumericContract, standard_pass
+
+
+@standard_pass(opt_level=3, required=("InferType",), promise=NumericContract(ulps=4096, finite_only=True))
+class BackwardFoldScaleAxis(FunctionPass):
+    """Push a channel-wise `multiply` back through add, subtract, bias_add, relu and leaky_relu into the weight before.
+
+    The weight of an `nn.conv2d`, `nn.conv3d` or `nn.dense` takes the scale, and so does what is added on the way. Only
+    where each step is used once; through an activation only constants without negative values; grouped convolutions
+    only when depthwise. The scale must have the floating dtype of the data and weight, and no effects.
+    """
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        order = post_order(func)
+        offers = _offers(order, use_counts(func))
+        scales, gone = _demands(order, offers, Movable(mod))
+        return _fold(func, order, offers, scales, gone) if gone else func
+
+
+def _offers(order: list[Expr], uses: dict[Expr, int]) -> dict[Expr, Message]:
+    """Return for each node that can be scaled from behind the axes along which it can."""
+    offers: dict[Expr, Message] = {}
+    for node in order:
+        name = name_of(node)
+        if name and uses[node] == 1:
+            offer = _offer(node, name, offers)  # type: ignore[arg-type]
+            if offer is not None:
+                offers[node] = offer
+    return offers
+
+
+def _offer(call: Call, name: str, offers: dict[Expr, Message]) -> Message | None:
+    if name in CONVOLUTIONS or name == "nn.dense":
+        result = tensor_type(call)
+        if result is None or not same_dtype(call) or result.dtype != tensor_type(call.args[0]).dtype:  # type: ignore[union-attr]
+            return None
+        if name == "nn.dense":
+            return Message((len(result.shape) - 1,))
+        axes = conv_axes(call)
+        return None if axes is None or (len(axes.result) == 2 and result.dynamic) else Message(axes.result)
+    first = offers.get(call.args[0]) if call.args else None  # `zeros` and its like have none
+    if name in ACTIVATIONS:
+        return first and first._replace(positive=True)
+    if name == "nn.bias_add":
+        data, attrs = tensor_type(call), cast("Any", call.attrs)
+        return first if first and data is not None and first.axes == (attrs.axis % len(data.shape),) else None
+    if name in SUMS:
+        return _sum_offer(call, first, offers.get(call.args[1]))
+    return None
+
+
+def _sum_offer(call: Call, left: Message | None, right: Message | None) -> Message | None:
+    a, b = tensor_type(call.args[0]), tensor_type(call.args[1])
+    if a is None or b is None or call.args[0] is call.args[1]:
+        return None
+    if left and right and left.axes == right.axes and a.shape == b.shape:
+        return left._replace(positive=left.positive or right.positive)
+    if left and matches(a, b, left.axes):
+        return left
+    return right if right and matches(b, a, right.axes) else None
+
+
+def _demands(
+    order: list[Expr], offers: dict[Expr, Message], movable: Movable
+) -> tuple[dict[Expr, Expr], dict[Expr, Expr]]:
+    """Return the scale that each node on the way takes, and the multiplications that go, with what stands for them."""
+    scales: dict[Expr, Expr] = {}
+    gone: dict[Expr, Expr] = {}
+    for node in reversed(order):
+        name = name_of(node)
+        if name == "multiply":
+            _place_scale(node, offers, movable, scales, gone)  # type: ignore[arg-type]
+        elif node in scales and (name in ACTIVATIONS or name in SUMS or name == "nn.bias_add"):
+            for arg in _scaled_args(node, name, offers):  # type: ignore[arg-type]
+                scales[arg] = scales[node]
+    return scales, gone
+
+
+_NAME = "scale into the weight before"  # of each multiplication that is folded
+
+
+def _place_scale(
+    call: Call, offers: dict[Expr, Message], movable: Movable, scales: dict[Expr, Expr], gone: dict[Expr, Expr]
+) -> None:
+    for arg, factor in (call.args, call.args[::-1]):
+        offer = offers.get(arg)
+        ty = tensor_type(arg)
+        if offer is None or ty is None:
+            continue
+        scale = as_scale(factor, ty, offer.axes) if accepts(offer, factor, ty) and movable(factor) else None
+        if scale is not None and may_rewrite(_NAME):
+            scales[arg] = scale
+            gone[call] = arg
+        return
+
+
+def _scaled_args(call: Call, name: str, offers: dict[Expr, Message]) -> list[Expr]:
+    """Return the arguments through which the scale of a node goes on; what else is added to them is multiplied."""
+    first = call.args[0]
+    if name not in SUMS:
+        return [first]
+    second = call.args[1]
+    a, b = tensor_type(first), tensor_type(second)
+    assert a is not None
+    assert b is not None
+    left, right = offers.get(first), offers.get(second)
+    if left and right and left.axes == right.axes and a.shape == b.shape:
+        return [first, second]
+    return [first] if left and matches(a, b, left.axes) else [second]
+
+
+def _fold(
+    func: Function, order: list[Expr], offers: dict[Expr, Message], scales: dict[Expr, Expr], gone: dict[Expr, Expr]
+) -> Function:
+    result: dict[Expr, Expr] = {}
+
+    def new(node: Expr) -> Expr:
+        return result.get(node, node)
+
+    for node in order:
+        made = new(gone[node]) if node in gone else rebuild(node, new)
+        if node in scales:
+            made = _scale_call(node, made, scales[node], offers)  # type: ignore[arg-type]
+        if made is not node:
+            result[node] = made
+            note_rewrite(node, made, _NAME if node in gone else "")
+    return new(func)  # type: ignore[return-value]
+
+
+def _scale_call(pre: Call, post: Expr, scale: Expr, offers: dict[Expr, Message]) -> Expr:
+    """Return a rebuilt node with the scale applied to what it adds or to its weight."""
+    assert isinstance(post, Call)
+    name = name_of(pre)
+    if name in ACTIVATIONS:
+        return post
+    first, second = post.args
+    if name == "nn.bias_add":
+        return post.with_fields(args=(first, make("multiply", second, scale)))
+    if name in SUMS:
+        through = _scaled_args(pre, name, offers)
+        if len(through) == 2:
+            return post
+        kept = 0 if through[0] is pre.args[0] else 1
+        factor = along(scale, tensor_type(pre.args[kept]).shape, offers[pre].axes)  # type: ignore[union-attr]
+        other = make("multiply", post.args[1 - kept], factor)
+        return post.with_fields(args=(first, other) if kept == 0 else (other, second))
+    weight = tensor_type(pre.args[1])
+    axes = (0,) if name == "nn.dense" else conv_axes(pre).weight_out  # type: ignore[union-attr]
+    return post.with_fields(args=(first, make("multiply", second, along(scale, weight.shape, axes))))  # type: ignore[union-attr]

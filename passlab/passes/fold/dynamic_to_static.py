@@ -1,0 +1,208 @@
+"""Use static operators where shapes turn out to be known.
+
+before:
+    def @main(%x: Tensor[(4, 7), float32], %y: Tensor[(2, 7, 2), float32]) {
+      dyn.reshape(%x, shape_of(%y, dtype="int32"), newshape=[])
+    }
+after:
+    def @main(%x: Tensor[(4, 7), float32], %y: Tensor[(2, 7, 2), float32]) { reshape(%x, newshape=[2, 7, 2]) }
+
+before:
+    def @main(%x: Tensor[(2, 2), float32]) {
+      if (less(1, 2)) { reshape(%x, newshape=[1, 4]) } else { reshape(%x, newshape=[1, 4]) }
+    }
+after:
+    def @main(%x: Tensor[(2, 2), float32]) { reshape(%x, newshape=[1, 4]) }
+
+keep:
+    def @main(%x: Tensor[(4, 7), float32], %s: Tensor[(2), int32]) { dyn.reshape(%x, %s, newshape=[]) }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from passlab.analysis.state import Movable
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import rewrite
+from passlab.op import make
+from passlab.rewriting.constant_folding import SHAPES, folded, shape_constant
+from passlab.rewriting.constant_values import folded_call
+from passlab.rewriting.node_types import NodeTypes
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+
+@standard_pass(opt_level=2, promise=EXACT)
+class DynamicToStatic(FunctionPass):
+    """Replace `dyn.*` operators by their static forms where the arguments that give shapes can be computed now.
+
+    Those may be constants, shapes of tensors of static type, and anything computed from these. What is
+    constant is folded in the end, as in Relay. The return type of a function that changes is inferred anew.
+    """
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        known = _KnownValues(Movable(mod))
+
+        def static(pre: Expr, post: Expr) -> Expr:
+            assert isinstance(post, Call)
+            rule = _RULES.get(post.op.name) if type(post.op) is Op else None
+            if rule is None:
+                return post
+            values = [known.of(arg) for arg in post.args]
+            return rule(post, values) or post
+
+        made = folded(rewrite(func, static, only=(Call,), name="dynamic as static"))
+        return made if made is func else made.with_fields(ret_type=None)
+
+
+class _KnownValues:
+    """The values of expressions that are made of constants and of shapes of tensors of static type."""
+
+    def __init__(self, movable: Movable) -> None:
+        self._types = NodeTypes()
+        self._movable = movable
+        self._known: dict[Expr, Expr | None] = {}
+
+    def of(self, expr: Expr) -> Any:
+        """Return the array that an expression is known to be, else None. Each node is worked out once."""
+        stack = [expr]
+        while stack:
+            node = stack[-1]
+            parts = [p for p in self._parts(node) if p not in self._known]
+            if parts and node not in self._known:
+                stack += parts
+                continue
+            if node not in self._known:
+                self._known[node] = self._step(node)
+            stack.pop()
+        found = self._known[expr]
+        return found.data if type(found) is Constant else None
+
+    def _parts(self, node: Expr) -> tuple[Expr, ...]:
+        if type(node) is Call and type(node.op) is Op and node.op.name not in SHAPES:
+            return node.args
+        return node.fields if type(node) is Tuple else ()
+
+    def _step(self, node: Expr) -> Expr | None:
+        if type(node) is Constant:
+            return node
+        parts = [self._known[p] for p in self._parts(node)]
+        if any(p is None for p in parts):
+            return None
+        inside = [p for p in parts if p is not None]
+        if type(node) is Tuple:
+            return Tuple(inside)
+        if type(node) is not Call or type(node.op) is not Op:
+            return None
+        if node.op.name not in SHAPES:
+            return folded_call(node.with_fields(args=tuple(inside)))
+        ty = self._types.tensor(node.args[0])
+        if ty is None or ty.dynamic or not self._movable(node.args[0]):
+            return None
+        return shape_constant(node, ty)
+
+
+_Static = Callable[[Call, list[Any]], Expr | None]
+
+
+def _ints(value: Any) -> list[int] | None:
+    return None if value is None else [int(v) for v in np.asarray(value).reshape(-1)]
+
+
+def _one(value: Any) -> Any:
+    return None if value is None or np.size(value) != 1 else np.asarray(value).reshape(-1)[0].item()
+
+
+def _listed(op: str, index: int, attr: str, *kept: str) -> _Static:
+    """Return a rule: argument `index` becomes the list attribute `attr`; the attributes `kept` go along."""
+
+    def rule(call: Call, values: list[Any]) -> Expr | None:
+        found = _ints(values[index])
+        if found is None:
+            return None
+        args = [a for i, a in enumerate(call.args) if i != index]
+        return make(op, *args, **{attr: found}, **{k: getattr(call.attrs, k) for k in kept})
+
+    return rule
+
+
+def _topk(call: Call, values: list[Any]) -> Expr | None:
+    k = _one(values[1])
+    return None if k is None else Call(Op.get("topk"), call.args[:1], call.attrs.with_fields(k=int(k)))  # type: ignore[union-attr]
+
+
+def _one_hot(call: Call, values: list[Any]) -> Expr | None:
+    depth = _one(values[3])
+    if depth is None:
+        return None
+    attrs: Any = call.attrs
+    return make("one_hot", *call.args[:3], depth=int(depth), axis=attrs.axis, dtype=attrs.dtype)
+
+
+def _resize2d(call: Call, values: list[Any]) -> Expr | None:
+    size, roi = _ints(values[1]), values[2]
+    if size is None or roi is None:
+        return None
+    attrs = call.attrs.with_fields(size=size, roi=[float(v) for v in np.asarray(roi).reshape(-1)])  # type: ignore[union-attr]
+    return Call(Op.get("image.resize2d"), call.args[:1], attrs)
+
+
+def _upsampling(op: str, *names: str) -> _Static:
+    def rule(call: Call, values: list[Any]) -> Expr | None:
+        scales = [_one(v) for v in values[1:]]
+        if any(s is None for s in scales):
+            return None
+        changes = {n: float(s) for n, s in zip(names, scales, strict=True)}
+        given = {k: v for k, v in call.attrs.items() if k not in names}  # type: ignore[union-attr]
+        return make(op, call.args[0], **changes, **given)
+
+    return rule
+
+
+def _pad(call: Call, values: list[Any]) -> Expr | None:
+    if values[1] is None:
+        return None
+    widths = [[int(v) for v in row] for row in np.asarray(values[1]).reshape(-1, 2)]
+    return make("nn.pad", call.args[0], call.args[2], pad_width=widths, pad_mode=call.attrs.pad_mode)  # type: ignore[union-attr]
+
+
+def _strided_slice(call: Call, values: list[Any]) -> Expr | None:
+    begin, end, strides = (_ints(v) for v in values[1:4])
+    if begin is None or end is None or strides is None:
+        return None
+    attrs: Any = call.attrs
+    return make(
+        "strided_slice",
+        call.args[0],
+        begin=begin,
+        end=end,
+        strides=strides,
+        slice_mode=attrs.slice_mode,
+        axes=attrs.axes,
+    )
+
+
+_RULES: dict[str, _Static] = {
+    "dyn.reshape": _listed("reshape", 1, "newshape", "allowzero"),
+    "dyn.squeeze": _listed("squeeze", 1, "axis"),
+    "dyn.tile": _listed("tile", 1, "reps"),
+    "dyn.broadcast_to": _listed("broadcast_to", 1, "shape"),
+    "dyn.zeros": _listed("zeros", 0, "shape", "dtype"),
+    "dyn.ones": _listed("ones", 0, "shape", "dtype"),
+    "dyn.full": _listed("full", 1, "shape", "dtype"),
+    "dyn.sparse_to_dense": _listed("sparse_to_dense", 3, "output_shape"),
+    "dyn.topk": _topk,
+    "dyn.one_hot": _one_hot,
+    "dyn.image.resize2d": _resize2d,
+    "dyn.nn.upsampling": _upsampling("nn.upsampling", "scale_h", "scale_w"),
+    "dyn.nn.upsampling3d": _upsampling("nn.upsampling3d", "scale_d", "scale_h", "scale_w"),
+    "dyn.nn.pad": _pad,
+    "dyn.strided_slice": _strided_slice,
+}

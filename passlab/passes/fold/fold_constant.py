@@ -1,0 +1,45 @@
+"""Compute what is known at compile time.
+
+before:
+    def @main(%x: Tensor[(2), float32]) { add(%x, multiply(2f, 3f)) }
+after:
+    def @main(%x: Tensor[(2), float32]) { add(%x, 6f) }
+
+before:
+    def @main() { let %a = add(1, 2); if (less(%a, 5)) { multiply(%a, 2) } else { 0 } }
+after:
+    def @main() { 6 }
+
+before:
+    def @main(%x: Tensor[(2, 3), float32]) { add(ndarray_size(%x, dtype="int32"), 1) }
+after:
+    def @main(%x: Tensor[(2, 3), float32]) { 7 }
+
+keep:
+    def @main() { zeros(shape=[2], dtype="float32") }
+"""
+
+from __future__ import annotations
+
+from passlab.ir.expr import Function
+from passlab.ir.module import IRModule
+from passlab.rewriting.constant_folding import folded
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+
+@standard_pass(opt_level=2, promise=EXACT)
+class FoldConstant(FunctionPass):
+    """Evaluate operator calls whose arguments are constants, or tuples of them, with the reference evaluator.
+
+    A branch on a constant becomes the branch taken; a projection of a tuple literal becomes the field; a let of a
+    constant tensor goes, its value takes the place of the variable. `shape_of` and `ndarray_size` are read off static
+    types. Not computed: stateful operators, calls without arguments, QNN operators (unless `fold_qnn`), anything
+    inside primitive functions, and calls that fail, which then fail when run.
+    """
+
+    fold_qnn: bool = False
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return folded(func, self.fold_qnn, mod)

@@ -1,0 +1,187 @@
+"""Move a scale that precedes a convolution or dense layer forward into its weight.
+
+before:
+    def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32], %s: Tensor[(3, 1, 1), float32]) {
+      nn.conv2d(multiply(%x, %s), %w, channels=4, kernel_size=[3, 3])
+    }
+after:
+    def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32], %s: Tensor[(3, 1, 1), float32]) {
+      %0 = expand_dims(squeeze(%s, axis=[1, 2]), axis=1, num_newaxis=2);
+      nn.conv2d(%x, multiply(%w, %0), channels=4, kernel_size=[3, 3])
+    }
+
+keep:
+    def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32], %s: Tensor[(3, 1, 1), float32]) {
+      %0 = multiply(%x, %s);
+      (%0, nn.conv2d(%0, %w, channels=4, kernel_size=[3, 3]))
+    }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from passlab.analysis.state import Movable
+from passlab.ir.expr import Call, Expr, Function
+from passlab.ir.module import IRModule
+from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, post_order, rebuild
+from passlab.op import make
+from passlab.passes.fold.scale_axis import (
+    ACTIVATIONS,
+    CONVOLUTIONS,
+    SUMS,
+    Message,
+    accepts,
+    along,
+    as_scale,
+    conv_axes,
+    matches,
+    name_of,
+    same_dtype,
+    tensor_type,
+)
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import NumericContract, standard_pass
+
+Offers = dict[Expr, Message | None]
+
+
+class _Scaled(NamedTuple):
+    """A value that still has to be multiplied by a scale along some axes."""
+
+    value: Expr
+    scale: Expr
+    axes: tuple[int, ...]
+
+
+@standard_pass(opt_level=3, required=("InferType",), promise=NumericContract(ulps=4096, finite_only=True))
+class ForwardFoldScaleAxis(FunctionPass):
+    """Push a channel-wise `multiply` forward through add, subtract, relu and leaky_relu into the weights that follow.
+
+    What is added on the way is divided by the scale, for which it must be a constant without zeros (Relay divides by
+    whatever comes); through an activation only constants without negative values; all users must take the scale.
+    Grouped convolutions only when depthwise. The scale must have the floating dtype of the data and weight, and no
+    effects.
+    """
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        order = post_order(func)
+        offers = _offers(order)
+        return _fold(func, order, offers, Movable(mod)) if any(offers.values()) else func
+
+
+def _offers(order: list[Expr]) -> Offers:
+    """Return for each node the axes along which all its users would take a scale."""
+    offers: Offers = {}
+
+    def offer(node: Expr, message: Message | None) -> None:
+        known = offers.get(node, message)
+        if known is None or message is None or known.axes != message.axes:
+            offers[node] = None
+        else:
+            offers[node] = Message(known.axes, known.positive or message.positive, known.nonzero or message.nonzero)
+
+    offer(order[-1], None)
+    for node in reversed(order):
+        name = name_of(node)
+        messages = _accepts_scale(node, name, offers.get(node)) if name else None  # type: ignore[arg-type]
+        if messages is None:
+            for child in CHILDREN[type(node)](node):
+                offer(child, None)
+            continue
+        for arg, message in zip(node.args, messages, strict=True):  # type: ignore[attr-defined]
+            offer(arg, message)
+    return offers
+
+
+def _accepts_scale(call: Call, name: str, offer: Message | None) -> list[Message | None] | None:
+    """Return what a call would take on each argument, None for nothing at all."""
+    if name in CONVOLUTIONS:
+        axes = conv_axes(call) if same_dtype(call) else None
+        return axes and [Message(axes.data), None]
+    if name == "nn.dense":
+        data = tensor_type(call.args[0])
+        return [Message((len(data.shape) - 1,)), None] if data is not None and same_dtype(call) else None
+    if offer is None:
+        return None
+    if name in ACTIVATIONS:
+        return [offer._replace(positive=True)]
+    if name in SUMS:
+        a, b = tensor_type(call.args[0]), tensor_type(call.args[1])
+        if a is None or b is None or (len(offer.axes) > 1 and (a.dynamic or b.dynamic)):
+            return None
+        if matches(a, b, offer.axes):
+            return [offer._replace(nonzero=True), None]
+        if matches(b, a, offer.axes):
+            return [None, offer._replace(nonzero=True)]
+    return None
+
+
+def _fold(func: Function, order: list[Expr], offers: Offers, movable: Movable) -> Function:
+    result: dict[Expr, Expr] = {}
+    waiting: dict[Expr, _Scaled] = {}
+
+    def new(node: Expr) -> Expr:
+        return result.get(node, node)
+
+    for node in order:
+        scaled = _take(node, offers.get(node), movable, waiting, new) if type(node) is Call else None
+        if scaled is not None:
+            waiting[node] = scaled
+            note_rewrite(node, scaled.value, _NAME if name_of(node) == "multiply" else "")
+            continue
+        made = _input_scales(node, waiting, new)
+        if made is not node:
+            result[node] = made
+            note_rewrite(node, made)
+    return new(func)  # type: ignore[return-value]
+
+
+_NAME = "scale into the next weight"  # of each multiplication that is folded
+
+
+def _take(
+    call: Call,
+    offer: Message | None,
+    movable: Movable,
+    waiting: dict[Expr, _Scaled],
+    new: Callable[[Expr], Expr],
+) -> _Scaled | None:
+    """Return a call as value and scale: a multiplication that its users take over, or a step that passes a scale on."""
+    if offer is None:
+        return None
+    name = name_of(call)
+    if name == "multiply":
+        for data, factor in (call.args, call.args[::-1]):
+            ty = tensor_type(data)
+            if ty is None or ty is not tensor_type(call) or not accepts(offer, factor, ty) or not movable(factor):
+                continue
+            scale = as_scale(factor, ty, offer.axes, new(factor))
+            if scale is not None and may_rewrite(_NAME):
+                return _Scaled(new(data), scale, offer.axes)
+        return None
+    if name in ACTIVATIONS and call.args[0] in waiting:
+        inner = waiting[call.args[0]]
+        return inner._replace(value=call.with_fields(args=(inner.value,)))
+    if name in SUMS:
+        for i in (0, 1):
+            inner_ = waiting.get(call.args[i])
+            if inner_ is not None:
+                factor = along(inner_.scale, tensor_type(call.args[i]).shape, inner_.axes)  # type: ignore[union-attr]
+                other = make("divide", new(call.args[1 - i]), factor)
+                args = (inner_.value, other) if i == 0 else (other, inner_.value)
+                return inner_._replace(value=call.with_fields(args=args))
+    return None
+
+
+def _input_scales(node: Expr, waiting: dict[Expr, _Scaled], new: Callable[[Expr], Expr]) -> Expr:
+    """Return a node rebuilt, its weight multiplied by the scale that its data still carries."""
+    if type(node) is not Call or not node.args or node.args[0] not in waiting:
+        return rebuild(node, new)
+    data = waiting[node.args[0]]
+    weight = tensor_type(node.args[1])
+    axes = (1,) if name_of(node) == "nn.dense" else conv_axes(node).weight_in  # type: ignore[union-attr]
+    factor = along(data.scale, weight.shape, axes)  # type: ignore[union-attr]
+    return node.with_fields(args=(data.value, make("multiply", new(node.args[1]), factor)))

@@ -1,0 +1,100 @@
+"""Run what is known of a program before it runs.
+
+before:
+    def @main(%x: float32) {
+      let %double = fn (%d: float32) { add(%d, %d) };
+      (%double(4f), %double(%x))
+    }
+after:
+    def @main(%x: float32) {
+      let %double = fn (%d: float32) { let %s = add(%d, %d); %s };
+      let %four = 4f;
+      let %eight = 8f;
+      let %y = add(%x, %x);
+      let %t = (%eight, %y);
+      %t
+    }
+
+before:
+    def @main(%x: float32) { @power(%x, 2) }
+    def @power(%x: float32, %n: int32) -> float32 {
+      if (equal(%n, 0)) { 1f } else { multiply(%x, @power(%x, subtract(%n, 1))) }
+    }
+after:
+    def @main(%x: float32) {
+      let %a = 2;
+      let %b = 0;
+      let %c = False;
+      let %d = 1;
+      let %e = 1;
+      let %f = 0;
+      let %g = False;
+      let %h = 1;
+      let %i = 0;
+      let %j = 0;
+      let %k = True;
+      let %l = 1f;
+      let %m = multiply(%x, %l);
+      let %n = multiply(%x, %m);
+      %n
+    }
+    def @power(%x: float32, %n: int32) -> float32 {
+      let %a = 0;
+      let %b = equal(%n, %a);
+      let %c = if (%b) { let %d = 1f; %d } else {
+        let %e = 1;
+        let %f = subtract(%n, %e);
+        let %g = @power(%x, %f);
+        let %h = multiply(%x, %g);
+        %h
+      };
+      %c
+    }
+
+before:
+    def @main(%x: float32) {
+      let %r = ref(%x);
+      let %u = ref_write(%r, exp(ref_read(%r)));
+      ref_read(%r)
+    }
+after:
+    def @main(%x: float32) {
+      let %r = ref(%x);
+      let %v = exp(%x);
+      let %u = ref_write(%r, %v);
+      %v
+    }
+
+keep:
+    def @main(%f: fn (float32) -> float32, %x: float32) { let %y = %f(%x); %y }
+"""
+
+from __future__ import annotations
+
+from passlab.ir.module import IRModule
+from passlab.ir.walk import note_rewrite
+from passlab.passes.fold.partial_evaluation import partially_evaluated
+from passlab.transform.base import ModulePass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+
+@standard_pass(opt_level=1, promise=EXACT, name="PartialEval")
+class PartialEvaluate(ModulePass):
+    """Compute operators of known arguments, take known branches and arms, go into calls of known functions.
+
+    Tuples, data, functions and references are followed part by part, whatever is known of the rest; what references
+    hold is forgotten where something unknown may write them. What is left is written as lets, with much that nothing
+    uses any more: run DeadCodeElimination after. Operators with effects stay. A recursion is gone into as long as an
+    argument is a smaller whole number, or an older value, than in the call around, and until the result is some twenty
+    times the size of the program. Functions for other compilers are left alone. The result is untyped: run InferType.
+
+    What is used in several places is bound by a let first, where Relay refuses such programs.
+    """
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        made = partially_evaluated(mod)
+        for name, function in made.items():
+            if function is not mod[name]:
+                note_rewrite(mod[name], function)
+        return mod.with_functions(made)

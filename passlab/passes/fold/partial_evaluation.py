@@ -1,0 +1,377 @@
+"""Online partial evaluation: run what is known of a program now, and write down the rest as lets.
+
+Each construct is run by a generator that yields the runs of its parts; `_drive` runs them on a stack of its own, so
+that programs may nest, and recursions unroll, as deep as memory allows. Knows nothing of passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.adt import Clause, Constructor, pattern_vars
+from passlab.ir.equal import structural_equal
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import IncompleteType, Type, TypeVar
+from passlab.ir.variables import free_vars
+from passlab.ir.walk import make_lets, post_order, rebuild, substitute, use_counts
+from passlab.passes.fold.partial_values import Closure, Frame, Store, Value, burn, fits, fuel_of
+from passlab.rewriting.constant_values import UNKNOWN, operator_value
+from passlab.rewriting.fresh_copy import another, binders
+from passlab.rewriting.let_binding import bind_in_scopes, first_free_number, is_atom, with_effects
+
+Run = Generator[Any, Any, Value]
+Residue = list[tuple[Var, Expr]]
+
+# So much may be written for one global function before its calls are no longer gone into, and so much for each node.
+_ROOM = 20_000
+_ROOM_PER_NODE = 20
+
+
+def partially_evaluated(mod: IRModule) -> dict[str, Function]:
+    """Return the global functions of a module with all that is known computed, the same objects where nothing is."""
+    functions = {name: _without_sharing(f, mod) for name, f in mod.items()}
+    made = {}
+    for name, function in functions.items():
+        if _is_opaque(function):
+            continue
+        new = _Evaluator(mod, functions).function(function, mod.get_global_var(name))
+        made[name] = mod[name] if structural_equal(new, mod[name], exact=True) else new
+    return made
+
+
+def _is_opaque(function: Function) -> bool:
+    return function.is_primitive or bool(function.attrs.get("Compiler"))
+
+
+def _without_sharing(function: Function, mod: IRModule) -> Function:
+    """Return a function in which what is used in several places is bound by a let."""
+    if _is_opaque(function):
+        return function
+    counts = use_counts(function.body)
+    shared = with_effects(function, mod, lambda node: counts.get(node, 0) > 1 and not is_atom(node))
+    return bind_in_scopes(function, shared, flatten=False)
+
+
+def _drive(root: Any) -> Any:
+    """Run a generator and those it yields; return its result. What is not a generator is a result already."""
+    stack: list[Run] = [root]
+    value: Any = None
+    while stack:
+        try:
+            child = stack[-1].send(value)
+        except StopIteration as done:
+            stack.pop()
+            value = done.value
+        else:
+            if type(child) is Value:
+                value = child
+            else:
+                stack.append(child)
+                value = None
+    return value
+
+
+class _Evaluator:
+    """Evaluates one global function."""
+
+    def __init__(self, mod: IRModule, functions: Mapping[str, Function]) -> None:
+        self.functions = functions
+        self.mod = mod
+        self.globals: dict[str, Value] = {}
+        self.store = Store()
+        self.fuel: dict[Function, Any] = {}  # of the calls that are being gone into
+        self.own: set[Any] = set()  # binders of the function that do not stand in the result yet
+        self.clock = 0
+        self.count = 0
+        self.written = 0
+        self.room = 0
+        self.nodes: set[Expr] = set()  # those that stand in the result
+
+    def function(self, function: Function, name: GlobalVar) -> Function:
+        """Return the global function `name` with what is known computed."""
+        self.count = first_free_number(function)
+        nodes = post_order(function)
+        self.room = _ROOM + _ROOM_PER_NODE * len(nodes)
+        self.own.update(v for n in nodes for v in (*binders(n), *(n.type_params if type(n) is Function else ())))
+        value = self.globals[name.name_hint] = self._value(name, closure=Closure(function, Frame()))
+        return _drive(self._residual(function, Frame(), value))  # type: ignore[no-any-return]
+
+    # ------------------------------------------------------------ values and what is written
+    def _value(self, atom: Expr, **known: Any) -> Value:
+        self.clock += 1
+        return Value(atom, self.clock, **known)
+
+    def _push(self, out: Residue, expr: Expr, name: Var | None, **known: Any) -> Value:
+        """Write `let name = expr` and return the value.
+
+        A node that was written before is copied: shared, it would be computed once, however often it is written.
+        """
+        var = name or self._fresh()
+        if expr in self.nodes:
+            expr = another(expr)
+        self.nodes.add(expr)
+        out.append((var, expr))
+        self.written += 1
+        return self._value(var, **known)
+
+    def _fresh(self) -> Var:
+        self.count += 1
+        return Var(f"x_{self.count - 1}")
+
+    def _binder(self, var: Var, frame: Frame) -> Var:
+        """Return the variable to bind in the place of `var`: itself, but once only."""
+        annotation = frame.typed(var.type_annotation)
+        if var in self.own and annotation is var.type_annotation:
+            self.own.remove(var)
+            return var
+        return Var(var.name_hint, annotation, var.span, var.virtual_device)
+
+    def _computed(self, data: Any, out: Residue, name: Var | None) -> Value | None:
+        """Write down an array or a tuple of arrays that was computed; None when it is something else."""
+        if isinstance(data, np.ndarray):
+            return self._push(out, Constant(data), name, data=data)
+        if not isinstance(data, tuple) or not all(isinstance(d, np.ndarray) for d in data):
+            return None
+        fields = tuple(self._push(out, Constant(d), None, data=d) for d in data)
+        return self._push(out, Tuple([f.atom for f in fields]), name, fields=fields)
+
+    # ------------------------------------------------------------ running
+    def _run(self, expr: Expr, frame: Frame, out: Residue, name: Var | None = None) -> Any:
+        """Return the value of an expression that is one already, else the generator that gives it."""
+        kind = type(expr)
+        if kind is Var:
+            return frame.find(expr) or self._value(expr)  # type: ignore[arg-type]
+        if kind is Constant:
+            return self._push(out, expr, name, data=expr.data)  # type: ignore[attr-defined]
+        if kind is GlobalVar:
+            return self._global(expr)  # type: ignore[arg-type]
+        if kind is Op or kind is Constructor:
+            return self._value(expr)
+        return _RUN[kind](self, expr, frame, out, name)
+
+    def _global(self, name: GlobalVar) -> Value:
+        known = self.globals.get(name.name_hint)
+        if known is None:
+            function = self.functions.get(name.name_hint)
+            closure = None if function is None or _is_opaque(function) else Closure(function, Frame())
+            known = self.globals[name.name_hint] = self._value(name, closure=closure)
+        return known
+
+    def _let(self, expr: Any, frame: Frame, out: Residue, name: Var | None) -> Run:
+        while type(expr) is Let:
+            if type(expr.value) is Function:
+                yield self._literal(expr.value, frame, out, None, expr.var)
+            else:
+                frame.values[expr.var] = yield self._run(expr.value, frame, out, self._binder(expr.var, frame))
+            expr = expr.body
+        return (yield self._run(expr, frame, out, name))  # type: ignore[no-any-return]
+
+    def _tuple(self, expr: Tuple, frame: Frame, out: Residue, name: Var | None) -> Run:
+        fields: list[Value] = []
+        for field in expr.fields:
+            fields.append((yield self._run(field, frame, out)))
+        return self._push(out, expr.with_fields(fields=[f.atom for f in fields]), name, fields=tuple(fields))
+
+    def _field(self, expr: TupleGetItem, frame: Frame, out: Residue, name: Var | None) -> Run:
+        whole: Value = yield self._run(expr.tuple_value, frame, out)
+        if whole.fields is not None:
+            return whole.fields[expr.index]
+        return self._push(out, expr.with_fields(tuple_value=whole.atom), name)
+
+    def _new_ref(self, expr: RefCreate, frame: Frame, out: Residue, name: Var | None) -> Run:
+        value: Value = yield self._run(expr.value, frame, out)
+        cell = self._push(out, expr.with_fields(value=value.atom), name, is_cell=True)
+        self.store.write(cell, value)
+        return cell
+
+    def _read(self, expr: RefRead, frame: Frame, out: Residue, name: Var | None) -> Run:
+        cell: Value = yield self._run(expr.ref, frame, out)
+        return self.store.read(cell) or self._push(out, expr.with_fields(ref=cell.atom), name)
+
+    def _write(self, expr: RefWrite, frame: Frame, out: Residue, name: Var | None) -> Run:
+        cell: Value = yield self._run(expr.ref, frame, out)
+        value: Value = yield self._run(expr.value, frame, out)
+        if cell.is_cell:
+            self.store.write(cell, value)
+        else:
+            self.store.forget()
+        return self._push(out, expr.with_fields(ref=cell.atom, value=value.atom), name, fields=())
+
+    # ------------------------------------------------------------ branches
+    def _if(self, expr: If, frame: Frame, out: Residue, name: Var | None) -> Run:
+        cond: Value = yield self._run(expr.cond, frame, out)
+        if cond.data is not UNKNOWN:
+            return (yield self._run(expr.true_branch if bool(cond.data) else expr.false_branch, frame, out, name))  # type: ignore[no-any-return]
+        yes, first = yield self._apart(expr.true_branch, frame)
+        no, second = yield self._apart(expr.false_branch, frame)
+        if first or second:
+            self.store.forget()
+        return self._push(out, expr.with_fields(cond=cond.atom, true_branch=yes, false_branch=no), name)
+
+    def _apart(self, branch: Expr, frame: Frame) -> Generator[Any, Any, Any]:
+        """Run a branch that may not be taken: give what is left of it, and whether it may write references."""
+        out: Residue = []
+        mark = self.store.mark()
+        result: Value = yield self._run(branch, frame, out)
+        return make_lets(out, result.atom), self.store.undo(mark)
+
+    def _match(self, expr: Match, frame: Frame, out: Residue, name: Var | None) -> Run:
+        data: Value = yield self._run(expr.data, frame, out)
+        for clause in expr.clauses:
+            bound: dict[Var, Value] = {}
+            fit = fits(clause.lhs, data, bound)
+            if fit:
+                frame.values.update(bound)
+                return (yield self._run(clause.rhs, frame, out, name))  # type: ignore[no-any-return]
+            if fit is None:
+                break
+        made, wrote = [], False
+        for clause in expr.clauses:
+            now: dict[Expr, Expr] = {v: self._binder(v, frame) for v in pattern_vars(clause.lhs)}
+            frame.values.update((v, self._value(binder)) for v, binder in now.items())  # type: ignore[misc]
+            rhs, writes = yield self._apart(clause.rhs, frame)
+            wrote = wrote or writes
+            made.append(_arm(clause, now, rhs))
+        if wrote:
+            self.store.forget()
+        return self._push(out, Match(data.atom, made, expr.complete, expr.span), name)
+
+    # ------------------------------------------------------------ functions
+    def _literal(self, function: Function, frame: Frame, out: Residue, name: Var | None, var: Var | None = None) -> Run:
+        """Run a function literal; one that is bound to `var` may call itself by it."""
+        name = self._binder(var, frame) if var is not None else name or self._fresh()
+        self.written += 1
+        value = self._value(name, closure=None if function.attrs.get("Compiler") else Closure(function, frame))
+        if var is not None:
+            frame.values[var] = value
+        place = len(out)
+        out.append((name, function))
+        if _is_opaque(function):
+            now: dict[Expr, Expr] = {v: (frame.find(v) or self._value(v)).atom for v in free_vars(function)}
+            out[place] = (name, substitute(function, now))
+        else:
+            out[place] = (name, (yield self._residual(function, frame, value)))
+        return value
+
+    def _residual(self, function: Function, outer: Frame, value: Value) -> Generator[Any, Any, Any]:
+        """Give the function for callers that are not known."""
+        generic = tuple(t if t in self.own else TypeVar(t.name_hint, t.kind) for t in function.type_params)
+        self.own.difference_update(generic)
+        types = dict(zip(function.type_params, generic, strict=True))
+        renamed = any(a is not b for a, b in types.items())
+        frame = Frame(outer, {**outer.types, **types} if renamed else None)
+        params = tuple(self._binder(p, frame) for p in function.params)
+        given = [self._value(p) for p in params]
+        frame.values.update(zip(function.params, given, strict=True))
+        fuel = self.fuel.get(function)
+        self.fuel[function] = fuel_of((value, *given))
+        mark = self.store.mark()
+        self.store.forget()
+        out: Residue = []
+        result: Value = yield self._run(function.body, frame, out)
+        self.store.undo(mark)
+        self._refuel(function, fuel)
+        body = make_lets(out, result.atom)
+        ret = frame.typed(function.ret_type)
+        return function.with_fields(params=params, body=body, ret_type=ret, type_params=generic)
+
+    def _refuel(self, function: Function, fuel: Any) -> None:
+        if fuel is None:
+            del self.fuel[function]
+        else:
+            self.fuel[function] = fuel
+
+    def _call(self, call: Call, frame: Frame, out: Residue, name: Var | None) -> Run:
+        callee: Value = yield self._run(call.op, frame, out)
+        args: list[Value] = []
+        for arg in call.args:
+            args.append((yield self._run(arg, frame, out)))
+        types = tuple(frame.typed(t) for t in call.type_args)
+        left = Call(callee.atom, [a.atom for a in args], call.attrs, types, call.span)
+        if type(callee.atom) is Op:
+            found = self._computed(operator_value(callee.atom, call.attrs, [a.data for a in args]), out, name)
+            return found or self._push(out, left, name)
+        if type(callee.atom) is Constructor:
+            return self._push(out, left, name, fields=tuple(args), constructor=callee.atom)
+        if callee.closure is not None:
+            done = yield self._enter(callee, args, types, out, name)
+            if done is not None:
+                return done  # type: ignore[no-any-return]
+        self.store.forget()
+        return self._push(out, left, name)
+
+    def _enter(
+        self, callee: Value, args: list[Value], types: tuple[Type, ...], out: Residue, name: Var | None
+    ) -> Generator[Any, Any, Any]:
+        """Run the body of a known function, unless the recursion may have no end; None then."""
+        assert callee.closure is not None
+        function = callee.closure.function
+        if len(args) != len(function.params) or self.written > self.room:
+            return None
+        before, now = self.fuel.get(function), fuel_of((callee, *args))
+        if before is not None:
+            left = burn(before, now)
+            if left is None:
+                return None
+            now = left
+        frame = Frame(callee.closure.frame, _type_arguments(function, types, callee.closure.frame))
+        frame.values.update(zip(function.params, args, strict=True))
+        if function.is_primitive:
+            if any(a.data is UNKNOWN for a in args):
+                return None
+            result: Value = yield self._run(function.body, frame, [])
+            return self._computed(result.data, out, name)
+        self.fuel[function] = now
+        result = yield self._run(function.body, frame, out, name)
+        self._refuel(function, before)
+        return result
+
+
+def _arm(clause: Clause, now: Mapping[Expr, Expr], rhs: Expr) -> Clause:
+    """Return an arm with its variables renamed and what is left of its body."""
+    bare = Match(Tuple(()), [Clause(clause.lhs, Tuple(()))])
+    renamed: Any = rebuild(bare, lambda node: now.get(node, node))
+    return Clause(renamed.clauses[0].lhs, rhs, clause.span)
+
+
+def _type_arguments(function: Function, given: tuple[Type, ...], outer: Frame) -> Mapping[TypeVar, Type] | None:
+    """Return the type parameters in force in a function body; those that the call does not say are to be inferred."""
+    if not function.type_params:
+        return None
+    if len(given) != len(function.type_params):
+        given = tuple(IncompleteType(t.kind) for t in function.type_params)
+    return {**outer.types, **dict(zip(function.type_params, given, strict=True))}
+
+
+_RUN: dict[type, Callable[..., Any]] = {
+    Let: _Evaluator._let,
+    Call: _Evaluator._call,
+    Tuple: _Evaluator._tuple,
+    TupleGetItem: _Evaluator._field,
+    RefCreate: _Evaluator._new_ref,
+    RefRead: _Evaluator._read,
+    RefWrite: _Evaluator._write,
+    If: _Evaluator._if,
+    Match: _Evaluator._match,
+    Function: _Evaluator._literal,
+}

@@ -1,0 +1,181 @@
+"""What partial evaluation knows of a value, of the cells of memory, and of how far a recursion has come down.
+
+Knows nothing of passes or modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, PatternWildcard
+from passlab.ir.expr import Expr, Function, Var
+from passlab.ir.types import Type, TypeVar, map_type
+from passlab.rewriting.constant_values import UNKNOWN
+
+
+class Value:
+    """A value of the program: the `atom` that stands for it at run time, and what is known of it now.
+
+    `data` is the array, or the tuple of data, when all is known; `fields` are those of a tuple or of `constructor`;
+    `closure` is a function to go into; `is_cell` marks a reference made here. `born` grows with each value made.
+    """
+
+    __slots__ = ("atom", "born", "closure", "constructor", "data", "fields", "is_cell")
+    data: Any
+
+    def __init__(
+        self,
+        atom: Expr,
+        born: int,
+        *,
+        data: Any = UNKNOWN,
+        fields: tuple[Value, ...] | None = None,
+        constructor: Constructor | None = None,
+        closure: Closure | None = None,
+        is_cell: bool = False,
+    ) -> None:
+        self.atom = atom
+        self.born = born
+        self.fields = fields
+        self.constructor = constructor
+        self.closure = closure
+        self.is_cell = is_cell
+        if fields is not None and constructor is None and all(f.data is not UNKNOWN for f in fields):
+            data = tuple(f.data for f in fields)
+        self.data = data
+
+
+class Frame:
+    """The variables and type parameters of one run of a function body, inside the frame that the function closes over.
+
+    A variable found further out is noted here, so that the next look-up is short.
+    """
+
+    __slots__ = ("_parent", "types", "values")
+
+    def __init__(self, parent: Frame | None = None, types: Mapping[TypeVar, Type] | None = None) -> None:
+        self._parent = parent
+        self.types: Mapping[TypeVar, Type] = types if types is not None else parent.types if parent is not None else {}
+        self.values: dict[Var, Value] = {}
+
+    def find(self, var: Var) -> Value | None:
+        """Return the value of a variable, None when no frame has it."""
+        frame: Frame | None = self
+        while frame is not None:
+            value = frame.values.get(var)
+            if value is not None:
+                self.values[var] = value
+                return value
+            frame = frame._parent
+        return None
+
+    def typed(self, ty: Any) -> Any:
+        """Return a type (or None) as it reads in this run, its type parameters replaced."""
+        types: Mapping[Any, Type] = self.types
+        return map_type(ty, types.get) if types and ty is not None else ty
+
+
+class Closure:
+    """A function literal or global function, with the frame in which it was met."""
+
+    __slots__ = ("frame", "function")
+
+    def __init__(self, function: Function, frame: Frame) -> None:
+        self.function = function
+        self.frame = frame
+
+
+class Store:
+    """What references hold, as far as known; what was noted after a `mark` can be undone."""
+
+    def __init__(self) -> None:
+        self._held: dict[Value, Value] = {}
+        self._log: list[tuple[Any, Value | None]] = []
+
+    def write(self, cell: Value, value: Value) -> None:
+        """Note that a reference made here holds `value`."""
+        self._log.append((cell, self._held.get(cell)))
+        self._held[cell] = value
+
+    def read(self, cell: Value) -> Value | None:
+        """Return what a reference holds, None when that is not known."""
+        return self._held.get(cell)
+
+    def forget(self) -> None:
+        """Any reference may have been written."""
+        if self._held:
+            self._log.append((self._held, None))
+            self._held = {}
+
+    def mark(self) -> int:
+        """Return a mark to `undo` to."""
+        return len(self._log)
+
+    def undo(self, mark: int) -> bool:
+        """Restore what was known at a mark; answer whether anything has been noted since."""
+        changed = len(self._log) > mark
+        while len(self._log) > mark:
+            what, before = self._log.pop()
+            if type(what) is dict:
+                self._held = what
+            elif before is None:
+                del self._held[what]
+            else:
+                self._held[what] = before
+        return changed
+
+
+Fuel = dict[tuple[int, int], tuple[str, int]]
+
+
+def fuel_of(values: Sequence[Value]) -> Fuel:
+    """Return the measures of a call by which a recursion can be seen to come to an end, each under a key.
+
+    For a whole number that is not negative, that number; for any other value, when it was made: a recursion over data
+    goes from the whole to its parts, which are older. Fields of tuples are measured, too.
+    """
+    fuel = {(i, -1): _measure(v) for i, v in enumerate(values)}
+    for i, value in enumerate(values):
+        if value.fields is not None and value.constructor is None:
+            fuel.update(((i, j), _measure(f)) for j, f in enumerate(value.fields))
+    return fuel
+
+
+def _measure(value: Value) -> tuple[str, int]:
+    data = value.data
+    if isinstance(data, np.ndarray) and data.shape == () and data.dtype.kind in "iu" and data >= 0:
+        return ("number", int(data))
+    return ("born", value.born)
+
+
+def burn(before: Fuel, now: Fuel) -> Fuel | None:
+    """Return the fuel of a call inside a call of the same function, or None when no measure has gone down.
+
+    A measure only ever goes down, and one that changed its kind is dropped: so recursions that go on end.
+    """
+    both = [(key, a, now[key]) for key, a in before.items() if key in now and now[key][0] == a[0]]
+    if not any(b[1] < a[1] for _, a, b in both):
+        return None
+    return {key: min(a, b) for key, a, b in both}
+
+
+def fits(pattern: Pattern, value: Value, bound: dict[Var, Value]) -> bool | None:
+    """Whether a pattern fits a value, None when that is not known; notes what its variables then are in `bound`."""
+    stack: list[tuple[Pattern, Value]] = [(pattern, value)]
+    answer: bool | None = True
+    while stack:
+        at, given = stack.pop()
+        if type(at) is PatternVar:
+            bound[at.var] = given
+        elif type(at) is PatternWildcard:
+            continue
+        elif given.fields is None:
+            answer = None
+        elif type(at) is PatternConstructor and at.constructor is not given.constructor:
+            return False
+        elif isinstance(at, (PatternConstructor, PatternTuple)):
+            stack += zip(at.patterns, given.fields, strict=True)
+    return answer

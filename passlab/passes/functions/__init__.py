@@ -1,0 +1,1 @@
+"""Passes that change what the functions of a program are."""

@@ -1,0 +1,312 @@
+"""Continuation-passing style: functions that hand their result to a function they are given, and never return.
+
+    def @f(%x: A) -> B                 def @f_cps[answer](%x: A, %k: fn (B) -> answer) -> answer
+
+Calls of operators, constructors and fused kernels stay as they are. The source is in A-normal form, so what happens
+after a call is the rest of its chain of lets: each chain is made from its end. Knows nothing of passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from passlab.errors import Diagnostic, DiagnosticError
+from passlab.infer import infer_expr
+from passlab.ir.adt import Clause, Constructor
+from passlab.ir.equal import structural_equal
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, If, Let, Match, Var
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import FuncType, TupleType, Type, TypeVar, holds, map_type, rebuild_type, type_nodes
+from passlab.ir.walk import children, let_chain, note_rewrite, post_order, rebuild
+from passlab.rewriting.fresh_copy import fresh_copy
+from passlab.rewriting.let_binding import bind_in_scopes, evaluation_children, in_normal_form
+from passlab.transform.base import is_optimizable
+
+_UNKNOWN = TupleType(())
+Place = tuple[Expr, int]  # a body: the node it belongs to, and its number there
+
+
+def to_cps(func: Function, mod: IRModule | None = None) -> Function:
+    """Return a function that takes what to do with its result as a last parameter, and its type as type parameter.
+
+    `mod` defines the global functions in use; each that is reached is added to it in the same style, as `NAME_cps`.
+    Parameters and results that are functions take continuations too. The result is untyped. Raises `DiagnosticError`
+    for what has no such form: operators and constructors as values, kernels as values, data that holds functions.
+    """
+    mod = mod if mod is not None else IRModule()
+    source = _normal(func, mod)
+    renamed, sources = _reached(source, mod)
+    found = [d for f in (source, *sources.values()) for d in _obstacles(f)]
+    if found:
+        raise DiagnosticError(*found)
+    made = {renamed[name]: _Style(renamed, mod).function_of(f) for name, f in sources.items()}
+    result = _Style(renamed, mod).function_of(source)
+    for var, function in made.items():
+        mod.add(var, function)
+    return result
+
+
+def un_cps(func: Function) -> Function:
+    """Return a function that returns what `func` would hand to its continuation, without the type of the answer.
+
+    Raises `DiagnosticError` unless `is_cps(func)`, and where the result is, or holds, a function that takes a
+    continuation itself: the answer would be its own part. The result is untyped.
+    """
+    if not is_cps(func):
+        what = "the function is not in continuation-passing style, or returns functions that are"
+        raise DiagnosticError(Diagnostic(what, func.span, expected="fn [answer](..., fn (T) -> answer) -> answer"))
+    own: Any = fresh_copy(func)
+    *kept, answer = own.type_params
+    ty = own.params[-1].type_annotation.arg_types[0]
+    copy: Any = fresh_copy(own.with_fields(type_params=(), ret_type=None), types={answer: ty})
+    *params, k = copy.params
+    x = Var("x", ty)
+    body = Let(k, Function([x], x, ty), copy.body)
+    made = Function(params, body, ty, kept, func.attrs, func.span)
+    note_rewrite(func, made)
+    return made
+
+
+def is_cps(func: Function) -> bool:
+    """Whether a function takes a continuation last, and nothing but the type of that stands for its result."""
+    if not func.type_params or not func.params:
+        return False
+    answer, k = func.type_params[-1], func.params[-1].type_annotation
+    result = func.ret_type or func.body.checked_type_
+    takes = isinstance(k, FuncType) and k.ret_type is answer and len(k.arg_types) == 1
+    return takes and result is answer and answer not in type_nodes(k.arg_types[0])  # type: ignore[union-attr]
+
+
+# ---------------------------------------------------------------- what is converted
+def _normal(function: Function, mod: IRModule) -> Function:
+    made = function if in_normal_form(function) else bind_in_scopes(function, lambda node, plan: True, flatten=True)
+    return infer_expr(made, mod)  # type: ignore[return-value]
+
+
+def _reached(function: Function, mod: IRModule) -> tuple[dict[str, GlobalVar], dict[str, Function]]:
+    """Return what the global functions in reach are called in the new style, and those that have yet to be made."""
+    renamed: dict[str, GlobalVar] = {}
+    sources: dict[str, Function] = {}
+    stack = _names(function)
+    while stack:
+        name = stack.pop()
+        if name in renamed or name not in mod or not _is_converted(mod[name]):
+            continue
+        source = mod[name] if mod[name].checked_type_ is not None else _normal(mod[name], mod)
+        new, signature = f"{name}_cps", _signature(source)
+        while new in mod and not structural_equal(_declared(mod[new]), signature):
+            new += "_"
+        renamed[name] = mod.get_global_var(new) if new in mod else GlobalVar(new)
+        if new not in mod:
+            sources[name] = _normal(source, mod)
+            stack += _names(source)
+    return renamed, sources
+
+
+def _names(function: Function) -> list[str]:
+    return [n.name_hint for n in post_order(function) if type(n) is GlobalVar][::-1]
+
+
+def _is_converted(function: Function) -> bool:
+    return is_optimizable(function) and not function.is_primitive
+
+
+def _obstacles(function: Function) -> Iterator[Diagnostic]:
+    order = post_order(function)
+    kernels = {n.var for n in order if type(n) is Let and type(n.value) is Function and n.value.is_primitive}
+    for node in order:
+        callee = node.op if type(node) is Call else None
+        for part in children(node):
+            if part is callee or (part in kernels and type(node) is Let):
+                continue
+            if type(part) is Op:
+                yield Diagnostic(f"the operator `{part}` is used as a value", node.span, hint="wrap it in `fn`")
+            elif type(part) is Constructor and part.inputs:
+                what = f"the constructor `{part}` is used as a value"
+                yield Diagnostic(what, node.span, hint="run EtaExpand(expand_constructor=True) first")
+            elif part in kernels:
+                yield Diagnostic("a fused kernel is used as a value", node.span, hint="run DefuseOps first")
+        if type(callee) is Constructor and any(holds(i, FuncType) for i in callee.inputs):
+            yield Diagnostic(f"the constructor `{callee}` holds functions that are not of a type parameter", node.span)
+
+
+def cps_type(ty: Any, answer: TypeVar) -> Any:
+    """Return a type (or None) with a continuation as the last parameter of each function type in it."""
+    if ty is None:
+        return None
+    memo: dict[Type, Type] = {}
+    for node in type_nodes(ty):
+        made = rebuild_type(node, memo.__getitem__)
+        if isinstance(made, FuncType):
+            k = FuncType((made.ret_type,), answer)
+            made = FuncType((*made.arg_types, k), answer, made.type_params, made.type_constraints)
+        memo[node] = made
+    return memo[ty]
+
+
+def _signature(function: Function) -> Type:
+    """Return the type that a typed global function has in continuation-passing style."""
+    answer = TypeVar("answer")
+    made: Any = cps_type(function.checked_type, answer)
+    return FuncType(made.arg_types, made.ret_type, (*made.type_params, answer))
+
+
+def _declared(function: Function) -> Type:
+    """Return the type of a function as far as it is written down; what is not is taken for the empty tuple."""
+    known = [p.type_annotation or _UNKNOWN for p in function.params]
+    return FuncType(known, function.ret_type or _UNKNOWN, function.type_params)
+
+
+def _chain(body: Expr) -> tuple[list[Let], Expr]:
+    """Return a chain of lets and the atom it ends in, but for other names of that atom at its end."""
+    lets, last = let_chain(body)
+    while lets and lets[-1].var is last and type(lets[-1].value) is Var:
+        last = lets.pop().value
+    return lets, last
+
+
+# ---------------------------------------------------------------- the conversion
+class _Style:
+    """The conversion of one global function, with all functions inside: they share the type of the answer."""
+
+    def __init__(self, renamed: dict[str, GlobalVar], mod: IRModule) -> None:
+        self._renamed = renamed
+        self._mod = mod
+        self._answer = TypeVar("answer")
+        self._vars: dict[Expr, Expr] = {}
+        self._direct: set[Expr] = set()  # variables bound to kernels
+        self._bodies: dict[Place, Expr] = {}
+        self._then: dict[Expr, Var] = {}  # the continuation of each function literal and of each branch point
+
+    def function_of(self, function: Function) -> Function:
+        """Return a typed function in A-normal form, in continuation-passing style."""
+        for node in post_order(function):
+            if type(node) is Let and type(node.value) is Function and node.value.is_primitive:
+                self._direct.add(node.var)
+        self._chains(function)
+        made = self._function(function)
+        result: Function = made.with_fields(type_params=(*made.type_params, self._answer))
+        note_rewrite(function, result)
+        return result
+
+    # ------------------------------------------------------------ types and variables
+    def _typed(self, ty: Any) -> Any:
+        return cps_type(ty, self._answer)
+
+    def _continuation(self, ty: Type) -> Var:
+        return Var("k", FuncType((self._typed(ty),), self._answer))
+
+    def _new(self, node: Expr) -> Expr:
+        """Return an atom in the new function."""
+        if type(node) is Var:
+            if node not in self._vars:
+                ty = node.type_annotation if node.type_annotation is not None else node.checked_type
+                kept = ty if node in self._direct else self._typed(ty)
+                self._vars[node] = Var(node.name_hint, kept, node.span, node.virtual_device)
+            return self._vars[node]
+        return self._wrapped(node) if type(node) is GlobalVar else node
+
+    def _wrapped(self, var: GlobalVar) -> Expr:
+        """Return a function literal that stands for a global function as a value."""
+        ty: Any = self._mod[var].checked_type_ or var.checked_type
+        own = {t: TypeVar(t.name_hint, t.kind) for t in ty.type_params}
+        plain: Any = map_type(ty, own.get)
+        params = [Var(f"p{i}", self._typed(t)) for i, t in enumerate(plain.arg_types)]
+        k = self._continuation(plain.ret_type)
+        args = list(own.values())
+        if var.name_hint in self._renamed:
+            body: Expr = Call(self._renamed[var.name_hint], [*params, k], None, [*args, self._answer])
+        else:
+            body = Call(k, [Call(var, params, None, args)])
+        return Function([*params, k], body, self._answer, args)
+
+    # ------------------------------------------------------------ bodies
+    def _chains(self, function: Function) -> None:
+        """Make the body of the function and of everything inside, the innermost first."""
+        k = self._then[function] = self._continuation(function.ret_type or function.body.checked_type)
+        places: list[tuple[Place, Expr, Var]] = [((function, 0), function.body, k)]
+        for _, body, under in places:
+            lets, last = _chain(body)
+            for let in lets:
+                value = let.value
+                if type(value) is Function and not value.is_primitive:
+                    own = self._then[value] = self._continuation(value.ret_type or value.body.checked_type)
+                    places.append(((value, 0), value.body, own))
+                elif type(value) is If or type(value) is Match:
+                    ends = let is lets[-1] and let.var is last
+                    after = self._then[value] = under if ends else self._continuation(value.checked_type)
+                    arms = evaluation_children(value)[1:]
+                    places += [((value, i), arm, after) for i, arm in enumerate(arms)]
+        for place, body, under in reversed(places):
+            self._bodies[place] = self._chain(body, under)
+
+    def _chain(self, body: Expr, k: Var) -> Expr:
+        """Return a chain of lets that hands its result to `k`."""
+        lets, last = _chain(body)
+        if lets and lets[-1].var is last and self._leaves(lets[-1].value):
+            value = lets.pop().value
+            rest = self._leaving(value, k)
+            note_rewrite(value, rest)
+        else:
+            rest = Call(k, [self._new(last)])
+        for let in reversed(lets):
+            rest = self._bound(let, rest)
+        return rest
+
+    def _leaves(self, value: Expr) -> bool:
+        """Whether a value comes back through a continuation."""
+        return type(value) is If or type(value) is Match or (type(value) is Call and self._converts(value.op))
+
+    def _converts(self, callee: Expr) -> bool:
+        if type(callee) is GlobalVar:
+            return callee.name_hint in self._renamed
+        return type(callee) is not Op and type(callee) is not Constructor and callee not in self._direct
+
+    def _leaving(self, value: Expr, k: Expr) -> Expr:
+        """Return a value that goes on with `k` itself."""
+        if type(value) is If:
+            return If(self._new(value.cond), self._bodies[value, 0], self._bodies[value, 1], value.span)
+        if type(value) is Match:
+            again: Any = rebuild(value, lambda e: self._new(e) if type(e) is Var else e)  # for its patterns
+            arms = (Clause(c.lhs, self._bodies[value, i], c.span) for i, c in enumerate(again.clauses))
+            return Match(self._new(value.data), tuple(arms), value.complete, value.span)
+        assert isinstance(value, Call)
+        callee, types = self._new(value.op), [self._typed(t) for t in value.type_args]
+        if type(value.op) is GlobalVar:
+            callee = self._renamed[value.op.name_hint]
+            complete = len(types) == len(self._mod[value.op].type_params)
+            types = [*types, self._answer] if complete else []
+        return Call(callee, [*map(self._new, value.args), k], value.attrs, types, value.span)
+
+    def _bound(self, let: Let, rest: Expr) -> Expr:
+        """Return the binding of a let in front of what comes after it."""
+        var: Any = self._new(let.var)
+        value = let.value
+        if self._leaves(value):
+            then = Function([var], rest, self._answer)
+            if type(value) is Call:
+                made = self._leaving(value, then)
+                note_rewrite(value, made)
+                return made
+            k = self._then[value]
+            return Let(k, then, self._leaving(value, k), let.span)
+        made = self._value(value)
+        note_rewrite(value, made)
+        return Let(var, made, rest, let.span)
+
+    def _value(self, value: Expr) -> Expr:
+        """Return a value that needs no continuation."""
+        if type(value) is Function:
+            return fresh_copy(value) if value.is_primitive else self._function(value)
+        if type(value) is Call:
+            types = [self._typed(t) for t in value.type_args]
+            callee = value.op if type(value.op) is not Var else self._new(value.op)
+            return Call(callee, [*map(self._new, value.args)], value.attrs, types, value.span)
+        return self._new(value) if type(value) is Var or type(value) is GlobalVar else rebuild(value, self._new)
+
+    def _function(self, function: Function) -> Function:
+        params: Any = [*map(self._new, function.params), self._then[function]]
+        body = self._bodies[function, 0]
+        return Function(params, body, self._answer, function.type_params, function.attrs, function.span)

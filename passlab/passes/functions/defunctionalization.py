@@ -1,0 +1,56 @@
+"""Make data of functions that are used as values.
+
+before:
+    def @main(%x: int32) -> int32 { @twice(fn (%y: int32) -> int32 { add(%y, %x) }, 3) }
+    def @twice(%f: fn (int32) -> int32, %x: int32) -> int32 { %f(%f(%x)) }
+after:
+    type Defunc_fn_int32_int32 { Defunc_fn_int32_int32_0(int32), }
+    def @main(%x: int32) -> int32 { @twice_defunc(Defunc_fn_int32_int32_0(%x), 3) }
+    def @twice(%f: fn (int32) -> int32, %x: int32) -> int32 { %f(%f(%x)) }
+    def @twice_defunc(%f: Defunc_fn_int32_int32, %x: int32) -> int32 {
+      @apply_fn_int32_int32(%f, @apply_fn_int32_int32(%f, %x))
+    }
+    def @apply_fn_int32_int32(%f: Defunc_fn_int32_int32, %a0: int32) -> int32 {
+      match (%f) { Defunc_fn_int32_int32_0(%x) => { add(%a0, %x) } }
+    }
+
+keep:
+    def @main(%x: int32) -> int32 { @inc(@inc(%x)) }
+    def @inc(%x: int32) -> int32 { add(%x, 1) }
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.ir.expr import Function
+from passlab.ir.module import IRModule
+from passlab.passes.functions.first_order import first_order
+from passlab.transform.base import ModulePass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+
+@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+class Defunctionalization(ModulePass):
+    """Rewrite a function of a module, with all that it reaches, so that no function is passed, returned or kept.
+
+    The function is `entry`. Each function type in use becomes a data type `Defunc_...` with a constructor for each
+    function that stands as a value, and a global function `apply_...` that does what the constructor says. Generic
+    functions are copied for each instance, and for each use as an argument. The functions of before stay: run
+    RemoveUnusedFunctions. Relay names these types by their kind alone, so that different ones collide, and takes
+    functions as arguments only.
+
+    `Defunctionalization(func, mod)` is Relay's function: it makes no pass but returns the function, having added what
+    that needs to `mod`.
+    """
+
+    entry: str = "main"
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        if args and isinstance(args[0], Function):
+            return first_order(args[0], args[1] if len(args) > 1 else options.get("mod") or IRModule())
+        return super().__new__(cls)
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        return mod.with_functions({self.entry: first_order(mod[self.entry], mod)})

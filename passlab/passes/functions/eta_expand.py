@@ -1,0 +1,87 @@
+"""Wrap constructors and global functions that stand as values in function literals.
+
+before: expand_constructor=True
+    type Box[A] { Box(A), }
+    def @main[A](%f: fn (fn (A) -> Box[A]) -> Box[A]) -> Box[A] { %f(Box) }
+after:
+    type Box[A] { Box(A), }
+    def @main[A](%f: fn (fn (A) -> Box[A]) -> Box[A]) -> Box[A] {
+      %f(fn [B](%eta_expand_param: B) -> Box[B] { Box(%eta_expand_param) })
+    }
+
+keep: expand_constructor=True
+    type Box[A] { Box(A), }
+    def @main(%x: int32) -> Box[int32] { Box(%x) }
+"""
+
+from __future__ import annotations
+
+from passlab.errors import Diagnostic, PassError
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, Var
+from passlab.ir.module import IRModule
+from passlab.ir.types import Type, TypeCall, TypeVar, map_type
+from passlab.ir.walk import rebuild, rewrite
+from passlab.transform.base import ModulePass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+
+@standard_pass(opt_level=1, promise=EXACT)
+class EtaExpand(ModulePass):
+    """Wrap constructors in value position, and global functions wherever they are named, in function literals.
+
+    The first with `expand_constructor`, the second with `expand_global_var`; `PassError` when neither is set. External
+    functions are left alone.
+    """
+
+    expand_constructor: bool = False
+    expand_global_var: bool = False
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        if not (self.expand_constructor or self.expand_global_var):
+            raise PassError(
+                Diagnostic(
+                    "EtaExpand has nothing to expand", hint="set expand_constructor or expand_global_var, or both"
+                )
+            )
+        return mod.with_functions({name: self._function(f, mod) for name, f in mod.items()})
+
+    def _function(self, function: Function, mod: IRModule) -> Function:
+        wrapped: dict[Expr, Expr] = {}
+
+        def wrap(leaf: Expr) -> Expr:
+            if leaf not in wrapped:
+                made = self._wrapped(leaf, mod)
+                wrapped[leaf] = leaf if made is None else made
+            return wrapped[leaf]
+
+        def expand(pre: Expr, post: Expr) -> Expr:
+            called = post.op if type(post) is Call and type(post.op) is Constructor else None
+            return rebuild(post, lambda e: e if e is called or type(e) not in (Constructor, GlobalVar) else wrap(e))
+
+        return rewrite(function, expand)
+
+    def _wrapped(self, leaf: Expr, mod: IRModule) -> Function | None:
+        """Return the function literal that stands for a name, None when the name stays."""
+        if type(leaf) is Constructor and self.expand_constructor:
+            data = mod.type_data(leaf.belong_to.name_hint)
+            result: Type = TypeCall(data.header, data.type_vars) if data.type_vars else data.header()
+            return _literal(leaf, data.type_vars, leaf.inputs, result)
+        if type(leaf) is GlobalVar and self.expand_global_var and leaf in mod:
+            function: Function = mod[leaf]
+            if function.attrs.get("Extern"):
+                return None
+            types = [p.type_annotation for p in function.params]
+            return _literal(leaf, function.type_params, types, function.ret_type)
+        return None
+
+
+def _literal(callee: Expr, type_params: tuple[TypeVar, ...], inputs: object, result: Type | None) -> Function:
+    own = {t: TypeVar(t.name_hint, t.kind) for t in type_params}
+
+    def typed(ty: Type | None) -> Type | None:
+        return None if ty is None else map_type(ty, own.get)  # type: ignore[arg-type]
+
+    params = [Var("eta_expand_param", typed(ty)) for ty in inputs]  # type: ignore[attr-defined]
+    return Function(params, Call(callee, params), typed(result), list(own.values()))

@@ -1,0 +1,342 @@
+"""Defunctionalization: functions as values become data, and calls of them matches on that data.
+
+    %f(x)   becomes   @apply_T(%f, x)    with    type Defunc_T { Defunc_T_0(captured ...), ... }
+
+For each function type T in use there is one data type, with a constructor for each function literal and for each
+global function that stands as a value; `apply_T` chooses what to do by the constructor (Reynolds, "Definitional
+interpreters for higher-order programming languages", 1972). Generic functions are copied for each instance. Knows
+nothing of passes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from passlab.errors import Diagnostic, DiagnosticError
+from passlab.infer import infer_expr, infer_module
+from passlab.ir.adt import Clause, Constructor, PatternConstructor, PatternVar, TypeData
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Match, Var
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import FuncType, GlobalTypeVar, Type, TypeCall, holds, map_type, type_nodes
+from passlab.ir.variables import free_vars
+from passlab.ir.walk import children, make_lets, note_rewrite, post_order, rebuild, substitute, use_counts
+from passlab.rewriting.at_types import at_types
+from passlab.rewriting.fresh_copy import fresh_copy
+from passlab.rewriting.let_binding import bind_in_scopes
+
+INSTANCES = 250  # of one generic function; more come of functions that call themselves with ever larger types
+_TAG_LENGTH = 60
+
+
+def first_order(function: Function, mod: IRModule) -> Function:
+    """Return a function that neither takes, makes nor calls functions as values; itself if it is such a one.
+
+    The data types and functions that it needs are added to `mod`. Functions may be passed, returned, bound, and kept in
+    tuples, references and data of generic types. Raises `DiagnosticError`, and adds nothing, for a function whose own
+    parameters or result hold functions, or is generic; for operators, constructors and kernels as values, generic
+    functions as values other than arguments, and data types that name function types.
+    """
+    work = _FirstOrder(mod)
+    made = work.entry(function)
+    work.finish()
+    return made
+
+
+def _is_kernel(node: Expr) -> bool:
+    return type(node) is Function and node.is_primitive
+
+
+def _holds_functions(ty: Type) -> bool:
+    return holds(ty, FuncType)
+
+
+class _Kind:
+    """One function type as data: its header, the constructors so far, and the function that applies it."""
+
+    def __init__(self, ty: FuncType, header: GlobalTypeVar, apply: GlobalVar, params: list[Var]) -> None:
+        self.type = ty
+        self.header = header
+        self.apply = apply
+        self.params = params
+        self.constructors: list[Constructor] = []
+        self.clauses: list[Clause] = []
+        self.named: dict[Expr, Constructor] = {}  # of global functions
+
+    def constructor(self, inputs: list[Type]) -> Constructor:
+        """Return one more constructor."""
+        made = Constructor(f"{self.header.name_hint}_{len(self.constructors)}", inputs, self.header)
+        self.constructors.append(made)
+        return made
+
+
+class _FirstOrder:
+    """The work on one program: the kinds of functions met, and the global functions made."""
+
+    def __init__(self, mod: IRModule) -> None:
+        self.mod = mod
+        self.typed = infer_module(mod) if any(f.checked_type_ is None for _, f in mod.items()) else mod
+        self.kinds: dict[Type, _Kind] = {}
+        self.instances: dict[tuple[str, tuple[Type, ...]], GlobalVar] = {}
+        self.todo: list[tuple[str, tuple[Type, ...], GlobalVar]] = []
+        self.made: dict[GlobalVar, Function] = {}
+        self.taken = {name for name, _ in mod.items()} | {t.name_hint for t in mod.get_global_type_vars()}
+        self.changing = _changing(self.typed)
+        self._counts: dict[str, int] = {}  # of the instances of each generic function
+        self._numbers: Counter[str] = Counter()  # the last one given to each stem of a name
+
+    def entry(self, function: Function) -> Function:
+        """Return a function of tensors and data as one that is first-order all through."""
+        source: Any = infer_expr(function, self.typed)
+        if (
+            source.type_params
+            or _holds_functions(source.checked_type.ret_type)
+            or any(_holds_functions(p.checked_type) for p in source.params)
+        ):
+            what = "the function is generic, or takes or returns functions"
+            raise DiagnosticError(Diagnostic(what, function.span, found=str(source.checked_type)))
+        if not _is_changing(source, self.changing):
+            return function
+        made = _Body(self, at_types(source, self.typed)).made()
+        while self.todo:
+            name, types, var = self.todo.pop()
+            self.made[var] = _Body(self, self._instance(name, types)).made()
+        return made
+
+    def _instance(self, name: str, types: tuple[Type, ...]) -> Function:
+        source = self.typed[name]
+        own = dict(zip(source.type_params, types, strict=True))
+        copy = fresh_copy(source.with_fields(type_params=()), types=own)
+        return at_types(infer_expr(copy, self.typed), self.typed)  # type: ignore[arg-type]
+
+    def finish(self) -> None:
+        """Add what was made to the module."""
+        for kind in self.kinds.values():
+            self.mod.add_type(TypeData(kind.header, (), kind.constructors))
+        for var, function in self.made.items():
+            self.mod.add(var, function)
+        for kind in self.kinds.values():
+            own, *params = kind.params
+            body = Match(own, kind.clauses, complete=bool(kind.clauses))
+            self.mod.add(kind.apply, Function([own, *params], body, self.data(kind.type.ret_type)))
+
+    # ------------------------------------------------------------ names and types
+    def name(self, stem: str) -> str:
+        """Return a name that nothing has yet."""
+        made = stem
+        while made in self.taken:
+            self._numbers[stem] += 1
+            made = f"{stem}_{self._numbers[stem]}"
+        self.taken.add(made)
+        return made
+
+    def data(self, ty: Any) -> Any:
+        """Return a type (or None) with function types as the data types that stand for them."""
+        if ty is None or not _holds_functions(ty):
+            return ty
+        for node in type_nodes(ty):  # parts come first
+            if type(node) is FuncType and node not in self.kinds:
+                self._declare(node)
+        return self._mapped(ty)
+
+    def _mapped(self, ty: Type) -> Type:
+        return map_type(ty, lambda t: TypeCall(self.kinds[t].header, ()) if type(t) is FuncType else None)
+
+    def _declare(self, ty: FuncType) -> None:
+        """Name what stands for a function type; those it is made of have their names."""
+        if ty.type_params:
+            what = "a generic function is used as a value"
+            raise DiagnosticError(Diagnostic(what, found=str(ty), hint="give it a type, or call it by its name"))
+        tag = _tag(ty)
+        header = GlobalTypeVar(self.name(f"Defunc_{tag}"))
+        params = [Var("f", TypeCall(header, ())), *(Var(f"a{i}", self._mapped(t)) for i, t in enumerate(ty.arg_types))]
+        self.kinds[ty] = _Kind(ty, header, GlobalVar(self.name(f"apply_{tag}")), params)
+
+    def kind(self, ty: FuncType) -> _Kind:
+        """Return what stands for a function type."""
+        self.data(ty)
+        return self.kinds[ty]
+
+    def function(self, var: GlobalVar, types: tuple[Type, ...]) -> GlobalVar:
+        """Return the first-order form of a global function, at some types."""
+        name = var.name_hint
+        if name not in self.changing:
+            return var
+        key = (name, types)
+        if key not in self.instances:
+            self._counts[name] = self._counts.get(name, 0) + 1
+            if self._counts[name] > INSTANCES or len(types) != len(self.typed[name].type_params):
+                what = f"@{name} is used at types without end, or that are not known"
+                raise DiagnosticError(Diagnostic(what, var.span, hint="only functions with finitely many instances"))
+            made = GlobalVar(self.name("_".join([name, *map(_tag, types)]) if types else f"{name}_defunc"))
+            self.instances[key] = made
+            self.todo.append((name, types, made))
+        return self.instances[key]
+
+    def named(self, var: GlobalVar) -> Expr:
+        """Return a global function as a value."""
+        ty: Any = self.typed[var].checked_type
+        kind = self.kind(ty)
+        if var not in kind.named:
+            made = kind.named[var] = kind.constructor([])
+            called = Call(self.function(var, ()), kind.params[1:])
+            kind.clauses.append(Clause(PatternConstructor(made), called))
+        return Call(kind.named[var], ())
+
+
+def _tag(ty: Type) -> str:
+    """Return the text of a type as part of a name."""
+    return re.sub(r"\W+", "_", str(ty)).strip("_")[:_TAG_LENGTH].rstrip("_")
+
+
+# ---------------------------------------------------------------- what there is to do
+def _changing(mod: IRModule) -> set[str]:
+    """Return the names of the functions that are not first-order all through."""
+    callers: dict[str, list[str]] = {}
+    found = []
+    for name, function in mod.items():
+        for node in post_order(function):
+            if type(node) is GlobalVar:
+                callers.setdefault(node.name_hint, []).append(name)
+        if function.type_params or _is_changing(function, set()):
+            found.append(name)
+    changing = set(found)
+    while found:
+        for caller in callers.get(found.pop(), ()):
+            if caller not in changing:
+                changing.add(caller)
+                found.append(caller)
+    return {name for name in changing if not mod[name].attrs.get("Compiler") and not mod[name].is_primitive}
+
+
+def _is_changing(function: Function, changing: set[str]) -> bool:
+    """Whether there is a function as a value in a typed function, or a name of a function that is changing."""
+    order = post_order(function, enter=lambda n: not _is_kernel(n))
+    fixed = {n.op for n in order if type(n) is Call} | {function}
+    for node in order:
+        if type(node) is GlobalVar and node.name_hint in changing:
+            return True
+        if type(node) in (Op, Constructor) or (node in fixed and (type(node) is GlobalVar or _is_kernel(node))):
+            continue
+        if node is not function and node.checked_type_ is not None and _holds_functions(node.checked_type_):
+            return True
+    return False
+
+
+# ---------------------------------------------------------------- one function
+class _Body:
+    """The rewriting of one typed global function without type parameters."""
+
+    def __init__(self, work: _FirstOrder, function: Function) -> None:
+        self._work = work
+        bound = bind_in_scopes(function, lambda node, plan: node in plan.crossing, flatten=False)
+        self._function: Any = infer_expr(bound, work.typed)
+        self._order = post_order(self._function, enter=lambda n: not _is_kernel(n))
+        self._now: dict[Expr, Expr] = {}
+        self._lets: dict[Expr, list[Var]] = {}  # what function literals are bound to
+        self._direct: set[Expr] = set()  # kernels, and variables bound to them
+        self._kernels: dict[Expr, Expr] = {}  # by the variables bound to them
+        uses = use_counts(self._function)
+        self._inline = {n.op for n in self._order if type(n) is Call and type(n.op) is Function and uses[n.op] == 1}
+        for node in self._order:
+            if _is_kernel(node):
+                self._direct.add(node)
+            elif type(node) is Let and type(node.value) is Function:
+                self._lets.setdefault(node.value, []).append(node.var)
+            if type(node) is Let and _is_kernel(node.value):
+                self._kernels[node.var] = node.value
+        self._direct |= self._kernels.keys()
+
+    def made(self) -> Function:
+        """Return the function without functions as values."""
+        found = list(self._obstacles())
+        if found:
+            raise DiagnosticError(*found)
+        for node in self._order[:-1]:
+            made = self._node(node)
+            if made is not node:
+                self._now[node] = made
+                note_rewrite(node, made)
+        return self._root(self._function)
+
+    def _root(self, function: Function) -> Function:
+        params = tuple(self._now.get(p, p) for p in function.params)
+        ret = self._work.data(function.ret_type)
+        return function.with_fields(params=params, body=self._new(function.body), ret_type=ret)
+
+    def _obstacles(self) -> Iterator[Diagnostic]:
+        for node in self._order:
+            callee = node.op if type(node) is Call else None
+            for part in children(node):
+                if part is callee or (type(node) is Let and part in (node.var, node.value) and part in self._direct):
+                    continue
+                if type(part) is Op or part in self._direct:
+                    yield Diagnostic("an operator or kernel is used as a value", node.span, hint="wrap it in `fn`")
+                elif type(part) is Constructor and part.inputs:
+                    hint = "run EtaExpand(expand_constructor=True) first"
+                    yield Diagnostic(f"the constructor `{part}` is used as a value", node.span, hint=hint)
+            if type(callee) is Constructor and any(map(_holds_functions, callee.inputs)):
+                yield Diagnostic(f"the type of the constructor `{callee}` names function types", node.span)
+            if type(node) is Function and node is not self._function and node.type_params and not _is_kernel(node):
+                yield Diagnostic("a generic function is used as a value", node.span, hint="make it a global function")
+
+    def _new(self, node: Expr) -> Expr:
+        if type(node) is GlobalVar:
+            return self._work.named(node)
+        return self._now.get(node, node)
+
+    def _node(self, node: Expr) -> Expr:
+        kind = type(node)
+        if kind is Var:
+            return self._var(node)  # type: ignore[arg-type]
+        if kind is Call:
+            return self._call(node)  # type: ignore[arg-type]
+        if kind is Function:
+            return node if node in self._direct or node in self._inline else self._literal(node)  # type: ignore[arg-type]
+        return node if kind is GlobalVar else rebuild(node, self._new)
+
+    def _var(self, var: Var) -> Var:
+        old = var.type_annotation if var.type_annotation is not None else var.checked_type
+        ty = old if var in self._direct else self._work.data(old)
+        return var if ty is old else Var(var.name_hint, ty, var.span, var.virtual_device)
+
+    def _call(self, call: Call) -> Expr:
+        callee = call.op
+        args = [self._new(a) for a in call.args]
+        types = tuple(map(self._work.data, call.type_args))
+        if type(callee) is GlobalVar:
+            made = self._work.function(callee, call.type_args)
+            if made is callee:
+                return rebuild(call, lambda e: e if e is callee else self._new(e))
+            return Call(made, args, call.attrs, (), call.span)
+        if type(callee) in (Op, Constructor) or callee in self._direct:
+            made_call: Any = rebuild(call, lambda e: self._kernels.get(e, e) if e is callee else self._new(e))
+            same = all(a is b for a, b in zip(types, call.type_args, strict=True))
+            moved: Expr = made_call if same else made_call.with_fields(type_args=types)
+            return moved
+        if type(callee) is Function and callee in self._inline:
+            params: Any = [self._new(p) for p in callee.params]
+            return make_lets(zip(params, args, strict=True), self._new(callee.body))
+        ty: Any = callee.checked_type
+        return Call(self._work.kind(ty).apply, [self._new(callee), *args], None, (), call.span)
+
+    def _literal(self, literal: Function) -> Expr:
+        """Return the data that stands for a function literal, having said what to do with it when it is applied."""
+        ty: Any = literal.checked_type
+        kind = self._work.kind(ty)
+        bare = self._root(literal)
+        itself = {self._new(v): kind.params[0] for v in self._lets.get(literal, ())}
+        captured = [v for v in free_vars(bare) if v not in itself]
+        made = kind.constructor([v.type_annotation or v.checked_type for v in captured])
+        inner = [Var(v.name_hint, t, v.span) for v, t in zip(captured, made.inputs, strict=True)]
+        mapping: dict[Expr, Expr] = {**itself, **dict(zip(captured, inner, strict=True))}
+        mapping.update(zip(bare.params, kind.params[1:], strict=True))
+        pattern = PatternConstructor(made, [PatternVar(v) for v in inner])
+        kind.clauses.append(Clause(pattern, substitute(bare.body, mapping)))
+        return Call(made, captured, span=literal.span)
+
+
+__all__ = ["INSTANCES", "first_order"]

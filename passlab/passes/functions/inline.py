@@ -1,0 +1,75 @@
+"""Put global functions that are marked for it in the place of their calls.
+
+before:
+    def @main(%x: int32) -> int32 { multiply(@inc(%x), 2) }
+    def @inc(%y: int32, Inline=1) -> int32 { add(%y, 1) }
+after:
+    def @main(%x: int32) -> int32 { multiply(add(%x, 1), 2) }
+
+keep:
+    def @first(%x: int32, Inline=1) -> int32 { add(%x, 1) }
+    def @second(%y: int32, Inline=1) -> int32 { add(%y, 2) }
+
+keep:
+    def @main(%x: int32) -> int32 { @loop(%x) }
+    def @loop(%y: int32, Inline=1) -> int32 { @loop(%y) }
+"""
+
+from __future__ import annotations
+
+from passlab.analysis.call_graph import CallGraph
+from passlab.analysis.state import Movable
+from passlab.ir.expr import Call, Expr, Function, GlobalVar
+from passlab.ir.module import IRModule
+from passlab.ir.walk import post_order, rewrite
+from passlab.rewriting.fresh_copy import applied, fresh_copy
+from passlab.transform.base import ModulePass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+
+@standard_pass(opt_level=1, promise=EXACT, name="InlineGlobals")
+class Inline(ModulePass):
+    """Inline global functions with a nonzero attribute `Inline`, unless they are recursive or name one that stays.
+
+    A call becomes the body; a function for another compiler, and a name that is not called, the function literal. Each
+    place gets a copy with binders of its own. Arguments that read or change state are bound by lets first, so that they
+    are still computed once and in order (Relay does not look). Functions that nothing names any more are removed; those
+    that nothing named before, entry points such as `main`, are kept, and one that is still named too (Relay stops with
+    an error).
+    """
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        graph = CallGraph(mod)
+        movable = Movable(mod)
+        ready: dict[str, Function] = {}
+        done: dict[str, Function] = {}
+        for name in graph.topological_order():
+            done[name] = function = _inline(mod[name], ready, movable)
+            marked = function.attrs.get("Inline") and not function.attrs.get("Extern")
+            named = [callee for callee in graph.callees(name) if callee in mod]
+            if marked and not graph.is_recursive(name) and all(callee in ready for callee in named):
+                ready[name] = function
+        left = {n.name_hint for f in done.values() for n in post_order(f) if type(n) is GlobalVar}
+        named_before = {callee for names in graph.names.values() for callee in names}
+        gone: dict[str, Function | None] = {n: None for n in ready if n in named_before and n not in left}
+        return mod.with_functions({**done, **gone})
+
+
+def _inline(function: Function, ready: dict[str, Function], movable: Movable) -> Function:
+    if not ready:
+        return function
+
+    def inline(pre: Expr, post: Expr) -> Expr:
+        if type(post) is GlobalVar and post.name_hint in ready:
+            target = ready[post.name_hint]
+            return target if target.attrs.get("Compiler") else fresh_copy(target)
+        if type(pre) is not Call or type(pre.op) is not GlobalVar or pre.op.name_hint not in ready:
+            return post
+        assert isinstance(post, Call)
+        target = ready[pre.op.name_hint]
+        if target.attrs.get("Compiler") or len(target.params) != len(post.args):
+            return Call(target, post.args, post.attrs, post.type_args)
+        return applied(target, post.args, post.type_args, [movable(arg) for arg in pre.args])
+
+    return rewrite(function, inline, name="inlined call")

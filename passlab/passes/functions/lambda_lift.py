@@ -1,0 +1,188 @@
+"""Move functions inside functions to the module.
+
+before:
+    def @main(%x: float32) {
+      let %f = fn (%y: float32) { add(%x, %y) };
+      %f(1f)
+    }
+after:
+    def @main(%x: float32) {
+      let %f = @lifted_name12876117094914453894(%x);
+      %f(1f)
+    }
+    def @lifted_name12876117094914453894(%x: float32, Closure=1) -> fn (float32) -> float32 {
+      fn (%y: float32) -> float32 { add(%x, %y) }
+    }
+
+before:
+    def @main(%n: int32) {
+      let %f = fn (%k: int32) -> int32 { if (equal(%k, 0)) { 0 } else { %f(subtract(%k, 1)) } };
+      %f(%n)
+    }
+after:
+    def @main(%n: int32) {
+      let %f = @lifted_name14384435300879022291;
+      %f(%n)
+    }
+    def @lifted_name14384435300879022291(%k: int32) -> int32 {
+      if (equal(%k, 0)) { 0 } else { @lifted_name14384435300879022291(subtract(%k, 1)) }
+    }
+
+keep:
+    def @main(%x: Tensor[(2), float32]) {
+      let %f = fn (%p0: Tensor[(2), float32], Primitive=1) -> Tensor[(2), float32] { exp(%p0) };
+      %f(%x)
+    }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from passlab.analysis.type_variables import free_type_vars
+from passlab.ir.equal import structural_equal, structural_hash
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
+from passlab.ir.module import IRModule
+from passlab.ir.types import Type
+from passlab.ir.variables import bound_vars, free_vars
+from passlab.ir.walk import post_order, rewrite, substitute
+from passlab.rewriting.fresh_copy import fresh_copy
+from passlab.transform.base import ModulePass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+
+@standard_pass(opt_level=1, required=("InferType",), promise=EXACT)
+class LambdaLift(ModulePass):
+    """Make a global function of every function literal that is not primitive.
+
+    A literal that captures nothing becomes a global name. One that captures variables becomes a call of a global that
+    takes them and returns the literal, marked `Closure=1`. A literal bound by a let that calls itself does so through
+    its global. Global functions are called `lifted_name<hash>` and shared by equal literals. Functions for other
+    compilers are left alone. The result is untyped: run InferType.
+    """
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        lifter = _Lifter(mod)
+        changes: dict[GlobalVar | str, Function] = {}
+        for name, function in mod.items():
+            if not function.attrs.get("Compiler") and not function.is_primitive:
+                changes[name] = lifter.lifted(_as_closure(function))
+        return mod.with_functions({**changes, **_apart(changes.values(), _used(changes.values(), lifter.made))})
+
+
+def _used(kept: Iterable[Function], lifted: dict[GlobalVar, Function]) -> dict[GlobalVar, Function]:
+    """Return the lifted functions that are called: not those whose lifting an instrument refused."""
+    by_name = {var.name_hint: function for var, function in lifted.items()}
+    waiting, called = list(kept), set[str]()
+    while lifted and waiting:
+        names = {n.name_hint for n in post_order(waiting.pop()) if isinstance(n, GlobalVar)} - called
+        called |= names
+        waiting += [by_name[name] for name in names if name in by_name]
+    return {var: function for var, function in lifted.items() if var.name_hint in called}
+
+
+def _apart(kept: Iterable[Function], made: dict[GlobalVar, Function]) -> dict[GlobalVar, Function]:
+    """Return lifted functions that bind no variable of another function, as they do where both held the same nodes."""
+    seen = {v for function in kept for v in bound_vars(function)} if made else set()
+    result: dict[GlobalVar, Function] = {}
+    for var, function in made.items():
+        binds = bound_vars(function)
+        result[var] = function if seen.isdisjoint(binds) else fresh_copy(function)
+        seen.update(binds)
+    return result
+
+
+def _as_closure(function: Function) -> Function:
+    """Return a function marked `Closure=1` with the literal that it returns as its body, as other passes may bind it.
+
+    One that returns something else is no longer marked: it is called like any other function.
+    """
+    if not function.attrs.get("Closure") or type(function.body) is Function:
+        return function
+    values: dict[Expr, Expr] = {}
+    body: Expr = function.body
+    while isinstance(body, Let):
+        values[body.var] = body.value
+        body = body.body
+    while isinstance(body, Var) and body in values:
+        body = values.pop(body)
+    unused = all(isinstance(value, Var) for value in values.values())
+    if unused and isinstance(body, Function) and not body.is_primitive and set(free_vars(body)) <= set(function.params):
+        return function.with_fields(body=body)
+    return function.without_attr("Closure")
+
+
+class _Lifter:
+    """The functions lifted so far, by name."""
+
+    def __init__(self, mod: IRModule) -> None:
+        self.mod = mod
+        self.taken = {name for name, _ in mod.items()}
+        self.made: dict[GlobalVar, Function] = {}
+        self.by_stem: dict[str, list[GlobalVar]] = {}
+
+    def lifted(self, root: Function) -> Function:
+        """Return a global function with the literals inside it lifted, the innermost first."""
+        top = root.body if root.attrs.get("Closure") else root  # a closure's own literal stays where it is
+        inside = (n for n in post_order(root, enter=_enter) if isinstance(n, Function) and not n.is_primitive)
+        literals = {n for n in inside if n is not root and n is not top}
+        if not literals:
+            return root
+        bound = {n.value for n in post_order(root, enter=_enter) if isinstance(n, Let) and n.value in literals}
+
+        def rule(pre: Expr, post: Expr) -> Expr:
+            if isinstance(post, Let) and isinstance(pre, Let) and pre.value in literals:
+                assert isinstance(post.value, Function)
+                return Let(post.var, self.lift(post.value, post.var), post.body, post.span)
+            if pre in literals and pre not in bound and isinstance(post, Function):
+                return self.lift(post, None)
+            return post
+
+        return rewrite(root, rule, enter=_enter, name="lifted function")
+
+    def lift(self, literal: Function, name: Var | None) -> Expr:
+        """Return what stands for a literal bound to `name`, having made its global function."""
+        captured = [v for v in free_vars(literal) if v is not name]
+        recursive = name is not None and name in free_vars(literal)
+        inner: dict[Expr, Expr] = {v: Var(v.name_hint, _type(v), v.span) for v in captured}
+        var = GlobalVar(f"lifted_name{structural_hash(literal, map_free_vars=True, exact=True) & (1 << 64) - 1}")
+        arguments = [inner[v] for v in captured]
+        itself: Expr = Call(var, arguments) if captured else var
+        body = substitute(literal, {**inner, **({name: itself} if recursive and name is not None else {})})
+        assert isinstance(body, Function)
+        made, generic = body, free_type_vars(body, self.mod)
+        if captured:
+            params: list[Var] = [v for v in arguments if isinstance(v, Var)]
+            made = Function(params, body, literal.checked_type_, generic, {"Closure": 1}, literal.span)
+        elif generic:
+            made = body.with_fields(type_params=(*body.type_params, *generic))
+        var = self._named(var, made, recursive)
+        return Call(var, captured, span=literal.span) if captured else var
+
+    def _named(self, var: GlobalVar, made: Function, recursive: bool) -> GlobalVar:
+        """Enter a function under its name, or return that of an equal one.
+
+        A recursive function calls itself by its name, so it keeps it: equal names mean equal functions.
+        """
+        stem = var.name_hint
+        for known in self.by_stem.setdefault(stem, []):
+            if recursive or structural_equal(self.made[known], made, exact=True):
+                return known
+        name, count = stem, 0
+        while name in self.taken:
+            count += 1
+            name = f"{stem}_{count}"
+        self.taken.add(name)
+        final = var if name == stem else GlobalVar(name)
+        self.by_stem[stem].append(final)
+        self.made[final] = made
+        return final
+
+
+def _enter(node: Expr) -> bool:
+    return not (isinstance(node, Function) and node.is_primitive)
+
+
+def _type(var: Var) -> Type | None:
+    return var.type_annotation if var.type_annotation is not None else var.checked_type_

@@ -1,0 +1,43 @@
+"""Hand results on instead of returning them: continuation-passing style.
+
+before:
+    def @main(%x: int32) -> int32 { add(@double(%x), 1) }
+    def @double(%y: int32) -> int32 { multiply(%y, 2) }
+after:
+    def @main[A](%x: int32, %k: fn (int32) -> A) -> A {
+      @double_cps(%x, fn (%x_0: int32) -> A { let %x_1 = 1; let %x_2 = add(%x_0, %x_1); %k(%x_2) })
+    }
+    def @double[A](%y: int32, %k: fn (int32) -> A) -> A { let %x_0 = 2; let %x_1 = multiply(%y, %x_0); %k(%x_1) }
+    def @double_cps[A](%y: int32, %k: fn (int32) -> A) -> A { let %x_0 = 2; let %x_1 = multiply(%y, %x_0); %k(%x_1) }
+
+before:
+    def @main(%c: bool, %x: int32) -> int32 { add(if (%c) { %x } else { 3 }, %x) }
+after:
+    def @main[A](%c: bool, %x: int32, %k: fn (int32) -> A) -> A {
+      let %then = fn (%x_1: int32) -> A { let %x_2 = add(%x_1, %x); %k(%x_2) };
+      if (%c) { %then(%x) } else { let %x_0 = 3; %then(%x_0) }
+    }
+"""
+
+from __future__ import annotations
+
+from passlab.ir.expr import Function
+from passlab.ir.module import IRModule
+from passlab.passes.functions.continuations import to_cps
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import standard_pass
+
+
+@standard_pass(opt_level=1, promise=None)
+class ToCPS(FunctionPass):
+    """Give each function a last parameter for what to do with its result, and a type parameter for what that makes.
+
+    Functions are brought into A-normal form first. A call of one that is not an operator, constructor or kernel gets
+    the rest of the work as a function; branches share theirs, bound by a `let`. Global functions that are named are
+    added as `NAME_cps`, and called by that name. Function types change everywhere but in kernels. UnCPS gives each
+    function its signature back. `DiagnosticError` for operators and constructors that are used as values.
+    """
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return func if func.is_primitive else to_cps(func, mod)

@@ -1,0 +1,34 @@
+"""Take fused kernels apart again.
+
+before:
+    def @main(%x: Tensor[(2), float32]) {
+      %0 = fn (%p0: Tensor[(2), float32], Primitive=1) -> Tensor[(2), float32] { exp(add(%p0, 1f)) };
+      %0(%x)
+    }
+after:
+    def @main(%x: Tensor[(2), float32]) { exp(add(%x, 1f)) }
+
+keep:
+    def @main(%x: Tensor[(2), float32]) { let %f = fn (%y: Tensor[(2), float32]) { exp(%y) }; %f(%x) }
+"""
+
+from __future__ import annotations
+
+from passlab.ir.expr import Function
+from passlab.ir.module import IRModule
+from passlab.rewriting.beta_reduction import beta_reduced
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+
+@standard_pass(opt_level=3, required=("InferType",), promise=EXACT)
+class DefuseOps(FunctionPass):
+    """Replace every call of a function literal by the body of the function: the inverse of FuseOps.
+
+    Parameters are told apart as objects, not by name. A literal that is called in several places is copied for each.
+    Arguments that read or change state are bound by lets first, so that they are still computed once and in order.
+    """
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return beta_reduced(func, mod)

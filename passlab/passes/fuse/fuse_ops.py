@@ -1,0 +1,177 @@
+"""Gather operators into kernels.
+
+before:
+    def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32], %b: Tensor[(4), float32]) {
+      nn.relu(nn.bias_add(nn.dense(%x, %w, units=4), %b, axis=-1))
+    }
+after:
+    def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32], %b: Tensor[(4), float32]) {
+      %0 = fn (%p0: Tensor[(1, 8), float32], %p1: Tensor[(4, 8), float32], %p2: Tensor[(4), float32], Primitive=1)
+          -> Tensor[(1, 4), float32] {
+        nn.relu(nn.bias_add(nn.dense(%p0, %p1, units=4), %p2, axis=-1))
+      };
+      %0(%x, %w, %b)
+    }
+
+keep:
+    def @main(%x: Tensor[(2), float32]) {
+      %0 = fn (%p0: Tensor[(2), float32], Primitive=1) -> Tensor[(2), float32] { exp(%p0) };
+      %0(%x)
+    }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passlab.analysis.fusion import FusionGraph, FusionGroups
+from passlab.analysis.state import Movable
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, set_span
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType
+from passlab.ir.walk import CHILDREN, note_rewrite, post_order, rebuild
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+RESHAPES = frozenset(
+    {"reshape", "contrib_reverse_reshape", "expand_dims", "squeeze", "nn.batch_flatten", "dyn.reshape"}
+)
+
+
+@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+class FuseOps(FunctionPass):
+    """Replace groups of operators by calls of function literals marked `Primitive=1`, each to become one kernel.
+
+    `fuse_opt_level` is the level to fuse at: -1 takes that of the pass context, 0 leaves each operator alone in its
+    own function. Parameters are called p0, p1, ... in the order of first use. Scalar constants move inside;
+    with `relay.FuseOps.link_params` all constants do. Groups hold at most `relay.FuseOps.max_depth` nodes.
+    Arguments with effects keep their order: where there are such, parameters stand in the order of evaluation.
+    `annotation.stop_fusion` parts groups and disappears. A function that only reshapes is marked
+    `relay.reshape_only=1`. Existing primitive functions stay as they are.
+    """
+
+    fuse_opt_level: int = -1
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        level = ctx.opt_level if self.fuse_opt_level == -1 else self.fuse_opt_level
+        depth = int(ctx.get_config("relay.FuseOps.max_depth") or 256)
+        link = bool(ctx.get_config("relay.FuseOps.link_params")) or bool(func.attrs.get("link-params"))
+        if func.is_primitive:
+            return func
+        graph = FusionGraph(func)
+        return _Fuser(graph, FusionGroups(graph, depth, fuse=level > 0), link, Movable(mod)).fused(func)
+
+
+def _is_fused(node: Expr) -> bool:
+    """Whether a node is a function that fusion made: a kernel (Primitive=1), or one without calls (Primitive=0)."""
+    return type(node) is Function and "Primitive" in node.attrs
+
+
+class _Kernel:
+    """A group under construction: its parameters and the arguments they stand for."""
+
+    __slots__ = ("params", "reshapes", "calls", "originals")
+
+    def __init__(self) -> None:
+        self.params: dict[Expr, Var] = {}
+        self.originals: dict[Expr, Expr] = {}  # what each argument was before fusion
+        self.reshapes = True
+        self.calls = False
+
+    def param(self, value: Expr, like: Expr) -> Var:
+        known = self.params.get(value)
+        if known is None:
+            known = self.params[value] = Var(f"p{len(self.params)}", like.checked_type)
+            self.originals[value] = like
+            self.reshapes = self.reshapes and type(like.checked_type) is TensorType
+        return known
+
+
+class _Fuser:
+    """Builds the fused program from the groups, parts first."""
+
+    def __init__(self, graph: FusionGraph, groups: FusionGroups, link: bool, movable: Movable) -> None:
+        self.graph = graph
+        self.groups = groups
+        self.link = link
+        self.movable = movable
+        self.kernels: dict[int, _Kernel] = {}
+        self.result: dict[Expr, Expr] = {}
+
+    def fused(self, func: Function) -> Function:
+        """Return the function with its groups as primitive functions."""
+        for node in post_order(func, enter=lambda n: not _is_fused(n)):
+            if not CHILDREN[type(node)](node) or _is_fused(node):
+                continue
+            made = self._node(node)
+            if made is not node:
+                set_span(made, node.span)
+                note_rewrite(node, made)
+                self.result[node] = made
+        return self.result.get(func, func)  # type: ignore[return-value]
+
+    def _now(self, expr: Expr) -> Expr:
+        return self.result.get(expr, expr)
+
+    def _root(self, expr: Expr) -> int:
+        return self.groups.root(self.graph.index[expr])
+
+    def _node(self, node: Expr) -> Expr:
+        if type(node) is Call and type(node.op) is Op and node.op.spec.computes:
+            return self._now(node.args[0]) if node.op.name == "annotation.stop_fusion" else self._call(node)
+        if type(node) is Tuple:
+            if self._is_root(node):
+                return rebuild(node, self._now)
+            return node.with_fields(fields=self._inside(node, node.fields))
+        if type(node) is TupleGetItem:
+            return self._projection(node)
+        return rebuild(node, self._now)
+
+    def _is_root(self, node: Expr) -> bool:
+        number = self.graph.index[node]
+        return self.groups.root(number) == number
+
+    def _call(self, call: Call) -> Expr:
+        kernel = self._kernel(call)
+        kernel.calls = True
+        kernel.reshapes = kernel.reshapes and call.op.name in RESHAPES  # type: ignore[attr-defined]
+        inner = call.with_fields(args=self._inside(call, call.args))
+        return self._closed(call, inner, kernel) if self._is_root(call) else inner
+
+    def _projection(self, node: TupleGetItem) -> Expr:
+        alone = self._is_root(node)
+        if alone and self._root(node.tuple_value) != self.graph.index[node]:
+            return rebuild(node, self._now)
+        inner = node.with_fields(tuple_value=self._inside(node, (node.tuple_value,))[0])
+        return self._closed(node, inner, self._kernel(node)) if alone else inner
+
+    def _kernel(self, node: Expr) -> _Kernel:
+        return self.kernels.setdefault(self._root(node), _Kernel())
+
+    def _inside(self, node: Expr, args: Sequence[Expr]) -> tuple[Expr, ...]:
+        """Return the arguments as seen in the kernel: its own nodes, and parameters for all others."""
+        root, kernel = self._root(node), self._kernel(node)
+        inside: list[Expr] = []
+        for arg in args:
+            now = self._now(arg)
+            own = self._root(arg) == root or (self.link and type(now) is Constant)
+            inside.append(now if own else kernel.param(now, arg))
+        return tuple(inside)
+
+    def _closed(self, node: Expr, body: Expr, kernel: _Kernel) -> Expr:
+        attrs: dict[str, Any] = {"Primitive": int(kernel.calls)}
+        if kernel.calls and kernel.reshapes:
+            attrs["relay.reshape_only"] = 1
+        args = self._in_order(kernel)
+        function = Function([kernel.params[arg] for arg in args], body, node.checked_type, None, attrs)
+        return Call(function, args)
+
+    def _in_order(self, kernel: _Kernel) -> tuple[Expr, ...]:
+        """Return the arguments in the order of first use, or in that of evaluation where several have effects."""
+        args, before = tuple(kernel.params), kernel.originals
+        if sum(not self.movable(before[arg]) for arg in args) < 2:
+            return args
+        return tuple(sorted(args, key=lambda arg: self.graph.index[before[arg]]))

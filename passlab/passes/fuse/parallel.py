@@ -1,0 +1,251 @@
+"""Combining parallel branches: several calls of one operator on the same input, done by one call.
+
+Each branch is such a call and the elementwise and broadcasting operators that follow it one by one. What a combined
+call looks like is the business of a `Combiner`; finding branches, checking that they are independent, and putting the
+results in place is done here. Knows nothing of passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from passlab.analysis.state import Movable
+from passlab.ir.expr import Call, Expr, Function, Tuple
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op, OpPattern
+from passlab.ir.types import TensorType
+from passlab.ir.walk import CHILDREN, Scopes, may_rewrite, note_rewrite, post_order, rebuild
+from passlab.op import make
+from passlab.op.chain import shape_of
+
+Branch = list[Call]
+
+
+class Combiner:
+    """How calls of `op_name` and what follows them are combined. All branches of a group have the same first input."""
+
+    op_name = ""
+
+    def supports(self, call: Call) -> bool:
+        """Whether a call can be combined at all."""
+        raise NotImplementedError
+
+    def compatible(self, a: Call, b: Call) -> bool:
+        """Whether two calls may be in one group."""
+        raise NotImplementedError
+
+    def combined(self, calls: Sequence[Call]) -> Expr:
+        """Return the call that does the work of all."""
+        raise NotImplementedError
+
+    def fits(self, calls: Sequence[Call], parent: int, index: int) -> bool:
+        """Whether argument `index` of the calls that follow can be joined; argument `parent` is the branch itself."""
+        raise NotImplementedError
+
+    def joined(self, calls: Sequence[Call], parent: int, index: int) -> Expr:
+        """Return argument `index` of the calls that follow, joined."""
+        raise NotImplementedError
+
+    def may_reshape(self, call: Call) -> bool:
+        """Whether a following operator of one operand, which gives it another shape, can be done on all at once."""
+        return False
+
+    def followed(self, call: Call, args: Sequence[Expr]) -> Expr:
+        """Return a following operator on the joined operands."""
+        return Call(call.op, args, call.attrs)
+
+    def parts(self, whole: Expr, calls: Sequence[Call]) -> Iterable[Expr]:
+        """Return for each branch its part of the combined result; `calls` are the last calls that were combined."""
+        raise NotImplementedError
+
+
+def is_static(expr: Expr) -> bool:
+    """Whether an expression is a tensor of known shape."""
+    ty = expr.checked_type_
+    return type(ty) is TensorType and not ty.dynamic
+
+
+def joined_along(values: Sequence[Expr], axis: int) -> Expr:
+    """Return tensors joined along an axis."""
+    return make("concatenate", Tuple(list(values)), axis=axis)
+
+
+def slices(whole: Expr, rank: int, axis: int, sizes: Iterable[int]) -> list[Expr]:
+    """Return consecutive stretches of a tensor along `axis`; `rank` axes are named in the attributes."""
+    found: list[Expr] = []
+    start = 0
+    for size in sizes:
+        begin, end = [0] * rank, [-1] * rank
+        begin[axis], end[axis] = start, size
+        found.append(make("strided_slice", whole, begin=begin, end=end, strides=[1] * rank, slice_mode="size"))
+        start += size
+    return found
+
+
+def combine_parallel(func: Function, mod: IRModule, combiner: Combiner, min_branches: int) -> Function:
+    """Return the function with groups of at least `min_branches` parallel branches combined; itself if none is.
+
+    What the branches take is computed before the first of them then, so they may not read or change state; `mod` tells.
+    """
+    order = post_order(func)
+    movable = Movable(mod)
+    calls: list[Call] = [n for n in order if _calls(n, combiner.op_name)]  # type: ignore[misc]
+    candidates = [c for c in calls if combiner.supports(c) and all(map(movable, c.args[1:]))]
+    if len(candidates) < max(min_branches, 2):
+        return func
+    program = _Program(func, order, movable)
+    large = [g for g in program.groups(candidates, combiner) if len(g) >= max(min_branches, 2)]
+    name = f"parallel {combiner.op_name}"
+    steps = [_combined(g, combiner, program) for g in large if _independent(g, 1) and may_rewrite(name)]
+    if not steps:
+        return func
+    everything: dict[Expr, Expr] = {}
+    for step in steps:
+        everything.update(step)
+    result = _substituted(func, everything, name)
+    return result if result is not None else _one_by_one(func, steps, name)
+
+
+def _calls(node: Expr, name: str) -> bool:
+    return type(node) is Call and type(node.op) is Op and node.op.name == name
+
+
+class _Program:
+    """Who uses each node of a function, and where it stands."""
+
+    def __init__(self, func: Function, order: list[Expr], movable: Movable) -> None:
+        self.users: dict[Expr, list[Expr]] = {}
+        for node in order:
+            for kid in CHILDREN[type(node)](node):
+                self.users.setdefault(kid, []).append(node)
+        self.scopes = Scopes(func).of
+        self.movable = movable
+
+    def groups(self, candidates: list[Call], combiner: Combiner) -> list[list[Branch]]:
+        """Return groups of branches, their first steps. All of a group stand in one scope, so they see the same."""
+        by_input: dict[tuple[Expr, Any], list[list[Branch]]] = {}
+        for call in candidates:
+            groups = by_input.setdefault((call.args[0], self.scopes[call]), [])
+            home = next((g for g in groups if combiner.compatible(call, g[0][0])), None)
+            if home is None:
+                groups.append([[call]])
+            else:
+                home.append([call])
+        return [g for groups in by_input.values() for g in groups]
+
+    def after(self, branch: Branch) -> Call | None:
+        """Return the elementwise or broadcasting call that follows a branch, its only user; None where none does.
+
+        It is asked for as far as all branches of a group go on alike: many may end in one long tail.
+        """
+        call = branch[-1]
+        if len(self.users.get(call, ())) != 1:
+            return None
+        user = self.users[call][0]
+        if type(user) is not Call or type(user.op) is not Op or user.op.spec.pattern > OpPattern.BROADCAST:
+            return None
+        if not is_static(user) or self.scopes[user] is not self.scopes[branch[0]]:
+            return None
+        return user if all(arg is call or self.movable(arg) for arg in user.args) else None
+
+
+def _independent(group: list[Branch], steps: int) -> bool:
+    """Whether the first steps of the branches take nothing, but for the way down each, that comes from one of them."""
+    group = [branch[:steps] for branch in group]
+    members = {call for branch in group for call in branch}
+    stack = [a for branch in group for i, c in enumerate(branch) for a in c.args if not i or a is not branch[i - 1]]
+    if all(not CHILDREN[type(a)](a) or a is group[0][0].args[0] for a in stack):
+        return True
+    seen: set[Expr] = {group[0][0].args[0]}  # what all share cannot come from one of them
+    while stack:
+        node = stack.pop()
+        if node in members:
+            return False
+        if node not in seen:
+            seen.add(node)
+            stack += CHILDREN[type(node)](node)
+    return True
+
+
+def _combined(group: list[Branch], combiner: Combiner, program: _Program) -> dict[Expr, Expr]:
+    """Return what stands for the last call of each branch that could be combined."""
+    whole = combiner.combined([branch[0] for branch in group])
+    last = 0
+    while all(following := [program.after(branch) for branch in group]):
+        level = last + 1
+        for branch, call in zip(group, following, strict=True):
+            branch.append(call)  # type: ignore[arg-type]
+        calls = [branch[level] for branch in group]
+        parent = calls[0].args.index(group[0][last])
+        if not (_same_step(group, level, parent, combiner) and _independent(group, level + 1)):
+            break
+        args = [whole if i == parent else combiner.joined(calls, parent, i) for i in range(len(calls[0].args))]
+        whole = combiner.followed(calls[0], args)
+        last = level
+    ends = [branch[last] for branch in group]
+    return dict(zip(ends, combiner.parts(whole, ends), strict=True))
+
+
+def _same_step(group: list[Branch], level: int, parent: int, combiner: Combiner) -> bool:
+    calls = [branch[level] for branch in group]
+    first = calls[0]
+    for branch, call in zip(group, calls, strict=True):
+        if call.op is not first.op or call.attrs != first.attrs or len(call.args) != len(first.args):
+            return False
+        if call.args[parent] is not branch[level - 1]:
+            return False
+    others = [i for i in range(len(first.args)) if i != parent]
+    if not others and _reshapes(first) and not combiner.may_reshape(first):
+        return False
+    if others and any(_reshapes(call) for call in group[0][1:level]):
+        return False  # the axes of the operands are then no longer those of the branch
+    return all(is_static(c.args[i]) for c in calls for i in others) and all(
+        combiner.fits(calls, parent, i) for i in others
+    )
+
+
+def _reshapes(call: Call) -> bool:
+    return len(call.args) == 1 and shape_of(call) != shape_of(call.args[0])
+
+
+def _substituted(root: Function, mapping: dict[Expr, Expr], name: str) -> Function | None:
+    """Return the program with nodes replaced, inside the replacements too; None if something came to use itself."""
+    result: dict[Expr, Expr] = {}
+    begun: set[Expr] = set()
+
+    def new(node: Expr) -> Expr:
+        return result[mapping.get(node, node)]
+
+    stack: list[tuple[Expr, bool]] = [(root, False)]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            result[node] = rebuild(node, new)
+            if result[node] is not node:
+                note_rewrite(node, result[node])
+            continue
+        if node in result:
+            continue
+        if node in begun:
+            return None
+        begun.add(node)
+        stack.append((node, True))
+        kids = [mapping.get(k, k) for k in CHILDREN[type(node)](node)[::-1]]
+        stack += [(k, False) for k in kids if k not in result]
+    for old in mapping:
+        if mapping[old] in result:
+            note_rewrite(old, result[mapping[old]], name)
+    return result[root]  # type: ignore[return-value]
+
+
+def _one_by_one(root: Function, steps: list[dict[Expr, Expr]], name: str) -> Function:
+    """Return the program with those groups combined that do not need each other's results."""
+    taken: dict[Expr, Expr] = {}
+    best = root
+    for step in steps:
+        made = _substituted(root, {**taken, **step}, name)
+        if made is not None:
+            best = made
+            taken.update(step)
+    return best

@@ -1,0 +1,88 @@
+"""`gradient`: from a function to the function that also returns its derivatives. Not a pass, but made for pipelines."""
+
+from __future__ import annotations
+
+import warnings
+
+from passlab.analysis.call_graph import CallGraph
+from passlab.errors import Diagnostic, DiagnosticError, PassTypeError, PassValueError, did_you_mean
+from passlab.infer import infer_module
+from passlab.ir.expr import Expr, Function, GlobalVar
+from passlab.ir.module import IRModule
+from passlab.ir.types import TensorType
+from passlab.passes.gradient.reverse_mode import ReverseMode, normal, obstacles
+
+
+def gradient(expr: Expr, mod: IRModule | None = None, mode: str = "higher_order") -> Function:
+    """Return a function from the same arguments to (value, (derivative by each argument, ...)).
+
+    `expr` is a function of tensors, not generic, or a global name of `mod`. It may hold closures, branches, data,
+    references and recursion; each operator needs a gradient. The derivative is that of the sum of the first tensor of
+    the result. Functions of `mod` that it calls are added to `mod` with derivatives, as `NAME_grad`. The result is
+    untyped; PartialEvaluate and DeadCodeElimination make plain code of it. `annotation.checkpoint` changes nothing:
+    what it marks is kept, not computed again.
+
+    `mode="first_order"` is FirstOrderGradient on the function alone, and deprecated. Raises `PassTypeError` for what
+    is no function, `PassValueError` for other modes, `DiagnosticError` naming all that has no derivative.
+    """
+    function = mod[expr] if isinstance(expr, GlobalVar) and mod is not None else expr
+    if not isinstance(function, Function):
+        hint = "give the module that defines it, too" if isinstance(expr, GlobalVar) else None
+        raise PassTypeError(
+            Diagnostic("only functions have a gradient", expected="a function", found=type(expr).__name__, hint=hint)
+        )
+    if mode == "first_order":
+        return _first_order(function, mod)
+    if mode != "higher_order":
+        modes = ("higher_order", "first_order")
+        raise PassValueError(
+            Diagnostic(
+                "unknown mode of gradient",
+                expected=" or ".join(modes),
+                found=repr(mode),
+                hint=did_you_mean(mode, modes),
+            )
+        )
+    return _higher_order(function, mod if mod is not None else IRModule())
+
+
+def _first_order(function: Function, mod: IRModule | None) -> Function:
+    from passlab.passes.gradient.first_order_gradient import FirstOrderGradient
+
+    if mod is not None:
+        raise PassValueError(Diagnostic("the first-order gradient takes no module", hint="it follows no global calls"))
+    warnings.warn("mode='first_order' is deprecated: use the pass FirstOrderGradient", DeprecationWarning, stacklevel=3)
+    made: Function = FirstOrderGradient()(infer_module(IRModule.from_expr(function)))["main"]
+    return made
+
+
+def _higher_order(function: Function, mod: IRModule) -> Function:
+    entry = "gradient_of"
+    while entry in mod:
+        entry += "_"
+    whole = mod.with_functions({entry: function})
+    names = CallGraph(whole).reachable(entry)
+    whole = infer_module(whole.with_functions({n: normal(whole[n]) for n in names}))
+    _check(whole, entry, sorted(names))
+    renamed = {n: mod.get_global_var(new) if (new := f"{n}_grad") in mod else GlobalVar(new) for n in names - {entry}}
+    for name, var in renamed.items():
+        if var.name_hint not in mod:
+            mod.add(var, ReverseMode(renamed).of_global(whole[name]))
+    return ReverseMode(renamed).of_entry(whole[entry])
+
+
+def _check(mod: IRModule, entry: str, names: list[str]) -> None:
+    found = []
+    if mod[entry].type_params:
+        found.append(
+            Diagnostic("the function is generic", mod[entry].span, hint="only functions of fixed type have one")
+        )
+    for param in mod[entry].params:
+        if type(param.checked_type) is not TensorType:
+            found.append(
+                Diagnostic(f"the parameter %{param.name_hint} is no tensor", param.span, found=str(param.checked_type))
+            )
+    for name in names:
+        found += obstacles("the function" if name == entry else f"@{name}", mod[name])
+    if found:
+        raise DiagnosticError(*found)

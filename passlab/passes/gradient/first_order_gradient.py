@@ -1,0 +1,197 @@
+"""Turn a function into one that also returns its derivatives: reverse mode, for pure dataflow.
+
+before:
+    def @main(%x: float32) -> float32 { exp(%x) }
+after:
+    def @main(%x: float32) -> (float32, (float32,)) {
+      let %x_0 = %x;
+      let %x_1 = zeros_like(%x_0);
+      let %x_2 = exp(%x_0);
+      let %x_3 = zeros_like(%x_2);
+      %0 = (
+        let %x_4 = add(%x_1, multiply(ones_like(%x_2), exp(%x_0)));
+        (%x_4,)
+      );
+      (%x_2, %0)
+    }
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from passlab.errors import Diagnostic, DiagnosticError
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, set_checked_type
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.walk import make_lets, note_rewrite, post_order
+from passlab.op import make
+from passlab.passes.gradient.reverse_mode import without_gradient
+from passlab.rewriting.beta_reduction import beta_reduced
+from passlab.rewriting.tuple_values import field_of, fieldwise
+from passlab.transform.base import ModulePass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import standard_pass
+
+_log = logging.getLogger("passlab.FirstOrderGradient")
+_ALLOWED = (Var, Constant, Tuple, TupleGetItem, Call, Op)
+
+
+@standard_pass(opt_level=0, promise=None)
+class FirstOrderGradient(ModulePass):
+    """Replace each function f by one that returns (f(args), (derivative by each argument, ...)).
+
+    Everything the function returns is summed up, as it were: all outputs are seeded with ones. Only variables,
+    constants, tuples, projections, operators and calls of function literals; each operator needs a gradient, and no
+    function may be generic: `DiagnosticError` otherwise, naming all that is missing. Needs types.
+    """
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        if len(mod) > 1:
+            _log.warning("the module has %d functions: each is differentiated by itself", len(mod))
+        return mod.with_functions({name: _Gradient(name, f).made() for name, f in mod.items()})
+
+
+class _Tensor:
+    """A value of the program: the variable it is bound to, and its derivative so far."""
+
+    __slots__ = ("forward", "reverse", "type")
+
+    def __init__(self, forward: Var, reverse: Expr, ty: Type) -> None:
+        self.forward = forward
+        self.reverse = reverse
+        self.type = ty
+
+
+class _Gradient:
+    """The gradient of one function under construction."""
+
+    def __init__(self, name: str, function: Function) -> None:
+        self.name = name
+        self.function = function
+        self.lets: list[tuple[Var, Expr]] = []
+        self.known: dict[Expr, _Tensor] = {}
+        self.backward: list[Callable[[], None]] = []
+        self.count = 0
+
+    def made(self) -> Function:
+        """Return the function that computes value and derivatives."""
+        function = beta_reduced(self.function)
+        order = [n for n in post_order(function.body) if type(n) is not Op]
+        self._check(function, order)
+        args = [self._tensor(p, p.checked_type) for p in function.params]
+        self.known.update(zip(function.params, args, strict=True))
+        for node in order:
+            if node not in self.known:
+                self.known[node] = self._node(node)
+        result = self.known[function.body]
+        result.reverse = _filled(result.forward, result.type, "ones")
+        forward, self.lets = self.lets, []
+        for step in reversed(self.backward):
+            step()
+        gradients = make_lets(self.lets, Tuple([a.reverse for a in args]))
+        body = make_lets(forward, Tuple([result.forward, gradients]))
+        types = TupleType([result.type, TupleType([a.type for a in args])])
+        made = Function(self.function.params, body, types, span=self.function.span)
+        note_rewrite(self.function, made)
+        return made
+
+    def _check(self, function: Function, order: list[Expr]) -> None:
+        findings = []
+        if function.type_params:
+            findings.append(
+                Diagnostic(
+                    f"@{self.name} is generic; gradients are only made of functions of fixed type", function.span
+                )
+            )
+        for node in order:
+            if type(node) not in _ALLOWED or (type(node) is Call and type(node.op) is not Op):
+                kind = "call of something other than an operator" if type(node) is Call else type(node).__name__
+                findings.append(
+                    Diagnostic(f"@{self.name} has no first-order gradient: it contains a {kind}", node.span)
+                )
+            elif isinstance(node, Call) and isinstance(node.op, Op) and node.op.spec.gradient is None:
+                findings.append(without_gradient(node.op, node.span))
+        if findings:
+            raise DiagnosticError(*findings)
+
+    # ------------------------------------------------------------ building
+    def _bind(self, value: Expr, ty: Type | None) -> Var:
+        var = Var(f"x_{self.count}", ty)
+        self.count += 1
+        if ty is not None:
+            set_checked_type(var, ty)
+        self.lets.append((var, value))
+        return var
+
+    def _tensor(self, value: Expr, ty: Type) -> _Tensor:
+        forward = self._bind(value, ty)
+        return _Tensor(forward, self._bind(_filled(forward, ty, "zeros"), ty), ty)
+
+    def _node(self, node: Expr) -> _Tensor:
+        ty = node.checked_type
+        if type(node) is Constant:
+            return self._tensor(node, ty)
+        if type(node) is Call:
+            return self._call(node, ty)
+        if type(node) is Tuple:
+            fields = [self.known[f] for f in node.fields]
+            made = self._tensor(node.with_fields(fields=tuple(f.forward for f in fields)), ty)
+            self.backward.append(lambda: self._tuple_back(made, fields))
+            return made
+        assert isinstance(node, TupleGetItem)
+        whole = self.known[node.tuple_value]
+        part = self._tensor(TupleGetItem(whole.forward, node.index), ty)
+        self.backward.append(lambda: self._projection_back(whole, part, node.index))
+        return part
+
+    def _call(self, call: Call, ty: Type) -> _Tensor:
+        args = [self.known[a] for a in call.args]
+        again = Call(call.op, tuple(a.forward for a in args), call.attrs, call.type_args, call.span)
+        set_checked_type(again, ty)
+        made = self._tensor(again, ty)
+        gradient = call.op.spec.gradient  # type: ignore[attr-defined]
+
+        def back() -> None:
+            for arg, part in zip(args, gradient(again, made.reverse), strict=True):
+                arg.reverse = self._sum(arg.type, arg.reverse, part)
+
+        self.backward.append(back)
+        return made
+
+    def _tuple_back(self, made: _Tensor, fields: list[_Tensor]) -> None:
+        for i, field in enumerate(fields):
+            field.reverse = self._sum(field.type, field.reverse, field_of(made.reverse, i))
+
+    def _projection_back(self, whole: _Tensor, part: _Tensor, index: int) -> None:
+        assert isinstance(whole.type, TupleType)
+        parts = [field_of(whole.reverse, i) for i in range(len(whole.type.fields))]
+        parts[index] = self._sum(part.type, parts[index], part.reverse)
+        whole.reverse = self._bind(Tuple(parts), whole.type)
+
+    def _sum(self, ty: Type, a: Expr, b: Expr) -> Expr:
+        """Return the sum of two values of a type, field by field."""
+        return fieldwise(
+            [a, b],
+            [ty],
+            lambda values, types: self._bind(make("add", *values), types[0]),
+            lambda fields, values: self._bind(Tuple(fields), None),
+            lambda value, i: self._bind(field_of(value, i), None),
+        )
+
+
+def _filled(like: Expr, ty: Type, op: str) -> Expr:
+    """Return zeros or ones of a type: of a tensor like another, of a tuple by shape."""
+    if type(ty) is TensorType:
+        return make(f"{op}_like", like)
+    return fieldwise([], [ty], lambda values, types: _by_shape(types[0], op))
+
+
+def _by_shape(ty: Type, op: str) -> Expr:
+    if type(ty) is TensorType and not ty.dynamic:
+        return make(op, shape=list(ty.shape), dtype=ty.dtype)
+    raise DiagnosticError(
+        Diagnostic(f"there are no {op} of the type {ty}", hint="only (tuples of) tensors have gradients")
+    )

@@ -1,0 +1,185 @@
+"""Programs on gradients that are not computed before they are needed: every tensor in a `GradCell` of the library.
+
+A cell holds a tensor, or a function that makes ones or zeros. Sums and products of cells leave out zeros and ones; all
+other operators take tensors out of their cells and put the result into one. Knows nothing of passes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.errors import Diagnostic, DiagnosticError
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Match, TupleGetItem, Var
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import FuncType, TensorType, TupleType, Type, map_type, type_nodes
+from passlab.ir.walk import children, make_lets, note_rewrite, post_order, rebuild
+from passlab.rewriting.tuple_values import fieldwise
+
+_FILLS = {"zeros": "Zero", "zeros_like": "Zero", "ones": "One", "ones_like": "One"}
+_LAZY = {"add": "AddGradCell", "multiply": "MultiplyGradCell"}
+_NEEDS = ("FromGradCell", "AddGradCell", "MultiplyGradCell")
+
+
+def lazily_filled(function: Function, mod: IRModule) -> Function:
+    """Return a typed function in which zeros and ones stay symbolic while they are added and multiplied.
+
+    Parameters and results are what they were. The function itself is returned where there are no zeros or ones, or
+    where there is more than tensors, tuples, references, closures and branches. What is needed of the library is added
+    to `mod`. Raises `DiagnosticError` when its names stand for something else there.
+    """
+    order = post_order(function.body, enter=_enter)
+    fills = any(type(n) is Call and type(n.op) is Op and n.op.name in _FILLS for n in order)
+    if not fills or function.type_params or not _fits(function, order):
+        return function
+    _bring_library(mod)
+    made = _Cells(mod).wrapped(function, order)
+    note_rewrite(function, made)
+    return made
+
+
+def _enter(node: Expr) -> bool:
+    return not (type(node) is Function and node.is_primitive)
+
+
+def _is_plain(ty: Type) -> bool:
+    return all(type(t) is TensorType or type(t) is TupleType for t in type_nodes(ty))
+
+
+def _fits(function: Function, order: list[Expr]) -> bool:
+    """Whether the program holds nothing but what cells can take the place of."""
+    called = {n.op for n in order if type(n) is Call}
+    values = {kid for n in order for kid in _values(n)}
+    for node in order:
+        kind = type(node)
+        if kind is Match or kind is Constructor or (kind is Function and node.type_params):  # type: ignore[attr-defined]
+            return False
+        direct = kind is GlobalVar or (kind is Function and node.is_primitive)  # type: ignore[attr-defined]
+        if (direct or kind is Op) and (node in values or node not in called):
+            return False
+        if direct and not _is_plain_function(node.checked_type):
+            return False
+    return all(_is_plain(p.checked_type) for p in function.params) and _is_plain(function.body.checked_type)
+
+
+def _values(node: Expr) -> tuple[Expr, ...]:
+    """Return the parts of a node but for the callee of a call."""
+    return node.args if type(node) is Call else children(node)
+
+
+def _is_plain_function(ty: Type) -> bool:
+    return type(ty) is FuncType and not ty.type_params and all(map(_is_plain, (*ty.arg_types, ty.ret_type)))
+
+
+def _bring_library(mod: IRModule) -> None:
+    data = mod.find_type("GradCell")
+    taken = [name for name in _NEEDS if name in mod]
+    if data is None and not taken:
+        mod.import_from_std("gradient.rly")
+        return
+    names = [c.name_hint for c in data.constructors] if data is not None else []
+    if names != ["Raw", "One", "Zero"] or len(taken) < len(_NEEDS):
+        what = "the module defines GradCell, or functions of its library, itself"
+        raise DiagnosticError(Diagnostic(what, hint="rename them: `import_from_std` brings those of gradient.rly"))
+
+
+class _Cells:
+    """The rewriting of one function."""
+
+    def __init__(self, mod: IRModule) -> None:
+        data = mod.type_data("GradCell")
+        self._cell = data.header
+        self._make = {c.name_hint: c for c in data.constructors}
+        self._library = {name: mod.get_global_var(name) for name in _NEEDS}
+        self._now: dict[Expr, Expr] = {}
+        self._out: dict[Expr, Expr] = {}  # tensors and tuples of them taken out of their cells
+
+    def wrapped(self, function: Function, order: list[Expr]) -> Function:
+        """Return the function on tensors around the one on cells."""
+        inputs = [(self._var(p), self._in(p, p.checked_type)) for p in function.params]
+        for node in order:
+            made = self._node(node)
+            if made is not node:
+                self._now[node] = made
+        result = Var("result", self._typed(function.body.checked_type))
+        body = Let(result, self._new(function.body), self._taken(result, function.body.checked_type))
+        return function.with_fields(body=make_lets(inputs, body))
+
+    def _typed(self, ty: Any) -> Any:
+        return None if ty is None else map_type(ty, lambda t: self._cell(t) if type(t) is TensorType else None)
+
+    def _new(self, node: Expr) -> Expr:
+        return self._now.get(node, node)
+
+    def _var(self, var: Var) -> Var:
+        made = self._now.get(var)
+        if made is None:
+            ty = var.type_annotation if var.type_annotation is not None else var.checked_type
+            made = self._now[var] = Var(var.name_hint, self._typed(ty), var.span, var.virtual_device)
+        return made  # type: ignore[return-value]
+
+    # ------------------------------------------------------------ into cells and out of them
+    def _in(self, value: Expr, ty: Type) -> Expr:
+        """Return a value of tensors in cells."""
+        return fieldwise([value], [ty], lambda v, t: Call(self._make["Raw"], v, None, t), part=TupleGetItem)
+
+    def _taken(self, value: Expr, ty: Type) -> Expr:
+        """Return a value in cells as one of tensors."""
+        read = self._library["FromGradCell"]
+        return fieldwise([value], [ty], lambda v, t: Call(read, v, None, t), part=TupleGetItem)
+
+    def _tensors(self, node: Expr) -> Expr:
+        """Return an argument as it is taken out of its cells, once."""
+        if node not in self._out:
+            made = node if type(node) is Constant else self._taken(self._new(node), node.checked_type)
+            self._out[node] = made
+        return self._out[node]
+
+    # ------------------------------------------------------------ nodes
+    def _node(self, node: Expr) -> Expr:
+        kind = type(node)
+        if kind is Var:
+            return self._var(node)  # type: ignore[arg-type]
+        if kind is Constant:
+            return self._in(node, node.checked_type)
+        if kind is Call:
+            return self._call(node)  # type: ignore[arg-type]
+        if kind is If:
+            yes, no = self._new(node.true_branch), self._new(node.false_branch)  # type: ignore[attr-defined]
+            return If(self._tensors(node.cond), yes, no, node.span)  # type: ignore[attr-defined]
+        if kind is Function:
+            return self._function(node)  # type: ignore[arg-type]
+        return rebuild(node, self._new)
+
+    def _function(self, function: Function) -> Expr:
+        if function.is_primitive:
+            return function
+        params = tuple(map(self._var, function.params))
+        made: Expr = function.with_fields(
+            params=params, body=self._new(function.body), ret_type=self._typed(function.ret_type)
+        )
+        return made
+
+    def _call(self, call: Call) -> Expr:
+        callee, ty = call.op, call.checked_type
+        name = callee.name if type(callee) is Op else ""
+        if name in _FILLS:
+            return self._fill(call, self._make[_FILLS[name]], ty)
+        if name in _LAZY and all(a.checked_type is ty for a in call.args):
+            params = [Var("l", ty), Var("r", ty)]
+            compute = Function(params, call.with_fields(args=tuple(params)), ty)
+            return Call(self._library[_LAZY[name]], [compute, *map(self._new, call.args)], None, [ty], call.span)
+        if type(callee) in (Op, GlobalVar) or (type(callee) is Function and callee.is_primitive):
+            return self._in(call.with_fields(args=tuple(map(self._tensors, call.args))), ty)
+        return Call(self._new(callee), [*map(self._new, call.args)], call.attrs, call.type_args, call.span)
+
+    def _fill(self, call: Call, constructor: Constructor, ty: Type) -> Expr:
+        """Return a cell of zeros or ones. What they are like is computed once, and before."""
+        before = [(Var("like", self._typed(a.checked_type)), a) for a in call.args]
+        like = [self._taken(var, a.checked_type) for var, a in before]
+        cell = Call(constructor, [Function((), call.with_fields(args=tuple(like)), ty)], None, [ty], call.span)
+        return make_lets([(var, self._new(a)) for var, a in before], cell)
+
+
+__all__ = ["lazily_filled"]

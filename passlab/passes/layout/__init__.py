@@ -1,0 +1,1 @@
+"""Passes that change how tensors lie in memory, and legalize operators."""

@@ -1,0 +1,206 @@
+"""Bringing convolutions into other layouts, and everything around them along: the engine of layout passes.
+
+Where an operator cannot go along, `layout_transform` restores the layout it was written for. Each value is transformed
+once to each layout. Knows nothing of passes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from passlab.errors import PasslabError
+from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
+from passlab.ir.op import Op
+from passlab.ir.walk import may_rewrite, note_rewrite, post_order, rebuild
+from passlab.op import make
+from passlab.op.layout_rules import Arranged, Arrangement, Result, TwoLayouts, in_layout, in_layouts, in_place
+from passlab.passes.layout.legalization import checked
+from passlab.rewriting.node_types import NodeTypes
+
+Convert = Callable[[Call], Any]
+Replace = Callable[[Call, list[Expr]], Any]
+
+
+def in_other_layouts(function: Function, convert: Convert, replace: Replace | None = None) -> Function:
+    """Return a typed function with calls brought into other layouts; the same object when none is.
+
+    `convert(call)` answers for calls of operators that name layouts: the attributes, with other layouts, that the call
+    is to have, or None. `replace(call, args)` is asked before, for any operator: an expression to stand for the call on
+    arguments that are as they were written, or None. If that is a call, and both name layouts, arguments that it takes
+    over are brought into those it names, and its result is in them. Raises `PassError` for one of another type.
+    """
+    rewriting = _Rewriting(convert, replace)
+    for node in post_order(function.body, enter=lambda e: type(e) is not Function or not e.is_primitive):
+        rewriting.visit(node)
+    return function.with_fields(body=rewriting.plain(function.body))
+
+
+class _Rewriting:
+    """The state of one run: what each node has become, and the layout that it is in now."""
+
+    def __init__(self, convert: Convert, replace: Replace | None) -> None:
+        self._convert = convert
+        self._replace = replace
+        self._types = NodeTypes()
+        self._now: dict[Expr, Expr] = {}
+        self._arrangement: dict[Expr, Arranged] = {}
+        self._several: dict[Expr, list[Arrangement]] = {}
+        self._brought: dict[tuple[Expr, str, str], Expr] = {}
+        self._name = ""  # of the rewrite of the current node
+
+    # ------------------------------------------------------------ what rules see
+    def arrangement(self, expr: Expr) -> Arrangement:
+        """Return the layout of a tensor now."""
+        return self._arrangement.get(expr)
+
+    def now(self, expr: Expr) -> Expr:
+        """Return the tensor as it is now."""
+        return self._now.get(expr, expr)
+
+    def plain(self, expr: Expr) -> Expr:
+        """Return a value as it was written."""
+        now = self.now(expr)
+        arrangement = self._arrangement.get(expr)
+        if arrangement is not None:
+            return self._bring(now, arrangement.new, arrangement.old)
+        several = self._several.get(expr)
+        if several is None or not any(several):
+            return now
+        key = (now, "", "")
+        if key not in self._brought:
+            parts = [TupleGetItem(now, i) for i in range(len(several))]
+            fields = [p if a is None else self._bring(p, a.new, a.old) for p, a in zip(parts, several, strict=True)]
+            self._brought[key] = Tuple(fields)
+        return self._brought[key]
+
+    def arranged(self, expr: Expr, wanted: Arranged) -> Expr | None:
+        """Return a tensor in another layout, None where it cannot be brought there."""
+        arrangement = self._arrangement.get(expr)
+        if arrangement is None:
+            return self._bring(self.now(expr), wanted.old, wanted.new) if _fits(expr, wanted) else None
+        named = arrangement.named(wanted.old)
+        return self._bring(self.now(expr), named.new, wanted.new) if named is not None else None
+
+    def _bring(self, now: Expr, source: str, target: str) -> Expr:
+        if source == target:
+            return now
+        key = (now, source, target)
+        if key not in self._brought:
+            self._brought[key] = make("layout_transform", now, src_layout=source, dst_layout=target)
+        return self._brought[key]
+
+    # ------------------------------------------------------------ nodes
+    def visit(self, node: Expr) -> None:
+        """Make one node, its parts having been made."""
+        if isinstance(node, Function) and node.is_primitive:
+            return
+        self._name = ""
+        result = self._call(node) if isinstance(node, Call) and type(node.op) is Op else None
+        if result is None and isinstance(node, TupleGetItem):
+            result = self._projection(node)
+        made, arrangement = result if result is not None else (rebuild(node, self.plain), None)
+        if made is not node:
+            self._now[node] = made
+            note_rewrite(node, made, self._name)
+        if isinstance(arrangement, list):
+            self._several[node] = arrangement
+        elif arrangement is not None:
+            self._arrangement[node] = arrangement
+
+    def _call(self, call: Call) -> Result | None:
+        assert isinstance(call.op, Op)
+        if self._replace is not None and (replaced := self._replaced(call)) is not None:
+            return replaced
+        rule = call.op.spec.layout
+        if isinstance(rule, TwoLayouts):
+            return _in_blocks(in_layouts(call, self, self._permitted(call) or call.attrs))
+        if rule is None:
+            return None
+        wanted = self._permitted(call) if hasattr(call.attrs, "layout") else None
+        if wanted is not None:
+            return in_layout(call, self, wanted.layout, bool(getattr(wanted, "out_layout", "")))
+        result: Result | None = rule(call, self) if self._is_moved(call) else None
+        return result
+
+    def _permitted(self, call: Call) -> Any:
+        """Return the attributes with other layouts that a call is to have; None for none, or where they are refused."""
+        attrs = self._convert(call)
+        if attrs is None or attrs == call.attrs:
+            return attrs
+        self._name = f"{call.op} in another layout"
+        if may_rewrite(self._name):
+            return attrs
+        self._name = ""
+        return None
+
+    def _replaced(self, call: Call) -> Result | None:
+        """Return what the caller puts in the place of a call, if anything; None also where a tensor does not fit."""
+        assert self._replace is not None
+        args = [self.plain(a) for a in call.args]
+        made = self._replace(call, args)
+        made = made.astuple() if hasattr(made, "astuple") else made
+        if made is None or (type(made) is Call and made.op is call.op and _alike(made, call, args)):
+            return None
+        result: Result | None = (made, None)
+        if type(made) is Call and _names_layouts(made) and _names_layouts(call):
+            origin = dict(zip(args, call.args, strict=True))
+            known = {i: origin[arg] for i, arg in enumerate(made.args) if arg in origin}
+            result = in_place(call, self, made, made.attrs, known)
+        if result is not None:
+            arrangement: Any = result[1]
+            plain = result[0] if arrangement is None else self._bring(result[0], arrangement.new, arrangement.old)
+            checked(plain, call, call.checked_type, self._types)
+        return result
+
+    def _is_moved(self, call: Call) -> bool:
+        """Whether any argument, or field of one, is in another layout than it was written in."""
+        given = self._arrangement
+        return any(a in given or (type(a) is Tuple and any(f in given for f in a.fields)) for a in call.args)
+
+    def _projection(self, node: TupleGetItem) -> tuple[Any, Arrangement] | None:
+        whole = node.tuple_value
+        if isinstance(whole, Tuple):
+            field = whole.fields[node.index]
+            if field in self._arrangement:
+                return self.now(field), self._arrangement[field]
+        several = self._several.get(whole)
+        if several is None:
+            return None
+        return node.with_fields(tuple_value=self.now(whole)), several[node.index]
+
+
+_BLOCKED = (re.compile(r"NCHW\d+c\Z"), re.compile(r"OIHW(\d+i)?\d+o(\d+i)?\Z"))
+
+
+def _in_blocks(result: Result | None) -> Result | None:
+    """Return the result of a rule, with Relay's own operator for a convolution of channels in blocks."""
+    if result is None or not isinstance(conv := result[0], Call) or conv.op is not Op.get("nn.conv2d"):
+        return result
+    attrs: Any = conv.attrs
+    data, kernel = _BLOCKED
+    if attrs.groups != 1 or not data.match(attrs.data_layout) or not kernel.match(attrs.kernel_layout):
+        return result
+    op = Op.get("nn.contrib_conv2d_NCHWc")
+    assert op.spec.attrs is not None
+    return conv.with_fields(op=op, attrs=op.spec.attrs(**dict(attrs.items()))), result[1]
+
+
+def _names_layouts(call: Call) -> bool:
+    return hasattr(call.attrs, "kernel_layout") or hasattr(call.attrs, "layout")
+
+
+def _alike(made: Call, call: Call, args: list[Expr]) -> bool:
+    return made.attrs == call.attrs and list(made.args) == args
+
+
+def _fits(expr: Expr, wanted: Arranged) -> bool:
+    """Whether a tensor can be brought into a layout: the axes that it splits must be multiples."""
+    if wanted.old == wanted.new:
+        return True
+    way: Any = make("layout_transform", expr, src_layout=wanted.old, dst_layout=wanted.new)
+    try:
+        return way.op.spec.relation([expr.checked_type], way.attrs, None) is not None
+    except PasslabError:
+        return False

@@ -1,0 +1,69 @@
+"""Asking what was registered for an operator what to put in the place of its calls. Knows nothing of passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from passlab.errors import Diagnostic, PassError
+from passlab.ir.expr import Call, Expr, Function
+from passlab.ir.op import Op
+from passlab.ir.types import Type
+from passlab.ir.walk import rewrite
+from passlab.rewriting.node_types import NodeTypes
+
+Hook = Callable[[Any, Any, Any], Any]  # (attributes, arguments, types of the arguments and of the call)
+
+
+def legalized(function: Function, attr: str, standard: Mapping[str, Hook] | None = None) -> Function:
+    """Return a typed function with calls replaced as the hooks of their operators say; itself if none is.
+
+    The hook of an operator is what it has under the name `attr`, or else that of the table `standard`.
+    Raises `PassError` for a replacement that is no expression, or of another type.
+    """
+    types = NodeTypes()
+
+    def legal(pre: Expr, post: Expr) -> Expr:
+        if type(pre) is not Call or type(pre.op) is not Op or not isinstance(post, Call):
+            return post
+        hook = pre.op.spec.extra.get(attr) or (standard or {}).get(pre.op.name)
+        if hook is None:
+            return post
+        expected = pre.checked_type
+        made = hook(post.attrs, list(post.args), [*(a.checked_type for a in pre.args), expected])
+        return post if made is None or made is post else checked(made, pre, expected, types)
+
+    return rewrite(function, legal, only=(Call,), enter=is_open)
+
+
+def is_open(node: Expr) -> bool:
+    """Whether a node is not a primitive function, which stays as it is."""
+    return not (type(node) is Function and node.is_primitive)
+
+
+def checked(made: Any, call: Call, expected: Type, types: NodeTypes) -> Expr:
+    """Return what a hook put in the place of a call, if it is an expression of the type expected.
+
+    Raises `PassError` if it is not.
+    """
+    made = made.astuple() if hasattr(made, "astuple") else made
+    if not isinstance(made, Expr):
+        raise PassError(
+            Diagnostic(
+                f"what is registered for `{call.op}` made no expression",
+                call.span,
+                expected="an expression, or None for no change",
+                found=type(made).__name__,
+            )
+        )
+    found = types.of(made)
+    if found is not None and found is not expected:
+        raise PassError(
+            Diagnostic(
+                f"what is registered for `{call.op}` changes its type",
+                call.span,
+                expected=str(expected),
+                found=str(found),
+            )
+        )
+    return made

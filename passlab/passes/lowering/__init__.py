@@ -1,0 +1,1 @@
+"""Passes that make allocation, lifetimes and devices explicit for the virtual machine."""

@@ -1,0 +1,308 @@
+"""Where values live: the devices that a program's annotations leave for each of its expressions.
+
+Each expression has a *domain*: one unknown device for data, whatever is in it, and for a function one domain for each
+parameter and one for the result. What must be in one place shares a domain (unification); `on_device`, `device_copy`
+and the devices of parameters and functions name the device of some. After TVM's device planner (PlanDevices), except
+that a value whose place is free is copied for each use that wants it elsewhere. Changes no program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from passlab.analysis.regions import is_closed
+from passlab.devices import VirtualDevice
+from passlab.errors import Diagnostic, PassError
+from passlab.ir.adt import Constructor, pattern_vars
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from passlab.ir.op import Op
+from passlab.ir.types import FuncType, Type
+from passlab.ir.walk import post_order
+
+# What of an operator lies on the host: its inputs by number, -1 for the result.
+ON_HOST: Mapping[str, tuple[int, ...]] = {
+    "vm.shape_of": (-1,),
+    "shape_of": (-1,),
+    "vm.reshape_tensor": (1,),
+    "memory.alloc_storage": (0, 1, 2),
+    "memory.alloc_tensor": (1, 2),
+}
+APART = {"vm.shape_of", "shape_of"}  # operators whose input may lie anywhere
+
+
+class Domain:
+    """One place, or with `parts` (parameters, then result) those of a function. Joined domains have one `leader`."""
+
+    __slots__ = ("leader", "device", "parts")
+
+    def __init__(self) -> None:
+        self.leader: Domain = self
+        self.device: VirtualDevice | None = None
+        self.parts: tuple[Domain, ...] = ()
+
+    def find(self) -> Domain:
+        """Return the domain that stands for this one and all joined with it."""
+        at = self
+        while at.leader is not at:
+            at.leader = at = at.leader.leader
+        return at
+
+    def result(self) -> Domain:
+        """Return the place of the data that comes out of a domain in the end."""
+        at = self.find()
+        while at.parts:
+            at = at.parts[-1].find()
+        return at
+
+    def leaves(self) -> list[Domain]:
+        """Return all places of a domain, those of parameters first."""
+        found: list[Domain] = []
+        stack = [self.find()]
+        while stack:
+            at = stack.pop()
+            if at.parts:
+                stack.extend(p.find() for p in at.parts[::-1])
+            else:
+                found.append(at)
+        return found
+
+
+def domain_of_type(ty: Type) -> Domain:
+    """Return a new domain for values of a type."""
+    domain = Domain()
+    stack = [(domain, ty)]
+    while stack:
+        made, at = stack.pop()
+        if isinstance(at, FuncType):
+            types = (*at.arg_types, at.ret_type)
+            made.parts = tuple(Domain() for _ in types)
+            stack += zip(made.parts, types, strict=True)
+    return domain
+
+
+def common_device(a: VirtualDevice, b: VirtualDevice) -> VirtualDevice | None:
+    """Return the device that is as precise as both, or None where they differ."""
+    if a == b:
+        return a
+    same_target = a.target is None or b.target is None or a.target == b.target
+    same_scope = not a.memory_scope or not b.memory_scope or a.memory_scope == b.memory_scope
+    if a.device != b.device or not (same_target and same_scope):
+        return None
+    return VirtualDevice(a.device, a.target or b.target, a.memory_scope or b.memory_scope)
+
+
+def is_op(expr: Expr, name: str) -> bool:
+    """Whether an expression is a call of an operator."""
+    return type(expr) is Call and type(expr.op) is Op and expr.op.name == name
+
+
+def is_loose(expr: Expr) -> bool:
+    """Whether an expression is an `on_device` that leaves open where its result lies."""
+    return is_op(expr, "on_device") and not expr.attrs["constrain_result"]  # type: ignore[attr-defined]
+
+
+def names_device(function: Function) -> bool:
+    """Whether a function says of anything where it lies."""
+    return any(
+        is_op(n, "on_device") or is_op(n, "device_copy") or getattr(n, "virtual_device", None) is not None
+        for n in post_order(function, enter=lambda n: not is_closed(n))
+    )
+
+
+class Devices:
+    """The domains of all expressions of some functions; `free` are those whose value may be copied for each use.
+
+    Raises `PassError` where something would have to be on two devices at once.
+    """
+
+    def __init__(self, functions: Mapping[str, Function], host: VirtualDevice) -> None:
+        self.host = host
+        self.domain: dict[Expr, Domain] = {}
+        self.free: set[Expr] = set()
+        self.globals = {name: domain_of_type(f.checked_type) for name, f in functions.items()}
+        self.order = {name: post_order(f, enter=lambda n: not is_closed(n)) for name, f in functions.items()}
+        self._float(n for order in self.order.values() for n in order)
+        for name, function in functions.items():
+            for node in self.order[name]:
+                self._visit(node)
+            self.unify(self.of(function), self.globals[name], function)
+
+    def of(self, expr: Expr) -> Domain:
+        """Return the domain of an expression."""
+        known = self.domain.get(expr)
+        if known is None:
+            known = self.globals.get(expr.name_hint) if type(expr) is GlobalVar else None
+            known = self.domain[expr] = known or domain_of_type(expr.checked_type)
+        return known
+
+    def device(self, expr: Expr) -> VirtualDevice:
+        """Return the device of an expression's data. Only after `settle`."""
+        return self.of(expr).result().device or self.host
+
+    def settle(self, functions: Iterable[str], default: VirtualDevice) -> None:
+        """Choose a device wherever none is required: results on the default, parameters where the result is."""
+        for name in functions:
+            for node in reversed(self.order[name]):
+                domain = None
+                if type(node) is Function:
+                    domain = self.of(node)
+                elif type(node) is Call and type(node.op) not in (Op, Constructor):
+                    domain = self.of(node.op)
+                if domain is not None:
+                    self._default(domain, default)
+        for domain in list(self.domain.values()):
+            self._default(domain, default)
+
+    def _default(self, domain: Domain, default: VirtualDevice) -> None:
+        result = domain.result()
+        result.device = result.device or default
+        for leaf in domain.leaves():
+            leaf.device = leaf.device or result.device
+
+    # ------------------------------------------------------------ joining
+    def unify(self, a: Domain, b: Domain, at: Expr) -> None:
+        """Put two domains into one place; a function and data share all the function's places."""
+        stack = [(a, b)]
+        while stack:
+            a, b = (d.find() for d in stack.pop())
+            if a is b:
+                continue
+            if a.parts and b.parts and len(a.parts) == len(b.parts):
+                b.leader = a
+                stack += zip(a.parts, b.parts, strict=True)
+            elif a.parts or b.parts:
+                whole, data = (a, b) if a.parts else (b, a)
+                stack += [(data, leaf) for leaf in whole.leaves()]
+            else:
+                self._place(a, b.device, at)
+                b.leader = a
+
+    def _place(self, domain: Domain, device: Any, at: Expr) -> None:
+        if device is None:
+            return
+        for leaf in domain.leaves():
+            both = device if leaf.device is None else common_device(leaf.device, device)
+            if both is None:
+                what = f"this would have to be on {leaf.device.device} and on {device.device} at once"  # type: ignore[union-attr]
+                raise PassError(Diagnostic(what, at.span, hint="put `device_copy` or `on_device` between the two"))
+            leaf.device = both
+
+    def _use(self, part: Expr, domain: Domain, at: Expr) -> None:
+        """State that a part is needed in a place, to which it is copied if it is free to be."""
+        if part not in self.free and type(part) is not Constant:
+            self.unify(domain, self.of(part), at)
+
+    # ------------------------------------------------------------ constraints
+    def _float(self, nodes: Iterable[Expr]) -> None:
+        """Find what is free: a loose `on_device`, a variable bound to one, and what only passes one on."""
+        nodes = list(nodes)
+        loose = {n.var for n in nodes if type(n) is Let and is_loose(n.value)}
+        for node in nodes:
+            source = node.tuple_value if type(node) is TupleGetItem else node.body if type(node) is Let else None
+            if is_loose(node) or node in loose or source in self.free:
+                self.free.add(node)
+
+    def _visit(self, node: Expr) -> None:
+        own = self.of(node)
+        kind = type(node)
+        if isinstance(node, Call):
+            self._call(node, own)
+        elif isinstance(node, Function):
+            self._function(node, own)
+        elif isinstance(node, Let):
+            value = node.value.args[0] if is_loose(node.value) else node.value  # type: ignore[attr-defined]
+            self._use(value, self.of(node.var), node)
+            self.unify(own, self.of(node.body), node)
+        elif isinstance(node, TupleGetItem):
+            self.unify(own, self.of(node.tuple_value), node)
+        elif isinstance(node, If):
+            for part in (node.cond, node.true_branch, node.false_branch):
+                self._use(part, own, node)
+        elif isinstance(node, Match):
+            self._match(node, own)
+        elif kind in (Tuple, RefCreate, RefRead, RefWrite):
+            for name in node.field_names:
+                parts = getattr(node, name)
+                for part in parts if kind is Tuple else (parts,):
+                    self._use(part, own, node)
+        elif isinstance(node, Var):
+            self._place(own, node.virtual_device, node)
+
+    def _match(self, node: Match, own: Domain) -> None:
+        data = self.of(node.data)
+        for clause in node.clauses:
+            self._use(clause.rhs, own, node)
+            for var in pattern_vars(clause.lhs):
+                self.unify(data, self.of(var), node)
+
+    def _function(self, node: Function, own: Domain) -> None:
+        if is_closed(node):
+            for leaf in own.leaves():
+                self.unify(own.result(), leaf, node)
+            return
+        for param, domain in zip(node.params, own.find().parts, strict=False):
+            self.unify(domain, self.of(param), node)
+        self.unify(own.find().parts[-1], self.of(node.body), node)
+        self._place(own.result(), node.virtual_device, node)
+
+    def _call(self, node: Call, own: Domain) -> None:
+        op = node.op
+        if type(op) is Op:
+            self._operator(node, op.name, own)
+        elif type(op) is Constructor or is_closed(op):
+            for arg in node.args:
+                self._use(arg, own, node)
+        else:
+            callee = self.of(op).find()
+            if not callee.parts:  # a function out of a data structure: all in one place
+                self.unify(own, callee, node)
+            for i, arg in enumerate(node.args):
+                self._use(arg, callee.parts[i] if callee.parts else callee, node)
+            if callee.parts:
+                self.unify(callee.parts[-1], own, node)
+
+    def _operator(self, node: Call, name: str, own: Domain) -> None:
+        attrs: Any = node.attrs
+        if name == "on_device":
+            if attrs["constrain_body"]:
+                self._place(self.of(node.args[0]), attrs["virtual_device"], node)
+            if attrs["constrain_result"]:
+                self._place(own, attrs["virtual_device"], node)
+            else:
+                self.unify(own, self.of(node.args[0]), node)
+            return
+        if name == "device_copy":
+            self._place(self.of(node.args[0]), attrs["src_virtual_device"], node)
+            self._place(own, attrs["dst_virtual_device"], node)
+            return
+        if name == "memory.alloc_storage":
+            self._place(own, attrs["virtual_device"], node)
+        host = ON_HOST.get(name, ())
+        if -1 in host:
+            self._place(own, self.host, node)
+        for i, arg in enumerate(node.args):
+            if i in host:
+                self._use(arg, self._on_host(), node)
+            elif name not in APART:
+                self._use(arg, own, node)
+
+    def _on_host(self) -> Domain:
+        domain = Domain()
+        domain.device = self.host
+        return domain

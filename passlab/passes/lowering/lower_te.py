@@ -1,0 +1,202 @@
+"""Give every primitive function a name of the module, so that a call names its kernel.
+
+before:
+    def @main(%x: Tensor[(2), float32]) {
+      let %f = fn (%p0: Tensor[(2), float32], Primitive=1) -> Tensor[(2), float32] { exp(%p0) };
+      let %y = %f(%x);
+      %y
+    }
+after:
+    def @main(%x: Tensor[(2), float32]) {
+      let %y = @fused_exp(%x);
+      %y
+    }
+    def @fused_exp(%p0: Tensor[(2), float32], Primitive=1) -> Tensor[(2), float32] { exp(%p0) }
+
+before:
+    def @main(%x: Tensor[(2), float32]) { let %y = exp(%x); %y }
+after:
+    def @main(%x: Tensor[(2), float32]) { let %y = @fused_exp(%x); %y }
+    def @fused_exp(%p0: Tensor[(2), float32], Primitive=1) -> Tensor[(2), float32] { exp(%p0) }
+
+keep:
+    def @main(%x: Tensor[(2), float32]) { %x }
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
+
+from passlab.ir.equal import structural_equal, structural_hash
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.outline import outline
+from passlab.ir.walk import children, post_order, rewrite
+from passlab.rewriting.beta_reduction import beta_reduced
+from passlab.transform.base import ModulePass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+OF_THE_MACHINE = ("vm.", "memory.", "device_copy", "on_device")  # what is an instruction, not a kernel
+LONGEST_NAME = 80  # characters; a name lists the operators of its function up to here
+
+
+@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+class LowerTE(ModulePass):
+    """Move primitive function literals to global functions called `fused_<operators>`; equal ones become one.
+
+    An operator that fusion left alone becomes a function of its own, unless it has a meaning to the machine itself.
+    Function literals that a primitive function calls, such as composites, are opened: a kernel is a list of operators.
+
+    Relay compiles them to machine code here; passlab's machine makes NumPy kernels of them when a program is loaded.
+    """
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        library = _Library(mod)
+        changes = {name: beta_reduced(f) if f.is_primitive else library.lowered(f) for name, f in mod.items()}
+        return mod.with_functions({**changes, **library.made, **library.wrappers})
+
+
+class _Library:
+    """The primitive functions found so far, each once."""
+
+    def __init__(self, mod: IRModule) -> None:
+        self.taken = {name for name, _ in mod.items()}
+        self.counts: Counter[str] = Counter()  # the last number given to each stem
+        self.made: dict[GlobalVar, Function] = {}
+        self.kernels = {name: f for name, f in mod.items() if f.is_primitive}  # all primitive functions by name
+        self.wrappers: dict[GlobalVar, Function] = {}
+        self.wrapper_of: dict[str, GlobalVar] = {}
+        self.by_outline: dict[Hashable, GlobalVar] = {}
+        self.by_hash: defaultdict[int, list[tuple[Function, GlobalVar]]] = defaultdict(list)
+
+    def lowered(self, function: Function) -> Function:
+        """Return a function with its primitive literals named."""
+        order = post_order(function, enter=_outside)
+        names: dict[Expr, GlobalVar] = {f: self.name(f) for f in order if isinstance(f, Function) and f.is_primitive}
+        alone: dict[Expr, GlobalVar] = {
+            n: self.name(_wrapped(n))
+            for n in order
+            if type(n) is Call and type(n.op) is Op and n.op.spec.kernel and not n.op.name.startswith(OF_THE_MACHINE)
+        }
+        bound: dict[Expr, GlobalVar] = {}
+        for n in reversed(order):  # the outer lets first: a variable may be another name of a bound one
+            if isinstance(n, Let) and (n.value in names or n.value in bound):
+                bound[n.var] = names[n.value] if n.value in names else bound[n.value]
+        if names or alone:
+            function = self._calling(function, names, alone, bound)
+        return self._wrapping(function, bound)
+
+    def _calling(
+        self,
+        function: Function,
+        names: dict[Expr, GlobalVar],
+        alone: dict[Expr, GlobalVar],
+        bound: dict[Expr, GlobalVar],
+    ) -> Function:
+        """Call kernels by their names."""
+
+        def use(pre: Expr, post: Expr) -> Expr:
+            """Drop the lets that now bind a variable to a global name, and call the name itself."""
+            if isinstance(post, Let):
+                assert isinstance(pre, Let)
+                return post.body if pre.var in bound else post
+            assert isinstance(post, Call)
+            if pre in alone:
+                return Call(alone[pre], post.args, None, (), post.span)
+            return Call(bound[post.op], post.args, post.attrs, (), post.span) if post.op in bound else post
+
+        replace: dict[Expr, Expr] = dict(names)
+        return rewrite(function, use, replace=replace, only=(Let, Call))
+
+    def _wrapping(self, function: Function, bound: dict[Expr, GlobalVar]) -> Function:
+        """Replace kernels that stand as values by functions that call them: a kernel is called, and is no value."""
+        kernels: dict[Expr, Expr] = dict(bound)
+        uses: set[Expr] = set()
+        for node in post_order(function, enter=_outside):
+            if isinstance(node, GlobalVar) and node.name_hint in self.kernels:
+                kernels[node] = node
+            uses.update(_values_read(node))
+        values = {node: self._wrapper(kernel) for node, kernel in kernels.items() if node in uses}
+        if not values:
+            return function
+
+        def keep(pre: Expr, post: Expr) -> Expr:
+            assert isinstance(pre, Call)
+            assert isinstance(post, Call)
+            args = post.args if type(pre.op) is not Op or not _is_invoke(pre) else (pre.args[0], *post.args[1:])
+            return Call(kernels.get(pre.op, post.op), args, post.attrs, post.type_args, post.span)
+
+        replace: dict[Expr, Expr] = dict(values)
+        return rewrite(function, keep, replace=replace, enter=_outside, only=(Call,))
+
+    def _wrapper(self, kernel: Expr) -> GlobalVar:
+        """Return the name of a function that calls a kernel and is not primitive itself."""
+        assert isinstance(kernel, GlobalVar)
+        name = kernel.name_hint
+        if name not in self.wrapper_of:
+            primitive = self.kernels[name]
+            params = [Var(p.name_hint, p.type_annotation, p.span) for p in primitive.params]
+            result = Var("x_0")
+            body = Let(result, Call(kernel, params), result)
+            var = self.wrapper_of[name] = GlobalVar(self._free(f"call_{name}"))
+            self.wrappers[var] = Function(params, body, primitive.ret_type, span=primitive.span)
+        return self.wrapper_of[name]
+
+    def name(self, primitive: Function) -> GlobalVar:
+        """Return the global name of a primitive function, the same for equal functions."""
+        key = outline(primitive)  # of thousands of kernels few differ: most are found by this
+        found = self.by_outline.get(key) if key is not None else None
+        if found is None:
+            found = self._equal(primitive)
+            if key is not None:
+                self.by_outline[key] = found
+        return found
+
+    def _equal(self, primitive: Function) -> GlobalVar:
+        """Return the global name of the functions equal to this one, which may be the first."""
+        same = self.by_hash[structural_hash(primitive, exact=True)]
+        for known, var in same:
+            if structural_equal(known, primitive, exact=True):
+                return var
+        stem = "fused_" + "_".join(
+            n.op.name for n in post_order(primitive.body) if isinstance(n, Call) and isinstance(n.op, Op)
+        )
+        var = GlobalVar(self._free(stem.replace(".", "_")[:LONGEST_NAME]))
+        same.append((primitive, var))
+        self.made[var] = self.kernels[var.name_hint] = beta_reduced(primitive)
+        return var
+
+    def _free(self, stem: str) -> str:
+        name = stem
+        while name in self.taken:
+            self.counts[stem] += 1
+            name = f"{stem}_{self.counts[stem]}"
+        self.taken.add(name)
+        return name
+
+
+def _outside(node: Expr) -> bool:
+    return not (isinstance(node, Function) and node.is_primitive)
+
+
+def _values_read(node: Expr) -> Sequence[Expr]:
+    """Return the parts that a node reads as values: not what it calls, nor the variables it binds."""
+    if isinstance(node, Call):
+        return node.args[1:] if _is_invoke(node) else node.args
+    if isinstance(node, Let):
+        return node.value, node.body
+    return (node.body,) if isinstance(node, Function) else tuple(children(node))
+
+
+def _is_invoke(call: Call) -> bool:
+    """Whether a call names a kernel by its first argument."""
+    return type(call.op) is Op and call.op.name == "vm.invoke_tvm_op"
+
+
+def _wrapped(call: Call) -> Function:
+    """Return an operator's call as a primitive function of its arguments."""
+    params = tuple([Var(f"p{i}", arg.checked_type) for i, arg in enumerate(call.args)])
+    return Function(params, Call(call.op, params, call.attrs, (), call.span), call.checked_type, None, {"Primitive": 1})

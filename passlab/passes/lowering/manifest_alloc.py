@@ -1,0 +1,289 @@
+"""Make every allocation of memory visible.
+
+before:
+    def @main(%x: Tensor[(2), float32]) {
+      let %y = @fused_exp(%x);
+      %y
+    }
+    def @fused_exp(%p0: Tensor[(2), float32], Primitive=1) -> Tensor[(2), float32] { exp(%p0) }
+after:
+    extern type Storage
+    def @main(%x: Tensor[(2), float32]) {
+      let %storage_0: Storage[] = memory.alloc_storage(8i64, meta[relay.Constant][0], 64i64, virtual_device=None);
+      let %tensor_0 = memory.alloc_tensor(%storage_0, 0i64, meta[relay.Constant][0],
+        const_shape=meta[relay.Constant][0], assert_shape=[2]);
+      let %called_0: () = vm.invoke_tvm_op(@fused_exp, (%x,), (%tensor_0,));
+      let %y = %tensor_0;
+      %y
+    }
+    def @fused_exp(%p0: Tensor[(2), float32], Primitive=1) -> Tensor[(2), float32] { exp(%p0) }
+    #[metadata]
+    {"root": 1, "nodes": [{"type_key": ""}, {"type_key": "Map", "keys": ["relay.Constant"], "data": [2]},
+     {"type_key": "Array", "data": [3]}, {"type_key": "relay.Constant", "attrs": {"_checked_type_": "0", "data": "0",
+     "span": "0", "virtual_device_": "0"}}],
+     "b64ndarrays": ["P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAABAAQABAAAAAAAAAAgAAAAAAAAAAgAAAAAAAAA="],
+     "attrs": {"tvm_version": "0.14.0"}}
+
+keep:
+    def @main(%x: Tensor[(2), float32]) { %x }
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from passlab.devices import VirtualDevice
+from passlab.errors import Diagnostic, LimitError, VerifyError
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var, set_span
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import ANY, TensorType, TupleType, Type, fold_tuple, tensor_types
+from passlab.ir.walk import make_lets, post_order, rewrite
+from passlab.op import make
+from passlab.rewriting.fresh_copy import fresh_copy
+from passlab.transform.base import ModulePass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+ALIGNMENT = 64  # bytes
+Binding = tuple[Var, Expr]
+
+
+@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+class ManifestAlloc(ModulePass):
+    """Turn each call of a named primitive function into storage, tensors in it, and a call that writes into them.
+
+    The input is in A-normal form with named primitives (ToANormalForm, then LowerTE). A result of unknown shape is
+    preceded by a call of the function's shape function, which gives the shape of each result and its size in bytes. A
+    function that only reshapes becomes `vm.reshape_tensor`. The result is untyped: run InferType.
+    """
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        primitives = {name: f for name, f in mod.items() if f.is_primitive}
+        work = _Allocation(primitives, mod)
+        changes: dict[Any, Function] = {name: work.manifest(f) for name, f in mod.items() if not f.is_primitive}
+        if all(mod[name] is f for name, f in changes.items()):
+            return mod
+        return mod.snapshot().import_from_std("core.rly").with_functions({**changes, **work.shape_functions})
+
+
+class _Allocation:
+    """Rewrites the calls of one module's primitives."""
+
+    def __init__(self, primitives: dict[str, Function], mod: IRModule) -> None:
+        self.primitives = primitives
+        self.mod = mod
+        self.shape_functions: dict[GlobalVar, Function] = {}
+        self.shape_names: dict[str, GlobalVar] = {}  # of the shape function of each primitive
+        self.count: Counter[str] = Counter()
+
+    def manifest(self, function: Function) -> Function:
+        """Return a function with its allocations manifest."""
+        return rewrite(_with_tuples(function), self._let, only=(Let,))
+
+    def _let(self, pre: Expr, post: Expr) -> Expr:
+        assert isinstance(post, Let)
+        assert isinstance(pre, Let)
+        call = post.value
+        if not (isinstance(call, Call) and isinstance(call.op, GlobalVar) and call.op.name_hint in self.primitives):
+            return post
+        bindings: list[Binding] = []
+        result = self._calling(call, pre.value.checked_type, bindings)
+        for _, value in bindings:  # an allocation that fails is told where the call stands
+            if isinstance(value, Call) and value.span is None and call.span is not None:
+                set_span(value, call.span)
+        return make_lets(bindings, Let(post.var, result, post.body, post.span))
+
+    def _calling(self, call: Call, ty: Type, bindings: list[Binding]) -> Expr:
+        """Bind what it takes to make the call; return its result."""
+        assert isinstance(call.op, GlobalVar)
+        primitive = self.primitives[call.op.name_hint]
+        types = tensor_types(ty)
+        if primitive.attrs.get("relay.reshape_only") and len(types) == 1:
+            source = reshaped_parameter(primitive)
+            if source is not None:
+                ty = types[0]
+                known = not ty.dynamic
+                shape = _integers(ty.shape) if known else self._shaped(call, primitive, types, bindings)[0][0]
+                return make("vm.reshape_tensor", call.args[source], shape, newshape=ty.shape)
+        if any(t.dynamic for t in types):
+            outs = self._dynamic(call, primitive, types, bindings)
+        else:
+            outs = [self._static(t, bindings, primitive.virtual_device) for t in types]
+        done = self._var("called", TupleType(()))
+        invoke = make("vm.invoke_tvm_op", call.op, Tuple(call.args), Tuple(outs))
+        bindings.append((done, Call(invoke.op, invoke.args, invoke.attrs, (), call.span)))
+        leaves = iter(outs)
+
+        def leaf(part: Type) -> Expr:
+            if isinstance(part, TensorType):
+                return next(leaves)
+            raise VerifyError(Diagnostic(f"a primitive function returns tensors, and this one a {part}", call.span))
+
+        result: Expr = fold_tuple(ty, leaf, Tuple)
+        return result
+
+    def _static(self, ty: TensorType, bindings: list[Binding], device: Any = None) -> Var:
+        shape = _integers(ty.shape)
+        size = _int64(prod(ty.concrete_shape) * itemsize(ty.dtype))
+        return self._tensor(ty, size, shape, shape, bindings, device)
+
+    def _tensor(
+        self, ty: TensorType, size: Expr, shape: Expr, constant: Expr | None, bindings: list[Binding], device: Any
+    ) -> Var:
+        storage, tensor = self._var("storage"), self._var("tensor")
+        alloc = make("memory.alloc_storage", size, shape, _int64(ALIGNMENT), dtype=ty.dtype, virtual_device=device)
+        bindings.append((storage, alloc))
+        place = make(
+            "memory.alloc_tensor",
+            storage,
+            _int64(0),
+            shape,
+            dtype=ty.dtype,
+            const_shape=constant,
+            assert_shape=ty.shape,
+        )
+        bindings.append((tensor, place))
+        return tensor
+
+    def _dynamic(self, call: Call, primitive: Function, types: list[TensorType], bindings: list[Binding]) -> list[Expr]:
+        """Call the shape function, then allocate what it asks for."""
+        rows, sizes = self._shaped(call, primitive, types, bindings)
+        device = primitive.virtual_device
+        return [
+            self._tensor(t, size, row, None, bindings, device) for t, row, size in zip(types, rows, sizes, strict=True)
+        ]
+
+    def _shaped(
+        self, call: Call, primitive: Function, types: list[TensorType], bindings: list[Binding]
+    ) -> tuple[list[Var], list[Var]]:
+        """Call the shape function; return the shape of each result and its size in bytes."""
+        assert isinstance(call.op, GlobalVar)
+        by_data = needs_data(primitive)
+        device = primitive.virtual_device
+        inputs: list[Expr] = []
+        for argument in call.args:
+            if not by_data:
+                inputs += self._shapes_of(argument, bindings)
+            else:
+                inputs += [argument] if device is None else self._on_host(argument, device, bindings)
+        rows = [self._static(TensorType((len(t.shape),), "int64"), bindings) for t in types]
+        sizes = [self._static(TensorType((), "int64"), bindings) for _ in types]
+        invoke = make(
+            "vm.invoke_tvm_op", self._shape_function(call.op, primitive, by_data), Tuple(inputs), Tuple([*rows, *sizes])
+        )
+        set_span(invoke, call.span)
+        bindings.append((self._var("shaped", TupleType(())), invoke))
+        return rows, sizes
+
+    def _shapes_of(self, argument: Expr, bindings: list[Binding]) -> list[Expr]:
+        """Bind the shapes of an argument, field by field for a tuple."""
+        return [
+            self._bound("shape", make("vm.shape_of", t, dtype="int64"), bindings)
+            for t in self._tensors(argument, bindings)
+        ]
+
+    def _on_host(self, argument: Expr, device: Any, bindings: list[Binding]) -> list[Expr]:
+        """Bind copies of an argument's tensors on the host, where shape functions run."""
+        places = {"src_virtual_device": device, "dst_virtual_device": VirtualDevice()}
+        return [
+            self._bound("copied", make("device_copy", t, **places), bindings) for t in self._tensors(argument, bindings)
+        ]
+
+    def _bound(self, stem: str, value: Expr, bindings: list[Binding]) -> Var:
+        var = self._var(stem)
+        bindings.append((var, value))
+        return var
+
+    def _tensors(self, argument: Expr, bindings: list[Binding]) -> list[Expr]:
+        """Return an argument's tensors as variables, binding the fields of a tuple."""
+        stack: list[tuple[Expr, Type]] = [(argument, argument.checked_type)]
+        out: list[Expr] = []
+        while stack:
+            expr, ty = stack.pop()
+            if isinstance(ty, TupleType):
+                stack.extend((TupleGetItem(expr, i), t) for i, t in reversed(list(enumerate(ty.fields))))
+            elif isinstance(expr, Var):
+                out.append(expr)
+            else:
+                var = self._var("field", ty)
+                bindings.append((var, expr))
+                out.append(var)
+        return out
+
+    def _shape_function(self, var: GlobalVar, primitive: Function, by_data: bool) -> GlobalVar:
+        known = self.shape_names.get(var.name_hint)
+        if known is not None:
+            return known
+        made = self.shape_names[var.name_hint] = GlobalVar(f"shape_func_{var.name_hint}")
+        copy = fresh_copy(primitive)  # functions that share nodes cannot be told apart in a text
+        assert isinstance(copy, Function)
+        on_host: Function = copy if copy.virtual_device is None else copy.with_fields(virtual_device=None)
+        self.shape_functions[made] = on_host.with_attr("ShapeFunction", "data" if by_data else "shape")
+        return made
+
+    def _var(self, stem: str, ty: Type | None = None) -> Var:
+        self.count[stem] += 1
+        return Var(f"{stem}_{self.count[stem] - 1}", ty)
+
+
+def _with_tuples(function: Function) -> Function:
+    """Return a function whose calls of kernels hold their tuples, which other passes may have bound to variables.
+
+    So each tensor is read where its kernel is called, and stays alive until then.
+    """
+    order = post_order(function)
+    invokes = [n for n in order if isinstance(n, Call) and isinstance(n.op, Op) and n.op.name == "vm.invoke_tvm_op"]
+    if all(isinstance(a, Tuple) for n in invokes for a in n.args[1:]):
+        return function
+    tuples = {n.var: n.value for n in order if isinstance(n, Let) and isinstance(n.value, Tuple)}
+    calls: dict[Expr, Expr] = {}
+    for n in invokes:
+        kernel, *lists = n.args
+        args = [kernel, *(tuples.get(a, a) if isinstance(a, Var) else a for a in lists)]
+        calls[n] = Call(n.op, args, n.attrs, n.type_args, n.span)
+    return rewrite(function, replace=calls)
+
+
+# ---------------------------------------------------------------- facts about types and primitives
+def reshaped_parameter(primitive: Function) -> int | None:
+    """The number of the parameter whose elements a function that only reshapes returns, None where it has none."""
+    value = primitive.body
+    while isinstance(value, Call) and value.args:
+        value = value.args[0]
+    return primitive.params.index(value) if isinstance(value, Var) and value in primitive.params else None
+
+
+def needs_data(primitive: Function) -> bool:
+    """Whether the shape of a result depends on the values of the inputs."""
+    return any(
+        isinstance(n, Call) and isinstance(n.op, Op) and n.op.spec.shape_function is not None
+        for n in post_order(primitive.body)
+    )
+
+
+def itemsize(dtype: str) -> int:
+    """Return the bytes an element of a dtype takes."""
+    if dtype == "bool":
+        return 1
+    digits = "".join(c for c in dtype.removeprefix("b") if c.isdigit())
+    return max(1, int(digits or 8) // 8)
+
+
+def _int64(value: int) -> Constant:
+    return Constant(np.int64(_addressable(value)))
+
+
+def _integers(shape: Any) -> Constant:
+    return Constant(np.array([0 if d is ANY else _addressable(d) for d in shape], "int64"))
+
+
+def _addressable(value: int) -> int:
+    """Return a size that 64 bits hold. Raises `LimitError` for a larger one, which no memory holds either."""
+    if value >= 1 << 63:
+        raise LimitError(f"a tensor needs {value:,} bytes or elements, more than any memory has")
+    return value

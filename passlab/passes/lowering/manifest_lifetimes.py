@@ -1,0 +1,242 @@
+"""Say where each value is last needed.
+
+before:
+    def @main(%x: Tensor[(2), float32], %c: bool) {
+      let %y = exp(%x);
+      let %z = %y;
+      let %w = if (%c) {
+        let %a = negative(%z);
+        %a
+      } else {
+        %x
+      };
+      %w
+    }
+after:
+    def @main(%x: Tensor[(2), float32], %c: bool) {
+      let %y = exp(%x);
+      let %w = if (%c) {
+        let %a = negative(%y);
+        let %killed = memory.kill(%y);
+        %a
+      } else {
+        %x
+      };
+      let %killed1 = memory.kill(%c);
+      %w
+    }
+
+keep:
+    def @main(%x: Tensor[(2), float32]) { negative(exp(%x)) }
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from passlab.ir.adt import pattern_vars
+from passlab.ir.expr import Expr, Function, If, Let, Match, Var
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import TupleType
+from passlab.ir.walk import CHILDREN, let_chain, make_lets, post_order, rewrite
+from passlab.op import make
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+
+@standard_pass(opt_level=0, promise=EXACT)
+class ManifestLifetimes(FunctionPass):
+    """Put `memory.kill(%v)` after the binding in which a variable is used for the last time.
+
+    The input is in A-normal form. Bindings of one variable to another disappear first. A variable that a branch or arm
+    is the last to use is killed there; the other branches keep it. What a chain of bindings ends in is never killed,
+    and neither is what is not used at all. Functions are left as they are when they say lifetimes already, or share
+    an expression.
+    """
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        if func.is_primitive or any(
+            isinstance(n, Op) and n.name == "memory.kill" for n in post_order(func, enter=_enter)
+        ):
+            return func
+        plain = without_aliases(func)
+        kills = _LastUses(plain).kills
+        return rewrite(plain, _with(kills), only=(Let,)) if kills else plain
+
+
+def _with(kills: dict[Let, list[Var]]) -> Callable[[Expr, Expr], Expr]:
+    def rule(pre: Expr, post: Expr) -> Expr:
+        if not isinstance(pre, Let) or pre not in kills:
+            return post
+        assert isinstance(post, Let)
+        dead = [(Var("killed", TupleType(())), make("memory.kill", v)) for v in kills[pre]]
+        return Let(post.var, post.value, make_lets(dead, post.body), post.span)
+
+    return rule
+
+
+def without_aliases(function: Function) -> Function:
+    """Return a function without bindings of one variable to another."""
+    names: dict[Expr, Expr] = {}
+    lets = [n for n in post_order(function, enter=_enter) if isinstance(n, Let) and isinstance(n.value, Var)]
+    for let in reversed(lets):  # outer bindings first
+        assert isinstance(let.value, Var)
+        names[let.var] = names.get(let.value, let.value)
+    if not names:
+        return function
+    gone = set(lets)
+
+    def rule(pre: Expr, post: Expr) -> Expr:
+        return post.body if pre in gone and isinstance(post, Let) else post
+
+    return rewrite(function, rule, replace=names, only=(Let,))
+
+
+def _enter(node: Expr) -> bool:
+    return not (isinstance(node, Function) and node.is_primitive)
+
+
+class _Body:
+    """The variables of one function body, while the walk goes through it from its end: those needed later on."""
+
+    __slots__ = ("live", "log", "at")
+
+    def __init__(self) -> None:
+        self.live: set[Var] = set()
+        self.log: list[Var] = []  # `live` in the order of entry
+        self.at: Let | None = None  # the binding the walk is in, None where a chain ends
+
+    def enter(self, var: Var) -> bool:
+        """Note that a variable is needed; return whether it was not, further on."""
+        if var in self.live:
+            return False
+        self.live.add(var)
+        self.log.append(var)
+        return True
+
+    def forget(self, mark: int) -> list[Var]:
+        """Return to what was needed when the log was `mark` long, and return the variables that go."""
+        gone = self.log[mark:]
+        del self.log[mark:]
+        self.live.difference_update(gone)
+        return gone
+
+
+class _LastUses:
+    """Finds for each variable the bindings behind which it is dead, in one walk from the end of a function to its head.
+
+    `kills[binding]` are the variables that no way from the binding on needs. Ways part at branches and arms: each is
+    walked from what is needed behind all of them, the largest last, so that no variable moves more than a logarithm
+    of times. A variable that a nested function captures is needed where that function is made.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self.kills: defaultdict[Let, list[Var]] = defaultdict(list)
+        self._owner, used = _owners(function)
+        if not used:
+            return
+        self._sizes = _sizes(function)
+        self._bodies = {function: _Body()}
+        self._stack: list[Any] = []
+        self._chain(function.body, self._bodies[function])
+        while self._stack:
+            item = self._stack.pop()
+            if isinstance(item, Expr):
+                self._visit(item)
+            else:
+                item()
+        for dead in self.kills.values():
+            dead.sort(key=used.__getitem__)
+
+    def _visit(self, node: Expr) -> None:
+        if isinstance(node, Var):
+            body = self._bodies.get(self._owner[node]) if node in self._owner else None
+            if body is not None and body.enter(node) and body.at is not None:
+                self.kills[body.at].append(node)
+        elif isinstance(node, (If, Match, Let)):
+            self._part(node)
+        elif isinstance(node, Function):
+            if not node.is_primitive:
+                self._chain(node.body, self._bodies.setdefault(node, _Body()))
+        else:
+            self._stack += CHILDREN[type(node)](node)[::-1]
+
+    def _chain(self, expr: Expr, body: _Body) -> None:
+        """Walk a chain of bindings: its end first, then the values from the last to the first."""
+        lets, end = let_chain(expr)
+        for let in lets:
+            self._stack.append(let.value)
+            self._stack.append(partial(setattr, body, "at", let))
+        self._stack.append(end)
+        self._stack.append(partial(setattr, body, "at", None))
+
+    def _part(self, node: If | Match | Let) -> None:
+        """Walk the ways that part at a node, then what chooses among them."""
+        body = self._bodies[self._owner[node]]
+        ways, chosen_by = _ways(node)
+        ways = sorted(ways, key=self._sizes.__getitem__)
+        mark, gone = len(body.log), list[Var]()
+        self._stack += chosen_by
+        self._stack.append(partial(setattr, body, "at", body.at))
+        self._stack.append(lambda: [body.enter(var) for var in gone])
+        for i in range(len(ways) - 1, -1, -1):
+            if i < len(ways) - 1:
+                self._stack.append(lambda: gone.extend(body.forget(mark)))
+            self._stack.append(partial(self._chain, ways[i], body))
+
+
+def _ways(node: If | Match | Let) -> tuple[list[Expr], list[Expr]]:
+    """Return the expressions of which one is computed, and what says which; a chain inside a value is the only way."""
+    if isinstance(node, If):
+        return [node.true_branch, node.false_branch], [node.cond]
+    return ([c.rhs for c in node.clauses], [node.data]) if isinstance(node, Match) else ([node], [])
+
+
+def _owners(function: Function) -> tuple[dict[Expr, Function], dict[Var, int]]:
+    """Return the innermost function around each variable and each node where ways part; and the variables in use.
+
+    They are numbered in the order of their first use. There are none in a function with shared expressions, where the
+    order of evaluation does not say itself.
+    """
+    owner: dict[Expr, Function] = dict.fromkeys(function.params, function)
+    used: dict[Var, int] = {}
+    seen: set[Expr] = set()
+    stack = [(function.body, function)]
+    while stack:
+        node, around = stack.pop()
+        if isinstance(node, Var):
+            used.setdefault(node, len(used))
+            continue
+        children = (node.value, node.body) if isinstance(node, Let) else CHILDREN[type(node)](node)
+        if not children:
+            continue
+        if node in seen:
+            return {}, {}
+        seen.add(node)
+        if isinstance(node, Function):
+            if node.is_primitive:
+                continue
+            around, children = node, (node.body,)
+            owner.update(dict.fromkeys(node.params, node))
+        if isinstance(node, (If, Match, Let)):
+            owner[node] = around
+        if isinstance(node, Let):
+            owner[node.var] = around
+        if isinstance(node, Match):
+            owner.update((var, around) for clause in node.clauses for var in pattern_vars(clause.lhs))
+        stack += [(child, around) for child in children[::-1]]
+    return owner, used
+
+
+def _sizes(function: Function) -> dict[Expr, int]:
+    """Return how many nodes each expression of a function without shared ones is made of."""
+    sizes: dict[Expr, int] = {}
+    for node in post_order(function, enter=_enter):
+        parts = CHILDREN[type(node)](node) if _enter(node) else ()
+        sizes[node] = 1 + sum(sizes.get(part, 0) for part in parts)
+    return sizes

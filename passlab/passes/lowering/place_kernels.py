@@ -1,0 +1,120 @@
+"""Write the device of each kernel into its function, and drop what said so before.
+
+before:
+    def @main(%x: Tensor[(2), float32]) {
+      %0 = fn (%p0: Tensor[(2), float32], Primitive=1) -> Tensor[(2), float32] { exp(%p0) };
+      on_device(%0(%x), virtual_device=meta[VirtualDevice][0], constrain_result=True)
+    }
+    #[metadata]
+    {"root": 1, "nodes": [{"type_key": ""}, {"type_key": "Map", "keys": ["VirtualDevice"], "data": [2]},
+     {"type_key": "Array", "data": [3]}, {"type_key": "VirtualDevice", "attrs": {"device_type_int": "1",
+     "memory_scope": "4", "target": "0", "virtual_device_id": "1"}}, {"type_key": "runtime.String", "repr_str": ""}],
+     "b64ndarrays": [], "attrs": {"tvm_version": "0.14.0"}}
+after:
+    def @main(%x: Tensor[(2), float32]) {
+      %0 = fn (%p0: Tensor[(2), float32], Primitive=1, virtual_device=meta[VirtualDevice][0]) -> Tensor[(2), float32] {
+        exp(%p0)
+      };
+      %0(%x)
+    }
+    #[metadata]
+    {"root": 1, "nodes": [{"type_key": ""}, {"type_key": "Map", "keys": ["VirtualDevice"], "data": [2]},
+     {"type_key": "Array", "data": [3]}, {"type_key": "VirtualDevice", "attrs": {"device_type_int": "1",
+     "memory_scope": "4", "target": "0", "virtual_device_id": "1"}}, {"type_key": "runtime.String", "repr_str": ""}],
+     "b64ndarrays": [], "attrs": {"tvm_version": "0.14.0"}}
+
+keep:
+    def @main(%x: Tensor[(2), float32]) { exp(%x) }
+"""
+
+from __future__ import annotations
+
+from passlab.analysis.regions import is_closed
+from passlab.devices import VirtualDevice
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Var
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import note_rewrite, rebuild
+from passlab.op import make
+from passlab.passes.lowering.device_domains import Devices, is_op, names_device
+from passlab.transform.base import ModulePass, infer_types, is_optimizable
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+HOST = VirtualDevice()
+
+
+@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+class PlaceKernels(ModulePass):
+    """Let each primitive function carry the device it runs on, so that later passes need not know of devices.
+
+    The input is planned and fused (PlanDevices, then FuseOps). Kernels on the host stay as they are; constants that
+    are needed elsewhere stay in `on_device`, every other `on_device` goes, and so do the devices of functions that are
+    not kernels. A program that names no device is returned as it is.
+    """
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        functions = {name: f for name, f in mod.items() if is_optimizable(f) and not f.is_primitive}
+        if not any(map(names_device, functions.values())):
+            return mod
+        devices = Devices(functions, HOST)
+        devices.settle(functions, HOST)
+        made = mod.with_functions({name: _placed(devices, name, f) for name, f in functions.items()})
+        return mod if made is mod else infer_types(made)
+
+
+def _placed(devices: Devices, name: str, function: Function) -> Function:
+    """Return a function whose kernels carry their devices; itself when all is on the host and nothing says so."""
+    result: dict[Expr, Expr] = {}
+    for node in devices.order[name]:
+        made = _node(node, devices.device(node), result)
+        if made is not node:
+            note_rewrite(node, made)
+            result[node] = made
+    return result.get(function, function)  # type: ignore[return-value]
+
+
+def _node(node: Expr, here: VirtualDevice, result: dict[Expr, Expr]) -> Expr:
+    if is_closed(node) or type(node) in (Var, GlobalVar, Op, Constructor, Constant):
+        return node
+    if is_op(node, "on_device"):
+        return _unpinned(node, result)
+
+    def part(expr: Expr) -> Expr:
+        made = result.get(expr, expr)
+        return _on(made, here) if type(made) is Constant and here != HOST else made
+
+    made = rebuild(node, part)
+    if type(made) is Function:
+        return made if made.virtual_device is None else made.with_fields(virtual_device=None)
+    return _call(made, here) if type(made) is Call else made
+
+
+def _unpinned(pin: Expr, result: dict[Expr, Expr]) -> Expr:
+    """Return what an `on_device` is about, but itself where it says on which device a constant is needed."""
+    assert type(pin) is Call
+    body = result.get(pin.args[0], pin.args[0])
+    where = pin.attrs["virtual_device"] if pin.attrs is not None else None
+    return _on(body, where) if type(body) is Constant and where is not None and where != HOST else body
+
+
+def _on(constant: Expr, where: VirtualDevice) -> Expr:
+    """Return a constant as needed on a device, wherever it comes from."""
+    return make("on_device", constant, virtual_device=where, constrain_result=True, constrain_body=False)
+
+
+def _call(call: Call, here: VirtualDevice) -> Expr:
+    """Return a kernel's call with its device in the kernel."""
+    kernel = call.op
+    if type(kernel) is Function and kernel.is_primitive:
+        return call if here == HOST else call.with_fields(op=kernel.with_fields(virtual_device=here))
+    alone = type(kernel) is Op and kernel.spec.computes
+    if here == HOST or not alone or not all(a.checked_type_ for a in call.args):
+        return call
+    params = tuple([Var(f"p{i}", arg.checked_type) for i, arg in enumerate(call.args)])
+    body = Call(kernel, params, call.attrs, (), call.span)
+    return Call(Function(params, body, None, None, {"Primitive": 1}, virtual_device=here), call.args, span=call.span)
+
+
+__all__ = ["PlaceKernels"]

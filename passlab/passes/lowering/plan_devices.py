@@ -1,0 +1,210 @@
+"""Say of every value on which device it lies, and copy where it changes.
+
+before: config="cuda"
+    def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {
+      add(on_device(exp(%x), virtual_device=meta[VirtualDevice][0]), %y)
+    }
+    #[metadata]
+    {"root": 1, "nodes": [{"type_key": ""}, {"type_key": "Map", "keys": ["VirtualDevice"], "data": [2]},
+     {"type_key": "Array", "data": [3]}, {"type_key": "VirtualDevice", "attrs": {"device_type_int": "1",
+     "memory_scope": "4", "target": "0", "virtual_device_id": "0"}}, {"type_key": "runtime.String", "repr_str": ""}],
+     "b64ndarrays": [], "attrs": {"tvm_version": "0.14.0"}}
+after:
+    def @main(%x {virtual_device=meta[VirtualDevice][0]}: Tensor[(2), float32],
+              %y {virtual_device=meta[VirtualDevice][1]}: Tensor[(2), float32], virtual_device=meta[VirtualDevice][1]) {
+      %0 = on_device(exp(%x), virtual_device=meta[VirtualDevice][0], constrain_result=True);
+      add(device_copy(%0, src_virtual_device=meta[VirtualDevice][0], dst_virtual_device=meta[VirtualDevice][1]), %y)
+    }
+    #[metadata]
+    {"root": 1, "nodes": [{"type_key": ""}, {"type_key": "Map", "keys": ["VirtualDevice"], "data": [2]},
+     {"type_key": "Array", "data": [3, 5]}, {"type_key": "VirtualDevice", "attrs": {"device_type_int": "1",
+     "memory_scope": "4", "target": "0", "virtual_device_id": "0"}}, {"type_key": "runtime.String", "repr_str": ""},
+     {"type_key": "VirtualDevice", "attrs": {"device_type_int": "2", "memory_scope": "4", "target": "0",
+     "virtual_device_id": "0"}}], "b64ndarrays": [], "attrs": {"tvm_version": "0.14.0"}}
+
+keep:
+    def @main(%x: Tensor[(2), float32]) { exp(%x) }
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.analysis.regions import is_closed
+from passlab.devices import Device, VirtualDevice, device
+from passlab.errors import Diagnostic, PassTypeError
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Match, Var
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import FuncType
+from passlab.ir.walk import note_rewrite, rebuild
+from passlab.op import make
+from passlab.passes.lowering.device_domains import ON_HOST, Devices, is_loose, is_op, names_device
+from passlab.transform.base import ModulePass, infer_types, is_optimizable
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+
+@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+class PlanDevices(ModulePass):
+    """Record the device of each parameter and function, pin with `on_device` what lies elsewhere, add `device_copy`.
+
+    An operator is computed where its inputs and its result lie. `on_device(%e, virtual_device=d)` computes `%e` on d
+    and copies it for each use that wants it elsewhere. What nothing constrains goes to `config`: a `VirtualDevice`, a
+    device, its name, or None for the CPU; with None a program that names no device stays as it is. What `let` binds is
+    always pinned, but functions: they lie nowhere (Relay pins those that are chosen or computed). Raises `PassError`
+    where a value would have to be on two devices, `PassTypeError` for a `config` of another form.
+    """
+
+    config: Any = None
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        functions = {name: f for name, f in mod.items() if is_optimizable(f) and not f.is_primitive}
+        if self.config is None and not any(map(names_device, functions.values())):
+            return mod
+        devices = Devices(functions, host_device(self.config))
+        devices.settle(functions, default_device(self.config))
+        made = mod.with_functions({name: _Placement(devices).placed(name, f) for name, f in functions.items()})
+        return mod if made is mod else infer_types(made)
+
+
+def host_device(config: Any) -> VirtualDevice:
+    """Return the device of what is computed on the host: that of a configuration which names one, else the CPU."""
+    named = getattr(config, "host_virtual_device", None)
+    return named if isinstance(named, VirtualDevice) else VirtualDevice()
+
+
+def default_device(config: Any) -> VirtualDevice:
+    """Return the device for what nothing constrains."""
+    named = getattr(config, "default_primitive_virtual_device", config)
+    if isinstance(named, VirtualDevice):
+        return named
+    if named is None or isinstance(named, (str, Device)):
+        return VirtualDevice(device(named or "cpu"))
+    expected = "VirtualDevice, Device or the name of a device"
+    raise PassTypeError(Diagnostic("PlanDevices: bad default device", expected=expected, found=repr(config)))
+
+
+def _is_pin(expr: Expr) -> bool:
+    return is_op(expr, "on_device") and not is_loose(expr)
+
+
+def _unpinned(expr: Expr) -> Expr:
+    while _is_pin(expr):
+        expr = expr.args[0]  # type: ignore[attr-defined]
+    return expr
+
+
+class _Placement:
+    """Writes the devices of one function into it, parts first."""
+
+    def __init__(self, devices: Devices) -> None:
+        self.devices = devices
+        self.result: dict[Expr, Expr] = {}
+        self.edges: dict[tuple[Expr, VirtualDevice, VirtualDevice | None], Expr] = {}
+
+    def placed(self, name: str, function: Function) -> Function:
+        """Return the function with all devices explicit; itself when they already are."""
+        order = self.devices.order[name]
+        params = {p for f in order if type(f) is Function for p in f.params}
+        for node in order:
+            made = self._param(node) if node in params else self._node(node)
+            if made is not node:
+                note_rewrite(node, made)
+                self.result[node] = made
+        return self.result.get(function, function)  # type: ignore[return-value]
+
+    def _param(self, var: Var) -> Var:
+        made: Var = var.with_fields(virtual_device=self._like(var.virtual_device, self.devices.device(var)))
+        return made
+
+    def _node(self, node: Expr) -> Expr:
+        if is_closed(node) or type(node) in (Var, GlobalVar, Op, Constructor):
+            return node
+        here = self.devices.device(node)
+        if type(node) is Call:
+            return self._call(node, here)
+        if type(node) is Let:
+            value = self._to(node.value, self.devices.device(node.var), None)
+            return node.with_fields(value=value, body=self._to(node.body, here, here))
+        if type(node) is Function:
+            return self._function(node)
+        if type(node) is Match:
+            data = self.devices.device(node.data)
+            return rebuild(node, lambda e: self._to(e, data if e is node.data else here, here))
+        return rebuild(node, lambda e: self._to(e, here, here))
+
+    def _function(self, node: Function) -> Function:
+        here = self.devices.device(node)
+        params = tuple(self.result.get(p, p) for p in node.params)
+        return node.with_fields(
+            params=params if params != node.params else node.params,
+            body=self._to(node.body, self.devices.device(node.body), here),
+            virtual_device=self._like(node.virtual_device, here),
+        )
+
+    def _call(self, node: Call, here: VirtualDevice) -> Expr:
+        if is_op(node, "on_device"):
+            return self.result.get(node.args[0], node.args[0])
+        wanted = self._wanted(node, here)
+        if is_op(node, "device_copy"):
+            if wanted[0] == here:
+                return self._to(node.args[0], here, here)
+            source = self._to(node.args[0], wanted[0], here)
+            return self._copied(source, wanted[0], here, node)
+        args = tuple(self._to(a, w, here) for a, w in zip(node.args, wanted, strict=True))
+        op = self.result.get(node.op, node.op)
+        return node.with_fields(op=op, args=args if args != node.args else node.args)
+
+    def _wanted(self, node: Call, here: VirtualDevice) -> list[VirtualDevice]:
+        """Return where a call needs its arguments."""
+        op, devices = node.op, self.devices
+        if type(op) is Op:
+            if op.name in ("device_copy", "vm.shape_of", "shape_of"):
+                return [devices.device(a) for a in node.args]
+            host = ON_HOST.get(op.name, ())
+            return [devices.host if i in host else here for i in range(len(node.args))]
+        parts = () if type(op) is Constructor or is_closed(op) else devices.of(op).find().parts
+        return [parts[i].result().device or here if parts else here for i in range(len(node.args))]
+
+    def _to(self, part: Expr, wanted: VirtualDevice, here: VirtualDevice | None) -> Expr:
+        """Return a part as needed on a device by something that is on another, or on none."""
+        key = (part, wanted, here)
+        known = self.edges.get(key)
+        if known is None:
+            known = self.edges[key] = self._moved(part, wanted, here)
+        return known
+
+    def _moved(self, part: Expr, wanted: VirtualDevice, here: VirtualDevice | None) -> Expr:
+        made = self.result.get(part, part)
+        if type(part) in (Op, Constructor) or isinstance(part.checked_type_, FuncType):
+            return made
+        lies = wanted if type(_unpinned(part)) is Constant else self.devices.device(part)
+        if lies != wanted:
+            source = made if lies == here else self._pinned(made, lies, part)
+            made = self._copied(source, lies, wanted, part)
+        return made if wanted == here else self._pinned(made, wanted, part)
+
+    def _pinned(self, made: Expr, where: VirtualDevice, was: Expr) -> Expr:
+        """Return an expression pinned to a device: what was there before, if that says the same."""
+        if type(made) in (Var, GlobalVar, Function):
+            return made
+        while _is_pin(was):
+            assert type(was) is Call
+            if was.args[0] is made and was.attrs is not None and was.attrs["virtual_device"] == where:
+                return was
+            was = was.args[0]
+        return make("on_device", made, virtual_device=where, constrain_result=True)
+
+    def _copied(self, made: Expr, source: VirtualDevice, goal: VirtualDevice, was: Expr) -> Expr:
+        if type(was) is Call and is_op(was, "device_copy") and was.args[0] is made and was.attrs is not None:
+            same = was.attrs["src_virtual_device"] == source and was.attrs["dst_virtual_device"] == goal
+            if same:
+                return was
+        return make("device_copy", made, src_virtual_device=source, dst_virtual_device=goal)
+
+    @staticmethod
+    def _like(old: Any, new: VirtualDevice) -> Any:
+        """Return the old object where the new one equals it, so that nothing changes."""
+        return old if old == new else new

@@ -1,0 +1,40 @@
+"""Replace every `let` by sharing.
+
+before:
+    def @main(%x: Tensor[(2), float32]) {
+      let %a = exp(%x);
+      let %b = add(%a, %a);
+      multiply(%a, %b)
+    }
+after:
+    def @main(%x: Tensor[(2), float32]) {
+      %0 = exp(%x);
+      multiply(%0, add(%0, %0))
+    }
+
+keep:
+    def @main(%x: Tensor[(2), float32]) { %0 = exp(%x); add(%0, %0) }
+"""
+
+from __future__ import annotations
+
+from passlab.analysis.state import Movable
+from passlab.ir.expr import Function
+from passlab.ir.module import IRModule
+from passlab.rewriting.let_removal import LetAction, remove_lets
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+
+@standard_pass(opt_level=1, promise=EXACT)
+class ToGraphNormalForm(FunctionPass):
+    """Put the value of each let in place of its variable, as one shared node.
+
+    A function that calls itself through its variable is kept as `let f = fn ...; f`. Lets whose values read or change
+    state are kept, for they say in which order that happens (Relay removes them, and with them the effects).
+    """
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        movable = Movable(mod)
+        return remove_lets(func, lambda let, value: LetAction.INLINE if movable(let.value) else LetAction.KEEP)

@@ -1,0 +1,1 @@
+"""Passes that change the dtypes a program computes in, quantization included."""

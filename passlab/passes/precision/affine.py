@@ -1,0 +1,351 @@
+"""What an integer tensor stands for: `scale * (integer - zero_point)`, and how operators work on such integers.
+
+`RULES` maps operator names to functions of (call on integers, region) that return the integer expression and what it
+stands for. They raise `NoIntegerFormError` where the operator, or this use of it, has none. Knows nothing of passes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import PasslabError
+from passlab.ir.equal import structural_equal
+from passlab.ir.expr import Call, Constant, Expr, Tuple
+from passlab.op import make
+from passlab.op.layout_names import parse_layout
+from passlab.rewriting.constant_folding import folded
+from passlab.rewriting.node_types import NodeTypes
+
+
+class NoIntegerFormError(PasslabError):
+    """A call cannot be done on integers."""
+
+
+@dataclass(frozen=True)
+class Affine:
+    """An integer tensor of `dtype` that stands for scale * (integer - zero_point), along `axis` if they are vectors."""
+
+    scale: Expr
+    zero_point: Expr
+    dtype: str
+    axis: int = -1
+
+
+@dataclass(frozen=True)
+class AffineTuple:
+    """A tuple of integer tensors."""
+
+    fields: tuple[Affine, ...]
+
+
+class Region:
+    """What is known while one region is rewritten: what each expression stands for, and what its result must."""
+
+    def __init__(self, result: Affine | None) -> None:
+        self.result = result
+        self.quantization: dict[Expr, Affine | AffineTuple] = {}
+        self.types = NodeTypes()
+
+    def of(self, expr: Expr) -> Affine:
+        """Return what an integer tensor stands for."""
+        found = self.quantization.get(expr)
+        if not isinstance(found, Affine):
+            raise NoIntegerFormError("an argument is not quantized")
+        return found
+
+    def target(self) -> Affine:
+        """Return what the result of the region must stand for."""
+        if self.result is None:
+            raise NoIntegerFormError("the scale of the result is not known")
+        return self.result
+
+    def rank(self, expr: Expr) -> int:
+        """Return the rank of a tensor."""
+        ty = self.types.tensor(expr)
+        if ty is None:
+            raise NoIntegerFormError("the rank of a tensor is not known")
+        return len(ty.shape)
+
+
+Done = tuple[Expr, Affine | AffineTuple]
+Rule = Callable[[Call, Region], Done]
+
+
+def nearly_equal(a: Expr, b: Expr) -> bool:
+    """Whether two scales or zero points are the same, up to rounding if they are constant.
+
+    A vector whose elements are all equal is the same as that number.
+    """
+    a, b = folded(a), folded(b)
+    if type(a) is Constant and type(b) is Constant:
+        one, other = _without_repeats(a.data), _without_repeats(b.data)
+        return one.shape == other.shape and bool(np.allclose(one, other))
+    return structural_equal(a, b, exact=True)
+
+
+def _without_repeats(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the one number that all elements of an array are; the array itself where they differ."""
+    flat = values.reshape(-1)
+    return flat[:1].reshape(()) if flat.size and bool(np.all(flat == flat[0])) else values
+
+
+def _is_uniform(quantization: Affine) -> bool:
+    """Whether scale and zero point are constants, one for the whole tensor, so that the axis does not matter."""
+    parts = [folded(part) for part in (quantization.scale, quantization.zero_point)]
+    return all(type(part) is Constant and not _without_repeats(part.data).ndim for part in parts)
+
+
+def _same(a: Affine, b: Affine) -> bool:
+    return a.dtype == b.dtype and nearly_equal(a.scale, b.scale) and nearly_equal(a.zero_point, b.zero_point)
+
+
+def _identical(a: Affine, b: Affine) -> bool:
+    same = structural_equal((a.scale, a.zero_point), (b.scale, b.zero_point), exact=True)
+    return same and (a.dtype, a.axis) == (b.dtype, b.axis)
+
+
+def requantized(expr: Expr, have: Affine, want: Affine) -> Expr:
+    """Return integers that stand for the same numbers under another scale and zero point."""
+    return make(
+        "qnn.requantize",
+        expr,
+        folded(have.scale),
+        folded(have.zero_point),
+        want.scale,
+        want.zero_point,
+        axis=have.axis,
+        out_dtype=want.dtype,
+    )
+
+
+# ---------------------------------------------------------------- rules
+def _quantize(call: Call, region: Region) -> Done:
+    have = region.of(call.args[0])
+    attrs: Any = call.attrs
+    want = Affine(call.args[1], call.args[2], attrs.out_dtype, attrs.axis)
+    return (call.args[0] if _same(have, want) else requantized(call.args[0], have, want)), want
+
+
+def _unchanged(call: Call, region: Region) -> Done:
+    return call, region.of(call.args[0])
+
+
+def _topk(call: Call, region: Region) -> Done:
+    if call.attrs.ret_type != "values":  # type: ignore[union-attr]
+        raise NoIntegerFormError("topk with indices")
+    return _unchanged(call, region)
+
+
+def _averaged(call: Call, region: Region) -> Done:
+    """Averages are taken of int32, in the scale of the argument."""
+    have = region.of(call.args[0])
+    wide = call.with_fields(args=(make("cast", call.args[0], dtype="int32"),))
+    return make("cast", wide, dtype=have.dtype), have
+
+
+def _pooled_wide(call: Call, region: Region) -> Done:
+    """Averages are taken of int32 in the scale of the result, so that only the result is rounded."""
+    have, want = region.of(call.args[0]), region.target()
+    wide = Affine(want.scale, want.zero_point, "int32", want.axis)
+    same = _same(have, want)
+    data = make("cast", call.args[0], dtype="int32") if same else requantized(call.args[0], have, wide)
+    return call.with_fields(args=(data,)), wide
+
+
+def _pooled(call: Call, region: Region) -> Done:
+    """Like `_pooled_wide`, in the dtype of the result: what operators that come after, such as convolutions, need."""
+    out, wide = _pooled_wide(call, region)
+    want = region.target()
+    if want.dtype == "int32":
+        return out, wide
+    ends = np.iinfo(want.dtype)
+    return make("cast", make("clip", out, a_min=float(ends.min), a_max=float(ends.max)), dtype=want.dtype), want
+
+
+def _bias_add(call: Call, region: Region) -> Done:
+    data, bias = call.args
+    have = region.of(data)
+    if type(bias) is Constant and bias not in region.quantization:
+        bias = make("qnn.quantize", bias, have.scale, have.zero_point, axis=0, out_dtype=have.dtype)
+    elif not _same(have, own := region.of(bias)):
+        bias = requantized(bias, Affine(own.scale, own.zero_point, own.dtype, 0), have)
+    return call.with_fields(args=(data, bias)), have
+
+
+def _product(call: Call, region: Region, op: str, axis: int, **attrs: Any) -> Done:
+    """A convolution or matrix product: int32, its scale the product of the scales, its zero point 0."""
+    (x, w), (a, b) = call.args, (region.of(call.args[0]), region.of(call.args[1]))
+    out = make(op, x, w, a.zero_point, b.zero_point, a.scale, b.scale, **{**attrs, "out_dtype": "int32"})
+    scale = folded(make("multiply", a.scale, b.scale))
+    zero = folded(make("cast", make("zeros_like", scale), dtype="int32"))
+    return out, Affine(scale, zero, "int32", axis)
+
+
+def _conv(call: Call, region: Region) -> Done:
+    given = dict(call.attrs.items())  # type: ignore[union-attr]
+    layout = parse_layout(given["out_layout"] or given["data_layout"])
+    axes = layout.axes if layout is not None else ""
+    if "C" not in axes or len(axes) != len(layout.parts):  # type: ignore[union-attr]
+        raise NoIntegerFormError("a packed layout")
+    return _product(call, region, f"qnn.{call.op.name.removeprefix('nn.')}", axes.index("C"), **given)  # type: ignore[attr-defined]
+
+
+def _dense(call: Call, region: Region) -> Done:
+    return _product(call, region, "qnn.dense", 1, **dict(call.attrs.items()))  # type: ignore[union-attr]
+
+
+def _batch_matmul(call: Call, region: Region) -> Done:
+    return _product(call, region, "qnn.batch_matmul", region.of(call.args[0]).axis, **dict(call.attrs.items()))  # type: ignore[union-attr]
+
+
+def _concatenate(call: Call, region: Region) -> Done:
+    whole, want = region.quantization.get(call.args[0]), region.target()
+    if not isinstance(whole, AffineTuple):
+        raise NoIntegerFormError("an argument is not quantized")
+    scales, zeros = Tuple([t.scale for t in whole.fields]), Tuple([t.zero_point for t in whole.fields])
+    attrs: Any = call.attrs
+    return make("qnn.concatenate", call.args[0], scales, zeros, want.scale, want.zero_point, axis=attrs.axis), want
+
+
+def _split(call: Call, region: Region) -> Done:
+    have, sections = region.of(call.args[0]), call.attrs.indices_or_sections  # type: ignore[union-attr]
+    count = sections if isinstance(sections, int) else len(sections) + 1
+    return call, AffineTuple((have,) * count)
+
+
+def _spread(value: Expr, like: Affine, region: Region, arg: Expr) -> Expr:
+    """Return a scalar, or a vector along the axis of `like`, in a shape that broadcasts against `arg`."""
+    scale = region.types.tensor(like.scale)
+    if scale is None:
+        raise NoIntegerFormError("the shape of a scale is not known")
+    if not scale.shape or scale.shape == (1,):
+        return value
+    shape = [1] * region.rank(arg)
+    shape[like.axis] = -1
+    return make("reshape", make("broadcast_to", value, shape=list(scale.shape)), newshape=shape)
+
+
+def _clip(call: Call, region: Region) -> Done:
+    arg, have = call.args[0], region.of(call.args[0])
+    attrs: Any = call.attrs
+    scale, zero = folded(have.scale), folded(have.zero_point)
+    if type(scale) is Constant and type(zero) is Constant and scale.data.size == zero.data.size == 1:
+        low, high = (_nearest(b / float(scale.data) + int(zero.data)) for b in (attrs.a_min, attrs.a_max))
+        return make("clip", arg, a_min=low, a_max=high), have
+    bounds = []
+    for bound in (attrs.a_min, attrs.a_max):
+        value = _spread(Constant(np.float32(bound)), have, region, arg)
+        integer = make("qnn.quantize", value, have.scale, have.zero_point, axis=have.axis, out_dtype=have.dtype)
+        bounds.append(folded(integer, fold_qnn=True))
+    return make("minimum", make("maximum", arg, bounds[0]), bounds[1]), have
+
+
+def _nearest(value: float) -> int:
+    """Round to the nearest whole number, as quantizing does (Relay cuts off)."""
+    return math.floor(value + 0.5)
+
+
+def _relu(call: Call, region: Region) -> Done:
+    arg, have = call.args[0], region.of(call.args[0])
+    zero = make("cast", _spread(have.zero_point, have, region, arg), dtype=have.dtype)
+    return make("maximum", arg, folded(zero)), have
+
+
+def _pad(call: Call, region: Region) -> Done:
+    (arg, value), have = call.args, region.of(call.args[0])
+    if value in region.quantization:
+        own = region.of(value)
+        if not _same(own, have):
+            value = requantized(value, own, have)
+    elif type(value) is Constant:
+        value = make("qnn.quantize", value, have.scale, have.zero_point, axis=have.axis, out_dtype=have.dtype)
+    else:
+        raise NoIntegerFormError("the padding value is not known")
+    return call.with_fields(args=(arg, value)), have
+
+
+def _sides(call: Call, region: Region) -> tuple[Expr, Expr, Affine, Affine, Affine]:
+    """Return both operands of a binary call, what they stand for, and what the result shall stand for.
+
+    A floating constant is quantized like the other operand.
+    """
+    left, right = call.args
+    a, b = (region.quantization.get(x) for x in call.args)
+    want = region.target()
+    if not isinstance(a, Affine) and isinstance(b, Affine) and type(left) is Constant:
+        left = make("qnn.quantize", left, b.scale, b.zero_point, axis=b.axis, out_dtype=b.dtype)
+        a = b
+    if not isinstance(b, Affine) and isinstance(a, Affine) and type(right) is Constant:
+        right = make("qnn.quantize", right, a.scale, a.zero_point, axis=a.axis, out_dtype=a.dtype)
+        b = a
+    if not isinstance(a, Affine) or not isinstance(b, Affine):
+        raise NoIntegerFormError("an argument is not quantized")
+    return left, right, a, b, want if a.dtype == want.dtype else a
+
+
+def _binary(op: str) -> Rule:
+    def rule(call: Call, region: Region) -> Done:
+        left, right, a, b, want = _sides(call, region)
+        if op == "qnn.add" and a.dtype == "int32" and _same(a, b) and (a.axis == b.axis or _is_uniform(a)):
+            return make("add", left, right), a  # sums after a convolution, whose scale may be a vector
+        made = make(
+            op,
+            left,
+            right,
+            a.scale,
+            a.zero_point,
+            b.scale,
+            b.zero_point,
+            want.scale,
+            want.zero_point,
+            lhs_axis=a.axis,
+            rhs_axis=b.axis,
+        )
+        return made, want
+
+    return rule
+
+
+def _in_one_scale(call: Call, region: Region) -> Done:
+    left, right, a, b, want = _sides(call, region)
+    left = left if _identical(a, want) else requantized(left, a, want)
+    right = right if _identical(b, want) else requantized(right, b, want)
+    return call.with_fields(args=(left, right)), want
+
+
+def _unary(op: str) -> Rule:
+    def rule(call: Call, region: Region) -> Done:
+        have, want = region.of(call.args[0]), region.target()
+        attrs = dict(call.attrs.items()) if call.attrs is not None else {}
+        return make(op, call.args[0], have.scale, have.zero_point, want.scale, want.zero_point, **attrs), want
+
+    return rule
+
+
+def _same_elements(names: Sequence[str]) -> dict[str, Rule]:
+    return dict.fromkeys(names, _unchanged)
+
+
+RULES: dict[str, Rule] = {
+    "qnn.quantize": _quantize, "topk": _topk, "mean": _averaged, "nn.global_avg_pool2d": _pooled_wide,
+    "nn.avg_pool2d": _pooled, "nn.adaptive_avg_pool1d": _pooled_wide, "nn.bias_add": _bias_add, "nn.conv2d": _conv,
+    "nn.conv2d_transpose": _conv, "nn.dense": _dense, "nn.batch_matmul": _batch_matmul, "concatenate": _concatenate,
+    "split": _split, "clip": _clip, "nn.relu": _relu, "nn.pad": _pad,
+    "minimum": _in_one_scale, "maximum": _in_one_scale,
+    "add": _binary("qnn.add"), "subtract": _binary("qnn.subtract"), "multiply": _binary("qnn.mul"),
+    **_same_elements([
+        "reshape", "squeeze", "strided_slice", "transpose", "expand_dims", "broadcast_to", "nn.max_pool2d",
+        "nn.batch_flatten", "nn.depth_to_space", "max", "min", "image.resize2d", "take",
+    ]),
+    **{name: _unary(f"qnn.{name}") for name in ("sqrt", "rsqrt", "exp", "erf", "sigmoid", "tanh", "log", "abs")},
+    "nn.leaky_relu": _unary("qnn.leaky_relu"),
+}  # fmt: skip
+
+OPTIONAL: dict[str, Rule] = {"nn.softmax": _unary("qnn.softmax")}
+
+__all__ = ["OPTIONAL", "RULES", "Affine", "AffineTuple", "NoIntegerFormError", "Region", "requantized"]

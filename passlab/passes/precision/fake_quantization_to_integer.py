@@ -1,0 +1,183 @@
+"""Compute on the integers of a quantized network, not on the numbers that they stand for.
+
+before:
+    def @main(%x: Tensor[(2, 4), int8]) {
+      %0 = qnn.dequantize(%x, 2f, 0, out_dtype="float32");
+      qnn.quantize(nn.batch_flatten(%0), 2f, 0, out_dtype="int8")
+    }
+after:
+    def @main(%x: Tensor[(2, 4), int8]) { nn.batch_flatten(%x) }
+
+before:
+    def @main(%x: Tensor[(4), uint8]) {
+      %0 = qnn.dequantize(%x, 2f, 114, out_dtype="float32");
+      qnn.quantize(clip(%0, a_min=0f, a_max=6f), 2f, 114, out_dtype="uint8")
+    }
+after:
+    def @main(%x: Tensor[(4), uint8]) { clip(%x, a_min=114f, a_max=117f) }
+
+keep:
+    def @main(%x: Tensor[(4), uint8]) {
+      %0 = qnn.dequantize(%x, 2f, 114, out_dtype="float32");
+      qnn.quantize(cos(%0), 2f, 114, out_dtype="uint8")
+    }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from passlab.errors import Diagnostic, PassError, PasslabError
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import CHILDREN, post_order, rebuild, rewrite
+from passlab.op import make
+from passlab.passes.precision.affine import OPTIONAL, RULES, Affine, AffineTuple, NoIntegerFormError, Region
+from passlab.rewriting.node_types import NodeTypes
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import standard_pass
+
+# With use_qat, calls of these whose arguments are all dequantized are done on integers by themselves.
+_ALONE = frozenset((
+    "broadcast_to", "clip", "expand_dims", "max", "maximum", "min", "minimum", "nn.avg_pool2d", "nn.batch_flatten",
+    "nn.batch_matmul", "nn.bias_add", "nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.depth_to_space",
+    "nn.global_avg_pool2d", "nn.max_pool2d", "nn.pad", "nn.relu", "reshape", "split", "squeeze", "strided_slice",
+    "transpose",
+))  # fmt: skip
+
+
+@standard_pass(opt_level=0, required=("InferType", "DivToMul"), promise=None)
+class FakeQuantizationToInteger(FunctionPass):
+    """Rewrite what lies between `qnn.dequantize` and `qnn.quantize` to work on integers.
+
+    Each operator in between needs a rule; a region without is left as it is, or with `hard_fail` is a `PassError`.
+    With `use_qat`, single operators whose arguments are all dequantized are rewritten too, and dequantized after.
+    `optional_qnn_ops` names operators whose rules, which lose more, may be used too (nn.softmax).
+    """
+
+    hard_fail: bool = False
+    use_qat: bool = False
+    optional_qnn_ops: Sequence[str] | None = None
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        types = NodeTypes()
+        made = rewrite(func, lambda pre, post: self._region(post, types), only=(Call,))
+        if self.use_qat:
+            made = rewrite(made, lambda pre, post: self._alone(post, types), only=(Call,))
+        return made
+
+    def _rule(self, call: Call) -> Callable[[Call, Region], Any] | None:
+        name = _name(call)
+        if not name:
+            return None
+        own = call.op.spec.extra.get("FTVMFakeQuantizationToInteger")  # type: ignore[attr-defined]
+        if own is not None:
+            return own  # type: ignore[no-any-return]
+        return RULES.get(name) or (OPTIONAL.get(name) if name in (self.optional_qnn_ops or ()) else None)
+
+    def _region(self, post: Expr, types: NodeTypes) -> Expr:
+        """Return a quantized region on integers, or as it is."""
+        if _name(post) != "qnn.quantize":
+            return post
+        assert isinstance(post, Call)
+        inside = _dataflow(post.args[0])
+        if inside is None or not any(_name(n) == "qnn.dequantize" for n in inside):
+            return post
+        attrs: Any = post.attrs
+        region = Region(Affine(post.args[1], post.args[2], attrs.out_dtype, attrs.axis))
+        return self._on_integers(post, [*inside, post], region, types) or post
+
+    def _alone(self, post: Expr, types: NodeTypes) -> Expr:
+        """Return a single call on integers, dequantized after; or as it is."""
+        if _name(post) not in _ALONE:
+            return post
+        assert isinstance(post, Call)
+        if any(_name(a) != "qnn.dequantize" and type(a) is not Constant for a in post.args):
+            return post
+        if not any(_name(a) == "qnn.dequantize" for a in post.args):
+            return post
+        region = Region(None)
+        made = self._on_integers(post, [*post.args, post], region, types)
+        if made is None:
+            return post
+        meaning = region.quantization.get(made)
+        if not isinstance(meaning, Affine):
+            return post
+        dtype = next(a for a in post.args if _name(a) == "qnn.dequantize").attrs.out_dtype  # type: ignore[attr-defined]
+        return make("qnn.dequantize", made, meaning.scale, meaning.zero_point, out_dtype=dtype, axis=meaning.axis)
+
+    def _on_integers(self, root: Call, order: Sequence[Expr], region: Region, types: NodeTypes) -> Expr | None:
+        """Return `root` on integers, None where that cannot be; `order` lists what it is made of, parts first."""
+        result: dict[Expr, Expr] = {}
+        try:
+            for node in order:
+                made = self._step(node, result, region, types)
+                if made is not node:
+                    result[node] = made
+        except PasslabError as error:
+            if self.hard_fail:
+                raise PassError(
+                    Diagnostic(f"a region that ends in `{root.op}` cannot be done on integers: {error}", root.span)
+                ) from error
+            return None
+        return result.get(root, root)
+
+    def _step(self, node: Expr, result: dict[Expr, Expr], region: Region, types: NodeTypes) -> Expr:
+        def new(expr: Expr) -> Expr:
+            return result.get(expr, expr)
+
+        if type(node) is Tuple:
+            made = rebuild(node, new)
+            region.quantization[made] = AffineTuple(tuple(region.of(f) for f in made.fields))  # type: ignore[attr-defined]
+            return made
+        if type(node) is TupleGetItem:
+            made = rebuild(node, new)
+            whole = region.quantization.get(made.tuple_value)  # type: ignore[attr-defined]
+            if not isinstance(whole, AffineTuple):
+                raise NoIntegerFormError("a projection of what is not quantized")
+            region.quantization[made] = whole.fields[node.index]
+            return made
+        if type(node) is not Call:
+            return node
+        if _name(node) == "qnn.dequantize":
+            meaning = _dequantized(node, types)
+            if region.quantization.setdefault(node.args[0], meaning) != meaning:
+                raise NoIntegerFormError("a tensor is dequantized in two ways")
+            return node.args[0]
+        return self._call(node, new, region)
+
+    def _call(self, call: Call, new: Callable[[Expr], Expr], region: Region) -> Expr:
+        rule = self._rule(call)
+        if rule is None:
+            raise NoIntegerFormError(f"there is no rule for `{call.op}`")
+        made = (
+            call.with_fields(args=(new(call.args[0]), *call.args[1:]))
+            if _name(call) == "qnn.quantize"
+            else rebuild(call, new)
+        )
+        out, meaning = rule(made, region)  # type: ignore[arg-type]
+        region.quantization[out] = meaning
+        return out  # type: ignore[no-any-return]
+
+
+def _name(expr: Expr) -> str:
+    return expr.op.name if type(expr) is Call and type(expr.op) is Op else ""
+
+
+def _dequantized(call: Call, types: NodeTypes) -> Affine:
+    ty = types.tensor(call.args[0])
+    if ty is None:
+        raise NoIntegerFormError("the type of a quantized tensor is not known")
+    return Affine(call.args[1], call.args[2], ty.dtype, call.attrs.axis)  # type: ignore[union-attr]
+
+
+def _dataflow(root: Expr) -> list[Expr] | None:
+    """Return what an expression is made of down to `qnn.dequantize`, parts first; None if that is not all dataflow."""
+    order = post_order(root, enter=lambda n: _name(n) != "qnn.dequantize")
+    kinds = (Call, Tuple, TupleGetItem, Constant, Op)
+    if any(type(n) not in kinds or (type(n) is Call and type(n.op) is not Op) for n in order):
+        return None
+    return [n for n in order if CHILDREN[type(n)](n)]

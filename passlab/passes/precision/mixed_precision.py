@@ -1,0 +1,263 @@
+"""Rewriting a typed function so that it computes in a shorter floating-point type where its operators allow it.
+
+Each operator call is ALWAYS, FOLLOW or NEVER; FOLLOW goes along if all its floating arguments are short already, or are
+variables and constants, which may be cast. Casts are made once for each value, and never undone by a second cast. Knows
+nothing of passes; the pass decides about types and reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.adt import Clause
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+    set_span,
+)
+from passlab.ir.op import Op, Precision
+from passlab.ir.types import TensorType, TupleType, Type, map_type
+from passlab.ir.walk import CHILDREN, note_rewrite, post_order, rebuild
+from passlab.op import make
+from passlab.op.dtypes import array_dtype, is_float_name
+from passlab.rewriting.node_types import NodeTypes
+from passlab.rewriting.tuple_values import fieldwise
+
+_WITH_OUT_DTYPE = ("Conv", "DeformableConv", "Dense", "BatchMatmul")
+
+
+class MixedPrecision:
+    """Converts one function. `missing` counts the calls of operators of which nothing is known."""
+
+    def __init__(self, short: str) -> None:
+        self.short = short
+        self.types = NodeTypes()
+        self.missing: dict[str, int] = {}
+        self._casts: dict[tuple[Expr, str], Expr] = {}
+        self._result: dict[Expr, Expr] = {}
+
+    def converted(self, function: Function, keep_result: bool) -> Function:
+        """Return the function converted; with `keep_result` its result is cast back to the type it had."""
+        order = post_order(function)
+        binders: dict[Expr, list[Let]] = {}
+        for node in order:
+            if type(node) is Let:
+                binders.setdefault(node.var if type(node.value) is Var else node.value, []).append(node)
+        called = {n.op for n in order if type(n) is Call and type(n.op) is Function and not n.op.type_params}
+        self._closed = {n for n in order if type(n) is Function and n not in called and n is not function}
+        if keep_result:
+            self._closed.add(function)
+        for node in order:
+            if CHILDREN[type(node)](node):
+                made = self._node(node)
+                if made is not node:
+                    set_span(made, node.span)
+                    note_rewrite(node, made)
+                    self._result[node] = made
+            for let in binders.get(node, ()):
+                self._rebind(let)
+        return self._new(function)  # type: ignore[return-value]
+
+    def _new(self, node: Expr) -> Expr:
+        return self._result.get(node, node)
+
+    def _rebind(self, let: Let) -> None:
+        """Give a let variable the type that its value has now."""
+        old, now = let.value.checked_type_, self.types.of(self._new(let.value))
+        if now is not None and now is not old:
+            self._result[let.var] = Var(let.var.name_hint, now, let.var.span, let.var.virtual_device)
+
+    # ------------------------------------------------------------ nodes
+    def _node(self, node: Expr) -> Expr:
+        if type(node) is Call:
+            return self._op_call(node) if type(node.op) is Op else self._call(node)
+        if type(node) is Function:
+            return self._function(node)
+        if type(node) is If:
+            yes, no = self._alike(node, [node.true_branch, node.false_branch])
+            return node.with_fields(cond=self._new(node.cond), true_branch=yes, false_branch=no)
+        if type(node) is Match:
+            return self._match(node)
+        if type(node) is RefCreate:
+            return node.with_fields(value=self._original(node.value))
+        if type(node) is RefWrite:
+            return node.with_fields(ref=self._new(node.ref), value=self._original(node.value))
+        return rebuild(node, self._new)
+
+    def _call(self, call: Call) -> Expr:
+        """A function, constructor or variable is called with arguments of the types it was written for.
+
+        What it makes of them is of the type it was, unless it is a function literal, which may be converted.
+        """
+        args = tuple(self._original(a) for a in call.args)
+        same = all(a is b for a, b in zip(args, call.args, strict=True))
+        made: Expr = call.with_fields(op=self._new(call.op), args=call.args if same else args)
+        if made is not call and (type(call.op) is not Function or call.op in self._closed):
+            self.types.know(made, call.checked_type_)
+        return made
+
+    def _function(self, function: Function) -> Expr:
+        if function.is_primitive:
+            return function
+        body = self._original(function.body) if function in self._closed else self._new(function.body)
+        if body is function.body:
+            return function
+        keeps = function in self._closed
+        return function.with_fields(body=body, ret_type=function.ret_type if keeps else None)
+
+    def _match(self, match: Match) -> Expr:
+        arms = self._alike(match, [c.rhs for c in match.clauses])
+        data = self._new(match.data)
+        if data is match.data and all(a is c.rhs for a, c in zip(arms, match.clauses, strict=True)):
+            return match
+        clauses = [Clause(c.lhs, arm, c.span) for c, arm in zip(match.clauses, arms, strict=True)]
+        return Match(data, clauses, match.complete, match.span)
+
+    def _alike(self, node: Expr, branches: Sequence[Expr]) -> list[Expr]:
+        """Return branches of one type: as they have become if that is one type, else each with the type it had."""
+        now = [self._new(b) for b in branches]
+        if len({self.types.of(b) for b in now}) == 1:
+            return now
+        return [self._original(b) for b in branches]
+
+    def _original(self, pre: Expr) -> Expr:
+        """Return what a node has become, with the type it had."""
+        want, now = pre.checked_type_, self._new(pre)
+        return now if want is None or now is pre else self._to_type(now, want)
+
+    # ------------------------------------------------------------ operators
+    def _op_call(self, call: Call) -> Expr:
+        category, accumulate, result = self._category(call)
+        args = [self._new(a) for a in call.args]
+        if category is Precision.FOLLOW:
+            short = all(self._can_be_short(a) for a in args)
+            category = Precision.ALWAYS if short else Precision.NEVER
+        if category is Precision.NEVER:
+            return self._with_args(call, [self._original(a) for a in call.args], call.attrs)
+        cast = [self._to_dtype(a, self.types.of(a), self.short) for a in args]
+        made = self._with_args(call, cast, self._short_attrs(call, accumulate))
+        return made if accumulate == result else self._to_dtype(made, self.types.of(made), result)
+
+    def _with_args(self, call: Call, args: list[Expr], attrs: Any) -> Expr:
+        same = all(a is b for a, b in zip(args, call.args, strict=True))
+        if same and attrs is call.attrs:
+            return call
+        return Call(call.op, args, attrs, (), call.span)
+
+    def _category(self, call: Call) -> tuple[Precision, str, str]:
+        """Return the category of a call, the dtype it accumulates in and the dtype of its result."""
+        op: Any = call.op
+        own = op.spec.extra.get("FTVMMixedPrecisionConversionType")
+        if own is not None:
+            kind, accumulate, result = own(call, self.short)
+            return Precision(int(kind)), str(accumulate), str(result)
+        kind = op.spec.precision
+        if kind is None:  # taken to follow
+            self.missing[op.name] = self.missing.get(op.name, 0) + 1
+            kind = Precision.FOLLOW
+        if op.name == "clip" and self._bounds_overflow(call):
+            kind = Precision.NEVER
+        return kind, self.short, self.short
+
+    def _bounds_overflow(self, call: Call) -> bool:
+        dtype = array_dtype(self.short)
+        if dtype.kind != "f":
+            return False  # bfloat16 reaches as far as float32
+        largest = float(np.finfo(dtype).max)
+        attrs: Any = call.attrs
+        return bool(abs(attrs.a_min) > largest or abs(attrs.a_max) > largest)
+
+    def _short_attrs(self, call: Call, dtype: str) -> Any:
+        attrs: Any = call.attrs
+        if attrs is None:
+            return None
+        kind = attrs.type_key.rpartition(".")[2]
+        name = "dtype" if kind == "InitOpAttrs" else "out_dtype" if kind.startswith(_WITH_OUT_DTYPE) else ""
+        if not name or name not in attrs or not (attrs[name] == "" or is_float_name(attrs[name])):
+            return attrs
+        return attrs if attrs[name] == dtype else attrs.with_fields(**{name: dtype})
+
+    def _can_be_short(self, arg: Expr) -> bool:
+        if type(arg) in (Var, Constant):
+            return True
+        ty = self.types.of(arg)
+        return ty is not None and all(not is_float_name(d) or d == self.short for d in _dtypes(ty))
+
+    # ------------------------------------------------------------ casts
+    def _cast(self, expr: Expr, dtype: str, wanted: str) -> Expr:
+        if dtype == wanted or not is_float_name(dtype):
+            return expr
+        known = self._casts.get((expr, wanted))
+        if known is None:
+            known = make("cast", expr, dtype=wanted)
+            self._casts[(expr, wanted)] = known
+            self._casts[(known, dtype)] = expr
+        return known
+
+    def _to_dtype(self, expr: Expr, ty: Type | None, wanted: str) -> Expr:
+        """Return a tensor, or tuple of tensors, with its floating parts cast to a dtype."""
+        return expr if ty is None else self._to_type(expr, _with_dtype(ty, wanted))
+
+    def _to_type(self, expr: Expr, want: Type) -> Expr:
+        """Return an expression cast to a type that differs in floating dtypes."""
+        have = self.types.of(expr)
+        if have is want or have is None:
+            return expr
+        return fieldwise([expr], [have, want], self._cast_leaf, _rejoined)
+
+    def _cast_leaf(self, values: tuple[Expr, ...], types: tuple[Type, ...]) -> Expr:
+        have, want = types
+        known = type(have) is TensorType and type(want) is TensorType
+        return self._cast(values[0], have.dtype, want.dtype) if known else values[0]  # type: ignore[attr-defined]
+
+
+def _rejoined(fields: list[Expr], values: tuple[Expr, ...]) -> Expr:
+    """Return a tuple of fields, or the tuple they were taken from if they are just its fields."""
+    whole = values[0]
+    for i, field in enumerate(fields):
+        own = field is whole.fields[i] if type(whole) is Tuple else _is_field(field, whole, i)
+        if not own:
+            return Tuple(fields)
+    return whole
+
+
+def _is_field(field: Expr, whole: Expr, index: int) -> bool:
+    return type(field) is TupleGetItem and field.tuple_value is whole and field.index == index
+
+
+def _dtypes(ty: Type) -> set[str]:
+    """Return the dtypes of the tensors in a type."""
+    found, stack = set(), [ty]
+    while stack:
+        at = stack.pop()
+        if type(at) is TensorType:
+            found.add(at.dtype)
+        elif type(at) is TupleType:
+            stack += at.fields
+    return found
+
+
+def _with_dtype(ty: Type, dtype: str) -> Type:
+    """Return a type with another dtype for its floating tensors."""
+
+    def leaf(part: Type) -> Type | None:
+        floating = type(part) is TensorType and is_float_name(part.dtype)
+        return TensorType(part.shape, dtype) if floating else None  # type: ignore[attr-defined]
+
+    return map_type(ty, leaf)
+
+
+__all__ = ["MixedPrecision"]

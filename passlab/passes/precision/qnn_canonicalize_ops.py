@@ -1,0 +1,47 @@
+"""Write quantized operators as the integer arithmetic that they stand for.
+
+before:
+    def @main(%x: Tensor[(4), int8]) -> Tensor[(4), float32] { qnn.dequantize(%x, 0.5f, 3, out_dtype="float32") }
+after:
+    def @main(%x: Tensor[(4), int8]) -> Tensor[(4), float32] {
+      multiply(cast(subtract(cast(%x, dtype="int32"), 3), dtype="float32"), 0.5f)
+    }
+
+before:
+    def @main(%x: Tensor[(2, 4), uint8], %w: Tensor[(3, 4), int8]) -> Tensor[(2, 3), int32] {
+      qnn.dense(%x, %w, 128, 0, 0.5f, 0.25f, units=3, out_dtype="int32")
+    }
+after:
+    def @main(%x: Tensor[(2, 4), uint8], %w: Tensor[(3, 4), int8]) -> Tensor[(2, 3), int32] {
+      nn.dense(subtract(cast(%x, dtype="int32"), 128), cast(%w, dtype="int32"), units=3, out_dtype="int32")
+    }
+
+keep:
+    def @main(%x: Tensor[(4), int8], %s: float32) -> Tensor[(4), int8] {
+      qnn.requantize(%x, %s, 0, 0.5f, 0, out_dtype="int8")
+    }
+"""
+
+from __future__ import annotations
+
+from passlab.ir.expr import Function
+from passlab.ir.module import IRModule
+from passlab.passes.layout.legalization import legalized
+from passlab.passes.precision.quantized_arithmetic import RULES
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import FINITE, standard_pass
+
+
+@standard_pass(opt_level=1, required=("InferType",), promise=FINITE)
+class QnnCanonicalizeOps(FunctionPass):
+    """Rewrite the operators `qnn.*`, but simulations, with operators on integers and floats: `relay.qnn.transform`.
+
+    Products become products of 32-bit integers counted from their zero points, changes of scale fixed-point arithmetic
+    in 64 bits, functions of 8-bit data tables of 256 values. The results are those of the operators, bit for bit, but
+    for NaN. A call stays where a scale that has to be known is none. What is registered with
+    `relay.op.register_qnn_canonicalize` for an operator comes before what is known here.
+    """
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return legalized(func, "FTVMQnnCanonicalize", RULES)

@@ -1,0 +1,29 @@
+"""Let a target replace quantized operators by what was registered for them.
+
+keep:
+    def @main(%x: Tensor[(4), int8]) -> Tensor[(4), float32] { qnn.dequantize(%x, 0.5f, 3, out_dtype="float32") }
+
+keep:
+    def @main(%x: Tensor[(4), int8]) { clip(%x, a_min=0f, a_max=6f) }
+"""
+
+from __future__ import annotations
+
+from passlab.ir.expr import Function
+from passlab.ir.module import IRModule
+from passlab.passes.layout.legalization import legalized
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import standard_pass
+
+
+@standard_pass(opt_level=1, required=("InferType",), promise=None)
+class QnnLegalize(FunctionPass):
+    """Put in the place of operators what is registered for them by `relay.op.register_qnn_legalize`.
+
+    It is `relay.qnn.transform.Legalize()`. What is left of quantized operators is written as integer arithmetic by
+    `QnnCanonicalizeOps`.
+    """
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return legalized(func, "FTVMQnnLegalize")

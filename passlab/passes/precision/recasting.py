@@ -1,0 +1,115 @@
+"""`recast`: some operators of a program computed in another dtype, by casts around each. Knows nothing of passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from passlab.errors import Diagnostic, PassError, PassTypeError
+from passlab.infer import infer_expr
+from passlab.ir.dtypes import dtype_name
+from passlab.ir.expr import Call, Expr, Function
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType, TupleType, Type, tensor_types
+from passlab.ir.walk import post_order, rewrite
+from passlab.op import make
+from passlab.rewriting.node_types import NodeTypes
+from passlab.rewriting.tuple_values import fieldwise
+
+
+def recast(
+    expr: Any,
+    dtype: str,
+    out_dtype: str,
+    ops: Sequence[str] | None = None,
+    skip_layers: Iterable[int] | None = None,
+) -> Any:
+    """Return a program in which the calls of `ops` (default: nn.conv2d) take their arguments in `dtype`.
+
+    Those that have an `out_dtype` give that; each result is cast back to the type it had. `skip_layers` are the numbers
+    of calls to leave as they are, counted from 0 in the order in which the program computes them, negative ones from
+    the end. Numbers change as the dtype has it: this is for measuring, not for use (ToMixedPrecision is). Of a module
+    `main` is recast and the rest kept (Relay drops it). Raises `PassTypeError` for what is no program, `PassError` for
+    layers that are not there.
+    """
+    main = expr["main"] if isinstance(expr, IRModule) else expr
+    if not isinstance(main, Expr):
+        found = type(expr).__name__
+        raise PassTypeError(
+            Diagnostic("only programs can be recast", expected="an expression or a module", found=found)
+        )
+    wanted = {Op.get(name) for name in (["nn.conv2d"] if ops is None else ops)}
+    calls: list[Expr] = [n for n in post_order(main, enter=_is_open) if type(n) is Call and n.op in wanted]
+    left = {calls[i] for i in _numbers(skip_layers or (), len(calls))}
+    made: Any = _recast(main, {c for c in calls if c not in left}, dtype_name(dtype), dtype_name(out_dtype))
+    if isinstance(main, Function) and main.ret_type is None:
+        made = made.with_fields(ret_type=None)
+    return expr.with_functions({"main": made}) if isinstance(expr, IRModule) else made
+
+
+def _numbers(layers: Iterable[int], count: int) -> list[int]:
+    layers = list(layers)
+    for layer in layers:
+        if not -count <= layer < count:
+            what = f"there is no layer {layer} to skip"
+            raise PassError(Diagnostic(what, hint=f"the program has {count}, counted from 0"))
+    return layers
+
+
+def _is_open(node: Expr) -> bool:
+    return not (type(node) is Function and node.is_primitive)
+
+
+def _recast(expr: Expr, calls: set[Expr], dtype: str, out_dtype: str) -> Expr:
+    types = NodeTypes()
+    if any(c.checked_type_ is None for c in calls):
+        named = infer_expr(expr)  # the same nodes, unless inference had to add annotations
+        if named is not expr:
+            order = post_order(expr, enter=_is_open)
+            again = dict(zip(order, post_order(named, enter=_is_open), strict=True))
+            expr, calls = named, {again[c] for c in calls}
+
+    def cast(pre: Expr, post: Expr) -> Expr:
+        if pre not in calls:
+            return post
+        assert isinstance(post, Call)
+        old = pre.checked_type
+        args = tuple(_in_dtype(new, was.checked_type, dtype) for new, was in zip(post.args, pre.args, strict=True))  # type: ignore[attr-defined]
+        made: Expr = post.with_fields(args=args, attrs=_attrs(post.attrs, out_dtype))
+        now = types.of(made)
+        return made if now is old else _back(made, old, now)
+
+    return rewrite(expr, cast, only=(Call,), enter=_is_open)
+
+
+def _attrs(attrs: Any, out_dtype: str) -> Any:
+    return attrs.with_fields(out_dtype=out_dtype) if attrs is not None and "out_dtype" in attrs else attrs
+
+
+def _in_dtype(value: Expr, ty: Type, dtype: str) -> Expr:
+    """Return a tensor, or a tuple of tensors, cast where it is of another dtype."""
+    if type(ty) is not TensorType and type(ty) is not TupleType:
+        return value
+    same = all(t.dtype == dtype for t in tensor_types(ty))
+    return value if same else fieldwise([value], [ty], lambda v, t: _cast(v[0], t[0], dtype))
+
+
+def _cast(value: Expr, ty: Type, dtype: str) -> Expr:
+    return make("cast", value, dtype=dtype) if type(ty) is TensorType and ty.dtype != dtype else value
+
+
+def _back(made: Expr, old: Type, now: Type | None) -> Expr:
+    """Return the result of a call cast to the type it had."""
+    known = old if now is None else now
+
+    def leaf(values: tuple[Expr, ...], kinds: tuple[Type, ...]) -> Expr:
+        was, at = kinds[0], kinds[1]
+        if type(was) is not TensorType or (now is not None and was is at):
+            return values[0]
+        return make("cast", values[0], dtype=was.dtype)
+
+    return fieldwise([made], [old, known], leaf)
+
+
+__all__ = ["recast"]

@@ -1,0 +1,68 @@
+"""Number the nodes of each function, and keep the numbers where places in the text are kept.
+
+before:
+    def @main(%x: Tensor[(2), float32]) { exp(%x) }
+after:
+    def @main(%x: Tensor[(2), float32]) { exp(%x) }
+"""
+
+from __future__ import annotations
+
+from passlab.analysis.dominators import PostDominators
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import Expr, Function, GlobalVar, Match
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.span import Position
+from passlab.ir.walk import CHILDREN, post_order, rewrite
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+SHARED = (Op, Constructor, GlobalVar)
+
+
+@standard_pass(opt_level=0, promise=EXACT)
+class CapturePostDfsIndexInSpans(FunctionPass):
+    """Give every node the span `index:NUMBER:DOMINATOR`: its number in post-order and that of its post-dominator.
+
+    The post-dominator is the nearest node that everything made of a node goes into; it is -1 for the function itself.
+    Numbers name nodes in messages and tell what is inside what. Operators, constructors and global variables are
+    counted but, being shared by all functions, keep the place they have.
+    """
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        order = post_order(func)
+        parent = _post_dominators(order)
+        spans = {node: _span(number, parent[number]) for number, node in enumerate(order)}
+
+        def placed(pre: Expr, post: Expr) -> Expr:
+            if isinstance(pre, SHARED) or (post is pre and pre.span == spans[pre]):
+                return post
+            return post.with_fields(span=spans[pre])
+
+        made = rewrite(func, placed)
+        assert isinstance(made, Function)
+        return made
+
+
+def _post_dominators(order: list[Expr]) -> list[int]:
+    """Return the number of the post-dominator of each node, in time linear in nodes and edges (but for a logarithm)."""
+    number = {node: i for i, node in enumerate(order)}
+    outputs: list[list[tuple[int, int]]] = [[] for _ in order]
+    for i, node in enumerate(order):
+        for part in _parts(node):
+            outputs[number[part]].append((i, 0))
+    outside = [not uses for uses in outputs]
+    return PostDominators(outputs, outside, 0).parent
+
+
+def _parts(node: Expr) -> tuple[Expr, ...]:
+    """What a node is made of; the variables of a pattern belong to the arms that use them."""
+    if isinstance(node, Match):
+        return (node.data, *(clause.rhs for clause in node.clauses))
+    return CHILDREN[type(node)](node)
+
+
+def _span(number: int, dominator: int) -> Position:
+    return Position("index", number, number, dominator, dominator)

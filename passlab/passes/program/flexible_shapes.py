@@ -1,0 +1,114 @@
+"""One program for inputs of many sizes: versions for sizes that are known to come, and one for all others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from passlab.errors import Diagnostic, PassValueError
+from passlab.infer import infer_module
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Tuple, TupleGetItem, Var
+from passlab.ir.module import IRModule
+from passlab.ir.types import ANY, Any, TensorType, TupleType, Type
+from passlab.op import make
+from passlab.op.dtypes import array_dtype
+from passlab.rewriting.fresh_copy import fresh_copy
+from passlab.rewriting.reshaping import resized, with_param_types
+from passlab.transform.base import ModulePass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import standard_pass
+
+
+@standard_pass(opt_level=0, promise=None)
+class FlexibleShapeDispatch(ModulePass):
+    """Let some inputs of `main` have any length along `axis`: `main` picks a version of itself at run time.
+
+    For each length in `buckets` there is a version with static shapes (`main_16`), for others one with a dynamic shape
+    (`main_any`). With `auto_pad` inputs are padded with `pad_value` up to the next bucket, and what came of padding is
+    cut off the result. `input_indices` are the places of the inputs, which must all have the same length along `axis`;
+    `affects_output` says whether the results have that length along `axis` too. The result is typed. Raises
+    `PassValueError` for buckets that are no lengths, and for inputs and results that are no tensors.
+    """
+
+    axis: int = 0
+    buckets: Sequence[int] = (1,)
+    auto_pad: bool = False
+    pad_value: float = 0
+    input_indices: Sequence[int] = (0,)
+    affects_output: bool = True
+
+    def __post_init__(self) -> None:
+        if any(bucket < 1 for bucket in self.buckets):
+            found = str(list(self.buckets))
+            raise PassValueError(Diagnostic("a bucket is a length of at least 1", found=found))
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        mod = infer_module(mod).snapshot()
+        main: Function = mod["main"]
+        if any(not 0 <= i < len(main.params) for i in self.input_indices) or not self.input_indices:
+            what = f"main has {len(main.params)} parameters"
+            raise PassValueError(Diagnostic(what, expected="their places", found=str(list(self.input_indices))))
+        lengths = sorted(set(self.buckets))
+        versions = {length: self._version(mod, main, length, f"main_{length}") for length in lengths}
+        fallback = self._version(mod, main, ANY, "main_any")
+        params = [Var(p.name_hint, fallback[1][i], p.span) for i, p in enumerate(main.params)]
+        length = _length(params[self.input_indices[0]], self.axis)
+        body: Expr = Call(fallback[0], params)
+        for bucket in reversed(lengths):
+            test = make("less_equal" if self.auto_pad else "equal", length, _number(bucket))
+            body = If(test, self._call(versions[bucket], params, length, bucket, main), body)
+        mod["main"] = Function(params, body, None, main.type_params, main.attrs, main.span)
+        return infer_module(mod)
+
+    def _version(self, mod: IRModule, main: Function, length: int | Any, name: str) -> tuple[GlobalVar, list[Type]]:
+        """Add `main` for one length to the module; return its name and the types of its parameters."""
+        types: dict[Var, Type] = {}
+        for i in self.input_indices:
+            param = main.params[i]
+            types[param] = resized(param.checked_type, self.axis, length, f"%{param.name_hint}")
+        made = fresh_copy(with_param_types(main, types))
+        assert isinstance(made, Function)
+        mod[name] = made
+        return mod.get_global_var(name), [types.get(p, p.checked_type) for p in main.params]
+
+    def _call(
+        self, version: tuple[GlobalVar, list[Type]], params: list[Var], length: Expr, bucket: int, main: Function
+    ) -> Expr:
+        """Return the call of a version on inputs that have, or are padded to, its length."""
+        name, types = version
+        args: list[Expr] = [*params]
+        for i in self.input_indices:
+            ty = types[i]
+            assert isinstance(ty, TensorType)
+            value = self._padded(params[i], ty, length, bucket) if self.auto_pad else params[i]
+            args[i] = make("reshape", value, newshape=[d if isinstance(d, int) else 0 for d in ty.shape])
+        made = Call(name, args)
+        return self._cut(made, main.ret_type, length) if self.auto_pad and self.affects_output else made
+
+    def _padded(self, value: Expr, ty: TensorType, length: Expr, bucket: int) -> Expr:
+        """Return a value with as much behind its last element along `axis` as is missing to `bucket`."""
+        after = np.zeros((len(ty.shape), 2), "int32")
+        after[self.axis, 1] = 1
+        widths = make("multiply", Constant(after), make("subtract", _number(bucket), length))
+        return make(
+            "dyn.nn.pad", value, widths, Constant(np.asarray(self.pad_value, array_dtype(ty.dtype))), pad_width=[]
+        )
+
+    def _cut(self, result: Expr, ty: Type | None, length: Expr) -> Expr:
+        """Return a result, or each part of a tuple, up to `length` along `axis`."""
+        rows = make("arange", _number(0), length, _number(1), dtype="int32")
+        parts = ty.fields if isinstance(ty, TupleType) else (ty,)
+        for part in parts:
+            resized(part, self.axis, ANY, "a result of main")
+        if not isinstance(ty, TupleType):
+            return make("take", result, rows, axis=self.axis)
+        return Tuple([make("take", TupleGetItem(result, i), rows, axis=self.axis) for i in range(len(parts))])
+
+
+def _length(value: Expr, axis: int) -> Expr:
+    return make("take", make("shape_of", value, dtype="int32"), _number(axis))
+
+
+def _number(value: int) -> Constant:
+    return Constant(np.int32(value))

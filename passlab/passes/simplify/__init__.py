@@ -1,0 +1,1 @@
+"""Passes that make a program smaller without changing what it computes."""

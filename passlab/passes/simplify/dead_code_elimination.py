@@ -1,0 +1,113 @@
+"""Remove bindings that nothing needs.
+
+before:
+    def @main(%x: int32) { let %unused = add(%x, 1); let %y = add(%x, 2); multiply(%y, %y) }
+after:
+    def @main(%x: int32) { let %y = add(%x, 2); multiply(%y, %y) }
+
+before: inline_once=True
+    def @main(%x: int32) { let %y = add(%x, 2); let %z = multiply(%y, 3); add(%z, %z) }
+after:
+    def @main(%x: int32) { let %z = multiply(add(%x, 2), 3); add(%z, %z) }
+
+keep:
+    def @main(%x: int32) { let %r = ref(%x); let %u = ref_write(%r, 1); ref_read(%r) }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from passlab.analysis.purity import module_purity
+from passlab.ir.expr import Expr, Function, Let, Var
+from passlab.ir.module import IRModule
+from passlab.ir.walk import CHILDREN, may_rewrite, post_order
+from passlab.rewriting.let_removal import LetAction, remove_lets
+from passlab.transform.base import ModulePass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+
+@standard_pass(opt_level=1, required=("InferType",), promise=EXACT)
+class DeadCodeElimination(ModulePass):
+    """Remove let bindings that are unused and whose value neither reads nor changes state.
+
+    With `inline_once`, values that are used exactly once, and not inside a function that might run more often, take
+    the place of their variable. With `ignore_impurity` every value counts as pure. Parameters and global functions
+    stay. Relay gives up on calls nested more than 25 deep; here the depth does not matter.
+    """
+
+    inline_once: bool = False
+    ignore_impurity: bool = False
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        lets = {name: [n for n in post_order(f) if type(n) is Let] for name, f in mod.items()}
+        if not any(lets.values()):  # as in most networks, and then nothing need be known of them
+            return mod
+        pure = (lambda expr: True) if self.ignore_impurity else module_purity(mod).pure
+        made = {name: self._function(mod[name], found, pure) for name, found in lets.items() if found}
+        return mod.with_functions(made)
+
+    def _function(self, function: Function, lets: list[Let], pure: Callable[[Expr], bool]) -> Function:
+        uses = needed_uses(function, pure)
+
+        def fate(let: Let) -> LetAction:
+            used = uses.get(let.var, 0)
+            if used > 1 or (used == 1 and not self.inline_once) or not pure(let.value):
+                return LetAction.KEEP
+            return LetAction.INLINE if used else LetAction.DROP
+
+        actions: dict[Let, LetAction] = {}
+        needed: set[Expr] = set()  # by lets that stay although nothing uses them, since an instrument refused
+        for let in lets:  # the inner ones first
+            action = LetAction.KEEP if let.var in needed else fate(let)
+            if action is LetAction.KEEP:
+                continue
+            if may_rewrite(_NAMES[action]):
+                actions[let] = action
+            else:
+                needed.update(post_order(let.value))
+        if not actions:
+            return function
+        return remove_lets(
+            function,
+            lambda let, value: actions.get(let, LetAction.KEEP),
+            let_name=lambda let: _NAMES.get(actions.get(let, LetAction.KEEP), ""),
+        )
+
+
+_NAMES = {LetAction.DROP: "unused let", LetAction.INLINE: "let used once"}
+
+
+def needed_uses(function: Function, pure: Callable[[Expr], bool]) -> dict[Var, int]:
+    """Return how often each let variable is used by what must be evaluated: 0, 1, or 2 for "more than once".
+
+    The pure value of a variable counts only when the variable itself is used. A use inside a local function counts as
+    two, since that may run any number of times; so does a use inside an expression that is used twice.
+    """
+    values: dict[Var, Expr] = {}
+    level: dict[Var, int] = {}
+    uses: dict[Var, int] = {}
+    visits: dict[Expr, int] = {}
+    stack: list[tuple[Expr, int]] = [(function, 0)]
+    while stack:
+        node, depth = stack.pop()
+        kind = type(node)
+        if kind is Var:
+            if node in values:
+                count = uses[node] = uses.get(node, 0) + (2 if level[node] < depth else 1)
+                if count - (2 if level[node] < depth else 1) == 0 and pure(values[node]):
+                    stack.append((values[node], depth))
+            continue
+        visits[node] = seen = visits.get(node, 0) + 1
+        if seen > 2:
+            continue
+        if kind is Let:
+            values[node.var], level[node.var] = node.value, depth  # type: ignore[attr-defined]
+            stack.append((node.body, depth))  # type: ignore[attr-defined]
+            if not pure(node.value):  # type: ignore[attr-defined]
+                stack.append((node.value, depth))  # type: ignore[attr-defined]
+            continue
+        inner = depth + 1 if kind is Function else depth
+        stack += [(kid, inner) for kid in CHILDREN[kind](node)[::-1]]
+    return uses

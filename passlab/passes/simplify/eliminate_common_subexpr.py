@@ -1,0 +1,151 @@
+"""Compute equal expressions once.
+
+before:
+    def @main(%x: Tensor[(2), float32]) { add(exp(multiply(%x, 2f)), exp(multiply(%x, 2f))) }
+after:
+    def @main(%x: Tensor[(2), float32]) { %0 = exp(multiply(%x, 2f)); add(%0, %0) }
+
+keep:
+    def @main(%c: bool, %x: Tensor[(2), float32]) {
+      if (%c) { exp(%x) } else { negative(exp(%x)) }
+    }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import CHILDREN, Scope, Scopes, may_rewrite, note_rewrite, post_order, rebuild
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+_CLOSED = ("Primitive", "Compiler", "Composite")
+
+
+@standard_pass(opt_level=3, required=("InferType",), promise=EXACT)
+class EliminateCommonSubexpr(FunctionPass):
+    """Let equal operator calls and projections be one node.
+
+    Two calls are equal when operator and attributes are, and their arguments are: the same node, equal scalar
+    constants, or tuples of equal fields. Calls of stateful operators and of those without arguments stay apart.
+    `fskip(expr)` may answer True to keep a call as it is.
+
+    A use is only ever led to an expression in its own block or in one around it, never into another branch, arm or
+    function, so nothing is computed that was not computed before (Relay merges across branches). Functions that are
+    compiled as a whole (Primitive, Compiler, Composite) are closed to what is outside.
+    """
+
+    fskip: Callable[[Expr], bool] | None = None
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        number, members = _value_numbers(post_order(func), self.fskip)
+        if all(len(several) < 2 for several in members):
+            return func
+        twins = _twins(Scopes(func), number, members)
+        return _merged(func, twins) if twins else func  # type: ignore[return-value]
+
+
+_NAME = "common subexpression"  # of each use that is led to an equal expression
+
+
+def _value_numbers(order: list[Expr], fskip: Callable[[Expr], bool] | None) -> tuple[dict[Expr, int], list[list[Expr]]]:
+    """Number the nodes so that equal ones share a number, and list the mergeable nodes of each number."""
+    number: dict[Expr, int] = {}
+    known: dict[Hashable, int] = {}
+    members: list[list[Expr]] = []
+    for node in order:
+        key = _key(node, number, fskip)
+        found = len(members) if key is None else known.setdefault(key, len(members))
+        if found == len(members):
+            members.append([])
+        number[node] = found
+        if key is not None and type(node) in (Call, TupleGetItem):
+            members[found].append(node)
+    return number, members
+
+
+def _key(node: Expr, number: dict[Expr, int], fskip: Callable[[Expr], bool] | None) -> Hashable:
+    """Return what equal nodes have in common, or None for a node that is equal only to itself."""
+    kind = type(node)
+    if kind is Call:
+        op = node.op  # type: ignore[attr-defined]
+        if type(op) is not Op or op.spec.stateful or not node.args or (fskip is not None and fskip(node)):  # type: ignore[attr-defined]
+            return None
+        return (op, node.attrs, *[number[a] for a in node.args])  # type: ignore[attr-defined]
+    if kind is TupleGetItem:
+        return ("projection", node.index, number[node.tuple_value])  # type: ignore[attr-defined]
+    if kind is Tuple:
+        return ("tuple", *[number[f] for f in node.fields])  # type: ignore[attr-defined]
+    if kind is Constant and node.data.ndim == 0:  # type: ignore[attr-defined]
+        return ("scalar", node.data.dtype.name, node.data.tobytes())  # type: ignore[attr-defined]
+    return None
+
+
+def _twins(scopes: Scopes, number: dict[Expr, int], members: list[list[Expr]]) -> dict[Expr, Expr]:
+    """Return for each node to be dropped the equal node that stands for it, in its own scope or one around it.
+
+    One walk over the tree of scopes with a table of what is at hand, undone when a scope is left.
+    """
+    standing: dict[Scope, list[Expr]] = {}
+    for several in members:
+        if len(several) > 1:
+            for node in several:
+                standing.setdefault(scopes.of[node], []).append(node)
+    inside: dict[Scope, list[Scope]] = {}
+    for scope in scopes.inner.values():
+        inside.setdefault(scope.parent, []).append(scope)  # type: ignore[arg-type]
+    twins: dict[Expr, Expr] = {}
+    at_hand: dict[tuple[Expr | None, int], Expr] = {}
+    stack: list[Any] = [(scopes.top, None)]
+    while stack:
+        item = stack.pop()
+        if type(item) is list:
+            for key in item:
+                del at_hand[key]
+            continue
+        scope, closed = item
+        if type(scope.owner) is Function and any(scope.owner.attrs.get(a) for a in _CLOSED):
+            closed = scope.owner
+        added = []
+        for node in standing.get(scope, ()):
+            key = (closed, number[node])
+            if key in at_hand:
+                if may_rewrite(_NAME):
+                    twins[node] = at_hand[key]
+            else:
+                at_hand[key] = node
+                added.append(key)
+        stack.append(added)
+        stack += [(s, closed) for s in inside.get(scope, ())]
+    return twins
+
+
+def _merged(root: Expr, twins: dict[Expr, Expr]) -> Expr:
+    """Return the program in which the twin of each node stands in its place. The twin may come later in the program."""
+    result: dict[Expr, Expr] = {}
+
+    def new(node: Expr) -> Expr:
+        kept = twins.get(node, node)
+        return result.get(kept, kept)
+
+    seen: set[Expr] = set()
+    stack: list[Any] = [root]
+    while stack:
+        node = stack.pop()
+        if type(node) is tuple:
+            made = rebuild(node[0], new)
+            if made is not node[0]:
+                result[node[0]] = made
+                note_rewrite(node[0], made)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node,))
+            stack += [twins.get(kid, kid) for kid in CHILDREN[type(node)](node)[::-1]]
+    for dropped in twins:
+        note_rewrite(dropped, new(dropped), _NAME)
+    return new(root)

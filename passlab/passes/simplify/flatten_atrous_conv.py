@@ -1,0 +1,96 @@
+"""Recognise a dilated convolution that is written with space_to_batch_nd and batch_to_space_nd.
+
+before:
+    def @main(%x: Tensor[(1, 5, 5, 4), float32], %w: Tensor[(3, 3, 4, 1), float32]) {
+      %0 = nn.space_to_batch_nd(%x, block_shape=[2, 2], paddings=[[2, 3], [2, 3]]);
+      %1 = nn.conv2d(%0, %w, groups=4, channels=4, kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWOI");
+      nn.batch_to_space_nd(%1, block_shape=[2, 2], crops=[[0, 1], [0, 1]])
+    }
+after:
+    def @main(%x: Tensor[(1, 5, 5, 4), float32], %w: Tensor[(3, 3, 4, 1), float32]) {
+      nn.conv2d(%x, %w, padding=[2, 2, 2, 2], dilation=[2, 2], groups=4, channels=4, kernel_size=[3, 3],
+                data_layout="NHWC", kernel_layout="HWOI")
+    }
+
+keep:
+    def @main(%x: Tensor[(1, 5, 5, 4), float32], %w: Tensor[(3, 3, 4, 1), float32]) {
+      %0 = nn.space_to_batch_nd(%x, block_shape=[2, 2], paddings=[[2, 3], [2, 3]], pad_value=1f);
+      %1 = nn.conv2d(%0, %w, groups=4, channels=4, kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWOI");
+      nn.batch_to_space_nd(%1, block_shape=[2, 2], crops=[[0, 1], [0, 1]])
+    }
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.ir.expr import Call, Constant, Expr, Function
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import rewrite
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import EXACT, standard_pass
+
+_ONES, _ZEROS = (1, 1), {(0, 0), (0, 0, 0, 0), (0,)}
+
+
+@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+class FlattenAtrousConv(FunctionPass):
+    """Replace space_to_batch_nd, conv2d (or qnn.conv2d), batch_to_space_nd by one dilated convolution.
+
+    The convolution must be plain in its spatial axes: NHWC data, strides and dilation 1, no padding of its own. What
+    space_to_batch_nd pads with must be what the convolution would pad with (0, or the zero point of the data).
+    """
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return rewrite(func, _flattened, only=(Call,), name="atrous as dilated")
+
+
+def _name(expr: Expr) -> str:
+    return expr.op.name if type(expr) is Call and type(expr.op) is Op else ""
+
+
+def _flattened(pre: Expr, post: Expr) -> Expr:
+    if _name(post) != "nn.batch_to_space_nd":
+        return post
+    assert isinstance(post, Call)
+    conv = post.args[0]
+    if _name(conv) not in ("nn.conv2d", "qnn.conv2d"):
+        return post
+    assert isinstance(conv, Call)
+    spread = conv.args[0]
+    if _name(spread) != "nn.space_to_batch_nd":
+        return post
+    assert isinstance(spread, Call)
+    out, plain, into = post.attrs, conv.attrs, spread.attrs
+    assert out is not None
+    assert plain is not None
+    assert into is not None
+    padding = _padding(into["paddings"], out["crops"])
+    if padding is None or not _is_plain(plain) or into["block_shape"] != out["block_shape"]:
+        return post
+    if len(into["block_shape"]) != 2 or not _pads_with_nothing(conv, into["pad_value"]):
+        return post
+    attrs = plain.with_fields(padding=padding, dilation=into["block_shape"])
+    return conv.with_fields(args=(spread.args[0], *conv.args[1:]), attrs=attrs)
+
+
+def _is_plain(attrs: Any) -> bool:
+    own = attrs.data_layout == "NHWC" and attrs.out_layout in ("", "NHWC")
+    return own and attrs.strides == _ONES and attrs.dilation == _ONES and attrs.padding in _ZEROS
+
+
+def _padding(paddings: Any, crops: Any) -> tuple[int, ...] | None:
+    """Return top, left, bottom, right padding of the dilated convolution, None if more is cropped than was padded."""
+    if len(paddings) != 2 or len(crops) != 2:
+        return None
+    (top, bottom), (left, right) = ((p[0] - c[0], p[1] - c[1]) for p, c in zip(paddings, crops, strict=True))
+    return (top, left, bottom, right) if min(top, bottom, left, right) >= 0 else None
+
+
+def _pads_with_nothing(conv: Call, value: float) -> bool:
+    if _name(conv) == "nn.conv2d":
+        return value == 0
+    zero_point = conv.args[2]
+    return type(zero_point) is Constant and zero_point.data.ndim == 0 and float(zero_point.data) == value

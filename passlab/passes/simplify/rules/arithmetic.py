@@ -1,0 +1,144 @@
+"""Rules about sums, products and quotients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.op import Op
+from passlab.op import make
+from passlab.op.dtypes import array_dtype, is_float_name
+from passlab.rewriting.rules import Match, Rule, computed
+from passlab.transform.numeric_contract import FINITE, NumericContract, Rounds
+
+_BROADCASTING = "add|subtract|multiply|divide|maximum|minimum"
+_FULL = frozenset({"full", "ones", "zeros", "full_like", "ones_like", "zeros_like"})
+_RESULT: dict[str, Any] = {"zeros": 0, "zeros_like": 0, "ones": 1, "ones_like": 1}
+
+
+def uniform_value(expr: Expr) -> Any:
+    """Return the one value that all elements of a tensor have, as far as its making tells, else None.
+
+    Known are scalar constants, and `zeros`, `ones`, `full` of a scalar constant and their `_like` forms.
+    """
+    if type(expr) is Constant:
+        return expr.data[()] if expr.data.ndim == 0 else None
+    name = expr.op.name if type(expr) is Call and type(expr.op) is Op else ""
+    if name in _RESULT:
+        return _RESULT[name]
+    if name not in _FULL:
+        return None
+    assert isinstance(expr, Call)
+    value = expr.args[0 if name == "full" else 1]
+    return value.data[()] if type(value) is Constant and value.data.ndim == 0 else None
+
+
+def _neutral(value: int) -> Any:
+    """Return a condition: operand `n` is that number throughout, and without it the result has the same type."""
+
+    def holds(match: Match) -> bool:
+        return uniform_value(match["n"]) == value and match.type("x") is match.type("root") and match.pure("n")
+
+    return holds
+
+
+def _scalar(value: Any, dtype: str) -> Constant:
+    return Constant(np.asarray(value, dtype=array_dtype(dtype)))
+
+
+def _uniform_operand(match: Match) -> Expr | None:
+    """Put a scalar in place of an operand that is one value throughout, where the other gives the result its type."""
+    root = match["root"]
+    for i, other in ((1, "x"), (0, "y")):
+        operand, ty = root.args[i], match.tensor("root")
+        name = operand.op.name if type(operand) is Call and type(operand.op) is Op else ""
+        if ty is None or name not in _FULL or match.type(other) is not match.type("root"):
+            continue
+        value = uniform_value(operand)
+        if value is not None and match.purity.of(operand):
+            scalar = _scalar(value, ty.dtype)
+            return make(root.op.name, *((root.args[0], scalar) if i else (scalar, root.args[1])))
+    return None
+
+
+def _variable(match: Match) -> bool:
+    return type(match["x"]) is not Constant
+
+
+def _twice(match: Match) -> Expr | None:
+    ty = match.tensor("x")
+    return (
+        None
+        if ty is None or ty.dtype == "bool" or not _variable(match)
+        else make("multiply", match["x"], _scalar(2, ty.dtype))
+    )
+
+
+def _joined(op: str, match: Match) -> Expr | None:
+    """Return the sum or product of the constants; None where it leaves the range in which rounding is small."""
+    c1, c2 = match["c1"], match["c2"]
+    made = computed(make(op, c1, c2))
+    if type(made) is not Constant or not is_float_name(made.tensor_type.dtype):
+        return made
+    data = np.abs(made.data.astype("float64"))
+    info: Any = ml_dtypes.finfo(made.data.dtype)  # type: ignore[no-untyped-call]
+    normal = (data >= float(info.tiny)) & np.isfinite(data)
+    exact = (c1.data == 0) | (c2.data == 0) if op == "multiply" else data == 0
+    return made if np.all(normal | exact) else None
+
+
+_CANCELS = 2048.0  # a sum so many times smaller than its parts has lost the digits that the rule is to keep
+
+
+def _cancel(c1: Any, c2: Any) -> bool:
+    """Whether two float constants nearly cancel in some element, so that the first sum rounds more than the second."""
+    if not is_float_name(c1.tensor_type.dtype):
+        return False
+    one, other = c1.data.astype("float64"), c2.data.astype("float64")
+    return bool(np.any(np.maximum(np.abs(one), np.abs(other)) > _CANCELS * np.abs(one + other)))
+
+
+def _regrouped(match: Match) -> Expr | None:
+    """Join the constants of two sums or two products, where that leaves the type of the result as it is.
+
+    Constants of floats that cancel stay apart: in `(x + 1e8) - 1e8` the first sum rounds x away.
+    """
+    if not _variable(match) or (match["root"].op.name == "add" and _cancel(match["c1"], match["c2"])):
+        return None
+    joined = _joined(match["root"].op.name, match)
+    if joined is None:
+        return None
+    made = make(match["root"].op.name, match["x"], joined)
+    return made if match.types.of(made) is match.type("root") else None
+
+
+def _distributed(match: Match) -> Expr | None:
+    joined = _joined("multiply", match) if _variable(match) else None
+    if joined is None:
+        return None
+    made = make("add", make("multiply", match["x"], match["c2"]), joined)
+    return made if match.types.of(made) is match.type("root") else None
+
+
+ARITHMETIC = (
+    Rule("sum with itself", "add(x, x)", _twice),
+    Rule("quotient by a root", "divide(x, sqrt(y))", "multiply(x, rsqrt(y))", promise=Rounds(4)),
+    Rule("adding zero", "add(x, n)", "x", _neutral(0), promise=FINITE),
+    Rule("subtracting zero", "subtract(x, n)", "x", _neutral(0)),
+    Rule("multiplying by one", "multiply(x, n)", "x", _neutral(1)),
+    Rule("dividing by one", "divide(x, n)", "x", _neutral(1)),
+    Rule("one value throughout", f"{_BROADCASTING}(x, y)", _uniform_operand),
+    Rule(
+        "sum times a constant",
+        "multiply(add(x, c1), c2)",
+        _distributed,
+        promise=NumericContract(4096, finite_only=True),
+    ),
+    Rule(
+        "product of products", "multiply(multiply(x, c1), c2)", _regrouped, promise=NumericContract(4, finite_only=True)
+    ),
+    Rule("sum of sums", "add(add(x, c1), c2)", _regrouped, promise=NumericContract(4096, finite_only=True)),
+)

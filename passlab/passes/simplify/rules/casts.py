@@ -1,0 +1,122 @@
+"""Rules about casts, and about clips, which tell in which range a value lies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.op import Op
+from passlab.op import make
+from passlab.op.dtypes import array_dtype, is_float_name
+from passlab.rewriting.rules import Match, Rule
+from passlab.transform.numeric_contract import FINITE
+
+
+def widens(source: str, target: str) -> bool:
+    """Whether every value of dtype `source` is a value of `target`, of the same kind or floating, and it is no bfloat.
+
+    Relay also counts signed to unsigned and int32 to float32 as widening; those lose values. It does not count
+    unsigned to signed, and nor does this.
+    """
+    if source == target or "bfloat" in source + target or "float8" in source + target or "bool" in (source, target):
+        return False
+    a, b = array_dtype(source), array_dtype(target)
+    if b.kind == "f":
+        digits = np.finfo(b).nmant + 1
+        return b.itemsize > a.itemsize if a.kind == "f" else a.itemsize * 8 - (a.kind == "i") <= digits
+    return a.kind == b.kind and b.itemsize > a.itemsize
+
+
+def _own_type(match: Match) -> bool:
+    ty = match.tensor("x")
+    return ty is not None and ty.dtype == match.attrs("root").dtype
+
+
+def _through_wider(match: Match) -> Expr | None:
+    ty = match.tensor("x")
+    if ty is None or not widens(ty.dtype, match.attrs("inner").dtype):
+        return None
+    return make("cast", match["x"], dtype=match.attrs("root").dtype)
+
+
+def _holds(dtype: str, low: float, high: float) -> bool:
+    """Whether an integer dtype holds all whole numbers from low to high."""
+    if dtype == "bool" or is_float_name(dtype):
+        return False
+    info = np.iinfo(array_dtype(dtype))
+    return info.min <= low and high <= info.max
+
+
+_KEEPS_WHOLE = frozenset((
+    "add", "subtract", "multiply", "maximum", "minimum", "clip", "nn.relu", "negative", "abs", "reshape", "transpose",
+    "squeeze", "expand_dims", "cast", "copy",
+))  # fmt: skip
+_MAKES_WHOLE = frozenset({"round", "floor", "ceil", "trunc", "sign"})
+
+
+def is_whole(expr: Expr, match: Match) -> bool:
+    """Whether all elements are whole numbers (or not finite), as far as a few steps back tell."""
+    stack, steps = [expr], 0
+    while stack:
+        node = stack.pop()
+        steps += 1
+        if steps > 32:
+            return False
+        ty = match.types.tensor(node)
+        if ty is not None and not is_float_name(ty.dtype):
+            continue
+        if type(node) is Constant:
+            if not np.array_equal(np.trunc(node.data), node.data):
+                return False
+            continue
+        name = node.op.name if type(node) is Call and type(node.op) is Op else ""
+        if name in _MAKES_WHOLE:
+            continue
+        if name not in _KEEPS_WHOLE:
+            return False
+        assert isinstance(node, Call)
+        if name == "clip" and any(float(b) != int(b) for b in (node.attrs.a_min, node.attrs.a_max)):  # type: ignore[union-attr]
+            return False
+        stack += node.args
+    return True
+
+
+def _clip_keeps(match: Match) -> Expr | None:
+    """A cast of a clipped value to an integer type that holds the range, and on, does nothing to whole numbers.
+
+    What is cast to integers at last may have been none: both ways cut off the fraction.
+    """
+    attrs, back = match.attrs("clip"), match.attrs("root").dtype
+    ty = match.tensor("clip")
+    if ty is None or not _holds(match.attrs("inner").dtype, attrs.a_min, attrs.a_max):
+        return None
+    whole = not is_float_name(ty.dtype) or (_whole_bounds(attrs) and is_whole(match["x"], match))
+    if not whole and not _holds(back, attrs.a_min, attrs.a_max):
+        return None
+    return match["clip"] if back == ty.dtype else make("cast", match["clip"], dtype=back)
+
+
+def _whole_bounds(attrs: Any) -> bool:
+    return float(attrs.a_min).is_integer() and float(attrs.a_max).is_integer()
+
+
+def _clip_covers(match: Match) -> bool:
+    """Whether a clip lets every value of its type through. Quantized operators saturate through it, and keep it."""
+    ty, x = match.tensor("x"), match["x"]
+    if ty is None or is_float_name(ty.dtype) or ty.dtype == "bool":
+        return False
+    if type(x) is Call and type(x.op) is Op and x.op.name in ("qnn.requantize", "qnn.add"):
+        return False
+    info = np.iinfo(array_dtype(ty.dtype))
+    attrs = match.attrs("root")
+    return bool(attrs.a_min <= info.min and info.max <= attrs.a_max)
+
+
+CASTS = (
+    Rule("cast to its own type", "cast(x)", "x", _own_type),
+    Rule("cast through a wider type", "cast(inner:cast(x))", _through_wider),
+    Rule("cast of a clipped value", "cast(inner:cast(clip:clip(x)))", _clip_keeps, promise=FINITE),
+    Rule("clip to the whole range", "clip(x)", "x", _clip_covers),
+)

@@ -1,0 +1,67 @@
+"""Rules that make "like that one" concrete: where shape and dtype are known, the other tensor is not needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Constant, Expr
+from passlab.op import make
+from passlab.rewriting.rules import Match, Rule
+
+
+def _static(match: Match) -> bool:
+    """Whether the shape is known and what it was taken from may go."""
+    ty = match.tensor("root")
+    return ty is not None and not ty.dynamic and match.pure("other")
+
+
+def _made(op: str, **names: str) -> Any:
+    """Return a function that calls `op` on the nodes matched as `data`, with the shape (and dtype) of the whole."""
+
+    def result(match: Match) -> Expr:
+        ty = match.tensor("root")
+        assert ty is not None
+        args = [match[n] for n in ("value", "data") if n in match.nodes and n in names.get("args", "")]
+        attrs: dict[str, Any] = {names.get("shape", "shape"): list(ty.shape)}
+        if "dtype" in names:
+            attrs["dtype"] = ty.dtype
+        return make(op, *args, **attrs)
+
+    return result
+
+
+def _nonzero(match: Match) -> bool:
+    """Whether the shape is known and has no 0, which reshape reads as "the dimension the data has there"."""
+    ty = match.tensor("root")
+    return ty is not None and 0 not in ty.shape and _static(match)
+
+
+def _collapse(match: Match) -> Expr:
+    """Sum to a shape, which `collapse_sum_to` takes as an operand and as an attribute."""
+    ty = match.tensor("root")
+    assert ty is not None
+    sizes = Constant(np.asarray(ty.concrete_shape, dtype="int32"))
+    return make("collapse_sum_to", match["data"], sizes, shape=ty.concrete_shape)
+
+
+def _cast(match: Match) -> Expr | None:
+    ty = match.tensor("root")
+    return None if ty is None or not match.pure("other") else make("cast", match["data"], dtype=ty.dtype)
+
+
+CONCRETE = (
+    Rule("zeros of a known shape", "zeros_like(other)", _made("zeros", dtype=""), _static),
+    Rule("ones of a known shape", "ones_like(other)", _made("ones", dtype=""), _static),
+    Rule("full of a known shape", "full_like(other, value)", _made("full", args="value", dtype=""), _static),
+    Rule(
+        "reshape to a known shape",
+        "reshape_like(data, other)",
+        _made("reshape", args="data", shape="newshape"),
+        _nonzero,
+    ),
+    Rule("sum to a known shape", "collapse_sum_like(data, other)", _collapse, _static),
+    Rule("broadcast to a known shape", "broadcast_to_like(data, other)", _made("broadcast_to", args="data"), _static),
+    Rule("cast to a known dtype", "cast_like(data, other)", _cast),
+)

@@ -1,0 +1,39 @@
+"""Rules about where the largest or smallest element is: scaling by a positive number does not move it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passlab.ir.expr import Constant, Expr
+from passlab.rewriting.rules import Match, Rule
+
+
+def _positive_scale(match: Match) -> bool:
+    """One positive scale and one zero point for all elements: then order, and ties, are those of the quantized data.
+
+    Only where neighbours stay apart: 8 bits go into any float, 16 into float32, and no product over- or underflows.
+    """
+    scale, zero, data = match["scale"], match["zero"], match.tensor("x")
+    known = type(scale) is Constant and type(zero) is Constant and scale.data.size == 1 and zero.data.size == 1
+    if not known or scale.data.ndim or data is None or data.dtype not in ("int8", "uint8", "int16", "uint16"):
+        return False
+    short = match.attrs("dequantized").out_dtype == "float16"
+    made, bits = np.finfo("float16" if short else "float32"), 8 if data.dtype in ("int8", "uint8") else 16
+    furthest = 2.0**bits + abs(float(zero.data))
+    if furthest > 2.0**made.nmant:
+        return False
+    return bool(float(made.tiny) <= float(scale.data) and float(scale.data) * furthest < float(made.max))
+
+
+def _of_data(match: Match) -> Expr:
+    return match["root"].with_fields(args=(match["x"],))  # type: ignore[no-any-return]
+
+
+ORDERING = (
+    Rule(
+        "order of quantized data",
+        "argmax|argmin|argsort(dequantized:qnn.dequantize(x, scale, zero))",
+        _of_data,
+        _positive_scale,
+    ),
+)

@@ -1,0 +1,65 @@
+"""Rewrite arithmetic, casts, shapes and layouts to simpler forms.
+
+before:
+    def @main(%x: Tensor[(2), float32]) { multiply(multiply(add(%x, %x), 3f), 4f) }
+after:
+    def @main(%x: Tensor[(2), float32]) { multiply(%x, 24f) }
+
+before:
+    def @main(%x: Tensor[(2), float32]) { add(cast(cast(%x, dtype="float64"), dtype="float32"), 0f) }
+after:
+    def @main(%x: Tensor[(2), float32]) { %x }
+
+before:
+    def @main(%x: Tensor[(1, 2, 3, 4), float32]) {
+      layout_transform(transpose(%x, axes=[0, 2, 3, 1]), src_layout="NHWC", dst_layout="NCHW")
+    }
+after:
+    def @main(%x: Tensor[(1, 2, 3, 4), float32]) { %x }
+
+before:
+    def @main(%x: Tensor[(4), float32]) {
+      cast(cast(clip(round(%x), a_min=-128f, a_max=127f), dtype="int8"), dtype="float32")
+    }
+after:
+    def @main(%x: Tensor[(4), float32]) { clip(round(%x), a_min=-128f, a_max=127f) }
+
+keep:
+    def @main(%x: Tensor[(4), float32]) {
+      cast(cast(clip(%x, a_min=-128f, a_max=127f), dtype="int8"), dtype="float32")
+    }
+
+keep:
+    def @main(%x: Tensor[(2), int8]) { cast(cast(%x, dtype="uint8"), dtype="int16") }
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from passlab.ir.expr import Function
+from passlab.ir.module import IRModule
+from passlab.passes.simplify.rules import RULES
+from passlab.rewriting.rules import RuleSet
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import NumericContract, standard_pass
+
+
+@cache
+def rule_set() -> RuleSet:
+    """Return the rules of this pass."""
+    return RuleSet(RULES)
+
+
+@standard_pass(opt_level=0, required=("InferType",), promise=NumericContract(8192, finite_only=True))
+class SimplifyExpr(FunctionPass):
+    """Apply the rules of `passlab.passes.simplify.rules.RULES` until none fits, in one walk from the leaves up.
+
+    Each rule says what it promises about numbers. Unlike Relay, casts are dropped only where no value is lost: not
+    from signed through unsigned types, and after a clip only for whole numbers. Sums of products are not factored
+    ((x + y) * (x + y) for x * x + 2 * x * y + y * y loses digits).
+    """
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return rule_set().simplified(func)

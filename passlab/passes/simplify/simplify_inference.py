@@ -1,0 +1,170 @@
+"""Write normalisations as the arithmetic that they are at inference time.
+
+before:
+    def @main(%x: Tensor[(1, 2, 4, 4), float32], %gamma: Tensor[(2), float32], %beta: Tensor[(2), float32],
+              %mean: Tensor[(2), float32], %var: Tensor[(2), float32]) {
+      %0 = nn.batch_norm(%x, %gamma, %beta, %mean, %var);
+      %0.0
+    }
+after:
+    def @main(%x: Tensor[(1, 2, 4, 4), float32], %gamma: Tensor[(2), float32], %beta: Tensor[(2), float32],
+              %mean: Tensor[(2), float32], %var: Tensor[(2), float32]) {
+      %0 = multiply(divide(1f, sqrt(add(%var, 1e-05f))), %gamma);
+      %1 = add(multiply(negative(%mean), %0), %beta);
+      add(multiply(%x, expand_dims(%0, axis=1, num_newaxis=2)), expand_dims(%1, axis=1, num_newaxis=2))
+    }
+
+before:
+    def @main(%x: Tensor[(2), float32]) { %0 = nn.dropout(%x); %0.0 }
+after:
+    def @main(%x: Tensor[(2), float32]) { %x }
+
+keep:
+    def @main(%x: Tensor[(1, 2), float32], %gamma: Tensor[(2), float32], %beta: Tensor[(2), float32],
+              %mean: Tensor[(2), float32], %var: Tensor[(2), float32]) {
+      nn.batch_norm(%x, %gamma, %beta, %mean, %var)
+    }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from passlab.analysis.state import Movable
+from passlab.ir.expr import Call, Constant, Expr, Function, TupleGetItem
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType
+from passlab.ir.walk import rewrite
+from passlab.op import make
+from passlab.op.dtypes import array_dtype
+from passlab.rewriting.dimensions import expand_to_axis
+from passlab.transform.base import FunctionPass
+from passlab.transform.context import PassContext
+from passlab.transform.declare import Rounds, standard_pass
+
+
+@standard_pass(opt_level=0, required=("InferType",), promise=Rounds(4096))
+class SimplifyInference(FunctionPass):
+    """Unpack normalisation operators into primitive arithmetic.
+
+    `nn.batch_norm` (of which only the first result is used) becomes a scale and a shift, the first result of
+    `nn.dropout` its input; `nn.layer_norm`, `nn.group_norm`, `nn.instance_norm` and `nn.l2_normalize` become means,
+    variances and elementwise arithmetic. Constants have the dtype of the data (Relay's l2_normalize uses float32).
+    Calls whose arguments after the data have effects stay as they are.
+    """
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        rule = partial(_simplified, Movable(mod))
+        return rewrite(func, rule, only=(Call, TupleGetItem), name="inference form")
+
+
+def _simplified(movable: Movable, pre: Expr, post: Expr) -> Expr:
+    call = pre.tuple_value if type(pre) is TupleGetItem else pre
+    if type(call) is not Call or not all(map(movable, call.args[1:])):
+        return post  # the new form computes what comes after the data in another order, or not at all
+    if type(post) is Call:
+        rule = _CALLS.get(post.op.name) if type(post.op) is Op else None
+        return post if rule is None else rule(post, _type(pre.args[0])) or post  # type: ignore[attr-defined]
+    if type(post) is TupleGetItem and post.index == 0 and type(post.tuple_value) is Call:
+        call = post.tuple_value
+        name = call.op.name if type(call.op) is Op else ""
+        if name == "nn.dropout":
+            return call.args[0]
+        if name == "nn.batch_norm":
+            return _batch_norm(call, _type(pre.tuple_value.args[0])) or post  # type: ignore[attr-defined]
+    return post
+
+
+def _type(expr: Expr) -> TensorType | None:
+    ty = expr.checked_type
+    return ty if type(ty) is TensorType else None
+
+
+def _scalar(value: float, ty: TensorType) -> Constant:
+    return Constant(np.asarray(value, dtype=array_dtype(ty.dtype)))
+
+
+def _batch_norm(call: Call, ty: TensorType | None) -> Expr | None:
+    if ty is None:
+        return None
+    data, gamma, beta, mean, var = call.args
+    attrs: Any = call.attrs
+    rank, axis = len(ty.shape), attrs.axis % len(ty.shape)
+    scale: Expr = make("divide", _scalar(1, ty), make("sqrt", make("add", var, _scalar(attrs.epsilon, ty))))
+    if attrs.scale:
+        scale = make("multiply", scale, gamma)
+    shift: Expr = make("multiply", make("negative", mean), scale)
+    if attrs.center:
+        shift = make("add", shift, beta)
+    scaled = make("multiply", data, expand_to_axis(scale, rank, axis))
+    return make("add", scaled, expand_to_axis(shift, rank, axis))
+
+
+def _standardized(data: Expr, ty: TensorType, axes: Sequence[int], epsilon: float) -> Expr:
+    """Return data with mean 0 and variance 1 over some axes."""
+    mean = make("mean", data, axis=axes, keepdims=True)
+    var = make("variance", data, mean, axis=axes, keepdims=True)
+    return make("divide", make("subtract", data, mean), make("sqrt", make("add", var, _scalar(epsilon, ty))))
+
+
+def _affine(data: Expr, call: Call, rank: int, axis: int) -> Expr:
+    """Return data times gamma plus beta, where the operator asks for them."""
+    attrs: Any = call.attrs
+    if attrs.scale:
+        data = make("multiply", data, expand_to_axis(call.args[1], rank, axis))
+    if attrs.center:
+        data = make("add", data, expand_to_axis(call.args[2], rank, axis))
+    return data
+
+
+def _layer_norm(call: Call, ty: TensorType | None) -> Expr | None:
+    if ty is None:
+        return None
+    attrs: Any = call.attrs
+    rank, axis = len(ty.shape), attrs.axis % len(ty.shape)
+    return _affine(_standardized(call.args[0], ty, [axis], attrs.epsilon), call, rank, axis)
+
+
+def _instance_norm(call: Call, ty: TensorType | None) -> Expr | None:
+    if ty is None:
+        return None
+    attrs: Any = call.attrs
+    rank, axis = len(ty.shape), attrs.axis % len(ty.shape)
+    axes = [i for i in range(1, rank) if i != axis]
+    return _affine(_standardized(call.args[0], ty, axes, attrs.epsilon), call, rank, axis)
+
+
+def _group_norm(call: Call, ty: TensorType | None) -> Expr | None:
+    """Split the channel axis into groups, standardize over all axes but batch and group, and join the groups."""
+    if ty is None or ty.dynamic:
+        return None
+    attrs: Any = call.attrs
+    shape, groups = ty.concrete_shape, attrs.num_groups
+    rank, axis = len(shape), attrs.axis % len(shape)
+    split = [*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :]]
+    axes = list(range(axis + 1, rank + 1))
+    data = make("reshape", call.args[0], newshape=split)
+    data = make("reshape", _standardized(data, ty, axes, attrs.epsilon), newshape=list(shape))
+    return _affine(data, call, rank, axis)
+
+
+def _l2_normalize(call: Call, ty: TensorType | None) -> Expr | None:
+    if ty is None:
+        return None
+    attrs: Any = call.attrs
+    data = call.args[0]
+    total = make("sum", make("multiply", data, data), axis=attrs.axis, keepdims=True)
+    return make("divide", data, make("sqrt", make("maximum", total, _scalar(attrs.eps, ty))))
+
+
+_CALLS: dict[str, Callable[[Call, TensorType | None], Expr | None]] = {
+    "nn.layer_norm": _layer_norm,
+    "nn.instance_norm": _instance_norm,
+    "nn.group_norm": _group_norm,
+    "nn.l2_normalize": _l2_normalize,
+}

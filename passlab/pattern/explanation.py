@@ -1,0 +1,178 @@
+"""Why a pattern does not match: the place where it came furthest, and the condition that failed there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType
+from passlab.pattern.groups import pattern_parts
+from passlab.pattern.language import (
+    AttrPattern,
+    CallPattern,
+    DataTypePattern,
+    DFPattern,
+    DominatorPattern,
+    ExprPattern,
+    FunctionPattern,
+    ShapePattern,
+    TupleGetItemPattern,
+    TuplePattern,
+    TypePattern,
+    VarPattern,
+    checked,
+)
+from passlab.pattern.matcher import Matcher, attribute_matches
+from passlab.pattern.pattern_printer import pattern_text
+from passlab.pattern.program import Program, root_keys
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What `explain` found out; true in a condition when the pattern matches.
+
+    `root` is the expression that matches or came nearest, None when nothing of the pattern was found. `matched` of
+    `total` parts of the pattern stood for something when `pattern` failed on `expr`, because of `reason`.
+    """
+
+    root: Expr | None
+    matched: int
+    total: int
+    pattern: DFPattern | None = None
+    expr: Expr | None = None
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return self.pattern is None and self.root is not None
+
+    def __str__(self) -> str:
+        if self:
+            return f"matches at {_name(self.root)}{_place(self.root)}"
+        if self.root is None or self.pattern is None:
+            return f"no match: {self.reason}"
+        return "\n".join(
+            [
+                (
+                    f"no match; nearest at {_name(self.root)}{_place(self.root)}, "
+                    f"{self.matched} of {self.total} parts matched"
+                ),
+                f"  pattern:  {pattern_text(self.pattern)}",
+                f"  against:  {_name(self.expr)}{_place(self.expr)}",
+                f"  failed:   {self.reason}",
+            ]
+        )
+
+    __repr__ = __str__
+
+
+class _Furthest:
+    """Hears failures and keeps the one before which most of the pattern had matched."""
+
+    def __init__(self) -> None:
+        self.best = -1
+        self.pattern: DFPattern | None = None
+        self.expr: Expr | None = None
+
+    def failed(self, pattern: DFPattern, expr: Expr, matched: int) -> None:
+        if matched > self.best:
+            self.best, self.pattern, self.expr = matched, pattern, expr
+
+
+def explain(pattern: DFPattern, expr: Expr, mod: IRModule | None = None) -> Explanation:
+    """Return where in `expr` a pattern matches, or came nearest and why it failed there.
+
+    The result of the program is tried first, then every node inwards. Each costs one attempt at matching.
+    """
+    total = len(pattern_parts(checked(pattern)))
+    program = Program(expr)
+    best: Explanation | None = None
+    for root in [expr, *(node for node in program.candidates(root_keys(pattern)) if node is not expr)]:
+        furthest = _Furthest()
+        matcher = Matcher(program, mod, furthest)
+        if matcher.match(pattern, root):
+            return Explanation(root, total, total)
+        if furthest.pattern is None or furthest.expr is None or (best is not None and furthest.best <= best.matched):
+            continue
+        why = _reason(matcher, furthest.pattern, furthest.expr)
+        best = Explanation(root, furthest.best, total, furthest.pattern, furthest.expr, why)
+    if best is None or (best.matched == 0 and not isinstance(best.root, Call)):
+        wanted = ", ".join(sorted(_key(key) for key in root_keys(pattern) or ()))
+        return Explanation(None, 0, total, reason=f"there is no {wanted or 'expression'} in the program")
+    return best
+
+
+def _key(key: object) -> str:
+    return f"call of `{key.name}`" if isinstance(key, Op) else getattr(key, "__name__", str(key)).lower()
+
+
+def _reason(matcher: Matcher, p: DFPattern, e: Expr) -> str:
+    """Return the condition of one pattern that an expression does not meet."""
+    if p in matcher.found or any(p is q for q in matcher.found):
+        return "the pattern occurs twice and stands for another expression already"
+    if isinstance(p, ExprPattern):
+        return f"expected {_name(p.expr)}, found {_name(e)}"
+    if isinstance(p, VarPattern) and isinstance(e, Var):
+        return f"expected a variable named `{p.name}`, found `{e.name_hint}`"
+    if isinstance(p, CallPattern) and isinstance(e, Call) and p.args is not None and len(p.args) != len(e.args):
+        return f"expected {len(p.args)} arguments, found {len(e.args)}"
+    if isinstance(p, TuplePattern) and isinstance(e, Tuple) and p.fields is not None:
+        return f"expected {len(p.fields)} fields, found {len(e.fields)}"
+    if isinstance(p, TupleGetItemPattern) and isinstance(e, TupleGetItem):
+        return f"expected element {p.index}, found {e.index}"
+    if isinstance(p, FunctionPattern) and isinstance(e, Function) and p.params is not None:
+        return f"expected {len(p.params)} parameters, found {len(e.params)}"
+    if isinstance(p, AttrPattern):
+        return _attribute_reason(p, e)
+    if isinstance(p, (TypePattern, DataTypePattern, ShapePattern)):
+        return _type_reason(matcher, p, e)
+    if isinstance(p, DominatorPattern):
+        return "not all ways up from the child lead over the path to one parent that is used nowhere else"
+    return f"expected {pattern_text(p)}, found {_name(e)}"
+
+
+def _attribute_reason(p: AttrPattern, e: Expr) -> str:
+    for name, wanted in p.attrs.items():
+        if attribute_matches(e, name, wanted):
+            continue
+        if isinstance(e, Op):
+            return f"expected {name} = {wanted!r}, found {e.get_attr(name)!r}"
+        attrs = e.attrs if isinstance(e, (Call, Function)) else None
+        if attrs is not None and name in attrs:
+            return f"expected {name} = {wanted!r}, found {attrs[name]!r}"
+        return f"expected {name} = {wanted!r}, and there is no such attribute"
+    return f"expected {pattern_text(p.pattern)}, found {_name(e)}"
+
+
+def _type_reason(matcher: Matcher, p: TypePattern | DataTypePattern | ShapePattern, e: Expr) -> str:
+    found = matcher.type_of(e)
+    if found is None:
+        return "its type is not known: infer types first"
+    if isinstance(p, TypePattern):
+        return f"expected the type {p.type}, found {found}"
+    if not isinstance(found, TensorType):
+        return f"expected a tensor, found {found}"
+    if isinstance(p, DataTypePattern):
+        return f"expected {p.dtype}, found {found.dtype}"
+    return f"expected the shape {p.shape}, found {found.shape}"
+
+
+def _name(e: Expr | None) -> str:
+    if isinstance(e, Call):
+        return f"a call of `{e.op.name}`" if isinstance(e.op, Op) else "a call"
+    if isinstance(e, Op):
+        return f"the operator `{e.name}`"
+    if isinstance(e, Var):
+        return f"the variable %{e.name_hint}"
+    if isinstance(e, (GlobalVar, Constructor)):
+        return f"`{e.name_hint}`"
+    if isinstance(e, Constant):
+        return f"a constant {e.tensor_type}"
+    names = {Tuple: "a tuple", TupleGetItem: "a projection", Let: "a let", If: "an if", Function: "a function"}
+    return names.get(type(e), f"a {type(e).__name__}")
+
+
+def _place(e: Expr | None) -> str:
+    return f" ({e.span})" if e is not None and e.span is not None else ""

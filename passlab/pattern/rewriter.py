@@ -1,0 +1,148 @@
+"""Rewriting a program wherever patterns match, until nothing changes.
+
+Each round gives every callback, in order, all places where its pattern matches now. A callback costs in proportion to
+the nodes its pattern's root may match; only one that changes something makes the program be rebuilt and looked at anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from passlab.errors import Diagnostic, PassError, PassTypeError
+from passlab.infer import infer_expr
+from passlab.ir.equal import structural_equal
+from passlab.ir.expr import Expr
+from passlab.ir.module import IRModule
+from passlab.ir.walk import rewrite as rewrite_nodes
+from passlab.pattern.groups import Group, find_groups
+from passlab.pattern.language import DFPattern
+from passlab.pattern.program import Program
+
+MOST_ROUNDS = 100
+
+
+class DFPatternCallback:
+    """A rewrite: `pattern` says where, `callback` what.
+
+        class AddZero(DFPatternCallback):
+            def __init__(self):
+                super().__init__()
+                self.x = wildcard()
+                self.pattern = self.x + is_expr(zero)
+
+            def callback(self, pre, post, node_map):
+                return node_map[self.x][0]
+
+    With `require_type` types are inferred before matching; with `rewrite_once` the callback is retired after the first
+    round in which it changed something.
+    """
+
+    pattern: DFPattern | None = None
+    require_type: bool = False
+    rewrite_once: bool = False
+
+    def __init__(self, require_type: bool = False, rewrite_once: bool = False) -> None:
+        self.require_type = require_type
+        self.rewrite_once = rewrite_once
+
+    def callback(self, pre: Expr, post: Expr, node_map: dict[DFPattern, list[Expr]]) -> Expr:
+        """Return what to put in the place of a match.
+
+        `pre` is the matched expression, `post` the same with its inputs rewritten; `node_map` gives for each pattern
+        object the rewritten expressions it stands for.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no method `callback`")
+
+    def rewrite(self, expr: Expr, mod: IRModule | None = None) -> Expr:
+        """Return `expr` rewritten by this callback alone."""
+        return rewrite(self, expr, mod)
+
+
+def rewrite(
+    callbacks: DFPatternCallback | Iterable[DFPatternCallback], expr: Expr, mod: IRModule | None = None
+) -> Expr:
+    """Return `expr` rewritten by callbacks until nothing changes; the same object when nothing matched.
+
+    `mod` holds the global functions that types need. Raises `PassError` when 100 rounds did not settle it.
+    """
+    active = [callbacks] if isinstance(callbacks, DFPatternCallback) else list(callbacks)
+    for callback in active:
+        if not isinstance(getattr(callback, "pattern", None), DFPattern):
+            raise PassTypeError(f"{type(callback).__name__} has no pattern; set `self.pattern` in its __init__")
+    state = _State(expr, mod)
+    for _ in range(MOST_ROUNDS):
+        before = state.expr
+        for callback in list(active):
+            if state.apply(callback) and callback.rewrite_once:
+                active.remove(callback)
+        if state.expr is before or structural_equal(before, state.expr, map_free_vars=True, exact=True):
+            return before if state.effective else expr
+    raise PassError(
+        Diagnostic(
+            f"Observed {MOST_ROUNDS} rewrite passes, possible conflicting passes?",
+            expr.span,
+            hint=f"these rewrites keep undoing each other: {', '.join(type(c).__name__ for c in active)}",
+        )
+    )
+
+
+class _State:
+    """The program between callbacks: as it is, what is known of it, and whether its types are inferred."""
+
+    def __init__(self, expr: Expr, mod: IRModule | None) -> None:
+        self.expr = expr
+        self.mod = mod
+        self.effective = False
+        self._program: Program | None = None
+        self._typed: Expr | None = None
+
+    def apply(self, callback: DFPatternCallback) -> bool:
+        """Rewrite all places where the pattern matches now; tell whether that changed anything."""
+        if callback.require_type and self._typed is not self.expr:
+            self._set(infer_expr(self.expr, self.mod))
+            self._typed = self.expr
+        if self._program is None:
+            self._program = Program(self.expr)
+        assert callback.pattern is not None
+        groups = find_groups(callback.pattern, self._program, self.mod)
+        if not groups:
+            return False
+        made = _rewritten(self.expr, callback, groups)
+        changed = made is not self.expr
+        self._set(made)
+        self.effective = self.effective or changed
+        return changed
+
+    def _set(self, expr: Expr) -> None:
+        if expr is not self.expr:
+            self.expr = expr
+            self._program = None
+
+
+def _rewritten(expr: Expr, callback: DFPatternCallback, groups: list[Group]) -> Expr:
+    by_root = {group.root: group for group in groups}
+    changed: dict[Expr, Expr] = {}
+
+    def rule(pre: Expr, post: Expr) -> Expr:
+        group = by_root.get(pre)
+        if group is None:
+            return post
+        node_map = {
+            pattern: [post if e is pre else changed.get(e, e) for e in stood_for]
+            for pattern, stood_for in group.found.items()
+        }
+        result: Any = callback.callback(pre, post, node_map)
+        if not isinstance(result, Expr):
+            raise PassTypeError(
+                Diagnostic(
+                    f"{type(callback).__name__}.callback must return an expression",
+                    pre.span,
+                    found=type(result).__name__,
+                    hint="return `post` to leave a match as it is",
+                )
+            )
+        return result
+
+    kinds = tuple({type(group.root) for group in groups})
+    return rewrite_nodes(expr, rule, replace=changed, only=kinds, name=type(callback).__name__)

@@ -1,0 +1,50 @@
+"""ONNX, live: any sequence of functions from model to model.
+
+rec = passlab.recorders.onnx.record(model, [("fuse", fuse), simplify])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from passlab.dumps.onnx_text import model_text
+from passlab.dumps.recording import TextRecording
+from passlab.errors import Diagnostic, DumpError
+from passlab.recorders.protocol import Recorder
+
+Function = Callable[[Any], Any]
+
+
+def text_of(model: Any) -> str:
+    """Return the main graph of a model, an `onnx.ModelProto` or its bytes, one line per node."""
+    return model_text(model if isinstance(model, bytes) else model.SerializeToString())
+
+
+def record(model: Any, passes: Iterable[Function | tuple[str, Function]], name: str = "ONNX") -> TextRecording:
+    """Call functions on a model, one after another, and return their recording; one that raises is its last step.
+
+    A function takes a model and returns one, or changes it in place and returns None.
+    """
+    recorder = Recorder(name, text=text_of, copy=_copy, language="onnx")
+    recorder.start(model)
+    for number, one in enumerate(passes, 1):
+        title, function = one if isinstance(one, tuple) else (getattr(one, "__name__", f"pass {number}"), one)
+        if not callable(function):
+            raise DumpError(Diagnostic(f"pass {number} is no function", hint="a function, or (name, function)"))
+        recorder.begin(title, model, unit="graph")
+        try:
+            result = function(model)
+        except Exception as error:  # noqa: BLE001 - the error of the host is the result that is recorded
+            recorder.failed(error)
+            break
+        model = model if result is None else result
+        recorder.end(model)
+    return recorder.recording()
+
+
+def _copy(model: Any) -> Any:
+    return model if isinstance(model, bytes) else model.SerializeToString()
+
+
+__all__ = ["record", "text_of"]

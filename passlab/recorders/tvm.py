@@ -1,0 +1,96 @@
+"""Today's TVM, live: a pass instrument for Relax and TIR pipelines of apache-tvm, and for TileLang's.
+
+    rec = passlab.recorders.tvm.record(mod, relax.get_pipeline("zero"))
+    with passlab.recorders.tvm.recording() as live:      # around any code that runs passes
+        tvm.compile(mod, "llvm")
+    live.recording()
+
+Modules are kept by reference: TVM copies what it changes. Two modules are compared by TVM's own structural equality,
+since their texts leave constants out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from passlab.dumps.recording import TextRecording
+from passlab.errors import Diagnostic, MissingPackageError
+from passlab.recorders.protocol import Recorder
+
+
+def _host(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        hint = "pip install apache-tvm"
+        raise MissingPackageError(Diagnostic(f"recording TVM's passes needs TVM: {error}", hint=hint)) from error
+
+
+def _equality() -> Callable[[Any, Any], bool]:
+    """Return TVM's structural equality: of `tvm_ffi` in newer versions, of `tvm.ir` in older ones."""
+    tvm = _host("tvm")
+    equal = getattr(getattr(tvm, "ir", None), "structural_equal", None)
+    if equal is None:
+        equal = _host("tvm_ffi").structural_equal
+    return lambda left, right: left.same_as(right) or bool(equal(left, right))
+
+
+def script_of(mod: Any) -> str:
+    """Return the text of a module. Constants are left out: showing them can end the process in some versions."""
+    script = getattr(mod, "script", None)
+    return str(script()) if script is not None else str(mod)
+
+
+def new_recorder(name: str = "TVM") -> Recorder:
+    """Return a recorder that prints and compares modules as TVM does. Raises `MissingPackageError` without TVM."""
+    return Recorder(name, text=script_of, equal=_equality(), language="python")
+
+
+def instrument_of(recorder: Recorder) -> Any:
+    """Return a TVM pass instrument that reports to a recorder."""
+    pass_instrument = _host("tvm.ir.instrument").pass_instrument
+
+    class Recording:
+        def run_before_pass(self, mod: Any, info: Any) -> None:
+            recorder.begin(str(info.name), mod, unit="IRModule", options=f"opt_level={info.opt_level}")
+
+        def run_after_pass(self, mod: Any, info: Any) -> None:
+            recorder.end(mod)
+
+        def exit_pass_ctx(self) -> None:
+            recorder.close("the pass raised an error")
+
+    return pass_instrument(Recording)()
+
+
+@contextmanager
+def recording(name: str = "TVM") -> Iterator[Recorder]:
+    """Record all passes that run inside the block, under the pass context in force and its instruments."""
+    recorder = new_recorder(name)
+    context = _host("tvm").transform.PassContext.current()
+    before = list(context.instruments or ())
+    context.override_instruments([*before, instrument_of(recorder)])
+    try:
+        yield recorder
+    finally:
+        recorder.close("the pass raised an error")
+        context.override_instruments(before)
+
+
+def record(mod: Any, pipeline: Callable[[Any], Any], name: str = "TVM") -> TextRecording:
+    """Run a pass or pipeline on a module and return its recording; a pass that raises is its last step."""
+    with recording(name) as recorder:
+        recorder.start(mod)
+        try:
+            pipeline(mod)
+        except Exception as error:  # noqa: BLE001 - the error of the host is the result that is recorded
+            if not recorder.is_open:
+                recorder.begin("pipeline", mod)
+            recorder.close(error)
+    return recorder.recording()
+
+
+__all__ = ["instrument_of", "new_recorder", "record", "recording", "script_of"]

@@ -1,0 +1,102 @@
+"""xDSL, live: the pipeline's callback, and the rewriter's listener for the exact origin of operations.
+
+    rec = passlab.recorders.xdsl.record(module, "canonicalize,cse,convert-scf-to-cf")
+
+The module changes in place, so that each state is a copy; states are compared by xDSL's structural equivalence.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from typing import Any
+
+from passlab.dumps.recording import TextRecording
+from passlab.errors import Diagnostic, DumpError, MissingPackageError
+from passlab.recorders.protocol import Recorder
+
+
+def _host(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        hint = "pip install xdsl"
+        raise MissingPackageError(Diagnostic(f"recording xDSL's passes needs xDSL: {error}", hint=hint)) from error
+
+
+def new_recorder(name: str = "xDSL") -> Recorder:
+    """Return a recorder that copies, prints and compares modules as xDSL does."""
+    _host("xdsl")
+    return Recorder(
+        name,
+        text=str,
+        copy=lambda module: module.clone(),
+        equal=lambda left, right: bool(left.is_structurally_equivalent(right)),
+        language="mlir",
+    )
+
+
+def callback_of(recorder: Recorder) -> Any:
+    """Return a callback for `xdsl.passes.PassPipeline` that reports to a recorder."""
+
+    def callback(previous: Any, module: Any, following: Any) -> None:
+        if previous is not None:
+            recorder.end(module)
+        else:
+            recorder.start(module)
+        if following is not None:
+            recorder.begin(following.name, unit="builtin.module", options=_options(following))
+
+    return callback
+
+
+def _options(one: Any) -> str:
+    spec = str(one.pipeline_pass_spec()) if hasattr(one, "pipeline_pass_spec") else ""
+    return spec.partition("{")[2].rstrip("}")
+
+
+def passes_of(text: str) -> tuple[Any, ...]:
+    """Return the passes of a pipeline in xDSL's own words. Raises `DumpError` for what it does not take."""
+    pipeline = _host("xdsl.passes").PassPipeline
+    try:
+        return tuple(pipeline.parse_spec(_host("xdsl.transforms").get_all_passes(), text).passes)
+    except Exception as error:
+        raise DumpError(Diagnostic(f"xDSL does not take the pipeline `{text}`: {error}")) from error
+
+
+def record(module: Any, passes: str | Iterable[Any], context: Any = None, name: str = "xDSL") -> TextRecording:
+    """Run passes on a module, in place, and return their recording; a pass that raises is its last step.
+
+    `passes` are xDSL passes, or a pipeline as text. `context` is a `Context`; by default one with all dialects.
+    """
+    recorder = new_recorder(name)
+    chosen = passes_of(passes) if isinstance(passes, str) else tuple(passes)
+    if context is None:
+        context = _host("xdsl.context").Context()
+        for dialect, load in _host("xdsl.dialects").get_all_dialects().items():
+            context.register_dialect(dialect, load)
+    pipeline = _host("xdsl.passes").PassPipeline(chosen, callback_of(recorder))
+    try:
+        pipeline.apply(context, module)
+    except Exception as error:  # noqa: BLE001 - the error of the host is the result that is recorded
+        recorder.close(error)
+    return recorder.recording()
+
+
+def listener_of(origins: dict[Any, str], rule: str = "") -> Any:
+    """Return a rewriter listener that notes for each operation made or replaced by which rule: operation -> rule."""
+    listener = _host("xdsl.pattern_rewriter").PatternRewriterListener
+
+    def inserted(operation: Any) -> None:
+        origins[operation] = rule or "inserted"
+
+    def replaced(operation: Any, values: Any) -> None:
+        for value in values or ():
+            owner = getattr(value, "owner", None)
+            if owner is not None:
+                origins[owner] = f"{rule or 'rewrite'} of {operation.name}"
+
+    return listener(operation_insertion_handler=[inserted], operation_replacement_handler=[replaced])
+
+
+__all__ = ["callback_of", "listener_of", "new_recorder", "passes_of", "record"]

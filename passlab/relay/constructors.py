@@ -1,0 +1,67 @@
+"""Classes that Relay's programs make by other arguments than passlab's: calling one makes an object of ours.
+
+`isinstance` asks for our class, so what passlab returns is an instance of the stand-in too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passlab.errors import Diagnostic, NodeValueError
+from passlab.evaluate import values
+from passlab.ir import span
+from passlab.ir.adt import Constructor
+
+
+class StandIn(type):
+    """The class of stand-ins; each names what it stands for."""
+
+    stands_for: type
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.stands_for)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return subclass is cls or issubclass(subclass, cls.stands_for)
+
+
+class SourceName(str):
+    """The name of a text: a string that tells itself as `name` too."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name as a plain string."""
+        return str(self)
+
+
+class Span(metaclass=StandIn):
+    """A stretch of a text: `Span(SourceName("f.py"), line, end_line, column, end_column)`.
+
+    With a `Source` and two offsets it is `passlab.ir.Span`.
+    """
+
+    stands_for = span.Span
+
+    def __new__(cls, source: Any, *places: int) -> Any:
+        if isinstance(source, span.Source):
+            return span.Span(source, *places)
+        if len(places) != 4:
+            found = f"{len(places)} numbers"
+            raise NodeValueError(Diagnostic("a span has four places", expected="lines, then columns", found=found))
+        line, end_line, column, end_column = places
+        return span.Position(None if source is None else str(source), line, end_line, column, end_column)
+
+
+class ConstructorValue(metaclass=StandIn):
+    """A value of a data type, as executors take and give: `ConstructorValue(constructor.tag, fields, constructor)`."""
+
+    stands_for = values.ADTValue
+
+    def __new__(cls, tag: int, fields: Sequence[Any], constructor: Constructor) -> Any:
+        if constructor.tag != tag:
+            found = f"{tag}, of {constructor.name_hint} with the tag {constructor.tag}"
+            raise NodeValueError(Diagnostic("a value has the tag of its constructor", found=found))
+        return values.ADTValue(constructor, fields)

@@ -1,0 +1,81 @@
+"""The leaves of programs made in Python: variables and constants by Relay's rules of defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, NodeValueError, PasslabError
+from passlab.ir.dtypes import dtype_name
+from passlab.ir.expr import Constant, Var
+from passlab.ir.span import Span
+from passlab.ir.types import IncompleteType, Kind, TensorType, Type, TypeVar, scalar_type
+from passlab.op.dtypes import array_dtype
+
+
+def var(
+    name_hint: str,
+    type_annotation: Type | str | None = None,
+    shape: Iterable[Any] | None = None,
+    dtype: str = "float32",
+    span: Span | None = None,
+) -> Var:
+    """Return a new local variable.
+
+    `type_annotation` is a type, or a dtype for a scalar; or `shape` and `dtype` say it. Raises `NodeValueError` when
+    both ways are used, and for a name or an annotation that is none.
+    """
+    if not isinstance(name_hint, str):
+        raise NodeValueError(Diagnostic("the name of a variable is a string", found=repr(name_hint)))
+    if type_annotation is not None and (shape is not None or not isinstance(type_annotation, (Type, str))):
+        raise NodeValueError(
+            Diagnostic(
+                f"%{name_hint}: give either a type annotation or a shape, not both",
+                found=repr(type_annotation),
+                hint=f'write `relay.var("{name_hint}", shape=(1, 8), dtype="float32")`',
+            )
+        )
+    if isinstance(type_annotation, str):
+        return Var(name_hint, scalar_type(type_annotation), span)
+    return Var(name_hint, type_annotation if shape is None else TensorType(shape, dtype), span)
+
+
+_NARROWED = {"int64": "int32", "float64": "float32"}
+
+
+def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
+    """Return a constant from a number, a NumPy array or nested lists of numbers.
+
+    Without `dtype`, int64 and float64 (what Python's numbers are) become int32 and float32; other dtypes are kept.
+    Raises `NodeValueError` for what is not a tensor, and for integers that int32 cannot hold.
+    """
+    if isinstance(value, Constant):
+        value = value.data
+    array = np.asarray(value)
+    try:
+        own = dtype_name(array.dtype)
+    except PasslabError:
+        raise NodeValueError(f"a constant is a number or an array of numbers, not {type(value).__name__}") from None
+    name = dtype_name(dtype) if dtype else _NARROWED.get(own, own)
+    if name == own:
+        return Constant(array, span)
+    made = array.astype(array_dtype(name))
+    if not dtype and made.dtype.kind == "i" and array.size and not (made == array).all():
+        hint = 'give dtype="int64"'
+        raise NodeValueError(Diagnostic("the value does not fit in int32, the default of whole numbers", hint=hint))
+    return Constant(made, span)
+
+
+def ShapeVar(name: str) -> TypeVar:  # noqa: N802 - Relay's name
+    """Return a type variable of the kind of shapes."""
+    return TypeVar(name, Kind.ShapeVar)
+
+
+def type_of(expr: Any) -> Type:
+    """Return the type of an expression: inferred, annotated, or a fresh unknown."""
+    known = expr.checked_type_
+    if known is None and isinstance(expr, Var):
+        known = expr.type_annotation
+    return known if known is not None else IncompleteType()

@@ -1,0 +1,97 @@
+"""Generic functions as arguments, at the types at which they are wanted.
+
+    @twice(@same, %x)   becomes   @twice(fn (%x: T) -> T { @same(%x) }, %x)
+
+where `@twice` takes a function from T to T; a generic function literal, or a variable bound to one, is copied for the
+types of each use. Knows nothing of passes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.infer import infer_expr
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
+from passlab.ir.module import IRModule
+from passlab.ir.types import FuncType, Type, map_type
+from passlab.ir.variables import free_vars
+from passlab.ir.walk import post_order, rewrite
+from passlab.rewriting.fresh_copy import fresh_copy
+
+
+def at_types(function: Function, mod: IRModule) -> Function:
+    """Return a typed function without type parameters, typed, with no generic functions among its arguments.
+
+    What is generic elsewhere (returned, in tuples, in data) stays.
+    """
+    while any(_is_generic(e) for call in post_order(function) if type(call) is Call for e in (call.op, *call.args)):
+        wrapped = _wrapped(function, _bound_generics(function))
+        made = _copy_of(wrapped if wrapped is function else infer_expr(wrapped, mod))
+        if made is function:  # only global functions, and such as call themselves, are left
+            return function
+        function = infer_expr(made, mod)  # type: ignore[assignment]
+    return function
+
+
+def _is_generic(expr: Expr) -> bool:
+    if type(expr) is Function and expr.is_primitive:
+        return False
+    ty = expr.checked_type_
+    return type(expr) in (Function, GlobalVar, Var) and type(ty) is FuncType and bool(ty.type_params)
+
+
+def _bound_generics(function: Function) -> dict[Expr, Expr]:
+    """Return the generic functions, not recursive, that variables are bound to."""
+    found: dict[Expr, Expr] = {}
+    for node in post_order(function):
+        if type(node) is Let and _is_generic(node.value) and node.var not in free_vars(node.value):
+            found[node.var] = node.value
+    for var, value in found.items():
+        while value in found:
+            value = found[var] = found[value]
+    return found
+
+
+def _wrapped(function: Function, bound: dict[Expr, Expr]) -> Expr:
+    """Put `fn (%x: T) { %f(%x) }` for each generic argument %f, and what variables are bound to for them."""
+
+    def wanted(call: Call) -> tuple[Type, ...]:
+        ty: Any = call.op.checked_type_
+        if type(ty) is not FuncType or len(ty.type_params) != len(call.type_args):
+            return ()
+        own: dict[Type, Type] = dict(zip(ty.type_params, call.type_args, strict=True))
+        return tuple(map_type(t, own.get) for t in ty.arg_types)
+
+    def visit(pre: Expr, post: Expr) -> Expr:
+        if type(post) is Let:
+            return post.body if pre.var in bound and post.var not in free_vars(post.body) else post  # type: ignore[attr-defined]
+        assert isinstance(pre, Call)
+        assert isinstance(post, Call)
+        args = list(post.args)
+        for i, (was, ty) in enumerate(zip(pre.args, wanted(pre), strict=False)):
+            if _is_generic(was) and type(ty) is FuncType and not ty.type_params:
+                params = [Var(f"a{k}", t) for k, t in enumerate(ty.arg_types)]
+                args[i] = Function(params, Call(bound.get(args[i], args[i]), params), ty.ret_type)
+        callee = bound.get(post.op, post.op)
+        same = callee is post.op and all(a is b for a, b in zip(args, post.args, strict=True))
+        return post if same else post.with_fields(op=callee, args=tuple(args))
+
+    return rewrite(function, visit, only=(Call, Let))
+
+
+def _copy_of(function: Expr) -> Expr:
+    """Put a copy for its types where a generic function literal is called."""
+
+    def visit(pre: Expr, post: Expr) -> Expr:
+        assert isinstance(pre, Call)
+        assert isinstance(post, Call)
+        if type(post.op) is not Function or not _is_generic(pre.op):
+            return post
+        own = dict(zip(post.op.type_params, pre.type_args, strict=True))
+        made: Expr = post.with_fields(op=fresh_copy(post.op.with_fields(type_params=()), types=own), type_args=())
+        return made
+
+    return rewrite(function, visit, only=(Call,))
+
+
+__all__ = ["at_types"]

@@ -1,0 +1,84 @@
+"""Putting the body of a function literal in the place of its call. Knows nothing of passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from passlab.analysis.state import Movable
+from passlab.ir.expr import Call, Expr, Function
+from passlab.ir.module import IRModule
+from passlab.ir.walk import CHILDREN, make_lets, note_rewrite, post_order, rebuild
+from passlab.rewriting.fresh_copy import applied
+
+
+def beta_reduced(function: Function, mod: IRModule | None = None) -> Function:
+    """Return the function with every call of a function literal replaced by the body; itself if there is none.
+
+    A literal with one call and no other use is emptied in place; each other call gets a copy of the literal. Arguments
+    that may read or change state are bound by lets, which take the names of the parameters; `mod` tells whether
+    there is any state.
+    """
+    calls = [n for n in post_order(function) if _applies(n)]
+    return _beta_reduce(function, calls, Movable(mod)) if calls else function  # type: ignore[arg-type]
+
+
+def _applies(node: Expr) -> bool:
+    return type(node) is Call and type(node.op) is Function and len(node.op.params) == len(node.args)
+
+
+def _beta_reduce(func: Function, calls: list[Call], movable: Movable) -> Function:
+    """Work through the program with arguments before the functions they go to."""
+    uses: dict[Expr, int] = {}
+    for node in post_order(func):
+        for kid in CHILDREN[type(node)](node):
+            if type(kid) is Function:
+                uses[kid] = uses.get(kid, 0) + 1
+    once = {call.op: call for call in calls if uses[call.op] == 1 and not call.op.type_params}  # type: ignore[attr-defined]
+    result: dict[Expr, Expr] = {}
+
+    def new(node: Expr) -> Expr:
+        return result.get(node, node)
+
+    seen: set[Expr] = set()
+    stack: list[tuple[Expr, str]] = [(func, "visit")]
+    while stack:
+        node, step = stack.pop()
+        if step == "bind":  # the arguments are done: the parameters stand for them
+            call = once[node]
+            args = zip(node.params, call.args, strict=True)  # type: ignore[attr-defined]
+            result.update({param: new(arg) for param, arg in args if movable(arg)})
+        elif step == "visit":
+            if node in seen:
+                continue
+            seen.add(node)
+            stack.append((node, "make"))
+            if type(node) is Call and node.op in once:
+                stack += [(node.op.body, "visit"), (node.op, "bind")]  # type: ignore[attr-defined]
+                stack += [(arg, "visit") for arg in reversed(node.args)]
+            else:
+                stack += [(kid, "visit") for kid in CHILDREN[type(node)](node)[::-1]]
+        else:
+            made = _made(func, node, once, movable, new)
+            if made is not node:
+                result[node] = made
+                note_rewrite(node, made)
+    return new(func)  # type: ignore[return-value]
+
+
+def _made(func: Function, node: Expr, once: dict[Expr, Call], movable: Movable, new: Callable[[Expr], Expr]) -> Expr:
+    if type(node) is Call and type(node.op) is Function and node.op in once:
+        args = zip(node.op.params, node.args, strict=True)
+        return make_lets([(param, new(arg)) for param, arg in args if not movable(arg)], new(node.op.body))
+    made = rebuild(node, new)
+    if not _applies(made):
+        return made
+    assert isinstance(node, Call)
+    assert isinstance(made, Call)
+    assert isinstance(made.op, Function)
+    shared = () if movable(made.op.body) else _outside(func, made.op, new)
+    return applied(made.op, made.args, made.type_args, [movable(arg) for arg in node.args], shared)
+
+
+def _outside(func: Function, literal: Expr, new: Callable[[Expr], Expr]) -> set[Expr]:
+    """Return the nodes of a function that are used outside of what has become a literal, as they are now."""
+    return {new(node) for node in post_order(func, enter=lambda n: new(n) is not literal)}

@@ -1,0 +1,84 @@
+"""Constant folding of expressions: the engine of the pass FoldConstant, for passes that need a value in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlab.analysis.state import Movable
+from passlab.ir.expr import Call, Constant, Expr, ExprT, Function, If, Let, Tuple, TupleGetItem
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType
+from passlab.ir.walk import post_order
+from passlab.rewriting.constant_values import folded_call, without_place
+from passlab.rewriting.let_removal import LetAction, remove_lets
+
+SHAPES = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
+
+
+def folded(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> ExprT:
+    """Return an expression with what is known computed; the same object when nothing is.
+
+    Operator calls on constants are evaluated, lets of constants removed, branches on constants taken, projections of
+    tuple literals resolved, shapes of tensors of static type read off. Primitive functions are not entered. A constant
+    is one wherever `on_device` says it lies; it takes that note along. What has effects is not dropped; `mod` tells
+    whether there are any.
+    """
+    order = post_order(expr, enter=_enter)
+    if not any(map(_starts_folding, order)):
+        return expr
+    movable = Movable(mod)
+
+    def fate(let: Let, value: Expr) -> LetAction:
+        return LetAction.INLINE if type(without_place(value)) is Constant else LetAction.KEEP
+
+    def rule(pre: Expr, post: Expr) -> Expr:
+        if type(post) is Call:
+            return from_type(pre, post, movable) or folded_call(post, fold_qnn) or post
+        if type(post) is TupleGetItem and type(post.tuple_value) is Tuple:
+            return _field(post, post.tuple_value, movable)
+        if type(post) is If and type(cond := without_place(post.cond)) is Constant:
+            return post.true_branch if cond.data else post.false_branch
+        return post
+
+    return remove_lets(expr, fate, rule, _enter, name="folded", order=order)
+
+
+def _enter(node: Expr) -> bool:
+    return type(node) is not Function or not node.is_primitive
+
+
+def _starts_folding(node: Expr) -> bool:
+    """Whether a node may be the first of what is folded: known itself, or made known without a constant."""
+    kind = type(node)
+    if kind is Op:
+        return node.name in SHAPES  # type: ignore[attr-defined]
+    if kind is TupleGetItem:
+        return type(node.tuple_value) is Tuple  # type: ignore[attr-defined]
+    return kind is Constant or (kind is Tuple and not node.fields)  # type: ignore[attr-defined]
+
+
+def _field(post: TupleGetItem, whole: Tuple, movable: Movable) -> Expr:
+    """Return the field that a tuple literal has there, unless computing another one of its fields has effects."""
+    others = (f for i, f in enumerate(whole.fields) if i != post.index)
+    return whole.fields[post.index] if all(map(movable, others)) else post
+
+
+def from_type(pre: Expr, post: Call, movable: Movable) -> Expr | None:
+    """Return the shape or size that a static input type tells, in the dtype that the operator was asked for."""
+    if type(post.op) is not Op or post.op.name not in SHAPES or type(pre) is not Call:
+        return None
+    ty = pre.args[0].checked_type_
+    known = type(ty) is TensorType and not ty.dynamic and movable(pre.args[0])
+    return shape_constant(post, ty) if known else None  # type: ignore[arg-type]
+
+
+def shape_constant(call: Call, ty: TensorType) -> Constant:
+    """Return what `shape_of` or `ndarray_size` gives for a tensor of static type."""
+    attrs: Any = call.attrs
+    shape = ty.concrete_shape
+    size = call.op.name == "ndarray_size"  # type: ignore[attr-defined]
+    value = int(np.prod(shape, dtype="int64")) if size else shape
+    return Constant(np.asarray(value, dtype=attrs.dtype or "int32"))

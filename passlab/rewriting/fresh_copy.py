@@ -1,0 +1,121 @@
+"""Copies of a piece of program with binders of their own, so that it may stand in several places of one program.
+
+Knows nothing of passes or modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Any
+
+from passlab.ir.adt import Constructor, pattern_vars
+from passlab.ir.expr import Call, Expr, ExprT, Function, Let, Match, RefCreate, RefRead, RefWrite, Var
+from passlab.ir.op import Op
+from passlab.ir.types import Type, TypeVar, map_type
+from passlab.ir.walk import CHILDREN, REBUILD, make_lets, post_order
+
+Types = dict[Type, Type]
+
+
+def fresh_copy(
+    expr: ExprT,
+    replace: Mapping[Var, Expr] | None = None,
+    types: Mapping[TypeVar, Type] | None = None,
+    shared: Container[Expr] | None = None,
+) -> ExprT:
+    """Return `expr` with new objects for all variables and type parameters that it binds.
+
+    `replace` and `types` say what to put for free variables and type variables. What contains no binder and nothing to
+    replace stays the same object. With `shared`, a node that may have effects does so only if it is in `shared`: a copy
+    that is evaluated beside the original has effects of its own.
+    """
+    order = post_order(expr)
+    swap: Types = dict((types or {}).items())
+    for node in order:
+        if type(node) is Function:
+            swap.update({t: TypeVar(t.name_hint, t.kind) for t in node.type_params})
+    result: dict[Expr, Expr] = dict((replace or {}).items())
+    memo: Types = {}
+
+    def typed(ty: Type | None) -> Any:
+        if ty is None or not swap:
+            return ty
+        if ty not in memo:
+            memo[ty] = map_type(ty, swap.get)
+        return memo[ty]
+
+    for node in order:
+        for var in binders(node):
+            if var not in result:
+                result[var] = Var(var.name_hint, typed(var.type_annotation), var.span, var.virtual_device)
+
+    def new(node: Expr) -> Expr:
+        return result.get(node, node)
+
+    for node in order:
+        if node in result or not CHILDREN[type(node)](node):
+            continue
+        made = REBUILD[type(node)](node, new)
+        if made is node and shared is not None and node not in shared and _may_have_effects(node):
+            made = another(node)
+        if swap and type(made) is Call and not made.op.is_operator and made.type_args:
+            made = made.with_fields(type_args=_same(made.type_args, [typed(t) for t in made.type_args]))
+        elif swap and type(made) is Function:
+            params = tuple(swap.get(t, t) for t in made.type_params)
+            made = made.with_fields(ret_type=typed(made.ret_type), type_params=_same(made.type_params, params))
+        if made is not node:
+            result[node] = made
+    return new(expr)  # type: ignore[return-value]
+
+
+def another(node: ExprT) -> ExprT:
+    """Return a new node with the same parts."""
+    kind: Any = type(node)
+    return kind(**{name: getattr(node, name) for name in node.field_names}, span=node.span)  # type: ignore[no-any-return]
+
+
+def _may_have_effects(node: Expr) -> bool:
+    """Whether evaluating the node itself may read, change or make state."""
+    if type(node) is Call:
+        return not isinstance(node.op, (Op, Constructor)) or (isinstance(node.op, Op) and node.op.spec.stateful)
+    return type(node) in (RefCreate, RefRead, RefWrite)
+
+
+def _same(old: tuple[Any, ...], made: Sequence[Any]) -> tuple[Any, ...]:
+    return old if all(a is b for a, b in zip(old, made, strict=True)) else tuple(made)
+
+
+def binders(node: Expr) -> Sequence[Var]:
+    """Return the variables that a node itself binds."""
+    kind = type(node)
+    if kind is Let:
+        return (node.var,)  # type: ignore[attr-defined]
+    if kind is Function:
+        return node.params  # type: ignore[attr-defined, no-any-return]
+    if kind is Match:
+        return [v for c in node.clauses for v in pattern_vars(c.lhs)]  # type: ignore[attr-defined]
+    return ()
+
+
+def applied(
+    function: Function,
+    args: Sequence[Expr],
+    type_args: Sequence[Type] = (),
+    movable: Sequence[bool] | None = None,
+    shared: Container[Expr] = (),
+) -> Expr:
+    """Return the body of a function with its parameters replaced, in a copy with binders and effects of its own.
+
+    `movable` says which arguments may be computed where the parameter stood; the others are bound by lets before.
+    `shared` are nodes of the body that are also used outside of the function, and so computed there.
+    """
+    types = dict(zip(function.type_params, type_args, strict=False))
+    replace = dict(zip(function.params, args, strict=True))
+    bound: list[tuple[Var, Expr]] = []
+    for param, arg, moves in zip(function.params, args, movable or (), strict=False):
+        if not moves:
+            annotation = None if function.type_params else param.type_annotation
+            var = Var(param.name_hint, annotation, param.span, param.virtual_device)
+            replace[param] = var
+            bound.append((var, arg))
+    return make_lets(bound, fresh_copy(function.body, replace, types, shared))

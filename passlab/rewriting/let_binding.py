@@ -1,0 +1,376 @@
+"""Binding expressions to variables where they belong: the engine of A-normal and basic-block normal form.
+
+A program is a graph; an expression that stands in several places is computed once. These forms say so with `let`: each
+chosen expression is bound in the innermost scope that encloses all its uses, in the order of first evaluation (a call's
+arguments, then its callee). Knows nothing of passes. Linear in nodes, but for common scopes: log(depth).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from passlab.analysis.state import Movable
+from passlab.ir.adt import Clause, Constructor
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Match, Var
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op, find_op
+from passlab.ir.walk import CHILDREN, Scope, note_rewrite, post_order, rebuild
+
+ATOMS = (Var, GlobalVar, Op, Constructor)
+Bindings = list[Any]  # (variable, value) pairs, and lists of the same: bindings of a scope that was spliced in
+_NUMBERED = re.compile(r"x_(\d{1,9})\Z")
+
+
+def is_atom(expr: Expr) -> bool:
+    """Whether an expression has no parts and needs no binding: a variable, global name, operator or constructor."""
+    return type(expr) in ATOMS
+
+
+def bind_in_scopes(
+    function: Function, wanted: Callable[[Expr, Plan], bool], *, flatten: bool, on_devices: bool = False
+) -> Function:
+    """Return `function` with each node for which `wanted(node, plan)` holds bound by a `let`; itself if none is.
+
+    Values of existing lets keep their variable; new variables are called `x_N`, counted from the first N not in use.
+    With `flatten`, a let that stands as a value is spliced into the lets around it. With `on_devices`, what is bound
+    is pinned by `on_device` to the device of the function it stands in, where that function has one.
+    """
+    plan = Plan(function)
+    filler = _Filler(plan, wanted, flatten, on_devices)
+    body = filler.fill(function.body)
+    return function.with_fields(body=body)
+
+
+def with_effects(function: Function, mod: IRModule, wanted: Callable[[Expr], bool]) -> Callable[[Expr, Plan], bool]:
+    """Return what to bind so that effects keep their order where the nodes for which `wanted(node)` holds are bound.
+
+    A let computes its value before all that stands in its body. So when one of those nodes has effects, everything
+    that has is bound.
+    """
+    movable, order = Movable(mod), post_order(function.body)
+    if all(not wanted(node) or is_atom(node) or movable(node) for node in order):
+        return lambda node, plan: wanted(node)
+    chain = {function.body, *(node.body for node in order if type(node) in (Let, Function))}  # type: ignore[attr-defined]
+    for node in order:
+        if type(node) is If:
+            chain |= {node.true_branch, node.false_branch}
+        elif type(node) is Match:
+            chain |= {clause.rhs for clause in node.clauses}
+
+    def bound(node: Expr, plan: Plan) -> bool:
+        return wanted(node) or not (is_atom(node) or movable(node) or (type(node) is Let and node in chain))
+
+    return bound
+
+
+def evaluation_children(expr: Expr) -> tuple[Expr, ...]:
+    """Return the parts of a node to compute, in the order they are computed: a call's arguments, then its callee.
+
+    Binders are left out, and primitive functions are opaque.
+    """
+    kind = type(expr)
+    if kind is Call:
+        return (*expr.args, expr.op)  # type: ignore[attr-defined]
+    if kind is Let:
+        return (expr.value, expr.body)  # type: ignore[attr-defined]
+    if kind is Function:
+        return () if expr.is_primitive else (expr.body,)  # type: ignore[attr-defined]
+    if kind is Match:
+        return (expr.data, *(c.rhs for c in expr.clauses))  # type: ignore[attr-defined]
+    return CHILDREN[kind](expr)
+
+
+def pinned(expr: Expr) -> Expr | None:
+    """Return what an `on_device` call that fixes both its body and its result is about, or None for anything else."""
+    if type(expr) is not Call or expr.op is not find_op("on_device") or len(expr.args) != 1:
+        return None
+    fixed = expr.attrs is not None and expr.attrs.get("constrain_result") and expr.attrs.get("constrain_body", True)
+    return expr.args[0] if fixed else None
+
+
+def flat_lets(bindings: Bindings, body: Expr) -> Expr:
+    """Return `body` under bindings that may hold lists of bindings, the first outermost."""
+    stack: list[Any] = [*bindings]
+    while stack:  # from the last binding back
+        item = stack.pop()
+        if type(item) is list:
+            stack += item
+        else:
+            body = Let(item[0], item[1], body, item[1].span)
+    return body
+
+
+def first_free_number(function: Function) -> int:
+    """Return the least N such that no variable of the function is called `x_M` for any M >= N."""
+    found = (_NUMBERED.match(n.name_hint) for n in post_order(function) if type(n) is Var)
+    return 1 + max((int(m.group(1)) for m in found if m), default=-1)
+
+
+class _Bound:
+    """Marks, in the order of work, where a let's variable must come to be although its value was met before.
+
+    `renames`: the value is a variable that was not met before. From there on the let's variable stands for it.
+    """
+
+    __slots__ = ("let", "renames")
+
+    def __init__(self, let: Let, renames: bool) -> None:
+        self.let = let
+        self.renames = renames
+
+
+class Plan:
+    """How a function body is worked through.
+
+    `order` lists its nodes, parts first; `named` gives the variable that an existing let gives a node; `scope[node]`
+    is the innermost scope around all uses, `inner[node]` the scopes that the node opens; `crossing` holds the nodes
+    that are used in several blocks (a let opens a scope, but stays in its block). A constant, which costs nothing, is
+    one of them only if its first use stands in an inner block.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.order: list[Any] = []
+        self.named: dict[Expr, Var] = {}
+        self._first_user: dict[Expr, Expr] = {}  # of constants
+        self._visit(function.body)
+        self.top = Scope(None, None)
+        self.scope: dict[Expr, Scope] = {function.body: self.top}
+        self.inner: dict[Expr, list[Scope]] = {}
+        self.crossing: set[Expr] = set()
+        self._block: dict[Scope, Scope] = {self.top: self.top}
+        self._place()
+        self._spare_constants()
+
+    def _visit(self, body: Expr) -> None:
+        seen: set[Expr] = set()
+        stack: list[Any] = [body]
+        while stack:
+            item = stack.pop()
+            kind = type(item)
+            if kind is tuple:
+                node, user = item
+                if user is not None:
+                    self._meet(node, user, seen)
+                else:  # all its parts are done
+                    self.order.append(node)
+            elif kind is _Bound:
+                self.order.append(item)
+            elif item not in seen:
+                seen.add(item)
+                stack.append((item, None))
+                if kind is not Let:
+                    parts = evaluation_children(item)[::-1]
+                    stack.extend([(c, item) if type(c) is Constant else c for c in parts])
+                    continue
+                stack.append(item.body)
+                value = _target(item.value)
+                if value in seen or is_atom(value):
+                    stack.append(_Bound(item, type(item.value) is Var and value not in seen))
+                else:
+                    self.named[value] = item.var
+                stack.append(item.value)
+
+    def _meet(self, constant: Expr, user: Expr, seen: set[Expr]) -> None:
+        if constant not in seen:
+            seen.add(constant)
+            self.order.append(constant)
+            self._first_user[constant] = user
+
+    def _spare_constants(self) -> None:
+        """Take the constants out of `crossing` whose first use stands in the block around all uses."""
+        for node in [n for n in self.crossing if type(n) is Constant and n in self._first_user]:
+            user = self._first_user[node]
+            first = next(where for child, where in self._scoped(user, self.scope[user]) if child is node)
+            if self._block[first] is self._block[self.scope[node]]:
+                self.crossing.discard(node)
+
+    def _place(self) -> None:
+        known, block = self.scope, self._block
+        for node in reversed(self.order):
+            if type(node) is _Bound:
+                continue
+            for child, where in self._scoped(node, known[node]):
+                before = known.get(child)
+                if before is None:
+                    known[child] = where
+                elif before is not where:
+                    known[child] = before.common(where)
+                    if block[before] is not block[where]:
+                        self.crossing.add(child)
+
+    def _scoped(self, node: Expr, scope: Scope) -> Iterable[tuple[Expr, Scope]]:
+        kind = type(node)
+        if kind not in (Let, Function, If, Match):
+            return [(child, scope) for child in evaluation_children(node)]
+        parts = evaluation_children(node)
+        opened = self.inner.get(node)
+        if kind is Let or kind is Function:
+            if opened is None:
+                opened = self.inner[node] = [Scope(node, scope)]
+                self._block[opened[0]] = self._block[scope] if kind is Let else opened[0]
+            return [(part, opened[0]) for part in parts]
+        if opened is None:
+            opened = self.inner[node] = [Scope(node, scope) for _ in parts[1:]]
+            self._block.update(zip(opened, opened, strict=True))
+        return [(parts[0], scope), *zip(parts[1:], opened, strict=True)]
+
+    def knows_devices(self) -> bool:
+        """Whether any function here names the device it runs on."""
+        functions = (n for n in (self.function, *self.inner) if type(n) is Function)
+        return any(f.virtual_device is not None for f in functions)
+
+    def device(self, scope: Scope | None) -> Any:
+        """Return the device of the innermost function around a scope that has one, or None."""
+        while scope is not None and scope.owner is not None:
+            owner = scope.owner
+            if type(owner) is Function and owner.virtual_device is not None:
+                return owner.virtual_device
+            scope = scope.parent
+        return self.function.virtual_device
+
+
+def _target(expr: Expr) -> Expr:
+    """Return what is computed by an expression that may be pinned to a device."""
+    while (inner := pinned(expr)) is not None:
+        expr = inner
+    return expr
+
+
+class _Filler:
+    """Works through a plan and fills the bindings of each scope."""
+
+    def __init__(self, plan: Plan, wanted: Callable[[Expr, Plan], bool], flatten: bool, on_devices: bool) -> None:
+        self.plan = plan
+        self.wanted = wanted
+        self.flatten = flatten
+        self.on_devices = on_devices and plan.knows_devices()
+        self.result: dict[Expr, Expr] = {}
+        self.bindings: dict[Scope, Bindings] = {}
+        self.count = -1
+
+    def fill(self, body: Expr) -> Expr:
+        """Return the body with its bindings."""
+        for item in self.plan.order:
+            if type(item) is _Bound:
+                let = item.let
+                scope = self.plan.scope[let.value] if item.renames else self.plan.inner[let][0]
+                self._push(scope, let.var, self._now(let.value))
+                if item.renames:
+                    self.result[let.value] = let.var
+            else:
+                made = self._node(item)
+                if made is not item:
+                    self.result[item] = made
+        return self._close(self.plan.top, body)
+
+    def _now(self, expr: Expr) -> Expr:
+        return self.result.get(expr, expr)
+
+    def _fresh(self) -> Var:
+        if self.count < 0:
+            self.count = first_free_number(self.plan.function)
+        self.count += 1
+        return Var(f"x_{self.count - 1}")
+
+    def _push(self, scope: Scope, var: Var, value: Expr) -> None:
+        self.bindings.setdefault(scope, []).append((var, value))
+
+    def _close(self, scope: Scope, body: Expr) -> Expr:
+        return flat_lets(self.bindings.pop(scope, []), self._now(body))
+
+    def _node(self, node: Expr) -> Expr:
+        if type(node) in ATOMS:
+            return node
+        body = pinned(node) if self.on_devices else None
+        if body is not None:
+            return self._now(body)
+        plan = self.plan
+        var = plan.named.get(node)
+        if var is None and not self.wanted(node, plan):
+            return self._let(node) if type(node) is Let else self._with_parts(node)
+        var = var or self._fresh()
+        scope = plan.scope[node]
+        if type(node) is Let and self.flatten:
+            spliced = self.bindings.pop(plan.inner[node][0], [])
+            self.bindings.setdefault(scope, []).extend((spliced, (var, self._now(node.body))))
+        else:
+            now = self._let(node) if type(node) is Let else self._with_parts(node)
+            self._push(scope, var, self._pin(now, scope) if self.on_devices else now)
+        note_rewrite(node, var)
+        return var
+
+    def _let(self, let: Let) -> Expr:
+        own = self.bindings.pop(self.plan.inner[let][0], [])
+        body = self._now(let.body)
+        if len(own) == 1 and own[0][0] is let.var:
+            return let.with_fields(value=own[0][1], body=body)
+        return flat_lets(own, body)
+
+    def _with_parts(self, node: Expr) -> Expr:
+        inner = self.plan.inner.get(node)
+        if inner is None:
+            return rebuild(node, self._now)
+        if type(node) is Function:
+            return node if node.is_primitive else node.with_fields(body=self._close(inner[0], node.body))
+        if type(node) is If:
+            yes, no = self._close(inner[0], node.true_branch), self._close(inner[1], node.false_branch)
+            return node.with_fields(cond=self._now(node.cond), true_branch=yes, false_branch=no)
+        assert isinstance(node, Match)
+        arms = [self._close(s, c.rhs) for s, c in zip(inner, node.clauses, strict=True)]
+        data = self._now(node.data)
+        if data is node.data and all(a is c.rhs for a, c in zip(arms, node.clauses, strict=True)):
+            return node
+        clauses = [Clause(c.lhs, arm, c.span) for c, arm in zip(node.clauses, arms, strict=True)]
+        return Match(data, clauses, node.complete, node.span)
+
+    def _pin(self, value: Expr, scope: Scope) -> Expr:
+        device = self.plan.device(scope)
+        if device is None or type(value) is Function or is_atom(value) or pinned(value) is not None:
+            return value
+        on_device = Op.get("on_device")
+        fixed = on_device.spec.attrs(virtual_device=device, constrain_result=True)  # type: ignore[misc]
+        return Call(on_device, (value,), fixed, None, value.span)
+
+
+def in_normal_form(function: Function) -> bool:
+    """Whether a function body is in A-normal form: lets of operations on atoms, ending in an atom, in every scope."""
+    seen: set[Expr] = set()
+    tails: list[Expr] = [function.body]
+    while tails:
+        expr = tails.pop()
+        while type(expr) is Let:
+            value = expr.value
+            if value in seen or type(value) is Let:
+                return False
+            if not is_atom(value):
+                seen.add(value)
+                if not _operates_on_atoms(value, tails):
+                    return False
+            expr = expr.body
+        if not is_atom(expr):
+            return False
+    return True
+
+
+def _operates_on_atoms(value: Expr, tails: list[Expr]) -> bool:
+    """Whether the parts of a bound value are atoms; the scopes that it opens are added to `tails`."""
+    if type(value) is Constant:
+        return True
+    if type(value) is Function:
+        tails += evaluation_children(value)
+        return True
+    if type(value) is If or type(value) is Match:
+        cond, *arms = evaluation_children(value)
+        tails += arms
+        return is_atom(cond)
+    while (inner := pinned(value)) is not None:
+        if type(inner) in (Let, If, Match, Function):
+            return False
+        value = inner
+    return all(is_atom(part) for part in evaluation_children(value))
+
+
+__all__ = ["Bindings", "Plan", "bind_in_scopes", "evaluation_children", "flat_lets", "in_normal_form", "is_atom"]

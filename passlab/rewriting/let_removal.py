@@ -1,0 +1,94 @@
+"""Taking lets out of a program: dropping the binding, or putting the value where the variable stood.
+
+The value is shared by all uses, as one node, so nothing is computed twice. Knows nothing of passes or modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from passlab.ir.expr import Expr, ExprT, Let, Var, set_span
+from passlab.ir.walk import CHILDREN, REBUILD, may_rewrite, note_rewrite, post_order
+
+
+class LetAction(Enum):
+    """What becomes of a let: it stays, it goes with its value, or its value takes the place of its variable."""
+
+    KEEP = "keep"
+    DROP = "drop"
+    INLINE = "inline"
+
+
+def remove_lets(
+    root: ExprT,
+    fate: Callable[[Let, Expr], LetAction],
+    rule: Callable[[Expr, Expr], Expr] | None = None,
+    enter: Callable[[Expr], bool] | None = None,
+    name: str = "",
+    order: list[Expr] | None = None,
+    let_name: Callable[[Let], str] | None = None,
+) -> ExprT:
+    """Return `root` with lets removed as `fate(let, new value)` says; the same object when nothing changes.
+
+    `fate` is asked when the value has been rewritten and before the uses are. `rule(pre, post)` may replace any other
+    node meanwhile, under `name`, as in `walk.rewrite`. A value that uses its own variable, as recursive functions do,
+    is put in as `let f = value; f`. Values of lets that are dropped are rewritten all the same, to no effect.
+    `let_name(let)` is the name under which the removal of a let is reported.
+    `order` is the post-order of `root` under `enter`, for those who have it already.
+    """
+    changed: dict[Expr, Expr] = {}
+    order = post_order(root, enter=enter) if order is None else order
+    lets: dict[Expr, list[Let]] = {}
+    for node in order:
+        if type(node) is Let:  # a variable as value was met where it was bound: what it became is known at the let
+            lets.setdefault(node.var if type(node.value) is Var else node.value, []).append(node)
+    pending = {let.var for several in lets.values() for let in several}
+    removed: dict[Let, LetAction] = {}
+    recursive: set[Expr] = set()
+    get, replaced = changed.get, changed.keys()
+
+    def new(node: Expr) -> Expr:
+        return get(node, node)
+
+    for pre in order:
+        kind = type(pre)
+        post = pre
+        by = ""
+        kids: Any = CHILDREN[kind](pre)
+        if kind is Let:
+            kids = kids[1:]
+        if kind is not Var and kids and (enter is None or enter(pre)):
+            if pending and not pending.isdisjoint(kids):
+                recursive.update(kid for kid in kids if kid in pending)
+            if kind is Let and pre in removed:
+                post = new(pre.body)
+                by = "" if let_name is None else let_name(pre)
+            elif not replaced.isdisjoint(kids):
+                post = _rebuild_let(pre, new) if kind is Let else REBUILD[kind](pre, new)  # type: ignore[arg-type]
+        if rule is not None and kind is not Let:
+            made = rule(pre, post)
+            if made is not post and (not name or may_rewrite(name)):
+                post, by = made, name
+        if post is not pre:
+            set_span(post, pre.span)
+            changed[pre] = post
+            note_rewrite(pre, post, by)
+        for let in lets.get(pre, ()):
+            pending.discard(let.var)
+            value = new(let.value)
+            chosen = fate(let, value)
+            if chosen is LetAction.KEEP or (
+                chosen is LetAction.INLINE and let.body is let.var and let.var in recursive
+            ):
+                continue
+            removed[let] = chosen
+            if chosen is LetAction.INLINE:
+                changed[let.var] = Let(let.var, value, let.var, let.span) if let.var in recursive else value
+    return changed.get(root, root)  # type: ignore[return-value]
+
+
+def _rebuild_let(let: Let, new: Callable[[Expr], Expr]) -> Expr:
+    """A let that stays keeps its variable, whatever stands for the uses."""
+    return let.with_fields(value=new(let.value), body=new(let.body))

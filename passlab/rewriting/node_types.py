@@ -1,0 +1,122 @@
+"""The types of nodes that a pass has just made, before inference has seen them: each from its parts, in one step.
+
+Enough for rewriting typed programs: operators by their relation, functions by their annotations, all else by its
+parts; what cannot be told so (generic functions, data types, ...) is taken from inference or stays unknown. Knows
+nothing of passes.
+"""
+
+from __future__ import annotations
+
+from passlab.errors import PasslabError
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from passlab.ir.op import Op
+from passlab.ir.types import FuncType, RefType, TensorType, TupleType, Type
+from passlab.ir.walk import CHILDREN
+
+
+class _Silent:
+    """A reporter for calls that are known to be well-typed: there is nothing left to refine."""
+
+    def assign(self, index: int, ty: Type) -> None:
+        return None
+
+
+_SILENT = _Silent()
+
+
+class NodeTypes:
+    """The types of a program under rewriting. `of(expr)` is the type of a node, None when it cannot be told."""
+
+    def __init__(self) -> None:
+        self._known: dict[Expr, Type | None] = {}
+
+    def of(self, expr: Expr) -> Type | None:
+        """Return the type of a node, working it out from its parts where inference has not."""
+        if expr._checked_type is not None:
+            return expr._checked_type
+        if expr in self._known:
+            return self._known[expr]
+        stack = [expr]
+        while stack:
+            node = stack[-1]
+            if node._checked_type is not None or node in self._known:
+                stack.pop()
+                continue
+            parts = [k for k in self._parts(node) if k._checked_type is None and k not in self._known]
+            if parts:
+                stack += parts
+                continue
+            self._known[node] = self._step(node)
+            stack.pop()
+        return self._known[expr]
+
+    def know(self, expr: Expr, ty: Type | None) -> None:
+        """Take note of the type of a node, where whoever made it knows it."""
+        self._known[expr] = ty
+
+    def tensor(self, expr: Expr) -> TensorType | None:
+        """Return the type of a node if it is a tensor."""
+        ty = self.of(expr)
+        return ty if type(ty) is TensorType else None
+
+    def _parts(self, node: Expr) -> tuple[Expr, ...]:
+        """Return the nodes whose types the type of `node` is made of."""
+        kind = type(node)
+        if kind is Call:
+            return node.args if type(node.op) is Op else (node.op,)  # type: ignore[attr-defined]
+        if kind is Let:
+            return (node.body,)  # type: ignore[attr-defined]
+        if kind is If:
+            return (node.true_branch,)  # type: ignore[attr-defined]
+        if kind is Match:
+            return (node.clauses[0].rhs,) if node.clauses else ()  # type: ignore[attr-defined]
+        if kind is Function:
+            return CHILDREN[kind](node)
+        return CHILDREN[kind](node) if kind in (Tuple, TupleGetItem, RefCreate, RefRead) else ()
+
+    def _step(self, node: Expr) -> Type | None:
+        if type(node) is Constant:
+            return node.tensor_type
+        if type(node) is Var:
+            return node.type_annotation
+        parts = [k._checked_type or self._known.get(k) for k in self._parts(node)]
+        known = [p for p in parts if p is not None]
+        return self._from(node, known) if len(known) == len(parts) else None
+
+    def _from(self, node: Expr, parts: list[Type]) -> Type | None:
+        if type(node) is Tuple:
+            return TupleType(parts)
+        if type(node) is TupleGetItem:
+            whole = parts[0]
+            return whole.fields[node.index] if type(whole) is TupleType and node.index < len(whole.fields) else None
+        if type(node) is Call:
+            return self._called(node, parts)
+        if type(node) is Function:
+            return None if node.type_params else FuncType(parts[:-1], node.ret_type or parts[-1])
+        if type(node) is RefCreate:
+            return RefType(parts[0])
+        if type(node) is RefRead:
+            return parts[0].value if type(parts[0]) is RefType else None
+        return parts[0] if type(node) in (Let, If, Match) and parts else None
+
+    def _called(self, node: Call, parts: list[Type]) -> Type | None:
+        if type(node.op) is not Op:
+            callee = parts[0]
+            return callee.ret_type if type(callee) is FuncType and not callee.type_params else None
+        try:
+            return node.op.spec.relation(parts, node.attrs, _SILENT)
+        except PasslabError:
+            return None

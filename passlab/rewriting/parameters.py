@@ -1,0 +1,58 @@
+"""Give the parameters of a function their values, by name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from passlab.errors import Diagnostic, RunError, RunTypeError
+from passlab.evaluate.arguments import check_argument
+from passlab.ir.expr import Constant, Expr, Function, Var
+from passlab.ir.module import IRModule
+from passlab.ir.node_errors import not_a_node_error
+from passlab.ir.types import TensorType
+from passlab.ir.walk import substitute
+
+
+def bind_params(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:
+    """Return the module with constants for the parameters of `main` that `params` names.
+
+    Names that `main` does not have are ignored, as in Relay: one dictionary of weights serves several programs.
+    Raises `RunError` for an array that is not of the type declared for it, `RunTypeError` when `params` is no mapping.
+    """
+    if params is not None and not isinstance(params, Mapping):
+        raise RunTypeError(f"parameters are given by name, not as a {type(params).__name__}")
+    if not params:
+        return mod
+    main: Function = mod["main"]
+    fitting = {
+        **params,
+        **{p.name_hint: _fitting(p, params[p.name_hint]) for p in main.params if p.name_hint in params},
+    }
+    return mod.with_functions({"main": bind_params_by_name(main, fitting)})
+
+
+def _fitting(param: Var, value: Any) -> Any:
+    """A value held against the type that its parameter declares, where that is a tensor."""
+    return check_argument(param, value) if isinstance(param.type_annotation, TensorType) else value
+
+
+def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
+    """Return the function with constants for those of its parameters that `params` names, without inferring types.
+
+    Further names are ignored, as in Relay; the function itself is returned when none is its own.
+    Raises `RunError` for a name that two parameters share, `NodeTypeError` for what is not a function.
+    """
+    if not isinstance(func, Function):
+        raise not_a_node_error(func, "a function")
+    named = [p for p in func.params if p.name_hint in params]
+    if not named:
+        return func
+    twice = [name for name, count in Counter(p.name_hint for p in named).items() if count > 1]
+    if twice:
+        raise RunError(Diagnostic(f"several parameters are called %{twice[0]}", func.span))
+    values = {p: params[p.name_hint] for p in named}
+    bound: dict[Expr, Expr] = {p: v if isinstance(v, Constant) else Constant(v) for p, v in values.items()}
+    rest = [p for p in func.params if p not in bound]
+    return Function(rest, substitute(func.body, bound), func.ret_type, func.type_params, func.attrs, func.span)

@@ -1,0 +1,57 @@
+"""The same function for parameters of other shapes: the types that were inferred inside are left to be inferred again.
+
+Knows nothing of passes or modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from passlab.errors import Diagnostic, PassValueError
+from passlab.ir.expr import Call, Expr, Function, Let, Var
+from passlab.ir.type_text import type_text
+from passlab.ir.types import Any, TensorType, Type
+from passlab.ir.walk import post_order, rewrite
+
+
+def with_param_types(func: Function, types: Mapping[Var, Type]) -> Function:
+    """Return the function with other types for some of its parameters; itself where all types are the same.
+
+    What follows from the old types is taken back: result types, also of functions inside, type arguments of calls and
+    annotations of variables that a `let` binds. Parameters of functions inside keep theirs.
+    """
+    changed = {p: types[p] for p in func.params if p in types and types[p] != p.type_annotation}
+    if not changed:
+        return func
+    bound = [node.var for node in post_order(func.body) if type(node) is Let and type(node.value) is not Function]
+    fresh: dict[Expr, Expr] = {
+        var: Var(var.name_hint, changed.get(var), var.span, var.virtual_device)
+        for var in (*changed, *bound)
+        if var in changed or var.type_annotation is not None
+    }
+    made = rewrite(func, _untyped, replace=fresh, only=(Call, Function))
+    assert isinstance(made, Function)
+    return made
+
+
+def _untyped(pre: Expr, post: Expr) -> Expr:
+    if type(post) is Call:
+        return post.with_fields(type_args=()) if not post.op.is_operator and post.type_args else post
+    assert isinstance(post, Function)
+    return post.with_fields(ret_type=None) if post.ret_type is not None else post
+
+
+def resized(ty: Type | None, axis: int, length: int | Any, what: str) -> TensorType:
+    """Return a tensor type with another length along an axis; `what` names the value in errors.
+
+    Raises `PassValueError` for what is no tensor and for an axis that it does not have.
+    """
+    if not isinstance(ty, TensorType):
+        found = "no type" if ty is None else type_text(ty)
+        raise PassValueError(Diagnostic(f"{what} is no tensor", expected="a tensor type", found=found))
+    rank = len(ty.shape)
+    if not -rank <= axis < rank:
+        raise PassValueError(Diagnostic(f"{what} has no axis {axis}", expected=f"an axis of {rank}", found=str(axis)))
+    shape = list(ty.shape)
+    shape[axis] = length
+    return TensorType(shape, ty.dtype)

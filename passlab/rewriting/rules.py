@@ -1,0 +1,239 @@
+"""Rewrite rules as data: what a rule looks for, what it demands, what it puts there, and what it promises.
+
+    Rule("cast to own type", "cast(x)", "x", when=lambda m: m.type("x") is m.type("root"))
+
+A pattern is written like an expression. Operators are named, `a|b` stands for either; names beginning with c stand for
+constants, all other names for anything; a name that occurs twice must be the same node both times. `label:op(...)`
+names a call inside the pattern; the whole is `root`. Operands of commutative operators fit either way round.
+Results are written the same way, or computed by a function of the match. Knows nothing of passes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from passlab.analysis.purity import LocalPurity
+from passlab.ir.expr import Call, Constant, Expr, ExprT, set_span
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType, Type
+from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, rebuild
+from passlab.op import make
+from passlab.rewriting.constant_values import folded_call
+from passlab.rewriting.node_types import NodeTypes
+from passlab.transform.numeric_contract import EXACT, NumericContract
+
+COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum"})
+_TOKEN = re.compile(r"\s*([A-Za-z_][\w.|]*|[(),:])")
+
+
+class Term(NamedTuple):
+    """A call in a pattern: the operators it may be of, its arguments (terms or names), its label."""
+
+    ops: tuple[str, ...]
+    args: tuple[Any, ...]
+    label: str
+
+
+@dataclass(frozen=True)
+class Match:
+    """How a pattern fits: the node of each name and label, and the types and purity of nodes."""
+
+    nodes: dict[str, Any]
+    types: NodeTypes
+    purity: LocalPurity
+
+    def __getitem__(self, name: str) -> Any:
+        """The node that a name or label stands for."""
+        return self.nodes[name]
+
+    def type(self, name: str) -> Type | None:
+        """The type of that node."""
+        return self.types.of(self.nodes[name])
+
+    def tensor(self, name: str) -> TensorType | None:
+        """The type of that node, if it is a tensor."""
+        return self.types.tensor(self.nodes[name])
+
+    def attrs(self, label: str) -> Any:
+        """The attributes of that call."""
+        return self.nodes[label].attrs
+
+    def pure(self, name: str) -> bool:
+        """Whether that node may be dropped: evaluating it surely neither reads nor changes state."""
+        return self.purity.of(self.nodes[name])
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rewrite. `when` may refuse a match; `result` is a pattern over the same names, or computes the new node.
+
+    A function may answer None to refuse. `promise` says what happens to numbers.
+    """
+
+    name: str
+    pattern: str
+    result: str | Callable[[Match], Expr | None]
+    when: Callable[[Match], bool] | None = None
+    promise: NumericContract = EXACT
+    terms: tuple[Term, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "terms", tuple(_variants(_parsed(self.pattern))))
+
+    def apply(self, call: Call, types: NodeTypes, purity: LocalPurity) -> Expr | None:
+        """Return what stands for `call`, or None where the rule does not fit."""
+        for term in self.terms:
+            nodes = _fits(term, call)
+            if nodes is None:
+                continue
+            match = Match(nodes, types, purity)
+            if self.when is not None and not self.when(match):
+                continue
+            made = self.result(match) if callable(self.result) else _built(_parsed(self.result), nodes)
+            if made is not None:
+                return made
+        return None
+
+    def __str__(self) -> str:
+        right = self.result if isinstance(self.result, str) else "..."
+        return f"{self.name}: {self.pattern} -> {right}  [{self.promise}]"
+
+
+# ---------------------------------------------------------------- patterns
+def _parsed(text: str) -> Any:
+    """Return a pattern as a term, or as a name."""
+    words = _TOKEN.findall(text)
+    open_calls: list[tuple[str, str, list[Any]]] = []
+    label, done, i = "", None, 0
+    while i < len(words):
+        word, after = words[i], words[i + 1] if i + 1 < len(words) else ""
+        if after == ":":
+            label, i = word, i + 2
+            continue
+        if word == ")":
+            name, tag, args = open_calls.pop()
+            done = Term(tuple(name.split("|")), tuple(args), tag)
+        elif word == ",":
+            i += 1
+            continue
+        elif after == "(":
+            open_calls.append((word, label, []))
+            label, i = "", i + 2
+            continue
+        else:
+            done = word
+        if open_calls:
+            open_calls[-1][2].append(done)
+        i += 1
+    return done
+
+
+def _variants(term: Any) -> Iterable[Any]:  # recurses: as deep as the pattern of a rule
+    """Return a term with the operands of its commutative calls in either order. Patterns nest two or three deep."""
+    if isinstance(term, str):
+        return [term]
+    choices = list(itertools.product(*[_variants(a) for a in term.args]))
+    made = [term._replace(args=args) for args in choices]
+    if len(term.args) == 2 and set(term.ops) <= COMMUTATIVE and term.args[0] != term.args[1]:
+        made += [term._replace(args=args[::-1]) for args in choices]
+    return made
+
+
+def _fits(term: Term, call: Call) -> dict[str, Any] | None:
+    nodes: dict[str, Any] = {"root": call}
+    stack: list[tuple[Any, Expr]] = [(term, call)]
+    while stack:
+        want, have = stack.pop()
+        if type(want) is str:
+            if nodes.setdefault(want, have) is not have or (want[0] == "c" and type(have) is not Constant):
+                return None
+            continue
+        if type(have) is not Call or type(have.op) is not Op or have.op.name not in want.ops:
+            return None
+        if len(have.args) != len(want.args):
+            return None
+        if want.label:
+            nodes[want.label] = have
+        stack += zip(want.args, have.args, strict=True)
+    return nodes
+
+
+def _built(term: Any, nodes: dict[str, Any]) -> Expr:  # recurses: as deep as the result of a rule
+    if isinstance(term, str):
+        return nodes[term]  # type: ignore[no-any-return]
+    return computed(make(term.ops[0], *[_built(a, nodes) for a in term.args]))
+
+
+def computed(call: Expr) -> Expr:
+    """Return a call, or its value when all its arguments are constant."""
+    return (folded_call(call) if type(call) is Call else None) or call
+
+
+# ---------------------------------------------------------------- applying
+class RuleSet:
+    """Rules by the operator they start at. Passes over a program are linear in its nodes and the rewrites made."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.rules = tuple(rules)
+        self._by_op: dict[str, list[Rule]] = {}
+        for rule in rules:
+            for op in rule.terms[0].ops:
+                self._by_op.setdefault(op, []).append(rule)
+
+    def simplified(self, root: ExprT) -> ExprT:
+        """Return the program with rules applied until none fits, from the leaves up; the same object if none does.
+
+        What a rule makes is looked at again, its new parts first. Rules are meant to end; should they go round in
+        circles, rewriting stops after some hundred rewrites for each node.
+        """
+        types, purity = NodeTypes(), LocalPurity()
+        final: dict[Expr, Expr] = {}
+        used: dict[Expr, str] = {}  # the rule that replaced a node
+        left = 1000
+        stack: list[tuple[Expr, Expr | None]] = [(root, None)]  # (node, what it became; itself once its parts are done)
+
+        def new(node: Expr) -> Expr:
+            return final.get(node, node)
+
+        while stack:
+            node, became = stack.pop()
+            if became is None:
+                if node in final:
+                    continue
+                left += 100
+                kids = CHILDREN[type(node)](node)
+                if kids:
+                    stack.append((node, node))
+                    stack += [(kid, None) for kid in kids[::-1] if kid not in final]
+                else:
+                    final[node] = node
+                continue
+            if became is not node:  # a rule made something, and that is settled now
+                final[node] = settled = final[became]
+                set_span(settled, node.span)
+                note_rewrite(node, settled, used[node])
+                continue
+            post = rebuild(node, new)
+            found = self._once(post, types, purity) if left > 0 and type(post) is Call else None
+            if found is not None:
+                made, used[node] = found
+                left -= 1
+                stack += [(node, made), (made, None)]
+                continue
+            final[node] = final[post] = post
+            if post is not node:
+                note_rewrite(node, post)
+        return final[root]  # type: ignore[return-value]
+
+    def _once(self, call: Call, types: NodeTypes, purity: LocalPurity) -> tuple[Expr, str] | None:
+        """Return what the first rule that fits makes of a call, and the name of the rule, or None."""
+        if type(call.op) is Op:
+            for rule in self._by_op.get(call.op.name, ()):
+                made = rule.apply(call, types, purity)
+                if made is not None and made is not call:
+                    return (made, rule.name) if may_rewrite(rule.name) else None
+        return None

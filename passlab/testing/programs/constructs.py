@@ -1,0 +1,252 @@
+"""The statements of generated programs: branches, functions, tuples, references, data, loops, calls, gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passlab.errors import PasslabError
+from passlab.infer import infer_module
+from passlab.ir.adt import Clause, Pattern, PatternConstructor, PatternVar, PatternWildcard
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from passlab.ir.module import IRModule
+from passlab.ir.types import FuncType, TupleType, TypeCall
+from passlab.ir.walk import make_lets
+from passlab.op import make
+from passlab.passes.gradient.derivatives import gradient as gradient_of
+from passlab.passes.gradient.first_order_gradient import FirstOrderGradient
+from passlab.testing.programs.effects import cell, counter, tick
+from passlab.testing.programs.library import INT, VECTOR
+from passlab.testing.programs.operators import ANY_RULE, SMOOTH_RULES, type_of
+from passlab.testing.programs.registry import draw, operator_names
+from passlab.testing.programs.writer import Statement, Writer
+from passlab.transform.context import PassContext
+
+SMOOTH_DTYPES = ("float32", "float32", "float64")
+DTYPES = (*SMOOTH_DTYPES, "int32", "float16", "uint8", "int64", "bool")
+
+
+def operator(writer: Writer, size: int) -> None:
+    """One tensor more: by a rule written for what passes look for, or by any operator of the registry."""
+    chosen = writer.options.operators
+    if chosen is None and writer.random.random() < 0.7:
+        expr = writer.random.choice(SMOOTH_RULES if writer.options.smooth else ANY_RULE)(writer)
+        if expr is not None:
+            writer.add(expr)
+        return
+    dtypes = (
+        ("float32", "float32", "float64")
+        if writer.options.smooth
+        else ("float32", "float32", "int32", "float16", "uint8")
+    )
+    template = draw(writer.random, operator_names(writer.options.smooth) if chosen is None else chosen, dtypes)
+    if template is not None:
+        writer.add(template.fill(writer.like))
+
+
+def branch(writer: Writer, size: int) -> None:
+    """An `if` with a block in each branch."""
+    one = writer.block(size, result_type=writer.static_type())
+    writer.add(If(writer.condition(), one, writer.block(size, result_type=one.checked_type)), bound=0.7)
+
+
+def function(writer: Writer, size: int) -> None:
+    """A function bound by a let, called twice; it may use what is around it."""
+    argument = writer.static_tensor()
+    x = writer.fresh(type_of(argument))
+    f = writer.let(Function([x], writer.block(size, [x])))
+    first = writer.add(Call(f, [argument]), bound=1)
+    if first.checked_type is type_of(argument):
+        writer.add(Call(f, [writer.operand(first)]), bound=1)
+
+
+def literal(writer: Writer, size: int) -> None:
+    """A call of a function literal."""
+    argument = writer.static_tensor()
+    x = writer.fresh(type_of(argument))
+    writer.add(Call(Function([x], writer.block(size, [x])), [argument]), bound=0.8)
+
+
+def higher_order(writer: Writer, size: int) -> None:
+    """A function that calls its argument twice."""
+    argument = writer.static_tensor()
+    ty = type_of(argument)
+    x, y, g = writer.fresh(ty), writer.fresh(ty), writer.fresh(FuncType([ty], ty), "g")
+    twice = writer.let(Function([g, y], Call(g, [Call(g, [y])]), ty))
+    writer.add(Call(twice, [Function([x], writer.block(size, [x], ty), ty), argument]), bound=0.8)
+
+
+def returned_function(writer: Writer, size: int) -> None:
+    """A function that returns a function, of which a tuple holds two."""
+    argument = writer.static_tensor()
+    ty = type_of(argument)
+    x, y = writer.fresh(ty), writer.fresh(ty)
+    outer = writer.let(Function([x], Function([y], writer.block(size, [x, y], ty), ty)))
+    pair = writer.let(Tuple([Call(outer, [argument]), Call(outer, [writer.value(ty)])]))
+    writer.add(Call(TupleGetItem(pair, writer.random.randrange(2)), [writer.operand(argument)]), bound=0.8)
+
+
+def tuples(writer: Writer, size: int) -> None:
+    """A tuple in a tuple, and fields of both."""
+    pair = writer.add(Tuple([writer.static_tensor(), Tuple([writer.static_tensor(), writer.number()])]))
+    writer.add(TupleGetItem(TupleGetItem(pair, 1), writer.random.randrange(2)))
+    writer.add(TupleGetItem(pair, 0))
+
+
+def option(writer: Writer, size: int) -> None:
+    """A value of a data type, and a match on it."""
+    library, held = writer.library, writer.static_tensor()
+    ty = type_of(held)
+    some, none = Call(library.some, [held]), Call(library.none, [], type_args=[ty])
+    maybe: Expr = writer.random.choice((some, If(writer.condition(), some, none)))
+    x, whole = writer.fresh(ty), writer.fresh(TypeCall(library.option_type, [ty]), "whole")
+    last: Pattern = writer.random.choice((PatternConstructor(library.none), PatternWildcard(), PatternVar(whole)))
+    clauses = [
+        Clause(PatternConstructor(library.some, [PatternVar(x)]), writer.block(size, [x], ty)),
+        Clause(last, writer.block(size, result_type=ty)),
+    ]
+    writer.add(Match(writer.add(maybe, bound=1) if writer.random.random() < 0.5 else maybe, clauses), bound=0.8)
+
+
+def items(writer: Writer, size: int) -> None:
+    """A list, and its sum by a recursive global function."""
+    library = writer.library
+    values: Expr = Call(library.nil, [], type_args=[VECTOR])
+    for _ in range(writer.random.randrange(4)):
+        values = Call(library.cons, [writer.like(VECTOR), values])
+    writer.add(Call(library.function("sum"), [values]), bound=0.8)
+
+
+def loop(writer: Writer, size: int) -> None:
+    """A local function that calls itself a few times."""
+    start = writer.static_tensor()
+    ty = type_of(start)
+    n, x, f = writer.fresh(INT, "n"), writer.fresh(ty), writer.fresh(FuncType([INT, ty], ty), "loop")
+    step = writer.block(size, [x], ty)
+    again = Call(f, [make("subtract", n, Constant(np.int32(1))), step])
+    body = If(make("less", n, Constant(np.int32(1))), x, again)
+    writer.lets.append((f, writer.typed(Function([n, x], body, ty))))
+    times = make("minimum", writer.number(), Constant(np.int32(3)))
+    writer.add(Call(f, [times, start]), bound=0.8)
+
+
+def global_call(writer: Writer, size: int) -> None:
+    """A call of a global function: polymorphic, inlined, recursive, or passed as a value."""
+    pick, function_of = writer.random.randrange(4), writer.library.function
+    if pick == 0:
+        writer.add(Call(function_of("id"), [writer.static_tensor()]))
+    elif pick == 1:
+        writer.add(Call(function_of("square"), [writer.like(VECTOR)]))
+    elif pick == 2:
+        times = Constant(np.int32(writer.random.randrange(4)))
+        writer.add(Call(function_of("power"), [writer.like(VECTOR), times]))
+    else:
+        writer.add(Call(Call(function_of("id"), [function_of("square")]), [writer.like(VECTOR)]), bound=1)
+
+
+def reference(writer: Writer, size: int) -> None:
+    """A tensor in a reference, changed in place or by a closure, and read before and after."""
+    writer.effects += 1
+    start = writer.static_tensor()
+    held = writer.let(RefCreate(start))
+    old = writer.let(RefRead(held))
+    ty = type_of(start)
+    if writer.random.random() < 0.5:
+        x = writer.fresh(ty)
+        put = Function([x], make_lets([(Var("u"), RefWrite(held, x))], RefRead(held)))
+        writer.add(Call(writer.let(put), [writer.block(size, result_type=ty)]), bound=0.8)
+    else:
+        writer.let(RefWrite(held, writer.block(size, result_type=ty)))
+    pair = writer.add(Tuple([old, writer.let(RefRead(held))]))
+    writer.add(TupleGetItem(pair, writer.random.randrange(2)))
+
+
+def state(writer: Writer, size: int) -> None:
+    """A reference to a number, or a function that counts, and a first use of it."""
+    writer.effects += 1
+    if writer.random.random() < 0.5:
+        counter(writer)
+    else:
+        cell(writer)
+    writer.add(tick(writer))
+
+
+def gradient(writer: Writer, size: int) -> None:
+    """A function of floats, and the gradient of it, called: its value and the derivative."""
+    x = writer.fresh(VECTOR)
+    function = Function([x], _scalar_of(writer, x))
+    try:
+        if writer.options.effects:  # the derivative of higher order keeps its sums in references
+            derivative = gradient_of(writer.typed(function))
+        else:
+            with PassContext():  # instruments of the user's have no part in this
+                derivative = FirstOrderGradient()(infer_module(IRModule.from_expr(function)))["main"]
+    except PasslabError:
+        return  # there are operators without a gradient
+    result = writer.add(Call(derivative, [writer.like(VECTOR)]), bound=1)
+    if isinstance(result.checked_type, TupleType):
+        writer.add(TupleGetItem(TupleGetItem(result, 1), 0))
+        writer.add(TupleGetItem(result, 0))
+
+
+def _scalar_of(writer: Writer, x: Var) -> Expr:
+    """Return a float scalar made of one variable, without effects."""
+    saved = writer.scope, writer.unbound
+    writer.scope, writer.unbound = [x], []
+    writer.pure += 1
+    try:
+        terms = [rule(writer) for rule in (writer.random.choice(SMOOTH_RULES[:4]), SMOOTH_RULES[0])]
+        body = make("sum", make("multiply", x, x))
+        for term in terms:
+            body = body if term is None else make("add", body, make("sum", term))
+        return body
+    finally:
+        writer.pure -= 1
+        writer.scope, writer.unbound = saved
+
+
+def compound(writer: Writer, size: int) -> None:
+    """One of the constructs that hold blocks, of half the size."""
+    options = writer.options
+    rules: list[Statement] = [branch, function, literal, higher_order, returned_function, tuples, loop, global_call]
+    if options.data_types:
+        rules += [option, items]
+    if options.effects and not writer.pure:
+        rules += [reference, state, state]
+    if options.gradients:
+        rules.append(gradient)
+    writer.random.choice(rules)(writer, size // 2)
+
+
+def statement(writer: Writer, size: int) -> None:
+    """One statement: mostly an operator, and only that in a block of one."""
+    (operator if size < 2 or writer.random.random() < 0.6 else compound)(writer, size)
+
+
+def main_function(writer: Writer, params: list[Var], size: int) -> Function:
+    """Return `main`: a block of statements whose result also holds the final state."""
+    for param in params:
+        writer.scope.append(param)
+        if isinstance(param.checked_type, TupleType):
+            inner = TupleGetItem(TupleGetItem(param, 1), 1)
+            writer.scope += [writer.typed(TupleGetItem(param, 0)), writer.typed(inner)]
+    start = [(cell(writer), None)] if writer.options.effects else []
+    opening, writer.lets = writer.lets, []
+    body = writer.block(size)
+    if start:
+        final = RefRead(writer.cells[0])
+        result = writer.fresh(body.checked_type, "result")
+        body = make_lets([*opening, (result, body)], Tuple([result, final]))
+    return Function(params, writer.typed(body))

@@ -1,0 +1,248 @@
+"""Effects in every position: references that are read and written, closures that hold them, lets inside operands.
+
+`tick(writer)` returns an int32 expression that reads or changes the state; what it returns depends on all that was done
+before it, so that an effect that is moved, dropped, or done twice changes the result of the program. `disturb` puts one
+of them around or into any expression without changing its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from passlab.ir.adt import Clause, PatternConstructor, PatternVar, PatternWildcard
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from passlab.ir.types import RefType, TensorType
+from passlab.op import make
+from passlab.testing.programs.library import CELL, COUNTER, INT
+from passlab.testing.programs.writer import Writer
+
+
+def small(writer: Writer) -> Expr:
+    """Return a small int32 constant."""
+    return Constant(np.int32(writer.random.randrange(1, 5)))
+
+
+def cell(writer: Writer) -> Expr:
+    """Return a reference to an int32 in scope, maybe out of a tuple; a new one where there is none."""
+    if not writer.cells:
+        writer.cells.append(writer.let(RefCreate(small(writer))))
+    chosen = writer.random.choice(writer.cells)
+    return TupleGetItem(Tuple([chosen, small(writer)]), 0) if writer.random.random() < 0.1 else chosen
+
+
+def counter(writer: Writer) -> Expr:
+    """Return a function from int32 to int32 that changes a reference."""
+    if writer.counters and writer.random.random() < 0.8:
+        return writer.random.choice(writer.counters)
+    pick = writer.random.randrange(3)
+    if pick == 0:
+        function: Expr = writer.let(Call(writer.library.function("counter"), [small(writer)]))
+    else:
+        k, changed = writer.fresh(INT, "k"), cell(writer)
+        update = RefWrite(changed, make("add", make("multiply", RefRead(changed), Constant(np.int32(3))), k))
+        body = Let(Var("u"), update, RefRead(changed))
+        function = writer.let(Function([k], body, INT)) if pick == 1 else Function([k], body, INT)
+    if isinstance(function, Var):
+        writer.counters.append(function)
+    return function
+
+
+def then(writer: Writer, first: Expr, second: Expr) -> Expr:
+    """Return an expression that evaluates two expressions in order and has the value of the second."""
+    if writer.random.random() < 0.5:
+        return Let(Var(writer.random.choice("uv")), first, second)
+    return TupleGetItem(Tuple([first, second]), 1)
+
+
+# ---------------------------------------------------------------- int32 expressions with an effect
+def read(writer: Writer) -> Expr:
+    """Read a reference."""
+    return RefRead(cell(writer))
+
+
+def write_and_read(writer: Writer) -> Expr:
+    """Change a reference, then read it."""
+    changed = cell(writer)
+    value = make("add", make("multiply", RefRead(changed), Constant(np.int32(2))), small(writer))
+    return then(writer, RefWrite(changed, value), RefRead(changed))
+
+
+def read_then_write(writer: Writer) -> Expr:
+    """Read a reference before another operand changes it."""
+    changed = cell(writer)
+    return TupleGetItem(Tuple([RefRead(changed), RefWrite(changed, tick(writer, 1))]), 0)
+
+
+def call_of_counter(writer: Writer) -> Expr:
+    """Call a function that counts."""
+    return Call(counter(writer), [small(writer)])
+
+
+def call_of_global(writer: Writer) -> Expr:
+    """Call the global function that changes a reference."""
+    return Call(writer.library.function("bump"), [cell(writer), small(writer)])
+
+
+def call_with_two(writer: Writer) -> Expr:
+    """Pass two effects to a function that uses the second first."""
+    return Call(writer.library.function("swapped"), [tick(writer, 1), tick(writer, 1)])
+
+
+def difference(writer: Writer) -> Expr:
+    """Subtract one effect from another."""
+    return make("subtract", tick(writer, 1), tick(writer, 1))
+
+
+def chosen_counter(writer: Writer) -> Expr:
+    """Call one of two functions that count, chosen by a branch."""
+    f = If(make("less", tick(writer, 1), Constant(np.int32(9))), counter(writer), counter(writer))
+    return Call(f, [small(writer)])
+
+
+def counter_in_a_tuple(writer: Writer) -> Expr:
+    """Call a function out of a tuple."""
+    return Call(TupleGetItem(Tuple([counter(writer), counter(writer)]), writer.random.randrange(2)), [tick(writer, 1)])
+
+
+def counter_in_a_cell(writer: Writer) -> Expr:
+    """Call a function out of a reference."""
+    held = writer.fresh(RefType(COUNTER), "held")
+    return Let(held, RefCreate(counter(writer)), Call(RefRead(held), [tick(writer, 1)]))
+
+
+def counter_in_data(writer: Writer) -> Expr:
+    """Call a function out of a data type."""
+    library, f = writer.library, writer.fresh(COUNTER, "f")
+    clauses = [
+        Clause(PatternConstructor(library.some, [PatternVar(f)]), Call(f, [small(writer)])),
+        Clause(PatternConstructor(library.none), small(writer)),
+    ]
+    return Match(Call(library.some, [counter(writer)]), clauses)
+
+
+def counter_as_argument(writer: Writer) -> Expr:
+    """Pass a function that counts to one that calls it twice."""
+    f, k = writer.fresh(COUNTER, "f"), writer.fresh(INT, "k")
+    twice = Function([f, k], make("subtract", Call(f, [k]), Call(f, [k])), INT)
+    return Call(twice, [counter(writer), tick(writer, 1)])
+
+
+def cell_as_argument(writer: Writer) -> Expr:
+    """Pass a reference to a function that writes to it."""
+    q, k = writer.fresh(CELL, "q"), writer.fresh(INT, "k")
+    return Call(Function([q, k], then(writer, RefWrite(q, k), RefRead(q)), INT), [cell(writer), tick(writer, 1)])
+
+
+def shared_tick(writer: Writer) -> Expr:
+    """Use one effect twice."""
+    first = tick(writer, 1)
+    return make("subtract", make("multiply", first, Constant(np.int32(2))), first)
+
+
+_LEAVES: tuple[Callable[[Writer], Expr], ...] = (read, write_and_read, call_of_counter, call_of_global)
+_TICKS: tuple[Callable[[Writer], Expr], ...] = (
+    *_LEAVES,
+    *_LEAVES,
+    read_then_write,
+    call_with_two,
+    difference,
+    chosen_counter,
+    counter_in_a_tuple,
+    counter_in_a_cell,
+    counter_as_argument,
+    cell_as_argument,
+    shared_tick,
+)
+
+
+def tick(writer: Writer, depth: int = 0) -> Expr:
+    """Return an int32 expression with an effect; at `depth` 1 one that holds no other."""
+    writer.effects += 1
+    if depth:
+        return writer.random.choice(_LEAVES)(writer)
+    rules = (*_TICKS, counter_in_data) if writer.options.data_types else _TICKS
+    return writer.random.choice(rules)(writer)
+
+
+# ---------------------------------------------------------------- around and into any expression
+def before(writer: Writer, expr: Expr) -> Expr:
+    """Put an effect before an expression."""
+    return then(writer, tick(writer), expr)
+
+
+def after(writer: Writer, expr: Expr) -> Expr:
+    """Put an effect behind an expression."""
+    return TupleGetItem(Tuple([expr, tick(writer)]), 0)
+
+
+def mix_in(writer: Writer, expr: Expr) -> Expr:
+    """The state becomes part of the value: a moved effect changes the numbers."""
+    ty = expr.checked_type
+    if not isinstance(ty, TensorType):
+        return before(writer, expr)
+    if ty.dtype == "bool":
+        return make("logical_xor", expr, make("less", tick(writer), Constant(np.int32(5))))
+    kept = make("bitwise_and", tick(writer), Constant(np.int32(7)))
+    number = make("cast", kept, dtype=ty.dtype)
+    return make("add", expr, number) if writer.random.random() < 0.5 else make("subtract", number, expr)
+
+
+def in_a_branch(writer: Writer, expr: Expr) -> Expr:
+    """Only an expression that is bound, or has no effect, may stand in two branches."""
+    value = writer.let(expr) if expr in writer.unbound else expr
+    less = make("less", tick(writer, 1), small(writer))
+    return If(less, before(writer, value), value)
+
+
+def in_an_arm(writer: Writer, expr: Expr) -> Expr:
+    """Put an expression into the arms of a match; an effect into one of them."""
+    library, value = writer.library, writer.let(expr) if expr in writer.unbound else expr
+    held = writer.fresh(expr.checked_type, "held")
+    clauses = [
+        Clause(PatternConstructor(library.some, [PatternVar(held)]), before(writer, held)),
+        Clause(PatternWildcard(), value),
+    ]
+    return Match(Call(library.some, [value]), clauses)
+
+
+def in_a_function(writer: Writer, expr: Expr) -> Expr:
+    """Pass an expression to a function literal with an effect."""
+    x = writer.fresh(expr.checked_type, "x")
+    return Call(Function([x], before(writer, x)), [expr])
+
+
+def through_a_cell(writer: Writer, expr: Expr) -> Expr:
+    """Keep an expression in a reference while something else happens."""
+    held = writer.fresh(RefType(expr.checked_type), "held")
+    return Let(held, RefCreate(expr), Let(Var("u"), tick(writer, 1), RefRead(held)))
+
+
+def behind_a_let(writer: Writer, expr: Expr) -> Expr:
+    """Bind an expression by a let inside the operand."""
+    x = writer.fresh(expr.checked_type, "x")
+    return Let(x, expr, then(writer, tick(writer), x))
+
+
+_AROUND = (before, after, mix_in, mix_in, in_a_branch, in_a_function, through_a_cell, behind_a_let)
+
+
+def disturb(writer: Writer, expr: Expr) -> Expr:
+    """Return an expression of the same type with an effect around it or in it."""
+    rules = (*_AROUND, in_an_arm) if writer.options.data_types else _AROUND
+    return writer.random.choice(rules)(writer, expr)

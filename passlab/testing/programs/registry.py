@@ -1,0 +1,150 @@
+"""Calls of any operator of the registry, from the edge cases that its declaration lists.
+
+An edge case is a legal call with typed variables. A variable with a value becomes a constant; one without is filled
+by the program that is being written, with an expression of exactly its type.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import PasslabError
+from passlab.ir.expr import Constant, Expr, Var
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType
+from passlab.ir.walk import substitute
+from passlab.op.dtypes import array_dtype
+from passlab.op.edge_cases import is_swept, program
+from passlab.text.parser import parse
+
+# Operators that are no computation of a program: instructions of the virtual machine, the parser's placeholders, calls
+# of Python, and marks that only one pass reads. `nn.dropout` draws random numbers when it is run.
+EXCLUDED = frozenset(
+    [
+        "annotation.with_funcid",
+        "call_lowered",
+        "debug",
+        "memory.alloc_storage",
+        "memory.alloc_tensor",
+        "memory.kill",
+        "nn.dropout",
+        "on_device",
+        "device_copy",
+        "parser.MetaRef",
+        "relay.op.annotation.simulated_quantize",
+        "vm.invoke_tvm_op",
+        "vm.reshape_tensor",
+        "vm.shape_of",
+        "annotation.compiler_begin",
+        "annotation.compiler_end",
+    ]
+)
+# Operators whose results jump or have poles, so that a rounding error before them may become any error after them.
+STEPS = frozenset(
+    [
+        "floor",
+        "ceil",
+        "round",
+        "trunc",
+        "sign",
+        "mod",
+        "floor_mod",
+        "trunc_mod",
+        "floor_divide",
+        "trunc_divide",
+        "cast",
+        "cast_like",
+        "reinterpret",
+        "sort",
+        "topk",
+        "argsort",
+        "unique",
+        "tan",
+        "power",
+        "rsqrt",
+        "log",
+        "log2",
+        "log10",
+        "divide",
+        "take",
+        "gather",
+        "where",
+        "one_hot",
+        "sparse_to_dense",
+        "isfinite",
+        "isnan",
+        "isinf",
+    ]
+)
+LARGEST = 2000  # elements of one operand: generated programs are to be small
+
+
+@dataclass(frozen=True)
+class Template:
+    """A typed call of an operator, and its parameters; `constants` are those with a value."""
+
+    call: Expr
+    params: tuple[Var, ...]
+    constants: dict[Expr, Expr]
+
+    def fill(self, operand: Callable[[TensorType], Expr]) -> Expr:
+        """Return the call with its parameters replaced by constants and by `operand(type)`."""
+        mapping = dict(self.constants)
+        for param in self.params:
+            if param not in mapping:
+                mapping[param] = operand(param.type_annotation)  # type: ignore[arg-type]
+        return substitute(self.call, mapping)
+
+
+@cache
+def templates(name: str, dtype: str) -> tuple[Template, ...]:
+    """Return the edge cases of an operator that are legal for a dtype, as templates."""
+    result: list[Template] = []
+    for edge in Op.get(name).spec.edges:
+        if dtype != "float32" and not is_swept(edge):
+            continue  # such a case is the same for every dtype: it belongs to the first
+        case = program(edge, dtype)
+        try:
+            main = parse(case.source)["main"]
+        except PasslabError:
+            continue  # this dtype is not legal there
+        if any(np.prod(variable.shape) > LARGEST for variable in case.variables):
+            continue
+        constants = _constants(main.params, case.variables)
+        if constants is None:
+            continue  # a value that this dtype cannot hold
+        result.append(Template(main.body, tuple(main.params), constants))
+    return tuple(result)
+
+
+def _constants(params: Sequence[Var], variables: Sequence[Any]) -> dict[Expr, Expr] | None:
+    """Return the parameters that have a value as constants; None where a dtype cannot hold one."""
+    try:
+        return {
+            param: Constant(np.asarray(variable.value, array_dtype(variable.dtype)).reshape(variable.shape))
+            for param, variable in zip(params, variables, strict=True)
+            if variable.value is not None
+        }
+    except OverflowError:
+        return None
+
+
+@cache
+def operator_names(smooth: bool) -> tuple[str, ...]:
+    """Return the operators to draw from; with `smooth`, those with a gradient whose results do not jump."""
+    names = [name for name in Op.list_op_names() if name not in EXCLUDED and Op.get(name).spec.edges]
+    if smooth:
+        names = [name for name in names if name not in STEPS and Op.get(name).spec.gradient is not None]
+    return tuple(names)
+
+
+def draw(choice: random.Random, names: Collection[str], dtypes: tuple[str, ...]) -> Template | None:
+    """Return a random template of one of the operators, or None where its dtype has none."""
+    cases = templates(choice.choice(list(names)), choice.choice(dtypes))
+    return choice.choice(cases) if cases else None

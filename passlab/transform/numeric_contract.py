@@ -1,0 +1,55 @@
+"""What a pass promises about the numbers of the program it rewrites. Validation holds each pass to its promise.
+
+`EXACT`: the results are the same, bit for bit. `Rounds(ulps)`: each result is within so many units in the last place of
+the result type. `FINITE`: the same where no overflow, NaN or negative zero is involved. This module computes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class NumericContract:
+    """At most `ulps` units in the last place off; with `finite_only`, only where every value is finite and not -0."""
+
+    ulps: float = 0.0
+    finite_only: bool = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether this is the promise of identical bits."""
+        return self.ulps == 0 and not self.finite_only
+
+    def then(self, other: NumericContract) -> NumericContract:
+        """Return what holds for a pass with this promise followed by one with the other."""
+        return NumericContract(self.ulps + other.ulps, self.finite_only or other.finite_only)
+
+    def __str__(self) -> str:
+        if self.exact:
+            return "EXACT"
+        rounds = f"ROUNDS({self.ulps:g})" if self.ulps else ""
+        return " ".join(part for part in (rounds, "FINITE" if self.finite_only else "") if part)
+
+    __repr__ = __str__
+
+
+Promise = NumericContract  # the name of earlier versions
+EXACT = NumericContract()
+FINITE = NumericContract(finite_only=True)
+
+
+def Rounds(ulps: float) -> NumericContract:  # noqa: N802 - reads as a value beside EXACT and FINITE
+    """The promise of results within `ulps` units in the last place."""
+    return NumericContract(ulps=float(ulps))
+
+
+def combined(promises: Iterable[NumericContract | None]) -> NumericContract | None:
+    """Return the promise of passes run one after the other, or None when one of them promises nothing."""
+    total = EXACT
+    for promise in promises:
+        if promise is None:
+            return None
+        total = total.then(promise)
+    return total

@@ -1,0 +1,152 @@
+"""Lazy imports that run upwards, which the contracts cannot see, for they are strings: all are listed here."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import PurePosixPath
+
+import pytest
+
+from tests.architecture.sources import ROOT, Source, python_sources
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+# From a module to one above it, by `late(...)`. Each is the one place where a lower package offers what a higher one does.
+UPWARD = {
+    "passlab.ir.arithmetic": {"passlab.op"},  # x + y
+    "passlab.ir.expr": {"passlab.text.printer"},  # str(expr)
+    "passlab.ir.module": {"passlab.text.library", "passlab.text.printer"},  # import_from_std; str(mod)
+    "passlab.ir.op": {"passlab.op", "passlab.op.registered"},  # the operators are declared on first use
+    "passlab.text.library": {"passlab.infer"},  # the standard library comes typed
+    "passlab.transform": {"passlab.passes"},  # transform.FoldConstant
+    "passlab.transform.base": {"passlab.passes.program.infer_type"},  # every function pass ends in InferType
+    "passlab.transform.registry": {"passlab.passes"},  # the table of standard passes
+    "passlab.instrument.events": {"passlab.lab.recording"},  # event.rerun()
+    "passlab.instrument.recorder": {"passlab.lab.recording"},  # recorder.recording
+    "passlab.debugger.trace": {"passlab.display.stepper", "passlab.display.page"},  # trace.to_html()
+    "passlab.dumps.recording": {"passlab.display.text_recording"},  # recording.text(), recording.to_html()
+    "passlab.lab.recording": {"passlab.display.report"},  # recording.to_html()
+}
+
+
+def layer_order() -> dict[str, int]:
+    """The rank of each package of passlab in the contract of layers, 0 for the highest."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        contracts = tomllib.load(file)["tool"]["importlinter"]["contracts"]
+    layers = next(c for c in contracts if c["id"] == "layers")["layers"]
+    return {name.strip().strip("()"): rank for rank, line in enumerate(layers) for name in line.split("|")}
+
+
+NAMES: dict[str, str] = {}  # what `lazy` calls modules
+
+
+def text_of(node: ast.expr, names: dict[str, str]) -> str:
+    """The module that an argument of `late` names, with `*` for what is known at run time only."""
+    if isinstance(node, ast.Starred):
+        return text_of(node.value, names)
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.Name):
+        return names.get(node.id, "*")
+    if isinstance(node, ast.JoinedStr):
+        return "".join(text_of(v.value if isinstance(v, ast.FormattedValue) else v, names) for v in node.values)
+    return "*"
+
+
+def constants(tree: ast.Module) -> dict[str, str]:
+    """Strings that a module gives names to, and the first of tuples of strings."""
+    found: dict[str, str] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            value = node.value.elts[0] if isinstance(node.value, ast.Tuple) and node.value.elts else node.value
+            text = text_of(value, {**NAMES, **found})
+            if text.startswith("passlab."):
+                found[node.targets[0].id] = text
+    return found
+
+
+NAMES.update(constants(ast.parse((ROOT / "passlab" / "lazy.py").read_text())))
+
+
+def targets(source: Source) -> set[str]:
+    """The modules that a source reaches by `late`."""
+    names = {**NAMES, **constants(source.tree)}
+    calls = (n for n in ast.walk(source.tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
+    found = {text_of(call.args[0], names) for call in calls if call.func.id == "late"}  # type: ignore[attr-defined]
+    return {target.removesuffix(".*") for target in found}
+
+
+def module_of(source: Source) -> str:
+    parts = PurePosixPath(source.path).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_upward(source: str, target: str, order: dict[str, int]) -> bool:
+    return order[target.split(".")[1]] < order[source.split(".")[1]]
+
+
+def upward_imports() -> dict[str, set[str]]:
+    order = layer_order()
+    found: dict[str, set[str]] = {}
+    for source in python_sources("passlab"):
+        name = module_of(source)
+        up = {t for t in targets(source) if name.count(".") and is_upward(name, t, order)}
+        if up:
+            found[name] = up
+    return found
+
+
+def test_every_lazy_import_upwards_is_listed():
+    assert upward_imports() == UPWARD
+
+
+def test_a_lazy_import_downwards_is_a_plain_import():
+    order = layer_order()
+    down = {
+        (module_of(source), target)
+        for source in python_sources("passlab")
+        for target in targets(source)
+        if module_of(source).count(".") and not is_upward(module_of(source), target, order)
+    }
+    assert not down, "import these as usual: nothing forbids it"
+
+
+# `import_module` with a name from a table: of optional packages, and of packages that load their own modules.
+BY_NAME = {
+    "passlab.lazy",
+    "passlab.frontend.onnx.entries",  # the table of operators
+    "passlab.frontend.onnx.export.table",  # the table of exported operators
+    "passlab.frontend.onnx.package",  # onnx
+    "passlab.executor.aot.vendor",  # the source of a kernel
+    "passlab.lab.reproducer",  # nbformat
+    "passlab.vm.kernels.providers",  # torch and numba kernels
+    "passlab.op",  # the modules that declare operators
+    "passlab.op.dtypes",  # ml_dtypes
+    "passlab.recorders.mlir",  # the Python bindings that are installed
+    "passlab.recorders.torch",
+    "passlab.recorders.tvm",
+    "passlab.recorders.xdsl",
+}
+
+
+def test_modules_imported_by_name_are_few():
+    users = {module_of(s) for s in python_sources("passlab") if "import_module(" in s.text}
+    assert {name for name in users if not name.startswith("passlab.compat.")} == BY_NAME  # compat finds TVM's names
+
+
+@pytest.mark.parametrize(
+    ("call", "module"),
+    [
+        ('late("passlab.lab.recording", "rerun")', "passlab.lab.recording"),
+        ('late(PASSES, "PASSES")', "passlab.passes"),
+        ('late(f"{PASSES}.program.infer_type", "InferType")', "passlab.passes.program.infer_type"),
+        ('late(f"{PASSES}.{module}", name)', "passlab.passes.*"),
+    ],
+)
+def test_what_is_imported_is_read_from_the_call(call: str, module: str):
+    node = ast.parse(call).body[0].value  # type: ignore[attr-defined]
+    assert text_of(node.args[0], NAMES) == module

@@ -1,0 +1,115 @@
+"""Large graphs are cut into blocks, and the blocks that repeat are found without the help of names."""
+
+from __future__ import annotations
+
+import pytest
+
+import passlab
+from passlab.display import graph_view
+from passlab.display.dataflow import Dataflow, dataflow, fold_groups
+from passlab.display.drawing import box_size
+from passlab.display.layout import LayoutError
+from passlab.display.repeats import Item, Piece, Repeat, body_name, boxes_of, structure
+from passlab.display.sheet import pack, place
+from passlab.testing import densenet, lstm, resnet, squeezenet
+
+WHOLE = 24
+
+
+def shape(items: list[Item]) -> list[object]:
+    """How many boxes each piece has, and each repeat as (count, boxes of a body, similar)."""
+    return [
+        len(item.boxes) if isinstance(item, Piece) else (len(item.bodies), len(boxes_of(item.bodies[0])), item.similar)
+        for item in items
+    ]
+
+
+def repeats(mod: passlab.IRModule) -> list[object]:
+    return [part for part in shape(structure(graph(mod), WHOLE)) if isinstance(part, tuple)]
+
+
+def graph(mod: passlab.IRModule) -> Dataflow:
+    return fold_groups(dataflow(mod))
+
+
+def tower(body: str, count: int) -> passlab.IRModule:
+    """A body of operators, `count` times; `{v}` is the value before it."""
+    lines, value = [], "%x"
+    for number in range(count):
+        lines.append(f"let %v{number} = {body.format(v=value)};")
+        value = f"%v{number}"
+    return passlab.parse(f"def @main(%x: Tensor[(8, 8), float32]) {{ {' '.join(lines)} {value} }}")
+
+
+@pytest.mark.parametrize(
+    ("mod", "expected"),
+    [
+        (resnet.get_workload(num_layers=50)[0], [(2, 10, False), (3, 10, False), (5, 10, False), (2, 10, False)]),
+        (squeezenet.get_workload()[0], [(3, 11, False), (4, 11, False)]),
+        (densenet.get_workload()[0], [(5, 6, True), (11, 6, True), (23, 6, True), (15, 6, True)]),
+        (lstm.get_workload(iterations=16, num_hidden=16)[0], [(16, 18, True)]),
+    ],
+    ids=["resnet", "squeezenet", "densenet", "lstm"],
+)
+def test_the_blocks_of_networks_are_found(mod, expected):
+    assert repeats(mod) == expected
+
+
+@pytest.mark.parametrize("count", [9, 30, 70])
+def test_residual_bodies_are_one_repeat(count):
+    mod = tower("add({v}, tanh(exp(multiply({v}, 2f))))", count)
+    assert [part for part in shape(structure(graph(mod), 8)) if isinstance(part, tuple)] == [(count, 4, False)]
+
+
+def test_a_body_that_differs_falls_out_of_its_fold():
+    body = "add({v}, tanh(exp(multiply({v}, 2f))))"
+    sixth = tower(body, 12).astext().replace("exp", "log", 6).replace("log", "exp", 5)
+    changed = passlab.parse(sixth)
+    parts = [part for part in shape(structure(graph(changed), 8)) if isinstance(part, tuple)]
+    assert [count for count, *_ in parts] == [5, 6]
+
+
+@pytest.mark.parametrize(
+    "mod", [resnet.get_workload(num_layers=18)[0], lstm.get_workload(iterations=9, num_hidden=4)[0]]
+)
+def test_every_box_stands_in_exactly_one_piece(mod):
+    found = graph(mod)
+    assert sorted(boxes_of(structure(found, WHOLE))) == [box.number for box in found.boxes]
+
+
+def test_a_body_is_named_by_what_it_does():
+    found = graph(resnet.get_workload(num_layers=50)[0])
+    first = next(item for item in structure(found, WHOLE) if isinstance(item, Repeat))
+    assert body_name(found, first.bodies[0]) == "conv2d ×3 + batch_norm ×3"
+
+
+def sheet_of(mod: passlab.IRModule):
+    found = graph(mod)
+    items = structure(found, WHOLE)
+    try:
+        placed = place(found, items, [box_size((box.name,)) for box in found.boxes])
+    except LayoutError:
+        pytest.skip("no Graphviz here")
+    return pack(items, placed, (1400, 800))
+
+
+def test_pieces_on_a_sheet_do_not_overlap():
+    sheet = sheet_of(resnet.get_workload(num_layers=50)[0])
+    boxes = [(x, y, x + p.layout.width, y + p.layout.height) for p, x, y in sheet.pieces]
+    for at, (x0, y0, x1, y1) in enumerate(boxes):
+        assert not any(x0 < c and a < x1 and y0 < d and b < y1 for a, b, c, d in boxes[at + 1 :])
+        assert x1 <= sheet.width
+        assert y1 <= sheet.height
+
+
+def test_a_network_fits_a_window_so_that_its_names_can_be_read():
+    sheet = sheet_of(resnet.get_workload(num_layers=50)[0])
+    assert min(1400 / sheet.width, 800 / sheet.height) > 0.5
+
+
+def test_equal_pieces_are_laid_out_once():
+    data = graph_view(resnet.get_workload(num_layers=50)[0]).data()
+    if "problem" in data:
+        pytest.skip("no Graphviz here")
+    pieces = sum(len(item["bodies"]) if isinstance(item, dict) else 1 for item in data["items"])
+    assert len(data["layouts"]) < pieces

@@ -1,0 +1,226 @@
+"""The manual as it is built: without warnings, complete, its links lead somewhere, and its search answers questions."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+import re
+import subprocess
+import sys
+import zlib
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urldefrag
+
+import pytest
+from sphinx.search.en import SearchEnglish
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "docs"))
+
+import reference_pages  # noqa: E402 - a script of the manual, which is no package
+
+# Questions that users have asked, as they would type them, and the page that answers.
+QUESTIONS = [
+    ("configuration %passes", "how-to"),
+    ("own instrument in %passes", "how-to"),
+    ("%passes PassContext", "how-to"),
+    ("weights constants", "how-to"),
+    ("bind_params_by_name", "how-to"),
+    ("arguments of passlab.record", "how-to"),
+    ("grammar", "language"),
+    ("match clauses", "language"),
+    ("write an exercise nbval", "writing-an-exercise"),
+    ("graph svg dot", "how-to"),
+    ("gradient", "how-to"),
+    ("max_depth", "configuration"),
+    ("PyTorch TensorFlow models", "how-to"),
+    ("quantise", "how-to"),
+    ("recording data frame", "how-to"),
+    ("save recording", "how-to"),
+    ("compare two programs", "how-to"),
+    ("pattern rewriting", "lessons/06-pattern-rewriting"),
+    ("save executable", "how-to"),
+    ("first NaN", "how-to"),
+    ("limits override", "how-to"),
+    ("order of hooks", "how-to"),
+    ("post-dominator", "glossary"),
+    ("alloc_storage", "instructions"),
+    ("FoldScaleAxis", "passes"),
+    ("nn.conv2d", "operators"),
+    ("differences TVM", "differences-from-tvm"),
+    ("Netron", "comparison"),
+]
+
+
+# Building the manual takes a minute of computing.
+built = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built manual."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs", str(folder)]
+    build = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert build.returncode == 0, build.stderr
+    return folder
+
+
+@built
+def test_every_public_name_is_in_the_reference(site: Path) -> None:
+    header, _, body = (site / "objects.inv").read_bytes().partition(b"zlib.\n")
+    assert b"# Sphinx inventory version 2" in header
+    listed = {line.split(" ", 1)[0] for line in zlib.decompress(body).decode().splitlines()}
+    missing = [
+        f"{module}.{name}"
+        for module in reference_pages.MODULES.values()
+        for name in reference_pages.public_names(importlib.import_module(module))
+        if f"{module}.{name}" not in listed
+    ]
+    assert not missing
+    assert "passlab.transform.PassContext.list_configs" in listed, "methods are listed, too"
+
+
+def test_each_module_has_a_page() -> None:
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "api").glob("*.md")}
+    assert {name: reference_pages.API.findall(pages[name]) for name in reference_pages.MODULES} == {
+        name: [module] for name, module in reference_pages.MODULES.items()
+    }
+
+
+def test_every_public_name_has_words_of_its_own() -> None:
+    silent = [
+        f"{module}.{name}"
+        for module in reference_pages.MODULES.values()
+        for name in reference_pages.public_names(importlib.import_module(module))
+        if not reference_pages._doc(getattr(importlib.import_module(module), name))
+    ]
+    assert not silent
+
+
+# ------------------------------------------------------------------------------------------------ search
+@functools.cache
+def search_index(site: Path) -> dict[str, Any]:
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")").rstrip(";)"))
+    return loaded
+
+
+def found(site: Path, question: str) -> list[str]:
+    """The pages that hold every word of a question, the likeliest first, as the search of the manual ranks them."""
+    index, stemmer = search_index(site), SearchEnglish({})
+    scores: dict[int, int] = {}
+    pages: set[int] | None = None
+    for word in re.findall(r"\w+", question.lower()):
+        if word in stemmer.stopwords:
+            continue
+        here: dict[int, int] = {}
+        for table, points in (("titleterms", 15), ("terms", 5)):
+            for key in {word, stemmer.stem(word)}:
+                hits = index[table].get(key, [])
+                for page in hits if isinstance(hits, list) else [hits]:
+                    here[page] = max(here.get(page, 0), points)
+        for name, objects in index["objects"].items():
+            for entry in objects:
+                if word in entry[-1].lower() or word in name.lower():
+                    here.setdefault(entry[0], 5)
+        pages = set(here) if pages is None else pages & set(here)
+        for page, points in here.items():
+            scores[page] = scores.get(page, 0) + points
+    ranked = sorted(pages or (), key=lambda page: (-scores[page], index["docnames"][page]))
+    return [index["docnames"][page] for page in ranked]
+
+
+@built
+@pytest.mark.parametrize(("question", "page"), QUESTIONS, ids=[question for question, _ in QUESTIONS])
+def test_a_question_is_answered_in_two_clicks(site: Path, question: str, page: str) -> None:
+    answers = found(site, question)
+    assert page in answers, f"the search finds {answers}"
+    assert answers.index(page) < 10
+
+
+@built
+def test_the_front_page_leads_to_every_page_in_two_clicks(site: Path) -> None:
+    pages = {path.relative_to(site).as_posix() for path in site.rglob("*.html")} - {"search.html", "genindex.html"}
+    pages = {page for page in pages if not page.startswith(("_", "py-modindex"))}
+    one = _targets(site, "index.html")
+    two = {target for page in one for target in _targets(site, page)}
+    assert not pages - one - two
+
+
+# ------------------------------------------------------------------------------------------------ links
+class Links(HTMLParser):
+    """The targets and the anchors of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.anchors: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "id" and value:
+                self.anchors.add(value)
+            if (tag, name) in {("a", "href"), ("img", "src"), ("link", "href"), ("script", "src")} and value:
+                self.targets.append(value)
+
+
+@functools.cache
+def links(page: Path) -> Links:
+    parser = Links()
+    parser.feed(page.read_text(encoding="utf-8"))
+    return parser
+
+
+def _targets(site: Path, page: str) -> set[str]:
+    """The pages of the manual that a page links to."""
+    path = site / page
+    local = {urldefrag(target)[0] for target in links(path).targets if "://" not in target}
+    resolved = {(path.parent / unquote(target)).resolve() for target in local if target.endswith(".html")}
+    return {target.relative_to(site.resolve()).as_posix() for target in resolved if target.exists()}
+
+
+@built
+def test_every_link_leads_somewhere(site: Path) -> None:
+    broken = []
+    for page in sorted(site.rglob("*.html")):
+        for target in links(page).targets:
+            if re.match(r"[a-z]+:", target):
+                continue
+            path, anchor = urldefrag(unquote(target))
+            aimed = (page.parent / path.partition("?")[0]).resolve() if path else page
+            if not aimed.exists():
+                broken.append(f"{page.relative_to(site)}: {target}")
+            elif anchor and aimed.suffix == ".html" and anchor not in links(aimed).anchors:
+                broken.append(f"{page.relative_to(site)}: {target} has no such anchor")
+    assert not broken
+
+
+@built
+def test_lessons_are_pages_with_their_pictures(site: Path) -> None:
+    lessons = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
+    pages = {name: (site / "lessons" / f"{name}.html").read_text(encoding="utf-8") for name in lessons}
+    assert all("data:image/svg+xml" in page or "<table" in page for page in pages.values())
+    assert "application/vnd.jupyter.widget-view" not in "".join(pages.values())
+
+
+# ------------------------------------------------------------------------------------------------ spelling
+# Words of the code that a spelling list takes for slips.
+RIGHT = "canonicalizations,befores,passtime,ans,mak,te,fo,ist,nd,hist,ore,datas,inout,som,clos,indx,caf,nin,wit,parms"
+
+
+def test_words_are_spelt_correctly(tmp_path: Path) -> None:
+    prose = [str(ROOT / name) for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    prose += [str(path) for path in (ROOT / "docs").glob("*.md")]
+    prose += [str(path) for path in (ROOT / "passlab").rglob("*.py")]
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        copy = tmp_path / f"{path.stem}.txt"
+        copy.write_text("\n\n".join("".join(cell["source"]) for cell in cells), encoding="utf-8")
+        prose.append(str(copy))
+    command = [str(Path(sys.executable).with_name("codespell")), "-L", RIGHT, *prose]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout

@@ -1,0 +1,176 @@
+"""Diffs in which names are noise, blame of lines, and questions over all steps, on runs whose truth is known."""
+
+import pytest
+
+from passlab.cli import main
+from passlab.diffing.text_diff import diff_texts
+from passlab.dumps import read
+from passlab.dumps.filters import FILTERS, filters_named
+from passlab.dumps.language import LLVM, MLIR
+from passlab.errors import DumpError
+from tests.dumps import corpus, writer
+
+FUNCTION = """define i32 @f(i32 %0) {
+  %2 = add i32 %0, 1
+  %3 = mul i32 %2, %2
+  %4 = sub i32 %3, %0
+  ret i32 %4
+}"""
+
+
+def test_renumbering_is_no_change():
+    shifted = FUNCTION.replace("%4", "%9").replace("%3", "%8").replace("%2", "%7")
+    diff = diff_texts(FUNCTION, shifted, LLVM.syntax)
+    assert not diff
+    assert diff.summary == "only names"
+    assert diff.renamed == {"%2": "%7", "%3": "%8", "%4": "%9"}
+
+
+def test_an_insertion_shows_one_line():
+    changed = "\n".join(
+        [
+            FUNCTION.split("\n")[0],
+            "  %2 = xor i32 %0, -1",
+            *FUNCTION.replace("%4", "%5").replace("%3", "%4").replace("%2", "%3").split("\n")[1:],
+        ]
+    )
+    diff = diff_texts(FUNCTION, changed, LLVM.syntax)
+    assert {kind: count for kind, count in diff.counts.items() if kind != "same"} == {"added": 1}
+
+
+def test_another_operand_is_told_from_another_name():
+    diff = diff_texts(FUNCTION, FUNCTION.replace("sub i32 %3, %0", "sub i32 %3, %2"), LLVM.syntax)
+    assert diff.counts["operands"] == 1
+    assert diff.counts["same"] == 5
+
+
+def test_a_changed_line_has_its_words_marked():
+    diff = diff_texts(FUNCTION, FUNCTION.replace("mul i32", "mul nsw i32"), LLVM.syntax)
+    row = next(row for row in diff.rows if row.kind == "changed")
+    (_, (start, end)) = (diff.words(row)[0], diff.words(row)[1][0])
+    assert diff.after[row.right].text[start:end] == "nsw"
+
+
+@pytest.mark.parametrize("name", ["llvm22-list-both", "mlir22-small-after", "iree-small-change"])
+def test_a_diff_holds_every_line_of_both_texts_once(name):
+    recording = read(corpus.stream(name))
+    for step in recording.changed[:60]:
+        diff = step.diff()
+        left = sorted(row.left for row in diff.rows if row.left is not None)
+        right = sorted(row.right for row in diff.rows if row.right is not None)
+        assert left == list(range(len(diff.before)))
+        assert right == list(range(len(diff.after)))
+
+
+def test_fewer_lines_than_a_plain_diff_on_a_real_dump():
+    recording = read(corpus.stream("llvm22-list-after"))
+    shown = operands = 0
+    for name, unit in recording.units.items():
+        history = recording.history(name)
+        for version in range(1, len(unit.steps) if name else 0):
+            counts = history.diff(version).counts
+            shown += counts["added"] + counts["removed"] + 2 * counts["changed"] + 2 * counts["moved"]
+            operands += counts["operands"]
+    assert shown < 350
+    assert operands < 100
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_blame_names_the_step_that_wrote_each_line(seed):
+    steps = writer.run(seed)
+    recording = read(writer.llvm_dump(steps, "both").encode())
+    for name in steps[-1][3].functions:
+        blame = recording.blame(name)
+        for number, line in enumerate(blame.lines):
+            origin = blame.origins[number]
+            comment = line.text.partition("; ")[2]
+            if not comment or origin.step == 0:
+                continue
+            here, before = (list(recording.unit_text(at, name).split("\n")) for at in (origin.step, origin.since - 1))
+            shapes = [text.split(" = ")[-1].split(" ")[0] + text.partition("; ")[2] for text in here]
+            assert line.text.split(" = ")[-1].split(" ")[0] + comment in shapes
+            assert here != before
+
+
+def test_occurrences_and_bisection_agree_with_a_search_of_every_step():
+    recording = read(corpus.stream("llvm22-list-both"))
+    holds = ["alloca" in recording.program(number) for number in range(len(recording.steps) + 1)]
+    last = max(number for number, held in enumerate(holds) if held)
+    assert recording.last("alloca").number == last
+    assert recording.bisect(r"\balloca\b").step.number == last + 1
+    assert recording.bisect(["sh", "-c", 'grep -q alloca "$0"']).step.number == last + 1
+
+
+def test_operations_are_counted_from_the_text_of_each_step():
+    recording = read(corpus.stream("llvm22-list-changed"))
+    table = recording.operations("alloca", "load")
+    for row in table:
+        text = recording.program(row["step"])
+        assert row["alloca"] == text.count("= alloca ")
+
+
+def test_filters_leave_out_what_they_name():
+    text = (
+        '  %1 = load i32, ptr %p, !tbaa !9, !dbg !12\n!9 = !{!1}\nattributes #0 = { nounwind }\n#map = affine_map<(d0) -> (d0)>\n  %c = dense<"0x'
+        + "AB" * 40
+        + '">'
+    )
+    assert "!dbg" not in FILTERS["debug info"](text.split("\n")[0])
+    assert FILTERS["metadata"]("!9 = !{!1}") is None
+    assert FILTERS["attributes"]("attributes #0 = { nounwind }") is None
+    assert FILTERS["aliases"]("#map = affine_map<(d0) -> (d0)>") is None
+    assert len(FILTERS["blobs"](text.split("\n")[-1])) < 60
+    assert not diff_texts("  ret void, !dbg !1", "  ret void, !dbg !2", LLVM.syntax, filters_named(["debug info"]))
+    with pytest.raises(DumpError, match="no filter"):
+        filters_named(["debug"])
+
+
+def test_questions_about_what_is_not_there_are_answered_in_words():
+    recording = read(corpus.stream("mlir22-small-after"))
+    for ask in (
+        lambda: recording["Canonicalizerr"],
+        lambda: recording.blame("g"),
+        lambda: recording.find("("),
+        lambda: read(b"", "llvmm"),
+        lambda: read("/nowhere"),
+    ):
+        with pytest.raises(DumpError):
+            ask()
+
+
+def test_the_command_line_reads_diffs_blames_and_writes_pages(tmp_path, capsys):
+    path = tmp_path / "dump.txt"
+    path.write_bytes(corpus.stream("llvm22-list-both"))
+    for arguments, shown in (
+        ([], "72 changed"),
+        (["--step", "SROAPass"], "sroa"),
+        (["--unit", "mean"], "InlinerPass"),
+        (["--find", "alloca"], "after step"),
+    ):
+        assert main(["dump", str(path), *arguments]) == 0
+        assert shown in capsys.readouterr().out
+    assert main(["dump", str(path), "-o", str(tmp_path / "r.html")]) == 0
+    page = (tmp_path / "r.html").read_text()
+    assert "<script" in page
+    assert main(["dump", str(path), "-o", str(tmp_path / "s.html"), "--static"]) == 0
+    assert "<script" not in (tmp_path / "s.html").read_text()
+    assert main(["dump", str(tmp_path / "no")]) == 1
+
+
+def test_hostile_names_are_text_in_pages(tmp_path):
+    data = (
+        "; *** IR Dump After <script>alert(1)</script> on f ***\ndefine void @f() {\n  ; </script><img src=x onerror=alert(1)>\n}\n"
+        * 2
+    )
+    recording = read(data.encode())
+    recording.to_html(tmp_path / "r.html")
+    recording.to_html(tmp_path / "s.html", static=True)
+    for name in ("r.html", "s.html"):
+        text = (tmp_path / name).read_text()
+        assert "<script>alert" not in text
+        assert "<img src=x" not in text
+
+
+def test_a_line_of_mlir_is_read_by_its_operation():
+    assert MLIR.syntax.operation_of("    %0:2 = scf.for %i = %c0 to %n") == "scf.for"
+    assert LLVM.syntax.operation_of("  %3 = tail call i32 @f()") == "call"

@@ -1,0 +1,264 @@
+"""Relay programs as ONNX models: checked by ONNX, run by onnxruntime, read back, and refused with all reasons."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+import passlab
+from passlab import IRModule, relay
+from passlab.errors import ModelError, PasslabError
+from passlab.evaluate.samples import random_arguments
+from passlab.frontend import from_onnx, to_onnx
+from passlab.frontend.onnx.export import exporting
+from passlab.frontend.onnx.export.table import writers
+from passlab.ir.op import Op
+from tests.frontend.test_node_cases import array, cases, imported, reason
+
+X = np.linspace(-2, 2, 12, dtype="float32").reshape(3, 4)
+
+
+def values(result: Any) -> list[Any]:
+    if isinstance(result, (tuple, list)):
+        return [leaf for part in result for leaf in values(part)]
+    return [np.asarray(result)]
+
+
+def evaluate(mod: IRModule, arguments: list[Any]) -> list[Any]:
+    return values(relay.create_executor("debug", mod).evaluate()(*arguments))
+
+
+def run(model: Any, arguments: list[Any]) -> list[Any]:
+    """Return what onnxruntime computes. Skips where it is not installed."""
+    runtime = pytest.importorskip("onnxruntime", reason="models are run by onnxruntime: pip install passlab[bench]")
+    runtime.set_default_logger_severity(4)
+    session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(None, {i.name: np.asarray(v) for i, v in zip(session.get_inputs(), arguments, strict=True)})
+
+
+def check(mod: IRModule, arguments: list[Any], rtol: float = 1e-4, atol: float = 1e-5) -> Any:
+    model = to_onnx(mod)
+    onnx.checker.check_model(model, full_check=True)
+    for ours, theirs in zip(evaluate(mod, arguments), run(model, arguments), strict=True):
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+        np.testing.assert_allclose(theirs, ours, rtol=rtol, atol=atol)
+    return model
+
+
+# ONNX's own cases that are not run: what onnxruntime lacks is no fault of the model.
+NOT_IN_RUNTIME = (
+    "Could not find an implementation",
+    "Type Error",
+    "Numpy",
+    "NOT_IMPLEMENTED",
+    "unsupported",
+    "not supported",
+)
+NO_COUNTERPART = (
+    "cumprod",
+    "reinterpret",
+    "deformable",
+    "dft",
+    "stft",
+    "non_max",
+    "multinomial",
+    "random",
+    "shift",
+    "unique",
+)
+
+
+def case_problem(case: Any) -> str | None:
+    """Return what is wrong with the model that is written of a case, None when all is right or out of reach."""
+    try:
+        mod, left = imported(case, [array(value) for value in case.data_sets[0][0]])
+        expected = evaluate(mod, left)
+    except (PasslabError, IndexError, AttributeError, TypeError, ValueError):
+        return None  # the importer's own tests say which cases it reads
+    try:
+        model = to_onnx(mod)
+    except ModelError as error:
+        return None if any(word in str(error) for word in NO_COUNTERPART) else f"refused: {error}"
+    try:
+        onnx.checker.check_model(model, full_check=True)
+        results = run(model, left)
+    except Exception as error:  # noqa: BLE001 - of every kind, by what it says
+        return None if any(words in str(error) for words in NOT_IN_RUNTIME) else f"{type(error).__name__}: {error}"
+    for ours, theirs in zip(expected, results, strict=True):
+        short = ours.dtype.itemsize < 4
+        try:
+            assert ours.shape == theirs.shape
+            if theirs.dtype == "uint8" and ours.dtype.itemsize == 1:  # onnxruntime shows floats of 8 bits as bytes
+                theirs = theirs.view(ours.dtype)
+            if ours.dtype.kind in "iub":
+                assert (np.asarray(theirs) == ours).all()
+            else:
+                left_, right = np.asarray(theirs, "float64"), np.asarray(ours, "float64")
+                np.testing.assert_allclose(left_, right, rtol=2e-3 if short else 1e-4, atol=5e-3 if short else 1e-5)
+        except AssertionError as error:
+            return f"differs: {error}"
+    return None
+
+
+def case_problems(step: int) -> dict[str, str]:
+    chosen = [case for case in cases() if reason(case) is None][::step]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = {case.name: case_problem(case) for case in chosen}
+    return {name: problem for name, problem in found.items() if problem is not None}
+
+
+def test_cases_of_onnx_agree_after_the_way_through_relay() -> None:
+    assert case_problems(9) == {}
+
+
+@pytest.mark.slow
+def test_all_cases_of_onnx_agree_after_the_way_through_relay() -> None:
+    assert case_problems(1) == {}
+
+
+NETWORKS = {
+    "mlp": lambda: passlab.testing.mlp.get_workload(1),
+    "dqn": lambda: passlab.testing.dqn.get_workload(1, image_shape=(4, 84, 84)),
+    "dcgan": lambda: passlab.testing.dcgan.get_workload(1),
+    "lstm": lambda: passlab.testing.lstm.get_workload(2, 4),
+    "resnet": lambda: passlab.testing.resnet.get_workload(1, num_layers=8, image_shape=(3, 28, 28), num_classes=10),
+    "squeezenet": lambda: passlab.testing.squeezenet.get_workload(1, image_shape=(3, 96, 96)),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_run_in_onnxruntime(name: str) -> None:
+    mod, params = NETWORKS[name]()
+    model = to_onnx(mod, params)
+    onnx.checker.check_model(model, full_check=True)
+    mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
+    mod = passlab.infer.infer_module(mod)
+    arguments = random_arguments(mod["main"], 0, "")
+    for ours, theirs in zip(evaluate(mod, arguments), run(model, arguments), strict=True):
+        np.testing.assert_allclose(theirs, ours, rtol=1e-3, atol=1e-4)
+
+
+def test_branches_and_loops() -> None:
+    text = """
+    def @main(%n: int32, %x: Tensor[(3, 4), float32]) {
+      let %scale = 2f;
+      let %loop = fn (%i: int32, %acc: Tensor[(3, 4), float32]) -> (int32, Tensor[(3, 4), float32]) {
+        let %more = less(%i, %n);
+        if (%more) { let %next = multiply(%acc, %scale); %loop(add(%i, 1), %next) } else { (%i, negative(%acc)) }
+      };
+      let %r = %loop(0, %x);
+      if (greater(%n, 2)) { (%r.1, %r.0) } else { (add(%r.1, 1f), %n) }
+    }
+    """
+    mod = passlab.parse(text)
+    for count in (0, 1, 5):
+        model = check(mod, [np.int32(count), X])
+    kinds = {node.op_type for node in model.graph.node}
+    assert {"Loop", "If"} <= kinds
+
+
+def test_functions_are_written_out_and_shared_values_once() -> None:
+    text = """
+    def @twice(%x: Tensor[(3, 4), float32]) { add(%x, %x) }
+    def @main(%x: Tensor[(3, 4), float32]) {
+      let %f = fn (%a: Tensor[(3, 4), float32]) { exp(@twice(%a)) };
+      let %y = %f(%x);
+      (%f(%y), (%y, %x))
+    }
+    """
+    model = check(passlab.parse(text), [X])
+    assert sum(node.op_type == "Exp" for node in model.graph.node) == 2
+
+
+def test_long_programs_are_no_recursion() -> None:
+    body = relay.var("x", shape=(3, 4))
+    mod = IRModule.from_expr(relay.Function([body], _chain(body, 5000)))
+    assert len(to_onnx(mod).graph.node) == 5000
+
+
+def _chain(body: Any, count: int) -> Any:
+    for _ in range(count):
+        body = relay.nn.relu(body)
+    return body
+
+
+def test_dimensions_that_are_not_known_have_names() -> None:
+    x = relay.var("x", shape=(relay.Any(), 4, relay.Any()))
+    mod = IRModule.from_expr(relay.Function([x], relay.nn.batch_flatten(relay.reshape(relay.exp(x), (0, -1, 2, 2)))))
+    model = to_onnx(mod)
+    dims = [dim.dim_param for dim in model.graph.input[0].type.tensor_type.shape.dim]
+    assert dims[0]
+    assert dims[0] != dims[2]
+    data = np.ones((2, 4, 6), "float32")
+    assert run(model, [data])[0].shape == evaluate(passlab.infer.infer_module(mod), [data])[0].shape
+
+
+def test_names_of_nodes_survive() -> None:
+    proto = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 18]> net (float[3, 4] data) => (float[3, 4] y) { h = Relu(data) y = Exp(h) }'
+    )
+    for node, name in zip(proto.graph.node, ("first", "second"), strict=True):
+        node.name = name
+    model = to_onnx(from_onnx(proto)[0])
+    assert [(node.op_type, node.name) for node in model.graph.node] == [("Relu", "first"), ("Exp", "second")]
+    assert [value.name for value in model.graph.input] == ["data"]
+
+
+def test_everything_without_a_counterpart_is_named_at_once() -> None:
+    x, i = relay.var("x", shape=(3, 4)), relay.var("i", shape=(3, 4), dtype="int32")
+    body = relay.Tuple([relay.cumprod(x, 0), relay.left_shift(i, i), relay.RefRead(relay.RefCreate(x))])
+    with pytest.raises(ModelError) as caught:
+        to_onnx(IRModule.from_expr(relay.Function([x, i], body)))
+    text = str(caught.value)
+    assert "`cumprod`: ONNX has no operator for it" in text
+    assert "`left_shift`: ONNX shifts unsigned integers only" in text
+    assert "RefRead" in text or "RefCreate" in text
+
+
+@pytest.mark.parametrize("opset", [1, 17, 99])
+def test_opsets_that_are_not_written_are_refused(opset: int) -> None:
+    with pytest.raises(ModelError, match="some opsets only"):
+        to_onnx(passlab.parse("def @main(%x: float32) { exp(%x) }"), opset_version=opset)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int4", "uint4", "int8", "uint8", "int16", "int64", "float16", "bfloat16", "float64"]
+)
+def test_weights_of_every_dtype_come_back(dtype: str) -> None:
+    weight = passlab.evaluate.Evaluator(IRModule()).evaluate(relay.cast(relay.const(np.array([0.0, 1.0, 3.0])), dtype))
+    mod = IRModule.from_expr(relay.Function([], relay.Tuple([relay.Constant(np.asarray(weight))])))
+    model = to_onnx(mod)
+    onnx.checker.check_model(model)
+    tensor = model.graph.initializer[0]
+    assert (numpy_helper.to_array(tensor) == np.asarray(weight)).all()
+
+
+def test_large_models_keep_their_weights_beside_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exporting, "PROTOBUF_LIMIT", 1000)
+    x = relay.var("x", shape=(3, 4))
+    weight = np.arange(4000, dtype="float32").reshape(1000, 4)
+    mod = IRModule.from_expr(relay.Function([x], relay.nn.dense(x, relay.const(weight))))
+    to_onnx(mod, path=tmp_path / "net.onnx")
+    assert (tmp_path / "net.onnx").stat().st_size < 2000 < (tmp_path / "net.onnx.data").stat().st_size
+    back = from_onnx(tmp_path / "net.onnx")[0]
+    np.testing.assert_allclose(evaluate(back, [X])[0], X @ weight.T, rtol=1e-5)
+
+
+def test_parameters_become_weights() -> None:
+    mod = passlab.parse("def @main(%x: Tensor[(3, 4), float32], %w: Tensor[(4), float32]) { multiply(%x, %w) }")
+    model = to_onnx(mod, {"w": np.arange(4, dtype="float32")})
+    assert [value.name for value in model.graph.input] == ["x"]
+    np.testing.assert_allclose(run(model, [X])[0], X * np.arange(4))
+
+
+def test_every_entry_is_an_operator_and_says_what_it_becomes() -> None:
+    for name, writer in writers().items():
+        assert Op.get(name).name == name
+        assert writer.__doc__

@@ -1,0 +1,116 @@
+"""A deadline ends what does not end by itself, and never reaches beyond its block."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from passlab.errors import PassTypeError
+from passlab.instrument.deadline import Deadline, TimeUpError
+
+
+def spin(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def test_it_ends_a_loop_that_catches_every_exception():
+    deadline = Deadline(0.05)
+    started = time.monotonic()
+    with pytest.raises(deadline.error, match=r"did not end within 0\.05 s"), deadline:
+        careless()
+    deadline.close()
+    assert time.monotonic() - started < 10
+
+
+def careless():
+    while True:
+        with contextlib.suppress(Exception):
+            spin(1)
+
+
+def test_what_ends_in_time_is_left_alone():
+    for _ in range(50):
+        with Deadline(2.0):
+            pass
+    spin(0.3)
+    with Deadline(None):
+        spin(0.01)
+
+
+@pytest.mark.parametrize("seconds", [(0.05, 10), (10, 0.05), (0.05, 0.05), (0.05, 0.0501)])
+def test_deadlines_inside_one_another_end_with_their_blocks(seconds):
+    outer, inner = Deadline(seconds[0]), Deadline(seconds[1])
+    with pytest.raises(TimeUpError) as caught, outer, inner:
+        spin(20)
+    assert type(caught.value) in (outer.error, inner.error)
+    spin(0.5)  # nothing comes later
+
+
+def test_blocks_that_end_at_the_same_moment_leave_nothing_behind():
+    for number in range(60):
+        outer, inner = Deadline(0.004), Deadline(0.004 + number * 0.00002)
+        with contextlib.suppress(TimeUpError):
+            ended_together(outer, inner)
+        outer.close()
+        inner.close()
+    spin(0.5)
+
+
+def ended_together(outer, inner):
+    with outer, inner:
+        spin(0.004)
+
+
+def test_other_threads_are_left_alone():
+    ended = []
+    thread = threading.Thread(target=lambda: (spin(0.3), ended.append(True)))
+    thread.start()
+    deadline = Deadline(0.05)
+    with pytest.raises(deadline.error), deadline:
+        spin(20)
+    thread.join()
+    assert ended
+
+
+@pytest.mark.parametrize("seconds", ["a", -1, True, float("nan")])
+def test_misuse_is_a_diagnostic(seconds):
+    with pytest.raises(PassTypeError):
+        Deadline(seconds)
+
+
+TRACED = """
+import sys, time
+from passlab.instrument.deadline import Deadline
+
+for seconds in (0.01, 0.0, 5.0):
+    deadline = Deadline(seconds)
+    try:
+        with deadline:
+            end = time.monotonic() + 0.05
+            while time.monotonic() < end or seconds == 0.01:
+                pass
+    except deadline.error:
+        deadline.close()
+
+def trace(frame, event, arg):
+    return trace
+
+def traced():
+    return 7
+
+sys.settrace(trace)
+print(traced())
+"""
+
+
+def test_functions_can_be_traced_after_a_deadline():
+    """A debugger, or a tool that measures coverage, works in the same process afterwards."""
+    result = subprocess.run([sys.executable, "-c", TRACED], capture_output=True, text=True, timeout=60, check=True)
+    assert result.stdout.strip() == "7"

@@ -1,0 +1,185 @@
+"""`lab.culprit`: one call from a broken program to the pass, the rewrite, the operator and a script that shows it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import passlab
+from passlab import lab, relay, transform
+from passlab.diffing.diff import count_operators
+from passlab.errors import PassError, PasslabError, PassTypeError, RunError
+from passlab.instrument.statistics import count_module
+from passlab.ir.expr import Call
+from passlab.ir.walk import rewrite
+from passlab.testing import mlp, squeezenet
+
+NET = """
+def @main(%x: Tensor[(3, 5), float32], %w: Tensor[(4, 5), float32]) {
+  let %a = tanh(%x);
+  let %b = nn.relu(nn.dense(%a, %w));
+  (exp(%b), nn.softmax(%a) * meta[relay.Constant][0])
+}
+"""
+
+
+@transform.function_pass(opt_level=0)
+def slopes(func, mod, ctx):
+    """Make every relu leaky: wrong below zero."""
+
+    def leaky(before, node):
+        if isinstance(node, Call) and getattr(node.op, "name", "") == "nn.relu":
+            return relay.nn.leaky_relu(node.args[0], alpha=0.125)
+        return node
+
+    return rewrite(func, leaky, only=(Call,))
+
+
+@transform.function_pass(opt_level=0)
+def refuses(func, mod, ctx):
+    """Refuse programs with a softmax."""
+    if "nn.softmax" in func.astext():
+        raise NotImplementedError("no softmax, please")
+    return func
+
+
+def net():
+    scale = relay.const(np.linspace(-1, 1, 15, dtype="float32").reshape(3, 5))
+    plain = passlab.parse(
+        NET.replace("meta[relay.Constant][0]", "%c").replace("%w:", "%c: Tensor[(3, 5), float32], %w:")
+    )
+    return plain.with_functions({"main": relay.build_module.bind_params_by_name(plain["main"], {"c": scale})})
+
+
+def test_one_call_names_pass_rewrite_operator_and_inputs():
+    found = lab.culprit(net(), ["InferType, FoldConstant", slopes, "FuseOps"])
+    assert found.event.name == "slopes"
+    assert (found.rewrite.number, found.rewrite.count) == (1, 1)
+    assert found.node.old.op.name == "nn.relu"
+    assert count_operators(found.module) == {"nn.relu": 1}
+    assert count_module(found.module)[0] < 12
+    what, since, rule, where, missed = found.sentences
+    assert what.startswith("Step 2, slopes, broke the program")
+    assert "it happens without the others" in since
+    assert "rewrite 1 of 1" in rule
+    assert "typical numbers" in where
+    assert missed == "Every step was looked at."
+
+
+@pytest.mark.parametrize("bad", [slopes, refuses])
+def test_the_script_runs_elsewhere_and_fails_once_the_pass_is_mended(bad, tmp_path):
+    found = lab.culprit(net(), ["InferType", bad])
+    path = tmp_path / "bug.py"
+    text = found.script(path)
+    assert len(text.splitlines()) < 25
+    assert subprocess.run([sys.executable, path], check=False, capture_output=True).returncode == 0
+    mended = text.replace("alpha=0.125", "alpha=0.0").replace("raise NotImplementedError", "str")
+    path.write_text(mended)
+    ran = subprocess.run([sys.executable, path], check=False, capture_output=True, text=True)
+    assert ran.returncode == 1
+    assert "no pass breaks the program any more" in ran.stderr
+
+
+def test_the_notebook_has_no_bytes_that_nobody_can_read(tmp_path):
+    found = lab.culprit(net(), ["InferType", slopes])
+    cells = json.loads(found.notebook(tmp_path / "bug.ipynb").read_text())["cells"]
+    assert "base64" not in json.dumps(cells)
+
+
+def test_without_a_fault_the_answer_says_what_was_looked_at():
+    found = lab.culprit(mlp.get_workload(2)[0], "InferType, SimplifyInference, FoldConstant, FuseOps")
+    assert not found.found
+    assert found.sentences[0].startswith("No fault was found: 1 of 1 step that changed it was compared")
+    with pytest.raises(PassError, match="nothing to reproduce"):
+        found.script()
+
+
+def test_a_recording_is_searched_as_it_is():
+    rec = passlab.record(net(), ["InferType", slopes])
+    found = lab.culprit(rec)
+    assert found.recording is rec
+    assert found.event is rec[2]
+    with pytest.raises(PassError, match="has its pipeline already"):
+        lab.culprit(rec, "InferType")
+
+
+def test_progress_is_told_and_the_budget_is_kept():
+    told = []
+    found = lab.culprit(net(), ["InferType", slopes], seconds=20, progress=lambda *args: told.append(args))
+    assert next(stage for stage, _, _ in told) == "record"
+    assert {"compare", "reduce", "rewrite", "needed"} <= {stage for stage, _, _ in told}
+    lefts = [left for _, _, left in told]
+    assert lefts == sorted(lefts, reverse=True)
+    assert found.seconds < 20
+
+
+def test_an_interrupt_leaves_the_best_answer_so_far():
+    def progress(stage, text, left):
+        if stage == "reduce":
+            raise KeyboardInterrupt
+
+    found = lab.culprit(net(), ["InferType", slopes], progress=progress)
+    assert found.event.name == "slopes"
+    assert found.stopped == "interrupted"
+    assert "the search was interrupted" in found.summary()
+
+
+def test_no_time_at_all_is_said():
+    found = lab.culprit(squeezenet.get_workload(1)[0], ["InferType", slopes], seconds=0.3)
+    assert found.stopped or found.found
+    assert found.seconds < 10
+
+
+@pytest.mark.parametrize("kind", ["graph", "vm", "aot"])
+def test_executors_that_agree_are_not_blamed(kind):
+    found = lab.culprit(net(), "InferType", executors=("debug", kind))
+    assert not found.found, found.summary()
+
+
+def test_executors_are_compared_where_no_pass_is_at_fault(monkeypatch):
+    from passlab.lab import executors
+
+    real = executors.create_executor
+
+    class Wrong:
+        def __init__(self, kind, mod):
+            self.inner = real(kind, mod)
+            self.wrong = "tanh" in mod.astext()
+
+        def evaluate(self):
+            run = self.inner.evaluate()
+            return lambda *args: (
+                tuple(-v for v in out) if isinstance(out := run(*args), tuple) else -out if self.wrong else out
+            )
+
+    monkeypatch.setattr(executors, "create_executor", Wrong)
+    found = lab.culprit(
+        passlab.parse(
+            "def @main(%x: Tensor[(3), float32]) { (nn.dense(tanh(expand_dims(%x, axis=0)), expand_dims(exp(%x), axis=0)), %x) }"
+        ),
+        "InferType",
+        executors=["vm"],
+    )
+    assert found.fault.executor == "vm"
+    assert "tanh" in found.fault.operators
+    assert "create_executor" in found.script()
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"seconds": "a"}, PassTypeError),
+        ({"executors": ["gpu"]}, RunError),
+        ({"inputs": 7}, PassTypeError),
+        ({"entry": "zz"}, RunError),
+    ],
+)
+def test_misuse_is_a_diagnostic(options, error):
+    with pytest.raises(error):
+        lab.culprit(net(), "InferType", **options)
+    with pytest.raises(PasslabError):
+        lab.culprit("text", "InferType")

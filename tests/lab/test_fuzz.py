@@ -1,0 +1,123 @@
+"""`lab.fuzz`: the mistakes of passes as users write them are found, right passes are not blamed, and files tell of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from passlab import lab, transform
+from passlab.diffing.diff import count_operators
+from passlab.errors import PassError, PassTypeError
+from passlab.lab.mentions import mentions
+from passlab.transform import function_pass
+from tests.lab.guarded_passes import (
+    RIGHT,
+    WRONG,
+    by_node,
+    floor_as_trunc,
+    less_or_equal,
+    minus_swapped,
+    no_epsilon,
+    relu6_as_relu,
+    widened_too_late,
+)
+
+QUICK = (less_or_equal, floor_as_trunc, no_epsilon, minus_swapped)
+ALL = [rule if rule in QUICK else pytest.param(rule, marks=pytest.mark.slow) for rule in WRONG]
+
+
+@pytest.mark.parametrize("rule", ALL, ids=lambda rule: rule.__name__)
+def test_a_mistake_of_a_pass_is_found(rule):
+    campaign = lab.fuzz(by_node(rule), seconds=60, most=1)
+    assert campaign.found, campaign.summary()
+    failure = campaign.failures[0]
+    assert failure.bisection.event.name == rule.__name__
+    assert sum(count_operators(failure.module).values()) <= 4, failure.module
+
+
+@pytest.mark.parametrize("rule", RIGHT, ids=lambda rule: rule.__name__)
+def test_a_pass_without_a_mistake_is_not_blamed(rule):
+    campaign = lab.fuzz(by_node(rule), seconds=2)
+    assert campaign.tried
+    assert not campaign.found, campaign.text()
+
+
+@pytest.mark.parametrize("pass_", ["SimplifyExpr", "FoldConstant, EliminateCommonSubexpr", transform.ToANormalForm()])
+def test_standard_passes_are_not_blamed(pass_):
+    campaign = lab.fuzz(pass_, seconds=2)
+    assert campaign.fired
+    assert not campaign.found, campaign.text()
+
+
+def test_what_a_pass_speaks_of_is_read_from_its_code():
+    spoken_of = mentions(by_node(widened_too_late))
+    assert {"add", "cast"} <= set(spoken_of.operators)
+    assert "uint8" in spoken_of.dtypes
+    assert {0.0, 6.0} <= set(mentions(by_node(relu6_as_relu)).numbers)
+
+
+def test_what_is_saved_is_a_test_that_fails_until_the_pass_is_mended(tmp_path):
+    @function_pass(opt_level=0)
+    def idle(func, mod, ctx):
+        return func
+
+    first = lab.fuzz(by_node(less_or_equal), seconds=30, most=1, directory=tmp_path)
+    (path,) = tmp_path.glob("test_*.py")
+    text = path.read_text()
+    assert f"def test_less_or_equal_{first.failures[0].number}():" in text
+    again = lab.fuzz(by_node(less_or_equal), seconds=1, most=1, directory=tmp_path)
+    assert again.next > first.next
+    assert not again.failures, "the same failure is not reported twice"
+    assert not lab.fuzz(idle, seconds=0.5).fired
+
+
+@function_pass(opt_level=0)
+def truncating(func, mod, ctx):
+    """Floors become truncations."""
+    from passlab import relay
+    from passlab.ir.walk import rewrite
+
+    return rewrite(
+        func,
+        lambda old, new: relay.trunc(new.args[0]) if getattr(new.op, "name", "") == "floor" else new,
+        only=(relay.Call,),
+    )
+
+
+@pytest.mark.slow
+def test_a_saved_test_runs_under_plain_pytest(tmp_path):
+    campaign = lab.fuzz(truncating, seconds=30, most=1, directory=tmp_path)
+    (path,) = tmp_path.glob("test_*.py")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", str(path)]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path)
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert "broke the program" in ran.stdout
+    path.write_text(campaign.failures[0].test().replace("trunc", "floor"))
+    assert subprocess.run(command, check=False, capture_output=True, cwd=tmp_path).returncode == 0
+
+
+def test_a_campaign_that_is_interrupted_keeps_what_it_has():
+    def progress(stage, text, left):
+        if text.startswith("program 3,"):
+            raise KeyboardInterrupt
+
+    campaign = lab.fuzz("FoldConstant", seconds=30, progress=progress)
+    assert (campaign.stopped, campaign.tried) == ("interrupted", 3)
+    assert "Stopped: interrupted" in campaign.summary()
+
+
+def test_a_pass_that_does_nothing_is_not_called_right():
+    said = lab.fuzz("RemoveUnusedFunctions", seconds=0.5).summary()
+    assert "It changed none: this says nothing about it" in said or "of which it changed" in said
+
+
+def test_misuse_is_a_diagnostic(tmp_path):
+    with pytest.raises(PassTypeError):
+        lab.fuzz("FoldConstant", seconds="a")
+    with pytest.raises(PassError):
+        lab.fuzz("NoSuchPass", seconds=1)
+    (tmp_path / "campaign.json").write_text("[1, 2")
+    with pytest.raises(PassError, match="is no campaign"):
+        lab.fuzz("FoldConstant", seconds=1, directory=tmp_path)

@@ -1,0 +1,72 @@
+"""Models made smaller: fewer nodes, the same values, every removal explained and undone by switching its pass off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import passlab
+from benchmarks.simplify import MODELS
+from passlab import cli, lab, relay
+from passlab.evaluate import Evaluator
+from passlab.evaluate.samples import random_arguments
+from passlab.frontend import from_onnx
+from passlab.lab.simplification import nodes_of
+
+
+def values(mod: passlab.IRModule, arguments: list[Any]) -> Any:
+    return np.asarray(Evaluator(mod).run(mod.get_global_var("main"), arguments))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_become_smaller_and_keep_their_values(name: str) -> None:
+    model = MODELS[name]()
+    small = lab.simplify(model)
+    onnx.checker.check_model(small.model(), full_check=True)
+    assert nodes_of(small.model().graph) == small.nodes_after < small.nodes_before == nodes_of(model.graph)
+    before, after = from_onnx(model)[0], from_onnx(small.model())[0]
+    arguments = random_arguments(before["main"], 3, "")
+    np.testing.assert_allclose(values(after, arguments), values(before, arguments), rtol=1e-3, atol=1e-4)
+    assert "values agree" in small.text()
+
+
+def test_removals_are_explained_and_undone() -> None:
+    small = lab.simplify(MODELS["convolutional"]())
+    passes = small.table().column("pass")
+    assert "SimplifyInference" in passes
+    assert "nn.batch_norm" in str(small.table())
+    kept = lab.simplify(MODELS["convolutional"](), disabled_pass=["SimplifyInference"])
+    assert sum(node.op_type == "BatchNormalization" for node in kept.model().graph.node) == 3
+    assert kept.nodes_after > small.nodes_after
+
+
+def test_layer_norms_stay_whole() -> None:
+    x = relay.var("x", shape=(2, 8))
+    one = relay.const(np.ones(8, "float32"))
+    mod = passlab.IRModule.from_expr(relay.Function([x], relay.nn.layer_norm(x, one, one)))
+    small = lab.simplify(mod)
+    assert [node.op_type for node in small.model().graph.node] == ["LayerNormalization"]
+
+
+def test_shapes_can_be_fixed_and_unknown_ones_are_said() -> None:
+    proto = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> net (float[n, 4] x) => (float[m] y) { s = Shape(x) y = Cast <to = 1> (s) }'
+    )
+    assert lab.simplify(proto, shape={"x": (3, 4)}).nodes_after <= 1
+    assert "values not compared" in lab.simplify(proto).agreement
+
+
+def test_the_command_writes_a_model_and_explains(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = tmp_path / "net.onnx", tmp_path / "small.onnx"
+    onnx.save(MODELS["duplicates"](), path)
+    assert cli.main(["opt", str(path), "simplify", "-o", str(out), "--shape", "x=2,3,4"]) == 0
+    text = capsys.readouterr().err
+    assert "15 nodes before, 2 after" in text
+    assert "EliminateCommonSubexpr" in text
+    assert nodes_of(onnx.load(out).graph) == 2
+    assert cli.main(["opt", str(path), "simplify", "--shape", "2,3"]) == 1
+    assert "NAME=1,3,224,224" in capsys.readouterr().err
+    assert cli.main(["opt", str(tmp_path / "nowhere.onnx"), "simplify"]) == 1

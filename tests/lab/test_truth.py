@@ -1,0 +1,275 @@
+"""What a search says is true: who is blamed, on which inputs, and what was not looked at."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import passlab
+from passlab import lab, relay
+from passlab.errors import PasslabError, PassTypeError, RunError
+from passlab.instrument import Validate
+from passlab.ir import IRModule
+from passlab.ir.expr import Call
+from passlab.ir.op import Op
+from passlab.ir.walk import post_order, rewrite
+from passlab.transform import PassContext, Rounds, function_pass, module_pass
+
+NET = """
+def @main(%x: Tensor[(3, 5), float32], %w: Tensor[(4, 5), float32]) {
+  let %a = tanh(%x);
+  let %b = nn.relu(nn.dense(%a, %w));
+  (exp(%b), nn.softmax(%a))
+}
+"""
+
+
+def is_call(node, name):
+    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name == name
+
+
+def replacing(operator, make, name="Mistake", level=0):
+    """A user's pass: `make(call)` takes the place of each call of an operator."""
+
+    def transform_function(func, mod, ctx):
+        return rewrite(func, lambda old, new: make(new) if is_call(new, operator) else new, only=(Call,))
+
+    return function_pass(transform_function, opt_level=level, name=name)
+
+
+def operators(mod):
+    nodes = [n for f in mod.functions.values() for n in post_order(f)]
+    return [n.op.name for n in nodes if isinstance(n, Call) and isinstance(n.op, Op)]
+
+
+# ---------------------------------------------------------------- who is blamed
+@pytest.mark.parametrize("kind", ["function", "module"])
+def test_a_pass_that_leaves_a_program_without_types_is_named_and_not_the_inference(kind):
+    def broken(func):
+        return rewrite(func, lambda a, b: relay.reshape(b.args[0], [4, 4]) if is_call(b, "tanh") else b, only=(Call,))
+
+    if kind == "function":
+        bad = function_pass(lambda func, mod, ctx: broken(func), opt_level=0, name="Bad")
+    else:
+        bad = module_pass(lambda mod, ctx: mod.with_functions({"main": broken(mod["main"])}), opt_level=0, name="Bad")
+    found = lab.bisect(passlab.parse(NET), ["InferType, FoldConstant", bad, "InferType, FuseOps"])
+    assert found.event.name == "Bad"
+    assert "reshape" in found.why
+    small = found.reduce()
+    assert operators(small.module) == ["tanh"]
+    assert [event.name for event in found.needed] == ["Bad"]
+
+
+def test_steps_in_a_form_that_the_evaluator_does_not_run_are_not_blamed_but_listed():
+    net = relay.transform.InferType()(passlab.parse(NET))
+    found = lab.bisect(net, "InferType, FuseOps, ToANormalForm, LowerTE, ManifestAlloc, ManifestLifetimes")
+    assert not found.found or "no longer runs" not in found.why
+
+
+@pytest.mark.parametrize("build", [relay.vm.compile, relay.build])
+def test_compiling_under_validate_raises_nothing(build):
+    with PassContext(opt_level=3, instruments=[Validate()]):
+        build(passlab.parse(NET))
+
+
+def test_the_first_wrong_node_is_an_operator_and_no_let():
+    found = lab.bisect(passlab.parse(NET), [replacing("nn.relu", lambda call: call.args[0])])
+    assert found.why.startswith("`nn.relu` is gone")
+
+
+def test_reduction_keeps_the_message_of_the_error():
+    def refusing(func, mod, ctx):
+        for node in post_order(func):
+            if is_call(node, "nn.softmax"):
+                raise ValueError("softmax is not supported")
+        raise ValueError("something else entirely")
+
+    found = lab.bisect(passlab.parse(NET), [function_pass(refusing, opt_level=0, name="Refusing")])
+    assert operators(found.reduce().module) == ["nn.softmax"]
+
+
+# ---------------------------------------------------------------- what was looked at
+def test_where_nothing_was_compared_the_answer_says_so():
+    net = passlab.parse(NET)
+    assert lab.bisect(net, "InferType").summary() == "no pass broke the program: none changed it"
+    plain = passlab.parse("def @main(%x: Tensor[(3), float32]) { exp(%x) }")
+    said = lab.bisect(plain, "InferType, FirstOrderGradient").summary()
+    assert "not looked at: step 2, FirstOrderGradient, was not compared (the pass promises nothing" in said
+
+
+def test_disabled_steps_and_branches_that_never_ran_are_named():
+    text = "def @main(%x: Tensor[(2), float32], %n: int32) { if (%n == 123457) { %x + (1f + 2f) } else { %x } }"
+    mod = passlab.parse(text)
+    inputs = [np.zeros(2, "float32"), np.int32(1)]
+    with PassContext(opt_level=3, disabled_pass=["FuseOps"]):
+        said = lab.bisect(mod, "InferType, FoldConstant, FuseOps", inputs=inputs).summary()
+    assert "on the inputs given" in said
+    assert "FuseOps, did not run (skipped: disabled)" in said
+    assert "1 branch of the program never ran" in said
+
+
+@pytest.mark.parametrize("options", [{"entry": "zz"}, {"inputs": [np.ones((3, 5), "float32")]}])
+def test_inputs_are_looked_at_even_if_no_pass_changes_anything(options):
+    with pytest.raises(RunError):
+        lab.bisect(relay.transform.InferType()(passlab.parse(NET)), "InferType", **options)
+
+
+# ---------------------------------------------------------------- inputs that find faults
+
+MISTAKES = {
+    "relu6 as relu": ("clip(%x, a_min=0f, a_max=6f)", "float32", "clip", lambda c: relay.nn.relu(c.args[0])),
+    "relu of integers left out": ("nn.relu(%x)", "int32", "nn.relu", lambda c: c.args[0]),
+    "division as a shift": (
+        "divide(%x, 2)",
+        "int32",
+        "divide",
+        lambda c: relay.right_shift(c.args[0], relay.const(np.int32(1))),
+    ),
+    "widened after the sum": (
+        'cast(%x, dtype="int32") + cast(%x, dtype="int32")',
+        "uint8",
+        "add",
+        lambda c: relay.cast(relay.add(c.args[0].args[0], c.args[1].args[0]), "int32"),
+    ),
+    "softmax without its maximum": (
+        "nn.softmax(%x)",
+        "float32",
+        "nn.softmax",
+        lambda c: relay.divide(relay.exp(c.args[0]), relay.sum(relay.exp(c.args[0]), axis=-1, keepdims=True)),
+    ),
+    "the last of equal maxima": (
+        "argmax(%x, axis=[1])",
+        "float32",
+        "argmax",
+        lambda c: relay.argmax(c.args[0], axis=[1], select_last_index=True),
+    ),
+    "x is x": ("not_equal(%x, %x)", "float32", "not_equal", lambda c: relay.zeros((4, 6), "bool")),
+    "less or equal": ("less(%x, %y)", "float32", "less", lambda c: relay.less_equal(*c.args)),
+    "times zero": ("%x * 0f", "float32", "multiply", lambda c: relay.zeros((4, 6), "float32")),
+    "floor as trunc": ("floor(%x)", "float32", "floor", lambda c: relay.trunc(c.args[0])),
+    "greater for greater or equal": (
+        "greater_equal(%x, %y)",
+        "int64",
+        "greater_equal",
+        lambda c: relay.greater(*c.args),
+    ),
+    "abs of the least integer": ("abs(%x)", "int8", "abs", lambda c: relay.nn.relu(c.args[0])),
+    "sqrt of a square": ("sqrt(%x * %x)", "float32", "sqrt", lambda c: c.args[0].args[0]),
+    "round half away from zero": (
+        "round(%x * 0.5f)",
+        "float32",
+        "round",
+        lambda c: relay.floor(c.args[0] + relay.const(0.5)),
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_textbook_mistake_is_found_on_inputs_that_nobody_gave(mistake):
+    body, dtype, operator, make = MISTAKES[mistake]
+    mod = passlab.parse(f"def @main(%x: Tensor[(4, 6), {dtype}], %y: Tensor[(4, 6), {dtype}]) {{ {body} }}")
+    found = lab.bisect(mod, ["InferType", replacing(operator, make)])
+    assert found.found, found.summary()
+    assert found.event.name == "Mistake"
+    assert found.rewrite is not None
+
+
+def test_the_epsilon_of_a_normalisation_is_missed():
+    ty = "Tensor[(4), float32]"
+    mod = passlab.parse(
+        f"def @main(%x: Tensor[(2, 4), float32], %gamma: {ty}, %beta: {ty}, %mean: {ty}, %var: {ty}) {{"
+        " nn.batch_norm(%x, %gamma, %beta, %mean, %var).0 }"
+    )
+    wrong = replacing("nn.batch_norm", lambda c: relay.nn.batch_norm(*c.args, epsilon=0.0).tuple_value)
+    assert lab.bisect(mod, ["InferType", wrong]).found
+
+
+RIGHT = {
+    "sums in another order": ("sum(%x, axis=[1])", "sum", lambda c: relay.sum(relay.reverse(c.args[0], 1), axis=[1])),
+    "a product spread over a sum": (
+        "%x * (%x + %y)",
+        "multiply",
+        lambda c: c.args[0] * c.args[1].args[0] + c.args[0] * c.args[1].args[1],
+    ),
+    "tanh by exponentials of small numbers": (
+        "sigmoid(%x)",
+        "sigmoid",
+        lambda c: relay.const(1.0) / (relay.const(1.0) + relay.exp(relay.negative(c.args[0]))),
+    ),
+}
+
+
+@pytest.mark.parametrize("change", RIGHT)
+def test_a_pass_that_only_rounds_otherwise_is_not_blamed(change):
+    body, operator, make = RIGHT[change]
+    mod = passlab.parse(f"def @main(%x: Tensor[(4, 600), float32], %y: Tensor[(4, 600), float32]) {{ {body} }}")
+    done = []
+
+    def once(call):
+        done.append(call)
+        return make(call) if len(done) == 1 else call
+
+    found = lab.bisect(mod, ["InferType", replacing(operator, once)], undeclared=Rounds(4))
+    assert not found.found, found.summary()
+
+
+# ---------------------------------------------------------------- time
+def test_a_pass_that_never_ends_is_an_answer():
+    def endless(mod, ctx):
+        while True:
+            time.sleep(0.001)
+
+    found = lab.bisect(
+        passlab.parse(NET), ["InferType", module_pass(endless, opt_level=0, name="Endless")], seconds=1.0
+    )
+    assert found.event.name == "Endless"
+    assert "did not end within 1 s" in found.why
+
+
+def test_a_pass_that_makes_a_program_endless_is_an_answer():
+    text = "def @main(%n: int32) -> int32 { if (%n < 1) { 0 } else { @main(%n - 1) + 1 } }"
+    wrong = replacing("subtract", lambda c: c.args[0], name="Endless")
+    with passlab.limits.override(frames=10**9):
+        started = time.monotonic()
+        found = lab.bisect(passlab.parse(text), ["InferType", wrong], inputs=[3])
+        assert time.monotonic() - started < 60
+    assert found.event.name == "Endless"
+
+
+# ---------------------------------------------------------------- misuse
+@pytest.mark.parametrize(
+    "misuse",
+    [
+        lambda net: lab.validate(net),
+        lambda net: lab.bisect(net, "InferType", inputs=7),
+        lambda net: lab.bisect(net, "InferType", seed="a"),
+        lambda net: lab.bisect(net, "InferType", undeclared="EXACT"),
+        lambda net: lab.bisect("x", "InferType"),
+        lambda net: lab.reduce("x", lambda mod: True),
+        lambda net: lab.reduce(net, lambda mod: True, tries="a"),
+        lambda net: lab.reduce(net, lambda mod: True, seconds="a"),
+        lambda net: lab.reduce(net, 7),
+        lambda net: passlab.record(net, "InferType").blame(99),
+        lambda net: passlab.vm.Debugger(net, *_inputs()).goto("end"),
+        lambda net: passlab.vm.Debugger(net, *_inputs()).step("a"),
+        lambda net: passlab.vm.Debugger(net, *_inputs()).next_back(None),
+        lambda net: lab.bisect(net, [replacing("tanh", lambda c: c.args[0])]).notebook("/nope/a.ipynb"),
+        lambda net: lab.Recording.load(__file__),
+        lambda net: passlab.record("x", "InferType"),
+        lambda net: passlab.record(net, "InferType", seconds="a"),
+    ],
+)
+def test_misuse_is_a_diagnostic(misuse):
+    with pytest.raises(PasslabError):
+        misuse(passlab.parse(NET))
+
+
+def _inputs():
+    return np.ones((3, 5), "float32"), np.ones((4, 5), "float32")
+
+
+def test_inputs_of_a_wrong_kind_say_what_was_expected():
+    with pytest.raises(PassTypeError, match="a list, or a table by name"):
+        lab.bisect(IRModule(), "InferType", inputs=7)

@@ -1,0 +1,108 @@
+"""The checks of the lessons, put to answers: wrong ones are refused, right ones accepted, and nothing escapes as an error.
+
+Each lesson runs cell by cell, as in a notebook. At each check the answers of `course_answers.py` are evaluated in the
+namespace of the lesson, and so are things that are no answer at all.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passlab.lab.exercise import Exercise
+from tests.notebook.course_answers import ANSWERS
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+# The tour has no exercises; the answers of the lessons on other compilers are still to be written.
+WITHOUT = {"01-tour", "21-llvm", "22-todays-tvm"}
+LESSONS = sorted(path for path in NOTEBOOKS.glob("*.ipynb") if path.stem not in WITHOUT)
+# What is no answer to any exercise, but may be of the right Python type.
+NO_ANSWERS = (
+    "None",
+    "''",
+    "'42'",
+    "-1",
+    "[]",
+    "()",
+    "{}",
+    "object()",
+    "lambda *arguments: None",
+    "type('Empty', (), {})",
+)
+
+
+def evaluated(source: str, space: dict[str, Any]) -> Any:
+    """Run the statements of an answer in a copy of a namespace; return the value of its last expression."""
+    tree = ast.parse(source)
+    last = tree.body.pop()
+    assert isinstance(last, ast.Expr), "an answer ends in an expression"
+    space = dict(space)
+    exec(compile(tree, "answer", "exec"), space)
+    return eval(compile(ast.Expression(last.value), "answer", "eval"), space)
+
+
+def ran(shell: Any, cell: dict[str, Any]) -> None:
+    result = shell.run_cell("".join(cell["source"]), store_history=False)
+    assert result.success or "raises-exception" in cell["metadata"].get("tags", []), "".join(cell["source"])
+
+
+@pytest.fixture
+def lesson_shell(running_shell: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """The shell with an empty namespace, in the folder of the lessons; what cells show is dropped."""
+    monkeypatch.chdir(NOTEBOOKS)
+    monkeypatch.setattr(running_shell.display_pub, "publish", lambda *args, **kwargs: None)
+    monkeypatch.setattr(running_shell, "showtraceback", lambda *args, **kwargs: None)
+    running_shell.reset(new_session=False)
+    yield running_shell
+    running_shell.reset(new_session=False)
+    capsys.readouterr()
+
+
+@pytest.mark.slow  # each lesson is run from its first cell to its last
+@pytest.mark.filterwarnings("default")  # as in a kernel
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_checks_tell_right_answers_from_wrong_ones(path: Path, lesson_shell: Any) -> None:
+    answers = iter(ANSWERS[path.stem])
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        ran(lesson_shell, cell)
+        if "check" in cell["metadata"].get("tags", []):
+            match = re.search(r"(\w+)\.check\(answer_\d+\)\s*\Z", "".join(cell["source"]))
+            assert match is not None
+            judge(lesson_shell.user_ns[match[1]], next(answers), lesson_shell.user_ns)
+    assert next(answers, None) is None
+
+
+def judge(exercise: Exercise, answers: tuple[tuple[str, ...], tuple[str, ...]], space: dict[str, Any]) -> None:
+    right, wrong = answers
+    for source in (*wrong, *NO_ANSWERS):
+        verdict = exercise.check(evaluated(source, space))
+        assert verdict.passed is False, f"{exercise.title} accepts:\n{source}"
+        assert "Traceback" not in str(verdict)
+    for source in right:
+        verdict = exercise.check(evaluated(source, space))
+        assert verdict, f"{exercise.title} refuses:\n{source}\n{verdict}"
+
+
+def test_every_check_has_answers() -> None:
+    checks = {
+        path.stem: sum(
+            "check" in cell["metadata"].get("tags", [])
+            for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+        )
+        for path in LESSONS
+    }
+    assert {name: len(answers) for name, answers in ANSWERS.items()} == checks
+    few = [
+        (name, number)
+        for name, answers in ANSWERS.items()
+        for number, (right, wrong) in enumerate(answers, 1)
+        if len(right) < 3 or len(wrong) + len(NO_ANSWERS) < 6 or not wrong
+    ]
+    assert not few

@@ -1,0 +1,266 @@
+"""The law of executors: what a pass leaves of a program runs on every executor that can run the program, to the same value.
+
+`findings(seed, effects)` holds the program of a seed to the law: each pass alone, and random pipelines. In full:
+
+    python -m tests.passes.executor_law --programs 20000 --effects        # prints each kind of finding once, with a count
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from passlab import transform
+from passlab.errors import LimitError, PasslabError
+from passlab.evaluate.agreement import disagreement
+from passlab.executor import create_executor
+from passlab.infer import infer_module
+from passlab.ir import Constant, Expr, IRModule
+from passlab.ir.equal import structural_equal, structural_hash
+from passlab.ir.walk import post_order, rewrite
+from passlab.testing import programs
+from passlab.testing.programs import Program
+from passlab.transform.numeric_contract import Promise, combined
+from passlab.transform.registering import register_op_attr, unregister_op_attr
+from tests.passes.test_laws import CHANGES_TYPES, EVERY_PASS, NEEDS_DATAFLOW, REORDERS_EFFECTS, make_pass
+
+EXECUTORS = ("debug", "vm", "aot", "graph")
+LOWERED = {
+    "ManifestAlloc",
+    "ManifestLifetimes",
+    "MemoryPlan",
+    "PlaceKernels",
+    "LowerTE",
+}  # they are passes of one executor
+EXTERNAL = {"AnnotateTarget", "MergeCompilerRegions", "PartitionGraph"}
+TOY = ("add", "multiply", "nn.relu", "nn.dense", "nn.conv2d", "tanh", "concatenate", "split")
+ROUNDING = Promise(ulps=64.0, finite_only=True)  # what executors may add, which have kernels and passes of their own
+# Passes that bring functions or data types in, which graphs of kernels have no form for.
+BRINGS_FUNCTIONS = {"Defunctionalization", "LambdaLift", "LazyGradientInit", "LowerTE", "SplitArgs", "EtaExpand"}
+CANNOT_RUN = "cannot run a reference"  # what the virtual machine says: it has none, as Relay's has none
+
+
+@contextmanager
+def toy_compiler() -> Iterator[None]:
+    """A compiler that takes a few operators."""
+    for name in TOY:
+        register_op_attr(name, "target.toy", lambda call: True)
+    try:
+        yield
+    finally:
+        for name in TOY:
+            unregister_op_attr(name, "target.toy")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A pipeline that breaks the law on the program of a seed, and how."""
+
+    seed: int
+    effects: bool
+    pipeline: tuple[str, ...]
+    executor: str
+    problem: str
+
+    @property
+    def kind(self) -> str:
+        """The finding without numbers and names, to count those that are alike."""
+        text = re.sub(r"[%@][\w.]+|\d[\d.e+-]*", "#", self.problem.splitlines()[0])
+        return f"{' then '.join(self.pipeline)} | {self.executor} | {text[:110]}"
+
+    def __str__(self) -> str:
+        return f"{' then '.join(self.pipeline)} on {self.executor}, program({self.seed}, effects={self.effects}): {self.problem}"
+
+
+def run_on(kind: str, mod: IRModule, args: Sequence[Any]) -> Any:
+    """Return the value of `main` on one executor."""
+    return create_executor(kind, mod).evaluate()(*args)
+
+
+def nudged(case: Program, ulps: float) -> Any:
+    """Return what a program gives when all its numbers are a little different: what rounding may do to it."""
+    signs = np.random.default_rng(1)
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(moved, value))
+        if value.dtype.kind != "f":
+            return value
+        by = 1 + ulps * float(np.finfo(value.dtype).eps) * signs.choice((-1.0, 1.0), value.shape)
+        return np.asarray(value * by).astype(value.dtype)
+
+    changes: dict[Expr, Expr] = {
+        node: Constant(moved(node.data))
+        for _, f in case.mod.items()
+        for node in post_order(f)
+        if type(node) is Constant and node.data.dtype.kind == "f"
+    }
+    mod = case.mod.with_functions({name: rewrite(f, replace=dict(changes)) for name, f in case.mod.items()})
+    return run_on("debug", infer_module(mod), [moved(arg) for arg in case.args])
+
+
+def leaves(value: Any) -> list[Any]:
+    return [leaf for part in value for leaf in leaves(part)] if isinstance(value, tuple) else [value]
+
+
+@dataclass
+class Subject:
+    """A program, and the results of the modules that passes made of it."""
+
+    seed: int
+    case: Program
+    smooth: bool
+    results: dict[tuple[int, str], list[tuple[IRModule, Any]]] = field(default_factory=dict)
+
+    def value(self, kind: str, mod: IRModule) -> Any:
+        """Return the value of a module on an executor, or the error that it raised there."""
+        seen = self.results.setdefault((structural_hash(mod), kind), [])
+        for other, value in seen:
+            if structural_equal(other, mod):
+                return value
+        try:
+            value = run_on(kind, mod, self.case.args)
+        except Exception as error:  # noqa: BLE001 - what it is decides the law
+            value = error
+        seen.append((mod, value))
+        return value
+
+    @property
+    def near(self) -> Any:
+        if not hasattr(self, "_near"):
+            self._near = nudged(self.case, 8.0)
+        return self._near
+
+    def differs(self, expected: Any, value: Any, promise: Promise) -> str:
+        """Say where a value is further from the expected one than a promise allows; "" where it is not.
+
+        What comes after a rewrite may enlarge a rounding error: by as much as it enlarges a change of the inputs.
+        """
+        found = disagreement(expected, value, promise.ulps, promise.finite_only)
+        if found is None:
+            return ""
+        if not promise.ulps or len(leaves(expected)) != len(leaves(value)):
+            return str(found)
+        for a, b, near in zip(leaves(expected), leaves(value), leaves(self.near), strict=True):
+            found = disagreement(a, b, promise.ulps, promise.finite_only)
+            if found is None:
+                continue
+            spread = disagreement(a, near, 0, promise.finite_only)
+            chaotic = spread is not None and (np.isinf(spread.ulps) or found.ulps <= promise.ulps * spread.ulps)
+            if not chaotic:
+                return str(found)
+        return ""
+
+
+def runnable(subject: Subject) -> list[str]:
+    """Return the executors that can run a program as it is."""
+    return [kind for kind in EXECUTORS if not isinstance(subject.value(kind, subject.case.mod), PasslabError)]
+
+
+def pipelines(seed: int, count: int = 5) -> list[tuple[str, ...]]:
+    """Return each pass alone, and random pipelines of two to five passes."""
+    choice = random.Random(seed)
+    names = [name for name in EVERY_PASS if name not in LOWERED | CHANGES_TYPES | NEEDS_DATAFLOW]
+    return [(name,) for name in EVERY_PASS] + [
+        tuple(choice.sample(names, choice.randrange(2, 6))) for _ in range(count)
+    ]
+
+
+def subject_of(seed: int, effects: bool) -> Subject:
+    smooth = seed % 2 == 0
+    return Subject(seed, programs.program(seed, effects=effects, smooth=smooth), smooth)
+
+
+def findings(seed: int, effects: bool, count: int = 5) -> list[Finding]:
+    """Return how the passes break the law on the program of a seed."""
+    subject = subject_of(seed, effects)
+    found: list[Finding] = []
+    kinds = runnable(subject)
+    for kind in EXECUTORS:
+        problem = executor_problem(subject, kind, subject.case.mod, subject.case.value)
+        if problem:
+            found.append(Finding(seed, effects, (), kind, problem))
+            kinds = [k for k in kinds if k != kind]
+    for pipeline in pipelines(seed, count):
+        found += [Finding(seed, effects, pipeline, *problem) for problem in problems(subject, pipeline, kinds)]
+    return found
+
+
+def executor_problem(subject: Subject, kind: str, mod: IRModule, expected: Any) -> str:
+    """Say what is wrong with an executor on a program itself; refusing it kindly is not, for `graph` alone."""
+    value = subject.value(kind, mod)
+    if isinstance(value, Exception):
+        kindly = isinstance(value, PasslabError) and (kind == "graph" or CANNOT_RUN in str(value))
+        return "" if kindly else f"{type(value).__name__}: {value}"
+    return subject.differs(expected, value, ROUNDING)
+
+
+def problems(subject: Subject, pipeline: tuple[str, ...], kinds: list[str]) -> list[tuple[str, str]]:
+    """Return (executor, problem) for what a pipeline leaves of a program."""
+    mod = subject.case.mod
+    try:
+        with transform.PassContext(opt_level=4):
+            result = infer_module(transform.Sequential([make_pass(name) for name in pipeline])(mod))
+    except Exception as error:  # noqa: BLE001 - what it is decides the law
+        kindly = isinstance(error, PasslabError) and set(pipeline) & NEEDS_DATAFLOW
+        return [] if kindly else [("the pass", f"{type(error).__name__}: {error}")]
+    if result is mod or set(pipeline) & CHANGES_TYPES or (subject.case.effects and set(pipeline) & REORDERS_EFFECTS):
+        return []
+    own = subject.value("debug", result)
+    if isinstance(own, Exception):
+        return [("debug", f"{type(own).__name__}: {own}")]
+    promise = combined([make_pass(name).promise for name in pipeline])
+    if promise is not None and (promise.exact or subject.smooth):
+        problem = subject.differs(subject.case.value, own, promise)
+        if problem:
+            return [("debug", problem)]
+    kinds = [k for k in kinds if k != "debug" and not (k == "graph" and set(pipeline) & BRINGS_FUNCTIONS)]
+    return [(kind, why) for kind in kinds if (why := _executed(subject, kind, result, own))]
+
+
+def _executed(subject: Subject, kind: str, mod: IRModule, expected: Any) -> str:
+    value = subject.value(kind, mod)
+    if isinstance(value, LimitError):
+        return ""
+    if isinstance(value, Exception):
+        return f"{type(value).__name__}: {value}"
+    return subject.differs(expected, value, ROUNDING)
+
+
+def main() -> int:
+    """Hold many programs to the law and print each kind of finding once."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--programs", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--effects", action="store_true")
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    options = parser.parse_args()
+    kinds: Counter[str] = Counter()
+    start, done = time.monotonic(), 0
+    with toy_compiler():
+        for seed in range(options.first, options.first + options.programs):
+            if time.monotonic() - start > options.seconds:
+                break
+            for finding in findings(seed, options.effects):
+                kinds[finding.kind] += 1
+                if kinds[finding.kind] == 1:
+                    print(str(finding)[:1000], flush=True)
+            done += 1
+    print(f"{done} programs, {sum(kinds.values())} findings of {len(kinds)} kinds, {time.monotonic() - start:.0f} s")
+    for kind, count in kinds.most_common():
+        print(f"{count:6} {kind}")
+    return 1 if kinds else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

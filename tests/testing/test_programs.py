@@ -1,0 +1,91 @@
+"""Generated programs: the same for a seed, typed, run by the evaluator, read back from their text; and what they contain."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+import passlab
+from passlab.analysis.well_formed import well_formed
+from passlab.errors import OpNotFoundError, RunError
+from passlab.evaluate import Evaluator
+from passlab.evaluate.agreement import disagreement
+from passlab.infer import infer_module
+from passlab.ir import Call, IRModule, Match, Op, RefRead, RefWrite, structural_equal
+from passlab.ir.walk import post_order
+from passlab.testing import programs
+
+SEEDS = range(30)
+
+
+def kinds(mod: IRModule) -> set[type]:
+    return {type(node) for _, function in mod.items() for node in post_order(function)}
+
+
+def called(mod: IRModule) -> set[str]:
+    nodes = post_order(mod["main"])
+    return {node.op.name for node in nodes if isinstance(node, Call) and isinstance(node.op, Op)}
+
+
+@pytest.mark.parametrize("effects", [True, False])
+def test_a_program_is_typed_and_well_formed_and_its_text_means_the_same(effects: bool):
+    for seed in range(8):
+        mod = programs.generate(seed, effects=effects, size=4)
+        assert well_formed(mod)
+        assert mod["main"].checked_type is not None
+        assert structural_equal(infer_module(passlab.parse(mod.astext(show_meta_data=True))), mod)
+
+
+def test_a_seed_and_its_options_give_one_program_and_its_value():
+    one, two = programs.program(7), programs.program(7)
+    assert structural_equal(one.mod, two.mod)
+    assert disagreement(one.value, two.value) is None
+    assert disagreement(Evaluator(one.mod).run("main", one.args), one.value) is None
+    assert not structural_equal(one.mod, programs.generate(8))
+
+
+def test_programs_with_effects_read_and_write_references_and_others_do_not():
+    assert all({RefRead, RefWrite} <= kinds(programs.generate(seed)) for seed in SEEDS)
+    assert not any({RefRead, RefWrite} & kinds(programs.generate(seed, effects=False)) for seed in SEEDS)
+
+
+def test_programs_use_most_of_the_registry():
+    used = set[str]().union(*(called(programs.generate(seed, size=9)) for seed in range(60)))
+    assert len(used) > 80
+    assert any(name.startswith("nn.") for name in used)
+
+
+def test_operators_can_be_chosen():
+    chosen = {"nn.relu", "tanh"}
+    mods = [programs.generate(seed, operators=chosen, effects=False, gradients=False, size=5) for seed in SEEDS]
+    plumbing = {"less", "subtract", "minimum"}
+    assert set[str]().union(*map(called, mods)) - plumbing == chosen
+
+
+def test_options_leave_constructs_out():
+    assert not any(
+        Match in {type(n) for n in post_order(programs.generate(s, data_types=False)["main"])} for s in SEEDS
+    )
+    static = [programs.generate(seed, dynamic=False)["main"].params for seed in SEEDS]
+    assert not any("?" in str(param.checked_type) for params in static for param in params)
+
+
+def test_arguments_are_the_same_for_a_seed_and_fit_the_program():
+    case = programs.program(3)
+    one, two = programs.arguments(case.mod, 5), programs.arguments(case.mod, 5)
+    assert disagreement(tuple(one), tuple(two)) is None
+    assert disagreement(tuple(one), tuple(programs.arguments(case.mod, 6))) is not None
+    Evaluator(case.mod).run("main", one)
+    with pytest.raises(RunError, match="no random argument of this type"):
+        programs.arguments(passlab.parse("def @main(%f: fn (int32) -> int32) { %f(1) }"))
+
+
+def test_an_unknown_operator_is_named():
+    with pytest.raises(OpNotFoundError, match=r"nn\.rely"):
+        programs.generate(0, operators=["nn.rely"])
+
+
+@settings(max_examples=5, deadline=None)
+@given(programs.strategy(size=2))
+def test_hypothesis_draws_programs(case: programs.Program):
+    assert disagreement(Evaluator(case.mod).run("main", case.args), case.value) is None
