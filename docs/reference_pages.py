@@ -27,6 +27,8 @@ MODULES = {
     "pattern": "passlab.relay.dataflow_pattern",
     "analysis": "passlab.analysis",
     "lab": "passlab.lab",
+    "dumps": "passlab.dumps",
+    "recorders": "passlab.recorders",
     "exercise": "passlab.lab.exercise",
     "display": "passlab.display",
     "vm": "passlab.vm",
@@ -42,6 +44,8 @@ MODULES = {
     "limits": "passlab.limits",
     "devices": "passlab.devices",
     "table": "passlab.table",
+    "compat": "passlab.compat",
+    "doctor": "passlab.doctor",
 }
 
 
@@ -72,7 +76,6 @@ def reference(module_name: str) -> Iterator[str]:
     yield "\n| name | what it is |\n|---|---|"
     for name in names:
         yield f"| {{py:obj}}`{name} <{module_name}.{name}>` | {relay_pages._cell(_summary(getattr(module, name)))} |"
-    yield f"\n```{{py:module}} {module_name}\n:no-index:\n```\n"
     for name in names:
         yield from _entry(module_name, name, getattr(module, name))
 

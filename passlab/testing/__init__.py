@@ -9,6 +9,7 @@ from __future__ import annotations
 from passlab.testing import (
     dcgan,
     densenet,
+    digits,
     dqn,
     inception_v3,
     init,
@@ -28,7 +29,7 @@ from passlab.testing.init import create_workload
 from passlab.testing.nat import add_nat_definitions, count, make_nat_expr, make_nat_value
 
 __all__ = [
-    "add_nat_definitions", "check_grad", "count", "count_ops", "create_workload", "dcgan", "densenet", "dqn",
+    "add_nat_definitions", "check_grad", "count", "count_ops", "create_workload", "dcgan", "densenet", "digits", "dqn",
     "inception_v3", "init", "layers", "lstm", "make_nat_expr", "make_nat_value", "mlp", "mobilenet", "nat", "rand",
     "resnet", "resnet_3d", "run_infer_type", "run_opt_pass", "squeezenet", "synthetic", "vgg",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from passlab.ir import op
 from passlab.op import load
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "api").glob("*.md"))]
 _BLOCK = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^```[ ]*$", re.DOTALL | re.MULTILINE)
 
 
@@ -82,7 +83,7 @@ def own_operators(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("own_operators")
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_programs_of_the_page_print_what_it_says(path: Path, bless: bool) -> None:
     page = path.read_text(encoding="utf-8")
     found = outputs(page, path.name)
@@ -119,11 +120,41 @@ def test_every_page_is_reached_from_the_front_page() -> None:
     assert listed == {path.stem for path in PAGES if path.parent.name == "docs"} - {"index"}
 
 
+def test_each_page_of_the_reference_begins_with_an_example() -> None:
+    silent = [path.name for path in PAGES if path.parent.name == "api" and path.stem != "index" and not examples(path)]
+    assert not silent
+
+
+def examples(path: Path) -> list[Block]:
+    return [block for block in blocks(path.read_text(encoding="utf-8")) if block.language == "python"]
+
+
+# ------------------------------------------------------------------------------------------------ links
+def prose_of(path: Path) -> str:
+    """The text of a page, or that of the prose of a notebook, without its code."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        cells = json.loads(text)["cells"]
+        text = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    return _BLOCK.sub("", text)
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors of the headings of a page, as GitHub and MyST write them."""
+    headings = re.findall(r"^#+ (.*)$", prose_of(path), re.MULTILINE)
+    words = [re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)) for heading in headings]
+    return {word.strip().lower().replace(" ", "-") for word in words}
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     broken = []
-    for path in [*PAGES, ROOT / "CONTRIBUTING.md"]:
-        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", re.sub(r"`[^`]*`", "", path.read_text(encoding="utf-8"))):
-            target = re.sub(r"lessons/(?=\d)", "../notebooks/", target)  # the build of the manual copies the lessons
-            if "://" not in target and not (path.parent / target).exists():
+    for path in [*PAGES, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "notebooks").glob("*.ipynb"))]:
+        for target in re.findall(r"\]\(([^)]+)\)", re.sub(r"`[^`]*`", "", prose_of(path))):
+            if "://" in target:
+                continue
+            file, _, anchor = target.partition("#")
+            file = re.sub(r"lessons/(?=\d)", "../notebooks/", file)  # the build of the manual copies the lessons
+            aimed = path.parent / file if file else path
+            if not aimed.exists() or (anchor and aimed.suffix == ".md" and anchor not in anchors(aimed)):
                 broken.append(f"{path.name}: {target}")
     assert not broken
