@@ -38,17 +38,18 @@ from passlab.passes.fuse.parallel import (
 )
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
-from passlab.transform.declare import EXACT, standard_pass
+from passlab.transform.declare import Rounds, standard_pass
 
 _SAME = ("strides", "padding", "dilation", "groups", "data_layout", "kernel_layout", "out_dtype", "out_layout")
 
 
-@standard_pass(opt_level=4, required=("InferType",), promise=EXACT, name="CombineParallelConv2d")
+@standard_pass(opt_level=4, required=("InferType",), promise=Rounds(1024), name="CombineParallelConv2d")
 class CombineParallelConv2D(FunctionPass):
     """Replace at least `min_num_branches` 2-d convolutions of one input, equal but for the number of channels, by one.
 
     The weights are joined along the output channels; the elementwise and broadcasting operators that follow all
     branches alike are done once too, then the result is sliced. Only where the branches do not need each other.
+    A matrix library may sum a wider product in another order, so results round differently on some processors.
     """
 
     min_num_branches: int = 3
