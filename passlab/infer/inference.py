@@ -16,7 +16,7 @@ from passlab.infer.kinds import kind_problem
 from passlab.infer.order import groups
 from passlab.infer.solution import Finisher
 from passlab.infer.solver import WeakenedError
-from passlab.infer.type_env import RELIANCES, World
+from passlab.infer.type_env import World, reliance_of
 from passlab.ir.adt import TypeData
 from passlab.ir.diagnostics import rendered
 from passlab.ir.expr import Expr, Function, GlobalVar
@@ -99,7 +99,7 @@ def _typed(expr: Expr, world: World) -> bool:
     """Whether an expression has a type that stands in this module."""
     if expr._checked_type is None:
         return False
-    reliance = RELIANCES.get(expr)
+    reliance = reliance_of(expr)
     return reliance is None or world.holds(reliance)
 
 

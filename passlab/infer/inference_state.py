@@ -12,7 +12,7 @@ from passlab.infer import diagnose
 from passlab.infer.kinds import kind_problem, undefined_type
 from passlab.infer.relations import OperatorReporter
 from passlab.infer.solver import MismatchError, Solver, brief
-from passlab.infer.type_env import RELIANCES, World
+from passlab.infer.type_env import World, reliance_of
 from passlab.infer.unify import Instantiate, unify
 from passlab.ir.adt import Constructor
 from passlab.ir.attrs import Attrs
@@ -41,7 +41,6 @@ class Draft:
         self.reporter = OperatorReporter(self.solver, self)
         self.surplus: Instantiate | None = None  # instantiates type parameters that only one of two functions has
         self._kinds_checked: set[Type] = set()
-        self._any_reliance = len(RELIANCES) > 0
 
     def known(self, node: Expr) -> bool:
         """Whether the type a node has is right here; if so, remember what it relies on."""
@@ -52,7 +51,7 @@ class Draft:
             self.data.add(node.belong_to.name_hint)
             mod = self.world.mod
             return data is not None and mod is not None and mod.find_constructor(node.name_hint) is node
-        reliance = RELIANCES.get(node) if self._any_reliance else None
+        reliance = reliance_of(node)
         if reliance is not None:
             if not self.world.holds(reliance):
                 return False

@@ -13,9 +13,9 @@ from passlab.errors import Diagnostic
 from passlab.infer import diagnose
 from passlab.infer.inference_state import Draft
 from passlab.infer.schedule import BindLet, EnterClause, EnterFunction, Step
-from passlab.infer.type_env import RELIANCES, Reliance
+from passlab.infer.type_env import Reliance, reliance_of
 from passlab.ir.adt import Constructor, PatternConstructor, pattern_nodes, pattern_vars
-from passlab.ir.expr import Call, Expr, Function, GlobalVar, Match, Var, set_checked_type
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, Match, Var, set_checked_type, set_reliance
 from passlab.ir.types import GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, holds, map_type
 from passlab.ir.walk import CHILDREN, LEAVES, note_rewrite, rebuild
 
@@ -31,6 +31,7 @@ class Finisher:
         self.changed: dict[Expr, Expr] = {}
         self._resolved: dict[Type, Type] = {}
         self._reliance: Reliance | None = None
+        self._relying: set[Expr] = set()  # the nodes typed here that rely on the module
 
     def problems(self) -> list[Diagnostic]:
         """Return a finding for each expression whose type nothing determines, the causes only."""
@@ -95,7 +96,8 @@ class Finisher:
             changed[node] = post
             note_rewrite(node, post)
         if self._reliance is not None and self._relies(post):
-            RELIANCES[post] = self._reliance
+            set_reliance(post, self._reliance)
+            self._relying.add(post)
 
     def _filled(self, node: Expr, ty: Type) -> Expr:
         """Return a node with its parts replaced and what was left out filled in."""
@@ -140,7 +142,11 @@ class Finisher:
         if kind is Var:
             annotation = node.type_annotation  # type: ignore[attr-defined]
             return annotation is not None and holds(annotation, GlobalTypeVar)
-        if any(kid in RELIANCES for kid in CHILDREN[kind](node)):
+        kids = CHILDREN[kind](node)
+        if not self._relying.isdisjoint(kids):
+            return True
+        types = self.draft.types
+        if any(kid not in types and reliance_of(kid) is not None for kid in kids):
             return True
         return isinstance(node, Match) and any(
             isinstance(p, PatternConstructor) for clause in node.clauses for p in pattern_nodes(clause.lhs)

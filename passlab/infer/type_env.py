@@ -1,15 +1,14 @@
 """What inference knows of the module around an expression, and what typed nodes rely on.
 
 The type of an expression that mentions a global function or a data type depends on the module it stands in. So for
-each typed node that does, a `Reliance` is kept: the signatures and definitions it was typed under. In a module where
-they are the same its type stands; in another it is inferred anew. Nodes that mention none (whole networks, mostly)
-have no entry, and their types stand everywhere.
+each typed node that does, a `Reliance` is kept on the node: the signatures and definitions it was typed under. In a
+module where they are the same its type stands; in another it is inferred anew. Nodes that mention none (whole networks,
+mostly) have none, and their types stand everywhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from weakref import WeakKeyDictionary
 
 from passlab.ir.adt import TypeData
 from passlab.ir.expr import Expr, Function, GlobalVar, set_checked_type
@@ -27,7 +26,9 @@ class Reliance:
         self.data = data
 
 
-RELIANCES: WeakKeyDictionary[Expr, Reliance] = WeakKeyDictionary()
+def reliance_of(node: Expr) -> Reliance | None:
+    """Return what the type of a node relies on, None for the many that rely on nothing."""
+    return getattr(node, "_reliance", None)
 
 
 def complete(ty: Type | None) -> bool:

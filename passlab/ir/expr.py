@@ -40,12 +40,13 @@ class Expr(Arithmetic):
     `span` is where the node came from, or None.
     """
 
-    __slots__ = ("span", "_checked_type", "_digest", "__weakref__")
+    __slots__ = ("span", "_checked_type", "_digest", "_reliance", "__weakref__")
     field_names: ClassVar[tuple[str, ...]] = ()
     is_operator: ClassVar[bool] = False
     span: Span | None
     _checked_type: Type | None
     _digest: int
+    _reliance: Any  # what the type was found under, set by inference on nodes that mention functions or data types
 
     @property
     def checked_type(self) -> Type:
@@ -95,6 +96,11 @@ RelayExpr = Expr
 def set_checked_type(expr: Expr, ty: Type) -> None:
     """Fill the type cache of a node. For inference only: a type that is set never changes."""
     _set(expr, "_checked_type", ty)
+
+
+def set_reliance(expr: Expr, reliance: object) -> None:
+    """Note on a node what its type was found under. For inference only."""
+    _set(expr, "_reliance", reliance)
 
 
 def set_span(expr: Expr, span: Span | None) -> None:

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from passlab.ir.adt import pattern_vars
@@ -60,11 +60,12 @@ class ManifestLifetimes(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        if func.is_primitive or any(
-            isinstance(n, Op) and n.name == "memory.kill" for n in post_order(func, enter=_enter)
-        ):
+        if func.is_primitive:
             return func
-        plain = without_aliases(func)
+        nodes = post_order(func, enter=_enter)
+        if any(type(n) is Op and n.name == "memory.kill" for n in nodes):
+            return func
+        plain = without_aliases(func, nodes)
         kills = _LastUses(plain).kills
         return rewrite(plain, _with(kills), only=(Let,)) if kills else plain
 
@@ -80,10 +81,10 @@ def _with(kills: dict[Let, list[Var]]) -> Callable[[Expr, Expr], Expr]:
     return rule
 
 
-def without_aliases(function: Function) -> Function:
-    """Return a function without bindings of one variable to another."""
+def without_aliases(function: Function, nodes: list[Expr]) -> Function:
+    """Return a function without bindings of one variable to another; `nodes` are its nodes in post-order."""
     names: dict[Expr, Expr] = {}
-    lets = [n for n in post_order(function, enter=_enter) if isinstance(n, Let) and isinstance(n.value, Var)]
+    lets = [n for n in nodes if type(n) is Let and type(n.value) is Var]
     for let in reversed(lets):  # outer bindings first
         assert isinstance(let.value, Var)
         names[let.var] = names.get(let.value, let.value)
@@ -140,7 +141,7 @@ class _LastUses:
         self._owner, used = _owners(function)
         if not used:
             return
-        self._sizes = _sizes(function)
+        self._function = function
         self._bodies = {function: _Body()}
         self._stack: list[Any] = []
         self._chain(function.body, self._bodies[function])
@@ -152,6 +153,11 @@ class _LastUses:
                 item()
         for dead in self.kills.values():
             dead.sort(key=used.__getitem__)
+
+    @cached_property
+    def _sizes(self) -> dict[Expr, int]:
+        """How many nodes each expression is made of: asked for where ways part, which most functions do nowhere."""
+        return _sizes(self._function)
 
     def _visit(self, node: Expr) -> None:
         if isinstance(node, Var):
@@ -179,7 +185,8 @@ class _LastUses:
         """Walk the ways that part at a node, then what chooses among them."""
         body = self._bodies[self._owner[node]]
         ways, chosen_by = _ways(node)
-        ways = sorted(ways, key=self._sizes.__getitem__)
+        if len(ways) > 1:
+            ways = sorted(ways, key=self._sizes.__getitem__)
         mark, gone = len(body.log), list[Var]()
         self._stack += chosen_by
         self._stack.append(partial(setattr, body, "at", body.at))
