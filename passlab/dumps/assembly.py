@@ -16,6 +16,7 @@ from passlab.dumps import evidence
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
 from passlab.dumps.interruptions import find_holes
 from passlab.dumps.language import LANGUAGES, WHOLE, Language
+from passlab.dumps.llvm import without_slots
 from passlab.dumps.source import FORMS, Piece
 from passlab.dumps.step import Step, Unit
 
@@ -81,6 +82,24 @@ class Assembly:
                 step.names = tuple([self._paths.get(name, name) for name in step.names])
         evidence.settle(self.steps, self.traits, self.units)
 
+    def append(self, part: Assembly, phase: str) -> None:
+        """Put the steps and units of another program behind those that are here."""
+        shift = len(self.steps)
+        for step in part.steps:
+            step.number, step.since, step.phase = step.number + shift, step.since + shift, phase
+            step.parent += shift if step.parent else 0
+            step.names = tuple([f"{phase}: {name}" if name else phase for name in step.names])
+        for unit in part.units.values():
+            unit.name = f"{phase}: {unit.name}" if unit.name else phase
+            unit.steps = [number + shift for number in unit.steps]
+            unit.since = [number + shift for number in unit.since]
+            unit.last_seen += shift
+            self.units[unit.name] = unit
+        self.steps += part.steps
+        self.other += part.other
+        self.input = self.input or part.input
+        self.crash = self.crash or part.crash
+
     # ------------------------------------------------------------ bodies
     def _read(self, banner: Banner, last: bool) -> Body:
         raw = banner.source.read(banner.body, banner.end)
@@ -102,7 +121,8 @@ class Assembly:
         data = FORMS[form](
             raw if plain else b"".join([raw[a - banner.body : b - banner.body] for a, b in _pairs(spans)])
         )
-        piece = Piece(banner.source, spans, hash(data.strip()), form, data.count(b"\n"))
+        compared = without_slots(data) if banner.language == "mir" else data.strip()
+        piece = Piece(banner.source, spans, hash(compared), form, data.count(b"\n"))
         if banner.scope == FRAGMENT:
             return Body(piece, (), (), piece.digest)
         key = (piece.digest, banner.unit if banner.scope != MODULE else "", banner.phase)

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE
+from passlab.dumps.language import LANGUAGES
+from passlab.dumps.llvm import without_flags
 from passlab.dumps.source import Piece
 from passlab.dumps.step import Step, Unit
 
@@ -28,6 +30,7 @@ class Traits:
     operation that it runs on. `pairs_only`: only before and after together prove something. `assumes_first`: the first
     verdict is an assumption instead of left open. `chains`: several programs stand one after another.
     `nested`: any pass may wrap others, and prints after them what those left. `wraps`: some passes, known by name, do.
+    `partial`: only a few chosen passes are in the dump, so that any change may be that of another.
     """
 
     says_changes: bool = False
@@ -38,7 +41,7 @@ class Traits:
     nested: bool = False
     wraps: bool = False
     starts_unchanged: bool = False
-    silent: bool = False
+    partial: bool = False
 
 
 # Passes that only look, or that act on what a program rarely has and then show in it.
@@ -119,6 +122,11 @@ def _judge_program(step: Step, assembly: Assembly) -> None:
     digest = last.digest if isinstance(last, Step) else last
     if digest != step.digest:
         step.verdict = "changed"
+        if assembly.traits.partial:
+            step.verdict, step.since = "unknown", last.number if isinstance(last, Step) else 0
+        elif isinstance(last, Step) and _is_elsewhere(step, last):
+            step.verdict = "unchanged"
+            step.note = step.note or "the program changed elsewhere since the step before: by what ran in between"
         return
     if assembly.traits.nested and not (step.name in _TVM_LEAVES or step.number == 1):
         quiet = all(other.verdict == "unchanged" for other in assembly.steps[:-1])
@@ -131,6 +139,32 @@ def _judge_program(step: Step, assembly: Assembly) -> None:
     step.verdict = "unchanged"
     if assembly.traits.wraps and _WRAPS.search(step.name):
         _judge_wrapper(step, assembly)
+
+
+def _is_elsewhere(step: Step, last: Step) -> bool:
+    """Whether a pass on one function left it as it was, so that what differs in the program is the work of others.
+
+    LLVM's pass managers do such work: they take away functions that nobody calls any more.
+    """
+    if step.kind != "function" or step.after_body is None or last.after_body is None:
+        return False
+    texts = []
+    for one in (step, last):
+        piece = dict(zip(one.names, one.pieces, strict=True)).get(step.unit)
+        texts.append(piece)
+    if texts[0] is None or texts[1] is None or texts[0].digest != texts[1].digest:
+        return False
+    here, there = (_unit_text(one, step.unit) for one in (step, last))
+    return bool(here) and here == there
+
+
+def _unit_text(step: Step, unit: str) -> bytes:
+    """The text of a unit as it is printed after a step, numbers of attributes and metadata included."""
+    if step.after_body is None:
+        return b""
+    data = step.after_body.data
+    parts = (data[cuts[0] : cuts[1]] for name, cuts, _ in LANGUAGES[step.language].parts(data) if name == unit)
+    return next(parts, b"")
 
 
 def _judge_wrapper(step: Step, assembly: Assembly) -> None:
@@ -199,6 +233,8 @@ def _judge_units(step: Step, assembly: Assembly) -> None:
         if last.digest != piece.digest:
             changed = True
             since = min(since, _first_suspect(name, unit, step, assembly))
+    if step.kind == "scc" and any(name not in step.names and name in units for name in step.unit[1:-1].split(", ")):
+        changed = True  # the group of functions fell apart while the pass ran
     if step.scope == MODULE:
         present = set(step.names)
         gone = [unit for name, unit in units.items() if unit.alive and name not in present and "(machine" not in name]
@@ -211,6 +247,9 @@ def _judge_units(step: Step, assembly: Assembly) -> None:
         step.verdict, step.since = "unknown", min(since, _first_step_without_state(assembly))
     elif changed:
         step.verdict = "changed" if since == step.number else "unknown"
+        if step.language == "mir" and _only_flags(step, units):
+            step.verdict = "unknown"
+            step.note = step.note or "only flags of the function differ, which analyses that print nothing set, too"
         if assembly.traits.wraps and _WRAPS.search(step.name):
             _judge_wrapper(step, assembly)
     elif assembly.traits.nested:
@@ -219,6 +258,15 @@ def _judge_units(step: Step, assembly: Assembly) -> None:
         step.verdict = "unchanged"
         if assembly.traits.wraps and _WRAPS.search(step.name):
             _judge_wrapper(step, assembly)
+
+
+def _only_flags(step: Step, units: Mapping[str, Unit]) -> bool:
+    """Whether machine code differs from what it was last in the flags of its heading alone."""
+    pairs = [(units[name].last, piece) for name, piece in zip(step.names, step.pieces, strict=True) if name in units]
+    return all(
+        last is not None and (last.digest == piece.digest or without_flags(last.data) == without_flags(piece.data))
+        for last, piece in pairs
+    )
 
 
 def _judge_ambiguous(step: Step, assembly: Assembly) -> None:
@@ -239,6 +287,8 @@ def _first_suspect(name: str, unit: Unit, step: Step, assembly: Assembly) -> int
     """Return the first step since a unit was last seen that may have changed it."""
     if assembly.traits.closed:
         return step.number
+    if assembly.traits.partial:
+        return max(unit.last_seen, 0)  # what ran in between is not in the dump
     function = name.removesuffix(" (machine code)")
     for number in range(max(unit.last_seen, 0) + 1, step.number):
         other = assembly.steps[number - 1]
@@ -255,14 +305,7 @@ def _first_suspect(name: str, unit: Unit, step: Step, assembly: Assembly) -> int
 
 
 def settle(steps: list[Step], traits: Traits, units: Mapping[str, Unit]) -> None:
-    """Decide what only the whole dump tells: whether it lists only passes that changed something, and the first
-    pass.
-    """
-    if traits.silent and is_only_changes(steps):
-        for step in steps:
-            if step.verdict in ("unknown", "unchanged") and step.after_body is not None and step.scope != FRAGMENT:
-                step.verdict, step.since = "changed", step.number
-        return
+    """Decide what only the whole dump tells: the first pass."""
     if traits.assumes_first:
         for step in steps:
             if step.verdict == "unknown" and step.after_body is not None and step.scope != FRAGMENT:
@@ -278,10 +321,13 @@ def settle(steps: list[Step], traits: Traits, units: Mapping[str, Unit]) -> None
 
 
 def is_only_changes(steps: list[Step]) -> bool:
-    """Whether a dump without any word about unchanged passes holds only passes that changed something."""
-    decided = [step for step in steps if step.verdict in ("changed", "unchanged") and step.after_body is not None]
-    unchanged = sum(step.verdict == "unchanged" for step in decided)
-    return len(decided) >= 4 and unchanged * 20 <= len(decided)
+    """Whether a dump without any word about unchanged passes holds only passes that changed something.
+
+    A few may have left equal texts: MLIR compares operations, not what is printed of them.
+    """
+    seen = [step for step in steps if step.after_body is not None and (step.is_exact or step.since < step.number)]
+    unchanged = sum(step.verdict == "unchanged" for step in seen)
+    return len(seen) >= 4 and unchanged * 20 <= len(seen)
 
 
 __all__ = ["Traits", "children_of", "is_only_changes", "judge", "settle"]

@@ -54,7 +54,7 @@ def _llvm_parts(data: bytes) -> Iterator[Part]:
 
 
 def _mir_parts(data: bytes) -> Iterator[Part]:
-    return _functions(data, llvm.split_mir, bytes.strip)
+    return _functions(data, llvm.split_mir, llvm.without_slots)
 
 
 def _gcc_parts(data: bytes) -> Iterator[Part]:

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
-from passlab.dumps.source import PEEK, FileSource, Source, decode, find_lines
+from passlab.dumps.source import PEEK, FileSource, Source, decode, find_lines, without_colours
 
 MARK = b"*** IR "
 _HEAD = re.compile(
@@ -32,6 +32,12 @@ _LOOP = re.compile(r"(?:Parallel )?[Ll]oop ")
 _MANAGER = re.compile(
     r"PassManager<|\w*PassAdaptor\b|ExtraLoopPassManager|DevirtSCCRepeatedPass|ModuleInlinerWrapperPass"
 )
+FEW = 3  # different passes in a stream of which one may suspect that it was asked for them alone
+_CLOSING = re.compile(
+    r"PrintModulePass|BitcodeWriterPass|AnnotationRemarksPass|.*[Vv]erif|Free MachineFunction|.*Assembly Printer"
+)
+_MODULE_ID = re.compile(rb"\A\s*; ModuleID = '([^\n]*)'")
+_DIFF_HEAD = b"*** IR for function "
 _FILE = re.compile(
     r"(\d+)-[0-9a-f]+-(module|function|scc|loop)(?:-[0-9a-f]+)?-(.+)-(before|after|invalidated)\.(?:ll|mir)"
 )
@@ -71,11 +77,14 @@ def parse_heading(line: str) -> tuple[str, str, str, str, str] | None:
 def scan_stream(source: Source) -> Scan:
     """Return the dumps in a stream."""
     banners: list[Banner] = []
+    bare = True
+    programs: list[tuple[int, str]] = []  # number of a heading, name of the module below it
     for start, end, line, below in find_lines(source, MARK):
         heading = parse_heading(decode(line))
         if heading is None:
             continue
         when, name, unit, status, scope = heading
+        bare = bare and when == "after" and line.startswith(MARK) and (bool(unit) or status == "invalidated")
         if banners:
             banners[-1].end = start
         if (status in ("ignored", "invalidated") and _MANAGER.match(name)) or status == "ignored":
@@ -84,15 +93,38 @@ def scan_stream(source: Source) -> Scan:
             Banner(source, when, name, unit, kind_of(unit), status=status, scope=scope, start=start, body=end, end=end)
         )
         _look(banners[-1], below)
+        if (program := _MODULE_ID.search(below)) and (banners[-1].scope == MODULE or when == "start"):
+            programs.append((len(banners) - 1, decode(program[1])))
     if banners:
         banners[-1].end = source.size
+    _name_programs(banners, programs)
     _settle_diffs(banners)
-    return Scan([banner for banner in banners if banner.status != "manager"], says_all=_says_all(banners))
+    says_all = any(b.when == "start" or b.scope == DIFF or (b.scope == NONE and b.status) for b in banners)
+    scan = Scan([banner for banner in banners if banner.status != "manager"], says_all=says_all, may_be_quiet=bare)
+    scan.is_partial = _is_partial(scan)
+    return scan
 
 
-def _says_all(banners: list[Banner]) -> bool:
-    """Whether the stream is one of `-print-changed`, which says of every pass whether it changed something."""
-    return any(b.when == "start" or (b.scope == NONE and b.status) for b in banners)
+def _name_programs(banners: list[Banner], programs: list[tuple[int, str]]) -> None:
+    """Set the phase of all headings to the module that they are about, where a stream has several."""
+    runs: list[tuple[int, str]] = []
+    for number, name in programs:
+        if not runs or runs[-1][1] != name or banners[number].when == "start":
+            runs.append((number, name))
+    if len(runs) < 2:
+        return
+    names = [name for _, name in runs]
+    for at, (start, name) in enumerate(runs):
+        turn = names[:at].count(name) if banners[start].when == "start" else 0
+        end = runs[at + 1][0] if at + 1 < len(runs) else len(banners)
+        for banner in banners[start if at else 0 : end]:
+            banner.phase = f"{name} ({turn + 1})" if turn else name
+
+
+def _is_partial(scan: Scan) -> bool:
+    """Whether a stream looks like one of `-print-after=PASS`: a few passes, without the one that ends pipelines."""
+    names = {banner.name for banner in scan.banners}
+    return len(names) <= FEW and not scan.says_all and not any(_CLOSING.match(name) for name in names)
 
 
 def kind_of(unit: str) -> str:
@@ -128,22 +160,23 @@ def _look(banner: Banner, below: bytes) -> None:
 
 
 def _settle_diffs(banners: list[Banner]) -> None:
-    """Mark the bodies that `-print-changed=diff` wrote: every line has a sign in front, and some change something."""
-    if not any(b.when == "start" or b.scope == NONE for b in banners):
-        return
+    """Mark the bodies that `-print-changed=diff` wrote: every line has a sign in front, coloured perhaps."""
     for banner in banners:
-        if banner.scope in (NONE, MODULE) or banner.when != "after" or banner.status:
+        if banner.scope not in (UNIT, FRAGMENT) or banner.when != "after" or banner.status or banner.language == "mir":
             continue
-        head = banner.source.read(banner.body, min(banner.end, banner.body + PEEK)).split(b"\n")[:-1] or [b""]
-        if all(line[:1] in (b" ", b"+", b"-", b"*", b"") for line in head) and not any(
-            line.startswith((b"define", b"  define")) for line in head
-        ):
+        head = banner.source.read(banner.body, min(banner.end, banner.body + PEEK)).split(b"\n")
+        lines = [without_colours(line) for line in (head[:-1] or head)]
+        shown = [line for line in lines if line]
+        signed = bool(shown) and all(line[:1] in b" +-*" for line in shown)
+        if signed and any(line.startswith(_DIFF_HEAD) or line[1:2].strip() for line in shown):
             banner.scope = DIFF
 
 
 def scan_folder(files: list[Path]) -> Scan:
     """Return the dumps of `-ir-dump-directory`: numbered files, each with its heading inside."""
-    numbered = sorted((int(m[1]), path, m) for path in files if (m := _FILE.fullmatch(path.name)))
+    matches = [(m, path) for path in files if (m := _FILE.fullmatch(path.name))]
+    begun = {(int(match[1]), match[3]) for match, _ in matches if match[4] == "before"}
+    numbered = sorted((_place(match, begun), path, match) for match, path in matches)
     banners: list[Banner] = []
     for _, path, match in numbered:
         source = FileSource(path)
@@ -160,6 +193,16 @@ def scan_folder(files: list[Path]) -> Scan:
         _look(banner, source.read(0, PEEK))
         banners.append(banner)
     return Scan(banners)
+
+
+def _place(match: re.Match[str], begun: set[tuple[int, str]]) -> tuple[int, int]:
+    """Where a file stands in the run: before and after share a number; what a pass took away has that of the pass
+    before.
+    """
+    number, when = int(match[1]), match[4]
+    if when == "invalidated" and (number + 1, match[3]) in begun:
+        number += 1
+    return number, ("before", "after", "invalidated").index(when)
 
 
 def is_folder(names: list[str]) -> bool:
@@ -195,6 +238,20 @@ def split_mir(data: bytes) -> list[tuple[str, int, int]]:
         end = len(data) if close < 0 else data.find(b"\n", close) + 1 or len(data)
         parts.append((f"{decode(name)} (machine code)", match.start(), end))
     return parts
+
+
+_SLOTS = re.compile(rb"^(?:\d+B)?\t", re.MULTILINE)
+_FLAGS = re.compile(rb"^(# Machine code for function [^:\n]+):[^\n]*", re.MULTILINE)
+
+
+def without_slots(data: bytes) -> bytes:
+    """Return machine code without the slot numbers that analyses give its lines."""
+    return _SLOTS.sub(b"", data).strip()
+
+
+def without_flags(data: bytes) -> bytes:
+    """Return machine code without slot numbers, and without the flags that analyses set which print nothing."""
+    return _FLAGS.sub(rb"\1", without_slots(data)).replace(b" killed ", b" ")
 
 
 _NUMBERS = re.compile(rb"[!#]\d+")

@@ -72,7 +72,9 @@ def scan_stream(source: Source) -> Scan:
             banner.source.read(banner.body, min(banner.end, banner.body + _PEEK))
         ):
             banner.scope = UNIT
-    return Scan(banners)
+    afters = all(banner.when == "after" for banner in banners)
+    one_pass = len({banner.name for banner in banners}) == 1 and len(banners) > 1
+    return Scan(banners, may_be_quiet=afters, is_partial=one_pass)
 
 
 def root_of(head: bytes) -> str:

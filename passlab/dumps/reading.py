@@ -15,13 +15,14 @@ from passlab import limits
 from passlab.dumps import folders, llvm, mlir, text_streams
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import Banner, Scan
-from passlab.dumps.evidence import Traits
+from passlab.dumps.evidence import Traits, is_only_changes
 from passlab.dumps.language import GCC, HLO, LLVM, MLIR, ONNX, PYTHON, RUST, TEXT, Language
+from passlab.dumps.programs import assemble
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import BytesSource, FileSource, Piece, Source, chunks, open_file, spool
 from passlab.errors import Diagnostic, DumpError, did_you_mean
 
-SNIFFED = 4 * 2**20  # bytes in which the first heading must stand, unless none stands in the whole file
+SAMPLED = 400  # passes from which one tells whether a dump names all passes or those that changed something
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def _any(pattern: re.Pattern[str]) -> Callable[[list[str]], bool]:
 
 FORMATS = (
     Format("llvm", LLVM, Traits(), llvm.scan_stream, llvm.MARK),
-    Format("mlir", MLIR, Traits(closed=True, silent=True, wraps=True), mlir.scan_stream, mlir.MARK),
+    Format("mlir", MLIR, Traits(closed=True, wraps=True), mlir.scan_stream, mlir.MARK),
     Format("tvm", PYTHON, Traits(nested=True), text_streams.scan_tvm, text_streams.TVM_MARK),
     Format("torch", PYTHON, Traits(chains=True, pairs_only=True), text_streams.scan_torch, b"] [__"),
     Format("xdsl", MLIR, Traits(), text_streams.scan_xdsl, text_streams.XDSL_MARK),
@@ -208,10 +209,28 @@ def _recording(chosen: Format, scan: Scan, name: str, size: int) -> TextRecordin
     elif chosen.name in ("llvm", "mlir") and scan.banners and _whole_programs(scan):
         traits = replace(traits, assumes_first=True)
     elif any(banner.when == "before" for banner in scan.banners):
-        traits = replace(traits, silent=False, nested=False, wraps=False, assumes_first=False)
+        traits = replace(traits, nested=False, wraps=False, assumes_first=False)
+    if scan.is_partial and not traits.pairs_only:
+        traits = replace(traits, partial=True)
+        scan.notes.append(
+            "only a few chosen passes are in the dump: a change between two of them may be that of another"
+        )
+    if scan.may_be_quiet and not scan.says_all and _is_quiet(scan, traits, chosen.language):
+        traits = Traits(says_changes=True)
+        scan.notes.append("every pass in it changed something: such a dump does not name the others")
+    if chosen.name.startswith("llvm"):
+        return TextRecording(assemble(scan, traits, chosen.language), chosen.name, name, size)
     assembly = Assembly(scan, traits, chosen.language)
     assembly.run()
     return TextRecording(assembly, chosen.name, name, size)
+
+
+def _is_quiet(scan: Scan, traits: Traits, language: Language) -> bool:
+    """Whether the first passes of a dump, read as if it named all, changed something one and all."""
+    sample = [replace(banner) for banner in scan.banners[:SAMPLED]]
+    assembly = Assembly(Scan(sample), replace(traits, partial=False), language)
+    assembly.run()
+    return is_only_changes(assembly.steps)
 
 
 def _whole_programs(scan: Scan) -> bool:

@@ -197,9 +197,11 @@ class TextRecording:
             body = self.steps[number - 1].after_body
             if body is not None:
                 return body.text
-        if self.chains and number > 0 and self.steps:
-            return self.unit_text(number, self.steps[number - 1].phase)
-        pieces = [unit.at(number) for unit in self.units.values()]
+        units = list(self.units.values())
+        if self.chains and self.steps:
+            phase = self.steps[max(number, 1) - 1].phase
+            units = [unit for unit in units if unit.name == phase or unit.name.startswith(f"{phase}: ")]
+        pieces = [unit.at(number) for unit in units]
         nested = self.language.name == "mlir" and any("/" in name for name in self.units)
         texts = [piece.text for piece in pieces if piece is not None]
         return "\n".join(texts) if not nested else queries.nest(self, number)

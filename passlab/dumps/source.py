@@ -193,12 +193,26 @@ class Piece:
         return f"<{self.size:,} bytes of {self.source.name}>"
 
 
+_COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
+
+
+def without_colours(data: bytes) -> bytes:
+    """Return text without the colours of a terminal."""
+    return _COLOUR.sub(b"", data) if b"\x1b" in data else data
+
+
+def _one_side(data: bytes, other: bytes) -> bytes:
+    """One side of a diff whose lines have a sign in front; headings inside it are kept."""
+    lines = without_colours(data).split(b"\n")
+    return b"\n".join([line if line[:1] == b"*" else line[1:] for line in lines if line[:1] != other])
+
+
 def _diff_after(data: bytes) -> bytes:
-    return b"\n".join([line[1:] for line in data.split(b"\n") if line[:1] != b"-"])
+    return _one_side(data, b"-")
 
 
 def _diff_before(data: bytes) -> bytes:
-    return b"\n".join([line[1:] for line in data.split(b"\n") if line[:1] != b"+"])
+    return _one_side(data, b"+")
 
 
 _TORCH_PREFIX = re.compile(rb"(?m)^[VIDWEC]\d{4} \S+ +\d+ [^\]\n]+\] (?:\[[^\]\n]*\] ?)* ?")
@@ -230,4 +244,15 @@ FORMS = {
 }
 zlib_errors = (OSError, EOFError, ValueError)
 
-__all__ = ["BytesSource", "FileSource", "Piece", "Source", "decode", "find_lines", "match_lines", "open_file", "spool"]
+__all__ = [
+    "BytesSource",
+    "FileSource",
+    "Piece",
+    "Source",
+    "decode",
+    "find_lines",
+    "match_lines",
+    "open_file",
+    "spool",
+    "without_colours",
+]

@@ -41,8 +41,8 @@ def llvm_function(name, body):
     return "\n".join([*lines, f"  ret i32 %{len(body)}", "}"])
 
 
-def llvm_module(program):
-    parts = ["; ModuleID = 'm'\nsource_filename = \"m\"\n"]
+def llvm_module(program, name="m"):
+    parts = [f"; ModuleID = '{name}'\nsource_filename = \"{name}\"\n"]
     parts += [llvm_function(name, body) + "\n" for name, body in program.functions.items()]
     return "\n".join([*parts, "attributes #0 = { nounwind }"])
 
@@ -64,17 +64,17 @@ def run(seed, passes=30):
     return steps
 
 
-def llvm_dump(steps, mode):
+def llvm_dump(steps, mode, module="m"):
     """The stream of a run: after, both, before, changed, quiet or module."""
     out = []
     if mode == "changed":
-        out.append("*** IR Dump At Start ***\n" + llvm_module(steps[0][2]))
+        out.append("*** IR Dump At Start ***\n" + llvm_module(steps[0][2], module))
     for name, unit, before, after, changed in steps:
         where = unit or "[module]"
 
         def body(program, unit=unit):
             return (
-                llvm_module(program)
+                llvm_module(program, module)
                 if unit is None or mode == "module"
                 else llvm_function(unit, program.functions[unit])
             )
@@ -83,6 +83,8 @@ def llvm_dump(steps, mode):
             out.append(f"; *** IR Dump Before {name} on {where} ***\n{body(before)}")
         if mode in ("both", "after", "module"):
             out.append(f"; *** IR Dump After {name} on {where} ***\n{body(after)}")
+        if mode == "quiet" and changed:
+            out.append(f"*** IR Dump After {name} on {where} ***\n{body(after)}")
         if mode == "changed":
             tail = "" if changed else " omitted because no change"
             out.append(f"*** IR Dump After {name} on {where}{tail} ***" + (f"\n{body(after)}" if changed else ""))

@@ -1,0 +1,176 @@
+"""Dumps made with other options, by other versions, of several programs: what is read is what the compiler did."""
+
+import pytest
+
+from passlab.dumps import read
+from tests.dumps import corpus, writer
+
+
+def verdicts(recording):
+    return [(step.name, step.unit, step.verdict) for step in recording.steps]
+
+
+# ---------------------------------------------------------------- LLVM: -print-changed in all its kinds
+@pytest.mark.parametrize("seed", range(6))
+def test_a_quiet_dump_names_only_passes_that_changed_something(seed):
+    steps = writer.run(seed)
+    recording = read(writer.llvm_dump(steps, "quiet").encode())
+    assert [step.name for step in recording.steps] == [name for name, *_, changed in steps if changed]
+    assert {step.verdict for step in recording.steps} == {"changed"}
+    assert any("changed something" in note for note in recording.notes)
+
+
+DIFF = """*** IR Dump After SimplifyCFGPass on f ***
+·
+ entry:
+   %a = add i32 %x, 1
+-  br label %end
++  ret i32 %a
+-
+-end:                                              ; preds = %entry
+-  ret i32 %a
+
+*** IR Dump After GlobalOptPass on [module] ***
+
+*** IR for function [module] ***
+·
+ entry:
+-  %b = load i32, ptr @g
++  %b = add i32 7, 0
+   ret i32 %b
+
+""".replace("·", " ")
+
+
+@pytest.mark.parametrize("colours", [False, True])
+def test_diffs_of_the_quiet_kind_are_changes_with_or_without_colours(colours):
+    text = DIFF
+    if colours:
+        rows = [
+            f"\x1b[3{'1' if r[:1] == '-' else '2'}m{r}\x1b[0m" if r[:1] in "-+" and r else r for r in text.split("\n")
+        ]
+        text = "\n".join(rows)
+    recording = read(text.encode())
+    assert verdicts(recording) == [("SimplifyCFGPass", "f", "changed"), ("GlobalOptPass", "[module]", "changed")]
+    assert recording[1].before.split("\n")[-1].strip() == "ret i32 %a"
+    assert "br label" in recording[1].before
+    assert "br label" not in recording[1].after
+    assert "\x1b" not in recording[1].after
+    assert {"removed", "changed"} & set(recording[1].diff().counts)
+
+
+# ---------------------------------------------------------------- several programs
+@pytest.mark.parametrize("mode", ["after", "both", "changed", "module"])
+def test_two_programs_in_one_stream_are_read_as_each_by_itself(mode):
+    texts = [writer.llvm_dump(writer.run(seed), mode, f"{name}.c").encode() for seed, name in ((1, "a"), (2, "b"))]
+    both = read(b"".join(texts))
+    assert verdicts(both) == [step for text in texts for step in verdicts(read(text))]
+    second = writer.run(2)
+    assert both.program(-1).count("define") == len([u for u in read(texts[1]).units_at(-1) if u])
+    last = next(s for s in reversed(both.steps) if s.unit in second[-1][3].functions)
+    assert both.blame(f"b.c: {last.unit}").lines
+
+
+def test_one_real_program_after_another():
+    texts = [corpus.stream(name) for name in ("llvm22-list-both", "llvm19-dot-modscope")]
+    assert (
+        verdicts(read(texts[0] + texts[0].replace(b"ModuleID = '", b"ModuleID = 'other-")))
+        == verdicts(read(texts[0])) * 2
+    )
+
+
+# ---------------------------------------------------------------- a few chosen passes
+def test_a_dump_of_one_chosen_pass_blames_it_for_nothing():
+    steps = writer.run(5)
+    chosen = [step for step in steps if step[0] == "Pass1"]
+    recording = read(writer.llvm_dump(chosen * 2, "after").encode())
+    assert all(step.verdict in ("unknown", "unchanged") for step in recording.steps)
+    assert any("only a few chosen passes" in note for note in recording.notes)
+
+
+def test_a_dump_of_one_chosen_pass_is_decided_where_what_was_before_is_there():
+    steps = [step for step in writer.run(5) if step[0] == "Pass1"]
+    recording = read(writer.llvm_dump(steps, "both").encode())
+    assert [step.verdict == "changed" for step in recording.steps] == [changed for *_, changed in steps]
+
+
+# ---------------------------------------------------------------- groups of functions, and passes beside the point
+def test_a_group_of_functions_that_falls_apart_has_changed():
+    text = """; *** IR Dump After FirstPass on [module] ***
+; ModuleID = 'm'
+define i32 @odd(i32 %n) {
+  ret i32 1
+}
+define i32 @even(i32 %n) {
+  ret i32 0
+}
+; *** IR Dump After VerifierPass on [module] ***
+; ModuleID = 'm'
+define i32 @odd(i32 %n) {
+  ret i32 1
+}
+define i32 @even(i32 %n) {
+  ret i32 0
+}
+; *** IR Dump After InlinerPass on (odd, even) ***
+define i32 @even(i32 %n) {
+  ret i32 0
+}
+"""
+    assert read(text.encode())[3].verdict == "changed"
+
+
+def test_a_function_pass_is_not_blamed_for_what_changed_in_another_function():
+    module = "; ModuleID = 'm'\ndefine i32 @f() {\n  ret i32 1\n}\n"
+    other = "define i32 @g() {\n  ret i32 2\n}\n"
+    dumps = [
+        ("FirstPass", "[module]", module + other),
+        ("InlinerPass", "(f)", module + other),
+        ("InvalidateAnalysisPass", "f", module),
+        ("SROAPass", "f", module.replace("ret i32 1", "ret i32 3")),
+    ]
+    recording = read("".join([f"; *** IR Dump After {p} on {u} ***\n{t}\n" for p, u, t in dumps]).encode())
+    assert [step.verdict for step in recording.steps][1:] == ["unchanged", "unchanged", "changed"]
+    assert "elsewhere" in recording[3].note
+
+
+# ---------------------------------------------------------------- folders
+def test_a_dump_directory_with_befores_pairs_them(tmp_path):
+    steps = writer.run(9)
+    for number, (name, unit, before, after, _) in enumerate(steps):
+        kind = "module-" if unit is None else "function-0123456789abcdef-"
+        for when, program in (("before", before), ("after", after)):
+            text = writer.llvm_module(program) if unit is None else writer.llvm_function(unit, program.functions[unit])
+            path = tmp_path / f"{number}-0123456789abcdef-{kind}{name}-{when}.ll"
+            path.write_text(f"; *** IR Dump {when.title()} {name} on {unit or '[module]'} ***\n{text}\n")
+    recording = read(tmp_path)
+    assert [(s.name, s.verdict == "changed") for s in recording.steps] == [(s[0], s[4]) for s in steps]
+
+
+# ---------------------------------------------------------------- machine code
+MACHINE = """# *** IR Dump {when} {name} ({name}) ***:
+# Machine code for function f: {flags}
+{lines}
+# End machine code for function f.
+
+"""
+
+
+def machine(when, name, lines, flags="IsSSA"):
+    return MACHINE.format(when=when, name=name, flags=flags, lines="\n".join(lines))
+
+
+def test_numbers_of_slots_are_no_change_of_machine_code():
+    plain = ["bb.0:", "  %0:gr64 = COPY $rdi", "  RET 0, %0"]
+    slots = ["0B\tbb.0:", "16B\t  %0:gr64 = COPY $rdi", "32B\t  RET 0, %0"]
+    text = machine("Before", "slotindexes", plain) + machine("After", "slotindexes", slots)
+    assert read(text.encode())[1].verdict == "unchanged"
+
+
+def test_flags_that_an_analysis_may_have_set_decide_nothing():
+    lines = ["bb.0:", "  RET 0"]
+    text = machine("After", "first", lines) + machine("After", "second", lines)
+    text += machine("After", "greedy", lines, "IsSSA, TracksDebugUserValues") + machine(
+        "After", "last", [*lines, "  NOOP"]
+    )
+    assert [step.verdict for step in read(text.encode()).steps][1:] == ["unchanged", "unknown", "changed"]
