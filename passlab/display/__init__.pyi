@@ -2,6 +2,8 @@
 
 from passlab.display.blame import BlameView as BlameView
 from passlab.display.blame import blame_view as blame_view
+from passlab.display.comparisons import ComparisonView as ComparisonView
+from passlab.display.comparisons import comparison_view as comparison_view
 from passlab.display.culprits import CampaignView as CampaignView
 from passlab.display.culprits import CulpritView as CulpritView
 from passlab.display.culprits import campaign_view as campaign_view

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
+STYLES = ("passlab", "asking")  # what is common and shown; what one asks and edits
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
 _DEFAULT = re.compile(r"^function render\(.*\Z", re.MULTILINE | re.DOTALL)
@@ -22,8 +23,8 @@ _COMMENT = re.compile(r"^[ \t]*//.*\n|[ \t]+// .*$", re.MULTILINE)
 
 @cache
 def style() -> str:
-    """Return the style sheet of all widgets."""
-    return (STATIC / "passlab.css").read_text(encoding="utf-8")
+    """Return the style sheets of all widgets, one behind the other."""
+    return "".join([(STATIC / f"{name}.css").read_text(encoding="utf-8") for name in STYLES])
 
 
 @cache

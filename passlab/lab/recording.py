@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from passlab.lab.bisection import Bisection
+    from passlab.lab.what_if import WhatIf
 
 Predicate = Callable[[IRModule], Any]
 DEFAULT_LEVEL = 3  # of a pipeline that is recorded outside of any PassContext
@@ -126,7 +127,7 @@ class Recording:
             chain.append(chain[-1].earlier)
         if len(chain) == 1:
             return self
-        runs = [_copy(run) for recording in reversed(chain) for run in recording.runs]
+        runs = [copy_of(run) for recording in reversed(chain) for run in recording.runs]
         return Recording(runs, chain[-1].input, self.name)
 
     def all(self, name: str) -> list[Event]:
@@ -180,7 +181,7 @@ class Recording:
         if changed is not None:
             found = [e for e in found if e.changed == changed]
         if op is not None:
-            found = [e for e in found if e.changed and _calls(e.before, op) != _calls(e.after, op)]
+            found = [e for e in found if e.changed and count_module(e.before)[1][op] != count_module(e.after)[1][op]]
         return [e for e in found if predicate(e)] if predicate is not None else found
 
     def first(self, predicate: Predicate) -> Event | None:
@@ -236,6 +237,13 @@ class Recording:
 
         return bisect(self, None, good, **options)
 
+    @property
+    def what_if(self) -> WhatIf:
+        """The pipeline, to be changed: its methods switch passes off, move, repeat, insert and configure them."""
+        from passlab.lab.what_if import WhatIf
+
+        return WhatIf(self)
+
     def diff(self, start: int | str = 0, end: int | str = -1) -> Diff:
         """Return the difference between the modules after two steps, each by number, id or name."""
         return diff(self[start].after, self[end].after)
@@ -243,7 +251,7 @@ class Recording:
     # ------------------------------------------------------------ showing
     def table(self) -> Table:
         """Return one row per event: id, pass, what happened, and what it took."""
-        return Table(_COLUMNS, (_row(event) for event in self.events))
+        return Table(_COLUMNS, map(_row, self.events))
 
     def frame(self) -> pd.DataFrame:
         """Return `table()` as a pandas data frame."""
@@ -417,7 +425,7 @@ def _check_module(value: Any, message: str, hint: str) -> None:
         raise PassTypeError(Diagnostic(message, expected="IRModule", found=type(value).__name__, hint=hint))
 
 
-def _copy(run: Event) -> Event:
+def copy_of(run: Event) -> Event:
     """Return a copy of an event and of all inside it, to be numbered anew."""
     copies: dict[Event, Event] = {event: replace(event) for event in run.walk()}
     for event, copy in copies.items():
@@ -472,10 +480,6 @@ def _row(event: Event) -> tuple[Any, ...]:
 
 def _rules(event: Event) -> str:
     return ", ".join(f"{name} x{count}" for name, count in event.rewrites.rules.items())
-
-
-def _calls(mod: IRModule, op: str) -> int:
-    return count_module(mod)[1][op]
 
 
 def _remembered(predicate: Predicate) -> Callable[[IRModule], bool]:

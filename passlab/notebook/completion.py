@@ -63,6 +63,8 @@ def candidates(text: str, before: str, namespace: Any) -> tuple[list[tuple[str, 
         pool = ((name, "instrument") for name in (*INSTRUMENTS, "none"))
     elif re.match(r"%(graph|run)\b", head):
         pool = _programs(namespace)
+    elif re.match(r"%compare\b", head):
+        pool = _recordings(namespace)
     elif re.match(r"%blame\b", head):
         pool = _in_blame(before, fragment, namespace)
     elif re.match(r"%vm\b", head):
@@ -123,9 +125,11 @@ def _in_blame(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str,
         return
     yield "--step", "option"
     if len(words) == 1:
-        yield from (
-            (n, "recording") for n, v in namespace.items() if isinstance(v, Recording) and not n.startswith("_")
-        )
+        yield from _recordings(namespace)
+
+
+def _recordings(namespace: Any) -> Iterator[tuple[str, str]]:
+    return ((n, "recording") for n, v in namespace.items() if isinstance(v, Recording) and not n.startswith("_"))
 
 
 def _in_vm(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str, str]]:

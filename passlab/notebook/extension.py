@@ -12,7 +12,7 @@ from passlab.notebook.magics import RelayMagics
 
 _loaded: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 MAGICS = {
-    "line": ("passes", "bisect", "culprit", "fuzz", "instruments", "graph", "blame", "run", "vm", "dump"),
+    "line": ("passes", "bisect", "culprit", "fuzz", "instruments", "compare", "graph", "blame", "run", "vm", "dump"),
     "cell": ("relay", "passes", "bisect", "culprit", "llvm", "mlir"),
 }
 

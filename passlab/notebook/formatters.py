@@ -16,6 +16,7 @@ VIEWS = {
     ("passlab.ir.expr", "Expr"): "module_view",
     ("passlab.diffing.diff", "Diff"): "diff_view",
     ("passlab.lab.recording", "Recording"): "recording_view",
+    ("passlab.lab.comparison", "Comparison"): "comparison_view",
     ("passlab.lab.bisection", "Bisection"): "bisection_view",
     ("passlab.lab.culprit_search", "Culprit"): "culprit_view",
     ("passlab.lab.fuzzing", "Campaign"): "campaign_view",

@@ -1,5 +1,5 @@
-"""The magics: `%%relay` parses, `%passes` runs pipelines, `%graph` draws, `%blame` tells who made what, `%run` runs,
-`%vm` steps through a run.
+"""The magics: `%%relay` parses, `%passes` runs pipelines, `%compare` puts two recordings side by side, `%graph` draws,
+`%blame` tells who made what, `%run` runs, `%vm` steps through a run.
 
 Every magic says what it takes with `?`. Bad input ends in a diagnostic, and no name that was bound is lost.
 """
@@ -16,6 +16,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 from passlab.errors import InterruptedPassesError, PassError, PasslabError
 from passlab.ir.module import IRModule
+from passlab.lab.comparison import compare as lab_compare
 from passlab.lab.recording import Recording
 from passlab.notebook import pipelines, values
 from passlab.notebook.naming import NAME, NamedMagics, options_of, pipeline_of, shielded, takes_pipeline, words
@@ -159,6 +160,26 @@ class RelayMagics(NamedMagics):
         if names:
             self.instruments_wanted = [n for n in names if n != "none"]
         print(f"instruments: {', '.join(self.instruments_wanted) or 'none'}")  # noqa: T201 - a magic answers in text
+
+    # ------------------------------------------------------------ %compare
+    @magic_arguments()
+    @argument("first", help="the name of a recording")
+    @argument("second", help="the name of another one")
+    @argument("-o", "--out", metavar="NAME", default="", help="the name the comparison is bound to")
+    @line_magic
+    def compare(self, line: str) -> Any:
+        """Put two recordings side by side: their passes aligned, where the programs part, and what each took.
+
+        %compare before after
+
+        Any step of one can be held against any step of the other. `%passes net ... -r NAME` makes recordings.
+        """
+        options = options_of(self.compare, line)
+        self._check_targets(options.out)
+        comparison = lab_compare(self._recording(options.first), self._recording(options.second))
+        if options.out:
+            self.shell.user_ns[options.out] = comparison
+        return comparison
 
     # ------------------------------------------------------------ %graph, %blame, %run
     @magic_arguments()

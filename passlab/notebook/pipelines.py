@@ -16,6 +16,7 @@ from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.lab.applicable import prospects
 from passlab.lab.recording import Recording, record
+from passlab.passes import PASSES
 from passlab.rewriting.parameters import bind_params
 from passlab.table import Table
 from passlab.text import parser
@@ -97,6 +98,11 @@ def run(
 def passes_of(namespace: Mapping[str, Any]) -> dict[str, Any]:
     """Return the passes of a notebook by name, and what is meant as one."""
     return {name: value for name, value in namespace.items() if isinstance(value, Pass) or _is_meant_as_pass(value)}
+
+
+def pass_names(namespace: Mapping[str, Any]) -> list[str]:
+    """Return the names of all passes: those of the notebook, then passlab's."""
+    return [*(name for name, value in namespace.items() if isinstance(value, Pass)), *PASSES]
 
 
 def instrument_of(name: str, namespace: Mapping[str, Any]) -> Any:

@@ -9,80 +9,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
-from weakref import WeakSet
+from typing import Any
 
-import anywidget
 import traitlets
 
 from passlab.debugger.forks import Fork
 from passlab.debugger.instant import Instant
-from passlab.display.graph import GraphView, graph_view
-from passlab.display.nodes import node_of, number_of
+from passlab.display.graph import GraphView
 from passlab.display.page import document
-from passlab.display.recording import RecordingView
-from passlab.display.scripts import script, style
+from passlab.display.scripts import script
 from passlab.display.stepper import StepperView, stepper_view
 from passlab.display.tensors import picture
 from passlab.display.text_recording import TextRecordingView
 from passlab.display.view import View
 from passlab.errors import PasslabError, visible
-from passlab.instrument.events import Event
-from passlab.ir.expr import Expr
-from passlab.ir.node_errors import not_a_node_error
-
-Change = dict[str, Any]  # what traitlets says of a trait that changed, or is about to
-
-
-class ViewWidget(anywidget.AnyWidget):
-    """Base of the widgets: one view, its data, and its static twins. `selection` has the nodes that are selected."""
-
-    _css = style()
-    data = traitlets.Dict().tag(sync=True)
-    nodes = traitlets.List(traitlets.Int()).tag(sync=True)
-    selection: Any = traitlets.List()
-    _live: ClassVar[WeakSet[ViewWidget]] = WeakSet()
-
-    def __init__(self, view: View) -> None:
-        self.view = view
-        super().__init__(data=self._data())
-        self.on_msg(self._heard)
-        ViewWidget._live.add(self)
-
-    @traitlets.validate("selection")
-    def _checked_selection(self, proposal: Change) -> list[Expr]:
-        """Take a list of nodes; raises `NodeTypeError` for anything else in it."""
-        for node in proposal["value"]:
-            if not isinstance(node, Expr):
-                raise not_a_node_error(node, "a node of a program")
-        return list(proposal["value"])
-
-    @traitlets.observe("selection")
-    def _selection_changed(self, change: Change) -> None:
-        self.nodes = [number_of(node) for node in change["new"]]
-
-    @traitlets.observe("nodes")
-    def _nodes_changed(self, change: Change) -> None:
-        """Keep `selection` in step, and light the same nodes in all other widgets."""
-        numbers = change["new"]
-        kept = {number_of(node): node for node in self.selection}
-        selected = [kept.get(number) or node_of(number) for number in numbers]
-        self.selection = [node for node in selected if node is not None]
-        for widget in list(ViewWidget._live):
-            if widget is not self and widget.nodes != numbers:
-                widget.nodes = numbers
-
-    def _data(self) -> dict[str, Any]:
-        """What the browser gets at first."""
-        return self.view.data()
-
-    def _heard(self, _: object, content: object, buffers: object) -> None:
-        """Answer a message of the browser. Most widgets need nothing of the kernel."""
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        return {**(data or {}), **static_twins(self.view)}, metadata
+from passlab.notebook.explorer import ComparisonWidget, PipelineWidget
+from passlab.notebook.view_widget import Change, ViewWidget, notebook_variables, static_twins
 
 
 class ModuleWidget(ViewWidget):
@@ -107,35 +49,6 @@ class GraphWidget(ViewWidget):
         if isinstance(content, dict) and isinstance(content.get("fold"), bool):
             self.view = self.view.with_folding(content["fold"])
             self.data = self.view.data()
-
-
-class PipelineWidget(ViewWidget):
-    """A recorded pipeline. `event` is the event of the pass that is shown."""
-
-    _esm = script("pipeline")
-    selected = traitlets.Int(-1).tag(sync=True)
-    graphs = traitlets.Dict().tag(sync=True)
-    view: RecordingView
-
-    def _data(self) -> dict[str, Any]:
-        return self.view.data(only_start=self.view.is_large)
-
-    @property
-    def event(self) -> Event | None:
-        """The event of the pass that is shown, None before any is."""
-        events = self.view.events
-        return events[self.selected] if 0 <= self.selected < len(events) else None
-
-    def _heard(self, _: object, content: object, buffers: object) -> None:
-        if isinstance(content, dict) and content.get("rest") and self.data.get("partial"):
-            self.data = self.view.data()
-        if not isinstance(content, dict) or not isinstance(content.get("graph"), str):
-            return
-        event = next((e for e in self.view.events if e.id == content.get("id")), None)
-        if event is not None and content["graph"] not in self.graphs:
-            found = self.view.diff(event)
-            drawn = graph_view(event.after, None if found is None else found.diff).data()
-            self.graphs = {**self.graphs, content["graph"]: drawn}
 
 
 LARGE_CELLS = 112  # of the heat maps that a kernel draws when asked
@@ -213,7 +126,7 @@ class StepperWidget(ViewWidget):
         dbg = self.view.debugger
         try:
             instant, register, text = int(wanted["instant"]), int(wanted["register"]), str(wanted["value"])
-            self.fork = dbg.fork({register: text}, instant, _variables())
+            self.fork = dbg.fork({register: text}, instant, notebook_variables())
         except PasslabError as error:
             found = error.diagnostics[0]
             self.branch = {"error": visible(". ".join(part for part in (found.message, found.hint) if part))}
@@ -263,14 +176,6 @@ def branch_data(fork: Fork, view: StepperView) -> dict[str, Any]:
     }
 
 
-def _variables() -> dict[str, Any]:
-    """The variables of the notebook, none outside of one."""
-    from IPython import get_ipython
-
-    shell = get_ipython()
-    return {} if shell is None else {n: v for n, v in shell.user_ns.items() if not n.startswith("_")}
-
-
 class Shown:
     """A view as static output: HTML and plain text."""
 
@@ -296,6 +201,7 @@ class DumpWidget(ViewWidget):
 
 
 _WIDGETS: dict[str, type[ViewWidget]] = {
+    "comparison": ComparisonWidget,
     "dump": DumpWidget,
     "module": ModuleWidget,
     "diff": DiffWidget,
@@ -305,11 +211,6 @@ _WIDGETS: dict[str, type[ViewWidget]] = {
 }
 
 
-def static_twins(view: View) -> dict[str, str]:
-    """Return what is shown of a view where no widget runs."""
-    return {"text/html": str(view.html()), "text/plain": view.text()}
-
-
 def show(view: View) -> Any:
     """Return what displays a view in a notebook: a widget, or static output for views without one."""
     widget = _WIDGETS.get(view.kind)
@@ -317,6 +218,7 @@ def show(view: View) -> Any:
 
 
 __all__ = [
+    "ComparisonWidget",
     "DiffWidget",
     "DumpWidget",
     "GraphWidget",

@@ -18,6 +18,7 @@ from passlab.display import (
     bisection_view,
     blame_view,
     campaign_view,
+    comparison_view,
     culprit_view,
     diff_view,
     executable_view,
@@ -43,7 +44,7 @@ from passlab.dumps import read
 from passlab.errors import PassError
 from passlab.evaluate.samples import random_arguments
 from passlab.instrument import PassLimit, PassTimingInstrument, PrintIRAfter
-from passlab.lab import Campaign, culprit, reduce
+from passlab.lab import Campaign, compare, culprit, reduce
 from passlab.transform import PassContext, module_pass
 from tests.display.programs import NETWORK, Reader, network
 
@@ -92,6 +93,7 @@ EXAMPLES = {
     "BlameView": lambda: blame_view(recorded()),
     "CampaignView": lambda: campaign_view(Campaign(passlab.transform.FoldConstant(), seed=0)),
     "CulpritView": lambda: culprit_view(culprit(recorded(), seconds=20)),
+    "ComparisonView": lambda: comparison_view(compare(recorded(), recorded(disabled_pass=["FuseOps"]))),
     "DiffView": lambda: diff_view(recorded()[3].diff()),
     "ExecutableView": lambda: executable_view(relay.vm.compile(network())),
     "FailureView": lambda: failure_view(failed().failed),

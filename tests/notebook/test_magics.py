@@ -435,3 +435,13 @@ def test_a_pass_that_raises_shows_the_frames_of_its_author_alone(shell):
     assert "passlab/transform" not in lines
     assert len(lines.split("\n")) < 15
     assert "working on: func = function at" in lines
+
+
+def test_compare_puts_two_recordings_side_by_side_and_names_those_there_are(shell):
+    shell.run_line_magic("passes", "net InferType, FuseOps(fuse_opt_level=2) -r one -q")
+    shell.run_line_magic("passes", "net InferType, ToANormalForm, FuseOps(fuse_opt_level=2) -r two -q")
+    value = shell.run_line_magic("compare", "one two -o found")
+    assert value is shell.user_ns["found"]
+    assert value.first_divergence.name == "ToANormalForm"
+    with pytest.raises(UsageError, match="did you mean `two`"):
+        shell.run_line_magic("compare", "one twoo")

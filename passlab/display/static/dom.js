@@ -52,12 +52,15 @@ export function button(label, run, picture) {
  * Let keys do things while `root` has the focus. Keys that were handled are kept from the page, and so are all plain
  * letters: in a notebook an `x` too many would cut the cell. A handler that returns false has not handled its key.
  * Typing into a field is left alone.
- * @param {HTMLElement} root @param {Record<string, (event: KeyboardEvent) => unknown>} table
+ * @param {HTMLElement} root @param {Record<string, (event: KeyboardEvent) => unknown>} usual
+ * @param {() => Record<string, (event: KeyboardEvent) => unknown>} [now] the table where it differs from time to time
  */
-export function keys(root, table) {
+export function keys(root, usual, now = () => usual) {
   root.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const field = /** @type {HTMLElement} */ (event.composedPath()[0]).tagName === "INPUT";
+    const target = /** @type {HTMLInputElement} */ (event.composedPath()[0]), table = now();
+    const field = ["TEXTAREA", "SELECT"].includes(target.tagName) || (target.tagName === "INPUT" && target.type !== "checkbox");
+    if (target.type === "checkbox" && event.key === " ") return event.stopPropagation();
     if (field && !["Escape", "Enter", "ArrowDown", "ArrowUp"].includes(event.key)) return event.stopPropagation();
     const run = Object.prototype.hasOwnProperty.call(table, event.key) ? table[event.key] : null;
     if (run && run(event) !== false) {

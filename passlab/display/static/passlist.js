@@ -13,7 +13,7 @@ const SHAPES = /** @type {Record<string, () => SVGElement>} */ ({
 });
 
 /** The mark of an outcome: a shape as well as a colour. @param {string} outcome */
-function mark(outcome) {
+export function mark(outcome) {
   const known = Object.prototype.hasOwnProperty.call(SHAPES, outcome) ? outcome : "running";
   const frame = { class: `pl-mark pl-mark-${known}`, viewBox: "0 0 12 12", width: 12, height: 12, role: "img", "aria-label": known };
   return svg("svg", frame, SHAPES[known]());

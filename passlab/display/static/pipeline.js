@@ -1,4 +1,5 @@
 // The widget of a recorded pipeline: every pass at the left; the program, what changed, the graph and numbers at the right.
+import { Asking } from "./asking.js";
 import { DIFF_KEYS } from "./diff.js";
 import { button, el, help, keys } from "./dom.js";
 import { Passes } from "./passlist.js";
@@ -9,7 +10,7 @@ const KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous pass"], ["g G", "first and last"], ["J K", "next and previous pass that touched the selected node"],
   ["s S", "select the next line, the previous one"], ["/", "search the passes, by name or by an operator they touched"],
   ["c", "only passes that changed something"], ["i", "passes inside passes"], ["1 2 3 4 5", "program, diff, graph, table, error"],
-  ["t f", "types beside lines; fold all"], ["b", "which pass made each line"], ...DIFF_KEYS.slice(0, 3),
+  ["t f", "types beside lines; fold all"], ["b", "which pass made each line"], ["x w", "compare with another recording or step; what if"], ...DIFF_KEYS.slice(0, 3),
   ["click", "select a line's node in all views and passes; follow a name"], ["Esc", "let go of both"],
   ["● ○", "the pass changed something, nothing"], ["– ✕", "it was skipped, it failed"], ...DIFF_KEYS.slice(5),
 ]);
@@ -64,10 +65,11 @@ function render({ model, el: host }) {
     model.set("selected", at);
     model.save_changes();
   });
-  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())),
-    el("div", "pl-columns", passes.element, step.element));
+  const columns = el("div", "pl-columns", passes.element, step.element), asking = new Asking(model, root, selection, columns, () => passes.at);
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), ...asking.buttons, button("?", () => keyHelp())), columns, asking.pane.element);
   step.code.asked = (at) => passes.go(at);
-  keys(root, actions(root, passes, step, selection, () => keyHelp()));
+  const usual = { ...actions(root, passes, step, selection, () => keyHelp()), x: () => asking.toggle("compare"), w: () => asking.toggle("what if") };
+  keys(root, usual, () => (asking.mode ? { "?": () => keyHelp(), ...asking.keys() } : usual));
   const update = () => {
     const data = model.get("data"), chosen = model.get("selected");
     title.textContent = data.title;
@@ -94,6 +96,7 @@ function render({ model, el: host }) {
   return () => {
     for (const [name, run] of heard) model.off(name, run);
     leaveSelection();
+    asking.close();
     step.close();
   };
 }

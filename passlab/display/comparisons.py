@@ -1,0 +1,142 @@
+"""The view of two recordings side by side: aligned passes, where the programs part, the programs of any two steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property, partial
+from typing import Any
+
+from passlab.diffing.diff import diff
+from passlab.display.diffs import DiffView, diff_view
+from passlab.display.listing import Line, listing
+from passlab.display.parts import Embedded, Fold, Part, PartsView, Rows, Sentence
+from passlab.display.recording import outcome
+from passlab.display.timing import milliseconds
+from passlab.errors import Diagnostic, PassError, visible
+from passlab.instrument.events import Event
+from passlab.instrument.statistics import count_module
+from passlab.ir.module import IRModule
+from passlab.lab.comparison import ComparedStep, Comparison
+from passlab.lab.recording import Recording
+from passlab.table import Table
+
+STATIC_DIFFS = 3  # that static HTML shows: the first divergence and those that follow
+PLAIN = ("step a", "step b", "pass", "outcome a", "outcome b", "program", "nodes a", "nodes b", "operators")
+
+
+class ComparisonView(PartsView):
+    """Two recordings, step by step."""
+
+    kind = "comparison"
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+        self._listings: dict[int, list[Line]] = {}
+        self._diffs: dict[tuple[int, int], DiffView] = {}
+
+    @cached_property
+    def title(self) -> str:
+        """Where they part, and what differs in the end."""
+        said = self.comparison.summary()
+        return visible(said[:1].upper() + said[1:] + ".")
+
+    def parts(self) -> Iterable[Part]:
+        """Yield the sentence, the aligned passes, and the differences after the first steps that differ."""
+        yield Sentence(self.title)
+        columns = self.comparison.table()
+        kept = [columns.columns.index(name) for name in PLAIN]
+        yield Rows(Table(PLAIN, [tuple(row[at] for at in kept) for row in columns.rows]))
+        differing = [row for row in self.comparison.rows if not row.same]
+        for row in differing[:STATIC_DIFFS]:
+            yield Fold(f"after {row.name}", [Embedded(diff_view(row.diff()))], brief=True)
+
+    def frame(self) -> Any:
+        """Return one row per step."""
+        return self.comparison.frame()
+
+    # ------------------------------------------------------------ data
+    def pair(self, a: int, b: int) -> dict[str, Any]:
+        """Return the difference between the programs after two steps, one of either recording, as data.
+
+        Raises `PassError` where there is no such step.
+        """
+        old, new = _step(self.comparison.a, a).after, _step(self.comparison.b, b).after
+        view = self._diffs.get((id(old), id(new)))
+        if view is None:
+            view = DiffView(diff(old, new), partial(self._lines, old), partial(self._lines, new))
+            self._diffs[id(old), id(new)] = view
+        return view.data()
+
+    def data(self, only_start: bool = False) -> dict[str, Any]:
+        """Return what the widget needs; with `only_start` the difference of the row that it opens with alone."""
+        rows = [self._row(row, at) for row, at in self._rows_with_steps()]
+        first = next((number for number, row in enumerate(rows) if not row["same"]), -1)
+        start = first if first >= 0 else len(rows) - 1
+        wanted = [rows[start]] if only_start else [row for row in rows if not row["same"]]
+        return {
+            "kind": self.kind,
+            "title": self.title,
+            "sides": [_side(self.comparison.a), _side(self.comparison.b)],
+            "rows": rows,
+            "first": first,
+            "start": start,
+            "pairs": {"{}:{}".format(*row["at"]): self.pair(*row["at"]) for row in wanted},
+        }
+
+    def _rows_with_steps(self) -> Iterable[tuple[ComparedStep, tuple[int, int]]]:
+        """Yield the rows with the numbers of the steps that either side has come to."""
+        a = b = 0
+        for row in self.comparison.rows:
+            a = a if row.a is None else int(row.a.id)
+            b = b if row.b is None else int(row.b.id)
+            yield row, (a, b)
+
+    def _row(self, row: ComparedStep, at: tuple[int, int]) -> dict[str, Any]:
+        return {
+            "at": list(at),
+            "name": visible(row.name),
+            "a": row.a is not None,
+            "b": row.b is not None,
+            "same": row.same,
+            "calls": sum(row.operators.values()),
+        }
+
+    def _lines(self, mod: IRModule) -> list[Line]:
+        lines = self._listings.get(id(mod))
+        if lines is None:
+            lines = self._listings[id(mod)] = listing(mod)
+        return lines
+
+
+def _step(recording: Recording, number: int) -> Event:
+    if not 0 <= number < len(recording.steps):
+        raise PassError(Diagnostic(f"there is no step {number}", hint=f"the last is {len(recording.steps) - 1}"))
+    return recording.steps[number]
+
+
+def _side(recording: Recording) -> dict[str, Any]:
+    """The steps of one recording: name, outcome, what each took."""
+    return {"name": visible(recording.name), "steps": [_taken(step) for step in recording.steps]}
+
+
+def _taken(step: Event) -> dict[str, Any]:
+    nodes, calls = count_module(step.after)
+    return {
+        "id": step.id,
+        "name": visible(step.text or step.name),
+        "outcome": outcome(step),
+        "role": step.role,
+        "error": "" if step.error is None else visible(str(step.error).strip().split("\n")[0]),
+        "ms": milliseconds(step.seconds),
+        "peak": step.peak_bytes,
+        "nodes": nodes,
+        "calls": sum(calls.values()),
+    }
+
+
+def comparison_view(comparison: Comparison) -> ComparisonView:
+    """Return the view of a comparison of two recordings (`lab.compare`)."""
+    return ComparisonView(comparison)
+
+
+__all__ = ["ComparisonView", "comparison_view"]

@@ -1,0 +1,181 @@
+// Two recordings side by side: their passes aligned at the left; at the right the programs after any two of their steps.
+import { chips } from "./diff.js";
+import { DiffPane } from "./diffpane.js";
+import { button, el, grouped } from "./dom.js";
+import { mark, passName, time } from "./passlist.js";
+
+const ASKING = "Comparing (this needs the running kernel) ...";
+const NO_KERNEL = "These two steps were not compared before the page was saved.";
+
+/** `4 → 6`, or one value where both are the same. @param {string} a @param {string} b */
+const fromTo = (a, b) => (a === b ? a : `${a} → ${b}`);
+/** @param {number | null} bytes */
+const mebibytes = (bytes) => `${((bytes || 0) / 1048576).toFixed(1)} MiB`;
+
+export class ComparePane {
+  /** @param {any} model answers for pairs of steps @param {HTMLElement} root @param {import("./selection.js").Selection} selection */
+  constructor(model, root, selection) {
+    this.model = model;
+    this.at = -1; // the row that is chosen
+    this.pair = /** @type {[number, number]} */ ([0, 0]);
+    this.pairs = /** @type {Record<string, any>} */ ({});
+    this.data = /** @type {any} */ (null);
+    this.diff = new DiffPane(root, () => this.press(), selection);
+    this.list = el("div", "pl-list");
+    this.list.setAttribute("role", "listbox");
+    this.list.setAttribute("aria-label", "aligned passes");
+    this.list.addEventListener("click", (event) => {
+      const item = /** @type {Element} */ (event.target).closest(".pl-pass");
+      if (item) this.choose(Number(item.getAttribute("data-at")));
+    });
+    this.passes = el("div", "pl-passes", el("div", "pl-aligned-head", el("span", "pl-side-mark", "A"), el("span", "pl-side-mark", "B"), el("span", "", "passes, aligned")), this.list);
+    this.ends = [0, 1].map((side) => this.chooser(side));
+    this.names = [0, 1].map(() => el("span", "pl-end-name"));
+    this.facts = el("span", "pl-facts");
+    this.said = el("div", "pl-step-said");
+    this.chips = el("div");
+    this.note = el("div", "pl-empty");
+    this.unified = button("unified", () => this.diff.toggleUnified());
+    this.unified.title = "one below the other, or side by side (u)";
+    this.all = button("all lines", () => this.diff.toggleAll());
+    this.all.title = "unchanged lines too (a)";
+    this.first = button("first divergence", () => this.toFirst());
+    this.first.title = "the first step after which the programs differ (d)";
+    const side = (/** @type {number} */ at) => el("label", "pl-end", el("span", "pl-side-mark", "AB"[at]), this.names[at], this.ends[at]);
+    const head = el("div", "pl-step-head", el("div", "pl-step-line pl-ends", side(0), side(1), this.facts), this.said, this.chips);
+    const bar = el("div", "pl-bar", this.first, el("span", "pl-grow"), this.unified, this.all);
+    this.step = el("div", "pl-step", head, bar, el("div", "pl-body", this.diff.element, this.note));
+    this.element = el("div", "pl-columns pl-compare", this.passes, this.step);
+    this.press();
+    this.answered = (/** @type {any} */ message) => {
+      if (!message || !message.pair) return;
+      this.pairs[message.pair] = message.data || { problem: message.problem };
+      this.update();
+    };
+    model.on("msg:custom", this.answered);
+  }
+
+  /** The choice of one of the two steps. @param {number} side */
+  chooser(side) {
+    const select = /** @type {HTMLSelectElement} */ (el("select", "pl-choice"));
+    select.setAttribute("aria-label", `step of recording ${"AB"[side]}`);
+    select.addEventListener("change", () => {
+      this.pair[side] = Number(select.value);
+      this.at = this.rowOf();
+      this.update();
+    });
+    return select;
+  }
+
+  /** The row whose steps are those chosen, -1 for none. */
+  rowOf() {
+    return this.data.rows.findIndex((/** @type {any} */ row) => row.at.join() === this.pair.join());
+  }
+
+  /** Show a comparison. @param {any} data @param {[number, number]} [pair] of steps to start with */
+  show(data, pair) {
+    if (this.data !== data) this.pairs = { ...data.pairs };
+    this.data = data;
+    data.sides.forEach((/** @type {any} */ side, /** @type {number} */ at) => {
+      this.names[at].textContent = side.name;
+      this.ends[at].replaceChildren(...side.steps.map((/** @type {any} */ step, /** @type {number} */ number) => {
+        const option = el("option", "", `${step.id} ${step.name.length > 44 ? `${step.name.slice(0, 42)} …` : step.name}`);
+        option.setAttribute("value", String(number));
+        return option;
+      }));
+    });
+    this.list.replaceChildren(...data.rows.map((/** @type {any} */ row, /** @type {number} */ at) => this.item(row, at)));
+    this.first.disabled = data.first < 0;
+    if (pair) {
+      this.pair = pair;
+      this.at = this.rowOf();
+      this.update();
+    } else this.choose(data.start);
+  }
+
+  /** @param {any} row @param {number} at */
+  item(row, at) {
+    const [a, b] = row.at, sides = this.data.sides;
+    const one = (/** @type {boolean} */ there, /** @type {any} */ step) => (there ? mark(step.outcome.split(":")[0]) : el("span", "pl-no-mark"));
+    const [ta, tb] = [row.a ? sides[0].steps[a].ms : 0, row.b ? sides[1].steps[b].ms : 0], delta = tb - ta;
+    const shown = Math.abs(delta) < 0.05 || at === 0 ? "" : `${delta > 0 ? "+" : "−"}${time(Math.abs(delta))}`;
+    const calls = row.calls ? `${row.calls > 0 ? "+" : "−"}${Math.abs(row.calls)} op${Math.abs(row.calls) === 1 ? "" : "s"}` : "";
+    const item = el("div", `pl-pass pl-aligned${row.same ? "" : " pl-differs"}${at === this.data.first ? " pl-first" : ""}`, one(row.a, sides[0].steps[a]), one(row.b, sides[1].steps[b]),
+      el("span", "pl-pass-name", ...passName(row.name)), el("span", "pl-time", calls || shown), el("span", "pl-same", row.same ? "=" : "≠"));
+    item.dataset.at = String(at);
+    item.title = `${row.name}\n${row.a && row.b ? "in both" : row.a ? "in A alone" : "in B alone"}; afterwards the programs ${row.same ? "are the same" : "differ"}${shown ? `\ntime: ${shown}` : ""}`;
+    item.setAttribute("role", "option");
+    return item;
+  }
+
+  /** @param {number} at */
+  choose(at) {
+    if (!this.data.rows[at]) return false;
+    this.at = at;
+    this.pair = [this.data.rows[at].at[0], this.data.rows[at].at[1]];
+    this.update();
+  }
+
+  /** @param {number} by */
+  go(by) {
+    return this.choose(Math.max(0, Math.min(this.data.rows.length - 1, this.at + by)));
+  }
+
+  toFirst() {
+    return this.data.first < 0 ? false : this.choose(this.data.first);
+  }
+
+  /** Show the two steps that are chosen. */
+  update() {
+    if (!this.data) return;
+    const [a, b] = this.pair, [one, other] = [this.data.sides[0].steps[a], this.data.sides[1].steps[b]], key = `${a}:${b}`;
+    this.ends.forEach((select, side) => { select.value = String(this.pair[side]); });
+    [...this.list.children].forEach((item, at) => {
+      item.classList.toggle("pl-chosen", at === this.at);
+      item.setAttribute("aria-selected", String(at === this.at));
+      if (at === this.at) item.scrollIntoView({ block: "nearest" });
+    });
+    const nodes = fromTo(grouped(one.nodes), grouped(other.nodes)), took = fromTo(time(one.ms), time(other.ms));
+    const memory = one.peak || other.peak ? `  ·  ${fromTo(mebibytes(one.peak), mebibytes(other.peak))}` : "";
+    this.facts.textContent = `${nodes} nodes${one.outcome === "input" || other.outcome === "input" ? "" : `  ·  ${took}`}${memory}`;
+    const row = this.data.rows[this.at], same = row && row.same ? "The programs are the same." : "";
+    const pair = this.pairs[key] || (same ? { title: same, kinds: "", operators: [] } : null), failed = one.error || other.error;
+    this.said.textContent = pair ? pair.problem || pair.title : "";
+    this.said.classList.toggle("pl-error", !!(pair && pair.problem) || !!failed);
+    if (failed) this.said.textContent = `${failed} ${this.said.textContent}`;
+    this.chips.replaceChildren(...(pair && pair.operators && pair.operators.length ? [chips(pair.operators)] : []));
+    const drawn = pair && pair.kinds;
+    this.diff.element.hidden = !drawn;
+    this.note.hidden = !!pair;
+    if (drawn) this.diff.show(pair, pair.before, pair.after, pair, ...pair.nodes);
+    if (!pair) this.ask(a, b);
+  }
+
+  /** Ask the kernel for the difference of two steps. @param {number} a @param {number} b */
+  ask(a, b) {
+    this.note.textContent = ASKING;
+    try {
+      this.model.send({ pair: [a, b] });
+    } catch {
+      this.note.textContent = NO_KERNEL;
+    }
+  }
+
+  press() {
+    this.unified.setAttribute("aria-pressed", String(this.diff.unified));
+    this.all.setAttribute("aria-pressed", String(this.diff.all));
+  }
+
+  /** What the keys do. @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+  keys() {
+    return {
+      j: () => this.go(1), k: () => this.go(-1), ArrowDown: () => this.go(1), ArrowUp: () => this.go(-1), g: () => this.choose(0), G: () => this.choose(this.data.rows.length - 1),
+      d: () => this.toFirst(), n: () => this.diff.next(1), p: () => this.diff.next(-1), u: () => this.unified.click(), a: () => this.all.click(),
+    };
+  }
+
+  close() {
+    this.model.off("msg:custom", this.answered);
+    this.diff.close();
+  }
+}

@@ -1,0 +1,127 @@
+"""The widgets of recordings: the explorer of one, two side by side, and what answers the questions asked in them.
+
+An explorer compares its recording with another one of the notebook, or any two of its own steps, and asks "what if":
+`widget.variant` is the recording of the pipeline that was edited last.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import traitlets
+
+from passlab.display.comparisons import ComparisonView, comparison_view
+from passlab.display.graph import graph_view
+from passlab.display.recording import RecordingView
+from passlab.display.scripts import script
+from passlab.errors import PasslabError, visible
+from passlab.instrument.events import Event
+from passlab.lab.comparison import compare
+from passlab.lab.recording import Recording
+from passlab.lab.what_if import WhatIf
+from passlab.notebook.pipelines import pass_names, passes_of
+from passlab.notebook.view_widget import ViewWidget, notebook_variables
+
+OWN = "this recording"  # what an explorer calls its own recording where one is chosen
+
+
+class ComparisonWidget(ViewWidget):
+    """Two recordings side by side."""
+
+    _esm = script("comparison")
+    view: ComparisonView
+
+    def _data(self) -> dict[str, Any]:
+        return self.view.data(only_start=True)
+
+    def _heard(self, _: object, content: object, buffers: object) -> None:
+        if isinstance(content, dict) and "pair" in content:
+            self.send(pair_answer(self.view, content["pair"]))
+
+
+class PipelineWidget(ViewWidget):
+    """A recorded pipeline. `event` is the event of the pass that is shown; `variant` what another pipeline gave."""
+
+    _esm = script("pipeline")
+    selected = traitlets.Int(-1).tag(sync=True)
+    graphs = traitlets.Dict().tag(sync=True)
+    comparison = traitlets.Dict().tag(sync=True)
+    view: RecordingView
+    compared: ComparisonView | None = None
+    variant: Recording | None = None
+
+    def _data(self) -> dict[str, Any]:
+        return self.view.data(only_start=self.view.is_large)
+
+    @property
+    def event(self) -> Event | None:
+        """The event of the pass that is shown, None before any is."""
+        events = self.view.events
+        return events[self.selected] if 0 <= self.selected < len(events) else None
+
+    def _heard(self, _: object, content: object, buffers: object) -> None:
+        if not isinstance(content, dict):
+            return
+        if content.get("rest") and self.data.get("partial"):
+            self.data = self.view.data()
+        if isinstance(content.get("graph"), str):
+            self._draw(content["graph"], content.get("id"))
+        if content.get("others"):
+            self.send({"others": [OWN, *_recordings()], "passes": pass_names(notebook_variables())})
+        if isinstance(content.get("compare"), str):
+            self._compare(content["compare"])
+        if isinstance(content.get("what_if"), list):
+            self._what_if(content["what_if"])
+        if "pair" in content and self.compared is not None:
+            self.send(pair_answer(self.compared, content["pair"]))
+
+    def _draw(self, key: str, event_id: object) -> None:
+        event = next((e for e in self.view.events if e.id == event_id), None)
+        if event is not None and key not in self.graphs:
+            changes = self.view.diff(event)
+            drawing = graph_view(event.after, None if changes is None else changes.diff)
+            self.graphs = {**self.graphs, key: drawing.data()}
+
+    def _compare(self, name: str) -> None:
+        """Put another recording of the notebook, or this one, beside this one."""
+        other = self.view.recording if name == OWN else _recordings().get(name)
+        if other is None:
+            self.send({"refused": f"there is no recording {name} any more"})
+            return
+        self._show_comparison(comparison_view(compare(self.view.recording, other)), name)
+
+    def _what_if(self, passes: list[Any]) -> None:
+        """Run another pipeline: numbers are passes of the recording, texts are new ones. What is wrong is told."""
+        wanted = [item for item in passes if type(item) is int or isinstance(item, str)]
+        try:
+            question = WhatIf(self.view.recording).rewrite(wanted, passes_of(notebook_variables()))
+            self.variant = question.recording
+            comparison = question.comparison
+        except PasslabError as error:
+            found = error.diagnostics[0]
+            self.send({"refused": visible(". ".join(part for part in (found.message, found.hint) if part))})
+            return
+        self._show_comparison(comparison_view(comparison), "")
+
+    def _show_comparison(self, view: ComparisonView, name: str) -> None:
+        self.compared = view
+        self.comparison = {**view.data(only_start=True), "other": name}
+
+
+def pair_answer(view: ComparisonView, pair: Any) -> dict[str, Any]:
+    """Return what is told of a pair of steps: their difference, or why there is none."""
+    if not (isinstance(pair, list) and len(pair) == 2 and all(type(number) is int for number in pair)):
+        return {"refused": "these are no two steps"}
+    key = f"{pair[0]}:{pair[1]}"
+    try:
+        return {"pair": key, "data": view.pair(*pair)}
+    except PasslabError as error:
+        return {"pair": key, "problem": visible(error.diagnostics[0].message)}
+
+
+def _recordings() -> dict[str, Recording]:
+    """The recordings that have names in the notebook."""
+    return {name: value for name, value in notebook_variables().items() if isinstance(value, Recording)}
+
+
+__all__ = ["ComparisonWidget", "PipelineWidget", "pair_answer"]

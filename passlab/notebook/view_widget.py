@@ -1,0 +1,87 @@
+"""`ViewWidget`: the base of all widgets. It holds the data of a view, and the nodes that are selected in it.
+
+`widget.selection` is a list of nodes, observable and settable. All widgets of a notebook have one selection: a node
+that is selected in one is lit in the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+from weakref import WeakSet
+
+import anywidget
+import traitlets
+from IPython import get_ipython
+
+from passlab.display.nodes import node_of, number_of
+from passlab.display.scripts import style
+from passlab.display.view import View
+from passlab.ir.expr import Expr
+from passlab.ir.node_errors import not_a_node_error
+
+Change = dict[str, Any]  # what traitlets says of a trait that changed, or is about to
+
+
+class ViewWidget(anywidget.AnyWidget):
+    """Base of the widgets: one view, its data, and its static twins. `selection` has the nodes that are selected."""
+
+    _css = style()
+    data = traitlets.Dict().tag(sync=True)
+    nodes = traitlets.List(traitlets.Int()).tag(sync=True)
+    selection: Any = traitlets.List()
+    _live: ClassVar[WeakSet[ViewWidget]] = WeakSet()
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        super().__init__(data=self._data())
+        self.on_msg(self._heard)
+        ViewWidget._live.add(self)
+
+    @traitlets.validate("selection")
+    def _checked_selection(self, proposal: Change) -> list[Expr]:
+        """Take a list of nodes; raises `NodeTypeError` for anything else in it."""
+        for node in proposal["value"]:
+            if not isinstance(node, Expr):
+                raise not_a_node_error(node, "a node of a program")
+        return list(proposal["value"])
+
+    @traitlets.observe("selection")
+    def _selection_changed(self, change: Change) -> None:
+        self.nodes = [number_of(node) for node in change["new"]]
+
+    @traitlets.observe("nodes")
+    def _nodes_changed(self, change: Change) -> None:
+        """Keep `selection` in step, and light the same nodes in all other widgets."""
+        numbers = change["new"]
+        kept = {number_of(node): node for node in self.selection}
+        selected = [kept.get(number) or node_of(number) for number in numbers]
+        self.selection = [node for node in selected if node is not None]
+        for widget in list(ViewWidget._live):
+            if widget is not self and widget.nodes != numbers:
+                widget.nodes = numbers
+
+    def _data(self) -> dict[str, Any]:
+        """What the browser gets at first."""
+        return self.view.data()
+
+    def _heard(self, _: object, content: object, buffers: object) -> None:
+        """Answer a message of the browser. Most widgets need nothing of the kernel."""
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        return {**(data or {}), **static_twins(self.view)}, metadata
+
+
+def static_twins(view: View) -> dict[str, str]:
+    """Return what is shown of a view where no widget runs."""
+    return {"text/html": str(view.html()), "text/plain": view.text()}
+
+
+def notebook_variables() -> dict[str, Any]:
+    """Return the variables of the notebook, none outside of one."""
+    shell = get_ipython()
+    return {} if shell is None else {n: v for n, v in shell.user_ns.items() if not n.startswith("_")}
+
+
+__all__ = ["Change", "ViewWidget", "notebook_variables", "static_twins"]

@@ -1,0 +1,153 @@
+"""What one asks in an explorer: compare two recordings or two steps, and edit the pipeline; answered by the widget itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+import passlab
+from passlab import lab
+from passlab.display import comparison_view, recording_view
+from passlab.lab.recording import Recording
+from passlab.notebook import explorer
+from passlab.notebook.widgets import show
+from tests.browser.lab_page import browser
+from tests.browser.widget_page import Kernel, widget_page
+
+pytestmark = pytest.mark.browser
+NET = """
+def @main(%x: Tensor[(2, 8), float32], %w: Tensor[(8, 8), float32], %b: Tensor[(8), float32]) {
+  %0 = nn.dense(%x, multiply(%w, 1f + 1f), units=8);
+  %1 = nn.bias_add(%0, %b);
+  %2 = nn.dropout(nn.relu(%1));
+  add(%2.0, exp(0f))
+}
+"""
+PASSES = "InferType, SimplifyInference, FoldConstant, FuseOps(fuse_opt_level=2)"
+
+
+@pytest.fixture(scope="module")
+def chrome(chromium: Path) -> Iterator[Browser]:
+    with browser(chromium) as launched:
+        yield launched
+
+
+@pytest.fixture(scope="module")
+def rec() -> Recording:
+    return passlab.record(passlab.parse(NET), PASSES, name="net")
+
+
+@pytest.fixture
+def asked(rec: Recording, chrome: Browser) -> Iterator[tuple[Page, Kernel]]:
+    with widget_page(show(recording_view(rec)), chrome) as opened:
+        yield opened
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def differing(page: Page) -> list[str]:
+    return page.locator(".pl-aligned.pl-differs .pl-pass-name").all_inner_texts()
+
+
+def edits(page: Page) -> Locator:
+    return page.locator(".pl-edit-row")
+
+
+def test_two_recordings_are_aligned_and_part_where_compare_says(rec, chrome):
+    other = passlab.record(passlab.parse(NET), "InferType, FoldConstant, FuseOps(fuse_opt_level=2)", name="short")
+    comparison = lab.compare(rec, other)
+    with widget_page(show(comparison_view(comparison)), chrome) as (page, kernel):
+        assert differing(page) == [row.name for row in comparison.rows if not row.same]
+        expect(page.locator(".pl-first.pl-chosen")).to_contain_text(comparison.first_divergence.name)
+        expect(page.locator(".pl-chips")).to_contain_text("nn.dropout 0 → 1")
+        press(page, "G")
+        expect(page.locator(".pl-step-said")).to_have_text(
+            comparison.rows[-1].diff().summary.capitalize() + ".", ignore_case=True
+        )
+        page.get_by_label("step of recording A").select_option("0")
+        page.get_by_label("step of recording B").select_option("3")
+        said = passlab.diff(rec[0].after, other[3].after).summary
+        expect(page.locator(".pl-step-said")).to_have_text(f"{said}.", ignore_case=True)
+        assert {"content": {"pair": [0, 3]}} in kernel.sent
+
+
+def test_an_explorer_compares_two_of_its_own_steps_and_others_of_the_notebook(asked, rec, monkeypatch):
+    other = passlab.record(passlab.parse(NET), "InferType, ToANormalForm")
+    monkeypatch.setattr(explorer, "notebook_variables", lambda: {"other": other})
+    page, _ = asked
+    press(page, "G", "x")
+    said = rec.diff(0, 4).summary
+    expect(page.locator(".pl-compare .pl-step-said")).to_have_text(f"{said}.", ignore_case=True)
+    page.get_by_label("the recording to compare with").select_option("other")
+    expect(page.locator(".pl-aligned", has_text="ToANormalForm")).to_have_count(1)
+    page.locator(".passlab").focus()
+    press(page, "Escape")
+    expect(page.locator(".pl-compare")).to_be_hidden()
+    expect(page.locator(".pl-passes:visible .pl-pass-name")).to_have_text(["input", *PASSES.split(", ")])
+
+
+def test_a_pass_switched_off_runs_the_rest_again_and_both_stand_side_by_side(asked, rec):
+    page, kernel = asked
+    press(page, "w")
+    expect(edits(page)).to_have_count(4)
+    edits(page).nth(1).get_by_role("checkbox").click()
+    expect(page.locator(".pl-edit-row.pl-differs")).to_have_count(2)
+    variant = kernel.widget.variant
+    assert [step.name for step in variant] == ["input", "InferType", "FoldConstant", "FuseOps"]
+    assert variant[1].after is rec[1].after
+    expect(page.locator(".pl-compare .pl-chips")).to_contain_text("nn.dropout 0 → 1")
+    page.get_by_role("button", name="reset").click()
+    expect(page.locator(".pl-edit-row.pl-differs")).to_have_count(0)
+
+
+def test_passes_are_inserted_configured_moved_and_repeated_by_keyboard(asked):
+    page, kernel = asked
+    press(page, "w", "G", "j", "j", "j", "e")
+    name = edits(page).nth(3).locator(".pl-edit-name")
+    expect(name).to_be_focused()
+    name.fill("FuseOps(fuse_opt_level=0)")
+    expect(page.locator(".pl-edit-row.pl-differs")).to_have_count(1)
+    assert kernel.widget.variant.steps[-1].text == "FuseOps(fuse_opt_level=0)"
+    press(page, "Alt+ArrowUp")
+    expect(edits(page).nth(2).locator(".pl-edit-name")).to_have_value("FuseOps(fuse_opt_level=0)")
+    page.locator(".passlab").focus()
+    press(page, "r", "o")
+    page.keyboard.type("ToANormalForm")
+    expect(edits(page)).to_have_count(6)
+    expect(edits(page).nth(4).locator(".pl-mark-changed")).to_be_visible()
+    texts = [step.text for step in kernel.widget.variant.steps[1:]]
+    assert texts == [
+        "InferType",
+        "SimplifyInference",
+        *["FuseOps(fuse_opt_level=0)"] * 2,
+        "ToANormalForm",
+        "FoldConstant",
+    ]
+
+
+def test_what_is_no_pass_is_said_and_the_last_answer_stays(asked):
+    page, kernel = asked
+    press(page, "w")
+    edits(page).nth(2).get_by_role("checkbox").click()
+    expect(page.locator(".pl-edit-row.pl-differs")).to_have_count(1)
+    before = kernel.widget.variant
+    edits(page).nth(1).locator(".pl-edit-name").fill("SimplifyInferenc")
+    expect(page.locator(".pl-edit-problem")).to_contain_text("SimplifyInference")
+    assert kernel.widget.variant is before
+    edits(page).nth(1).locator(".pl-edit-name").fill("SimplifyInference")
+    expect(page.locator(".pl-edit-problem")).to_be_hidden()
+
+
+def test_a_page_without_a_kernel_has_no_such_buttons(rec, chrome, tmp_path):
+    rec.to_html(tmp_path / "rec.html")
+    page = chrome.new_page()
+    page.goto((tmp_path / "rec.html").as_uri())
+    expect(page.locator(".pl-pipeline")).to_be_visible()
+    expect(page.get_by_role("button", name="what if")).to_have_count(0)
+    page.close()

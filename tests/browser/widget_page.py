@@ -1,0 +1,103 @@
+"""A widget in a page of its own, without JupyterLab: its script in a real browser, its Python side in the test's process.
+
+What the script sends is answered at once by the widget itself, as a kernel would; what the widget changes comes back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from playwright.sync_api import Browser, Page
+
+from passlab.display.scripts import inline, style
+
+_PAGE = """<!doctype html><html><head><meta charset="utf-8"><style>{style}
+html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body {{ margin: 20px; }}</style></head>
+<body><div id="host"></div><script type="module">{script}
+const state = {state}, heard = {{}}, pending = {{}};
+const fire = (name, value) => {{ for (const run of [...(heard[name] || [])]) run(value); }};
+const apply = (answers) => {{
+  for (const [kind, name, value] of answers) {{
+    if (kind === "set") state[name] = value;
+    fire(kind === "set" ? `change:${{name}}` : "msg:custom", value);
+  }}
+}};
+const model = {{
+  get: (name) => state[name],
+  set: (name, value) => {{ state[name] = pending[name] = value; fire(`change:${{name}}`, value); }},
+  save_changes: async () => {{
+    const changed = {{ ...pending }};
+    for (const name in pending) delete pending[name];
+    apply(await window.kernel({{ state: changed }}));
+  }},
+  send: async (content) => apply(await window.kernel({{ content }})),
+  on: (name, run) => {{ (heard[name] ||= []).push(run); }},
+  off: (name, run) => {{ heard[name] = (heard[name] || []).filter((one) => one !== run); }},
+}};
+window.told = (answers) => apply(answers);
+await render({{ model, el: document.getElementById("host") }});
+</script></body></html>"""
+
+
+class Kernel:
+    """The Python side: hears what the page sends, and collects what the widget answers."""
+
+    def __init__(self, widget: Any) -> None:
+        self.widget = widget
+        self.answers: list[list[Any]] = []
+        self.sent: list[Any] = []  # what the page has sent
+        self.from_page: dict[str, Any] = {}
+        widget.send = lambda content, buffers=None: self.answers.append(["message", "", content])
+        widget.observe(self._changed, names=list(widget.traits(sync=True)))
+
+    def _changed(self, change: dict[str, Any]) -> None:
+        if self.from_page.get(change["name"]) != change["new"]:
+            self.answers.append(["set", change["name"], change["new"]])
+
+    def hear(self, message: dict[str, Any]) -> list[list[Any]]:
+        """Let the widget answer a message or a change of its state."""
+        self.sent.append(message)
+        self.from_page = message.get("state", {})
+        for name, value in self.from_page.items():
+            setattr(self.widget, name, value)
+        if "content" in message:
+            self.widget._heard(None, message["content"], [])
+        return self.take()
+
+    def take(self) -> list[list[Any]]:
+        """The answers since the last time."""
+        answers, self.answers = self.answers, []
+        return json.loads(json.dumps(answers))  # type: ignore[no-any-return]
+
+
+@contextmanager
+def widget_page(
+    widget: Any, chrome: Browser, size: tuple[int, int] = (1400, 800), scheme: Any = "light"
+) -> Iterator[tuple[Page, Kernel]]:
+    """A widget, open in a page; an error of its script fails the test."""
+    kernel = Kernel(widget)
+    page = chrome.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=scheme)
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(f"{error.message}\n{error.stack}"))
+    page.expose_function("kernel", kernel.hear)
+    names = [
+        name for name in widget.traits(sync=True) if not name.startswith("_") and name not in ("layout", "tabbable")
+    ]
+    state = json.dumps({name: getattr(widget, name) for name in names}).replace("<", "\\u003c")
+    script = inline(widget.view.kind)
+    page.set_content(_PAGE.format(style=style(), script=script, state=state))
+    try:
+        page.wait_for_selector(".passlab", timeout=10_000)
+        page.locator(".passlab").first.focus()
+        yield page, kernel
+    finally:
+        page.close()
+        assert errors == [], "\n".join(errors)
+
+
+def tell(page: Page, kernel: Kernel) -> None:
+    """Bring into the page what was changed on the Python side."""
+    page.evaluate("answers => window.told(answers)", kernel.take())
