@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from passlab.notebook import completion, formatters, inspection
 from passlab.notebook.dump_magics import DumpMagics
 from passlab.notebook.fault_magics import FaultMagics
+from passlab.notebook.live import cell_ended
 from passlab.notebook.magics import RelayMagics
 
 _loaded: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
@@ -29,6 +30,7 @@ def load(shell: Any) -> None:
     # The shell's own %run stays reachable: ours hands everything that is not a program on to it.
     magics = RelayMagics(shell, run_script=before[("line", "run")])
     shell.register_magics(magics, FaultMagics, DumpMagics)
+    shell.events.register("post_run_cell", cell_ended)
     _loaded[shell] = {
         "magics": before,
         "formatters": formatters.register(shell.display_formatter),
@@ -48,6 +50,7 @@ def unload(shell: Any) -> None:
     state = _loaded.pop(shell, None)
     if state is None:
         return
+    shell.events.unregister("post_run_cell", cell_ended)
     for (kind, name), old in state["magics"].items():
         table = shell.magics_manager.magics[kind]
         if old is None:

@@ -19,6 +19,7 @@ from passlab.ir.module import IRModule
 from passlab.lab.comparison import compare as lab_compare
 from passlab.lab.recording import Recording
 from passlab.notebook import pipelines, values
+from passlab.notebook.live import LiveOptions, LiveWidget
 from passlab.notebook.naming import NAME, NamedMagics, options_of, pipeline_of, shielded, takes_pipeline, words
 
 SHOWS = ("module", "text", "graph", "table", "none")
@@ -58,6 +59,13 @@ class RelayMagics(NamedMagics):
         default="",
         help="names of arrays, separated by commas: parameters of @main that become constants",
     )
+    @argument(
+        "--live",
+        metavar="PIPELINE",
+        default="",
+        help="an editor of the program, with this pipeline beneath, which runs again as you type",
+    )
+    @argument("-O", "--opt-level", type=int, default=None, help="the optimisation level of that pipeline")
     @cell_magic
     def relay(self, line: str, cell: str) -> Any:
         """Read the cell as Relay, infer its types, bind it to a name and show it.
@@ -65,15 +73,23 @@ class RelayMagics(NamedMagics):
         %%relay net
         def @main(%x: Tensor[(1, 8), float32]) { nn.relu(%x) }
 
-        A cell without `def` is one expression.
+        A cell without `def` is one expression. With --live "InferType, FuseOps" the program is
+        shown in an editor with that pipeline beneath, which follows what you type, and follows
+        passes that other cells define anew.
         """
         options = options_of(self.relay, line)
         self._check_targets(options.name)
+        if options.live:
+            return self._live(options, cell)
         program = pipelines.read(
             cell, f"In[{self._cell_number()}]", infer=not options.no_infer, constants=self._constants(options.const)
         )
         self.shell.user_ns[options.name] = program
         return self._shown(program, options.show)
+
+    def _live(self, options: Any, cell: str) -> Any:
+        settings = LiveOptions(options.name, options.opt_level, self._constants(options.const))
+        return LiveWidget(cell.rstrip("\n"), options.live.strip("\"'"), settings, self.shell.user_ns)
 
     def _constants(self, names: str) -> dict[str, Any]:
         if not names:

@@ -75,7 +75,7 @@ class Kernel:
 
 @contextmanager
 def widget_page(
-    widget: Any, chrome: Browser, size: tuple[int, int] = (1400, 800), scheme: Any = "light"
+    widget: Any, chrome: Browser, size: tuple[int, int] = (1400, 800), scheme: Any = "light", kind: str = ""
 ) -> Iterator[tuple[Page, Kernel]]:
     """A widget, open in a page; an error of its script fails the test."""
     kernel = Kernel(widget)
@@ -87,7 +87,7 @@ def widget_page(
         name for name in widget.traits(sync=True) if not name.startswith("_") and name not in ("layout", "tabbable")
     ]
     state = json.dumps({name: getattr(widget, name) for name in names}).replace("<", "\\u003c")
-    script = inline(widget.view.kind)
+    script = inline(kind or widget.view.kind)
     page.set_content(_PAGE.format(style=style(), script=script, state=state))
     try:
         page.wait_for_selector(".passlab", timeout=10_000)

@@ -7,7 +7,7 @@ import pytest
 from IPython.core.error import UsageError
 from IPython.utils.capture import capture_output
 
-from passlab import instrument, parse, transform
+from passlab import instrument, parse, structural_equal, transform
 from passlab.errors import InterruptedPassesError, ParseError, PassError, PasslabError, TypeInferenceError
 from passlab.ir.module import IRModule
 
@@ -445,3 +445,17 @@ def test_compare_puts_two_recordings_side_by_side_and_names_those_there_are(shel
     assert value.first_divergence.name == "ToANormalForm"
     with pytest.raises(UsageError, match="did you mean `two`"):
         shell.run_line_magic("compare", "one twoo")
+
+
+def test_live_binds_the_program_and_follows_a_pass_that_is_defined_again(shell):
+    shell.run_cell("import passlab\n@passlab.transform.module_pass(opt_level=0)\ndef mine(mod, ctx): return mod")
+    widget = shell.run_cell_magic("relay", 'living --live "InferType, mine" -O 2', NET)
+    assert structural_equal(shell.user_ns["living"], shell.user_ns["net"])
+    assert not widget.recording["mine"].changed
+    shell.run_cell(
+        "@passlab.transform.module_pass(opt_level=0)\ndef mine(mod, ctx): return passlab.transform.ToANormalForm()(mod)"
+    )
+    assert widget.recording["mine"].changed
+    with pytest.raises(ParseError):
+        shell.run_cell_magic("relay", 'living --live "InferType"', "def @main(")
+    assert widget.recording["mine"].changed

@@ -53,8 +53,8 @@ function actions(root, passes, step, selection, showHelp) {
   });
 }
 
-/** @param {{model: any, el: HTMLElement}} context */
-function render({ model, el: host }) {
+/** Show an explorer. @param {{model: any, el: HTMLElement}} context @returns {() => void} ends it */
+export function explorer({ model, el: host }) {
   const root = el("div", "passlab pl-pipeline");
   root.tabIndex = 0;
   const title = el("span", "pl-title"), selection = new Selection(), keyHelp = help(root, KEYS);
@@ -82,23 +82,29 @@ function render({ model, el: host }) {
     passes.show(data.steps);
     passes.choose(data.steps[chosen] ? chosen : data.start);
   };
+  const askRest = () => {
+    if (model.get("data").partial) setTimeout(() => model.send({ rest: true }), 50); // the other steps, once this one is seen
+  };
   const heard = /** @type {[string, () => void][]} */ ([
-    ["change:data", update], ["change:selected", () => passes.go(model.get("selected"))],
+    ["change:data", () => { update(); askRest(); }], ["change:selected", () => passes.go(model.get("selected"))],
     ["change:graphs", () => step.show(step.step)],
   ]);
   update();
   const leaveSelection = followSelection(model, selection);
   for (const [name, run] of heard) model.on(name, run);
   host.append(root);
-  requestAnimationFrame(() => {
-    if (model.get("data").partial) setTimeout(() => model.send({ rest: true }), 50); // the other steps, once this one is seen
-  });
+  requestAnimationFrame(askRest);
   return () => {
     for (const [name, run] of heard) model.off(name, run);
     leaveSelection();
     asking.close();
     step.close();
   };
+}
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render(context) {
+  return explorer(context);
 }
 
 export default { render };

@@ -1,0 +1,54 @@
+// The widget of a program that is edited: the program and its pipeline above, what the pipeline does to it beneath.
+import { el } from "./dom.js";
+import { explorer } from "./pipeline.js";
+import { RelayField } from "./relaytext.js";
+
+const PAUSE = 250; // milliseconds after the last key before the program is read and run
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render({ model, el: host }) {
+  const root = el("div", "passlab pl-live");
+  let timer = 0;
+  const soon = (/** @type {string} */ name, /** @type {string} */ text) => {
+    state.textContent = "…";
+    clearTimeout(timer);
+    timer = window.setTimeout(() => {
+      model.set(name, text);
+      model.save_changes();
+    }, PAUSE);
+  };
+  const program = new RelayField((text) => soon("source", text));
+  const pipeline = /** @type {HTMLInputElement} */ (el("input", "pl-find pl-live-pipeline pl-code"));
+  pipeline.spellcheck = false;
+  pipeline.setAttribute("aria-label", "the pipeline");
+  pipeline.addEventListener("input", () => soon("pipeline", pipeline.value));
+  pipeline.addEventListener("keydown", (event) => event.stopPropagation());
+  const state = el("span", "pl-live-state"), said = el("div", "pl-live-problems");
+  said.setAttribute("role", "status");
+  root.append(program.element, el("div", "pl-bar pl-live-bar", el("span", "pl-dim", "passes"), pipeline, state), said);
+  host.append(root);
+  const close = explorer({ model, el: host });
+  const tell = () => {
+    const problems = model.get("problems"), elsewhere = problems.filter((/** @type {any} */ one) => one.line < 0);
+    program.show(problems);
+    pipeline.classList.toggle("pl-live-wrong", problems.some((/** @type {any} */ one) => one.pipeline));
+    said.replaceChildren(...elsewhere.map((/** @type {any} */ one) => el("div", "pl-error", one.text)));
+    state.textContent = problems.length ? "the last good result is shown" : "";
+    host.classList.toggle("pl-stale", problems.length > 0);
+  };
+  const typed = () => {
+    if (document.activeElement !== program.field) program.set(model.get("source"));
+    if (document.activeElement !== pipeline) pipeline.value = model.get("pipeline");
+  };
+  const heard = /** @type {[string, () => void][]} */ ([["change:problems", tell], ["change:data", tell], ["change:source", typed], ["change:pipeline", typed]]);
+  typed();
+  tell();
+  for (const [name, run] of heard) model.on(name, run);
+  return () => {
+    clearTimeout(timer);
+    for (const [name, run] of heard) model.off(name, run);
+    close();
+  };
+}
+
+export default { render };

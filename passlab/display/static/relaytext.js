@@ -1,0 +1,91 @@
+// A field in which Relay is typed: coloured as it is typed, with its lines numbered and what is wrong told in its line.
+import { el } from "./dom.js";
+
+const WORD = "[A-Za-z_][\\w.]*";
+const KEYWORDS = new Set(["def", "else", "extern", "fn", "free_var", "if", "let", "match", "ref", "ref_read", "ref_write", "type", "True", "False"]);
+const TOKENS = new RegExp([
+  "(?<comment>//[^\\n]*|/\\*[^]*?\\*/)", "(?<use>%(?:\"[^\"]*\"|[\\w/.]+))", "(?<global>@(?:\"[^\"]*\"|[\\w/.]+))", "(?<string>\"(?:[^\"\\\\\\n]|\\\\.)*\")",
+  `(?<type>\\b(?:Tensor|Ref|u?int\\d+|float\\d+|bool)\\b)`, "(?<number>-?\\b\\d[\\w.]*)", `(?<attribute>${WORD}(?=\\s*=(?!=|>)))`, `(?<op>${WORD}(?=\\s*\\())`, `(?<word>${WORD})`,
+].join("|"), "g");
+const LOOKS = /** @type {Record<string, string>} */ ({ comment: "comment", use: "use", global: "global", string: "constant", type: "type", number: "constant", attribute: "attribute", op: "op" });
+
+/** The pieces of a text with the kind of each. @param {string} text @returns {[string, string][]} */
+export function tokens(text) {
+  const pieces = /** @type {[string, string][]} */ ([]);
+  let at = 0;
+  for (const found of text.matchAll(TOKENS)) {
+    if (found.index > at) pieces.push([text.slice(at, found.index), ""]);
+    const kind = Object.keys(found.groups || {}).find((name) => (found.groups || {})[name] !== undefined) || "";
+    pieces.push([found[0], KEYWORDS.has(found[0]) ? "keyword" : LOOKS[kind] || ""]);
+    at = found.index + found[0].length;
+  }
+  if (at < text.length) pieces.push([text.slice(at), ""]);
+  return pieces;
+}
+
+export class RelayField {
+  /** @param {(text: string) => void} typed hears the text as it is typed */
+  constructor(typed) {
+    this.problems = /** @type {any[]} */ ([]);
+    this.field = /** @type {HTMLTextAreaElement} */ (el("textarea", "pl-typed"));
+    this.field.spellcheck = false;
+    this.field.setAttribute("aria-label", "the program, in Relay");
+    this.field.setAttribute("wrap", "off");
+    this.behind = el("div", "pl-typed-behind");
+    this.behind.setAttribute("aria-hidden", "true");
+    this.element = el("div", "pl-typed-box pl-code", this.behind, this.field);
+    this.field.addEventListener("input", () => {
+      this.draw();
+      typed(this.field.value);
+    });
+    this.field.addEventListener("scroll", () => { this.behind.style.transform = `translate(${-this.field.scrollLeft}px, ${-this.field.scrollTop}px)`; });
+    this.field.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key !== "Tab" || event.shiftKey) return;
+      event.preventDefault();
+      this.field.setRangeText("  ", this.field.selectionStart, this.field.selectionEnd, "end");
+      this.field.dispatchEvent(new Event("input"));
+    });
+  }
+
+  /** @param {string} text */
+  set(text) {
+    if (this.field.value === text) return;
+    this.field.value = text;
+    this.draw();
+  }
+
+  /** @param {any[]} problems */
+  show(problems) {
+    this.problems = problems;
+    this.draw();
+  }
+
+  /** Draw the text that stands behind the field, line by line. */
+  draw() {
+    const lines = this.field.value.split("\n"), rows = lines.map(() => /** @type {HTMLElement[]} */ ([]));
+    this.field.rows = Math.max(3, Math.min(24, lines.length));
+    let line = 0;
+    for (const [text, kind] of tokens(this.field.value)) {
+      text.split("\n").forEach((part, at) => {
+        if (at) line++;
+        if (part) rows[line].push(el("span", kind ? `pl-${kind}` : "", part));
+      });
+    }
+    this.behind.replaceChildren(...rows.map((row, at) => this.line(row, at, lines[at])));
+  }
+
+  /** @param {HTMLElement[]} pieces @param {number} at @param {string} text */
+  line(pieces, at, text) {
+    const mine = this.problems.filter((problem) => problem.line === at), row = el("div", "pl-typed-line", el("span", "pl-typed-number", at + 1), ...pieces);
+    for (const { start, end } of mine) {
+      const wave = el("span", "pl-wave"), last = end < 0 ? text.length : Math.max(end, start + 1);
+      wave.style.left = `calc(5ch + ${start}ch)`;
+      wave.style.width = `${Math.max(1, last - start)}ch`;
+      row.append(wave);
+    }
+    if (mine.length) row.append(el("span", "pl-typed-problem", mine[0].text));
+    row.classList.toggle("pl-typed-wrong", mine.length > 0);
+    return row;
+  }
+}
