@@ -1,7 +1,7 @@
 """The machine: frames of registers, and the loop that carries out instructions on them.
 
 Each instruction of a verified executable is turned once into a Python function over the registers of its frame (a
-`Step`, see `steps`), or into a control action that the loop carries out: `step` does one instruction. `run` goes on to
+`Step`, see `steps`); the loop does what its flow says with the result: `step` does one instruction. `run` goes on to
 the end with the running engine (see `running`): the same results, at a fraction of the cost. A call whose result is
 returned at once reuses its frame, so loops written as recursion run in constant memory.
 """
@@ -18,18 +18,19 @@ import numpy as np
 from passlab import limits
 from passlab.errors import Diagnostic, InterruptedRunError, LimitError, PasslabError, RunTypeError
 from passlab.evaluate.operators import failure
-from passlab.vm.control import Action, CallWork, Frame, called, check_count, control_of, no_arm, too_deep
+from passlab.vm.control import CallWork, Frame, called, decode_step, too_deep
 from passlab.vm.executable import Executable
-from passlab.vm.isa import Instruction, Opcode
+from passlab.vm.instruction_spec import Flow
+from passlab.vm.isa import Instruction
 from passlab.vm.kernels.scalars import as_array
 from passlab.vm.objects import Allocator
 from passlab.vm.run_state import State
 from passlab.vm.running.compiled_engine import Engine
 from passlab.vm.running.function_source import Call, OutOfFuel
-from passlab.vm.steps import STEPS
+from passlab.vm.semantics import Environment, check_count
 
 Observer = Callable[[Instruction, Sequence[Any], float], None]
-_LEAVING = (Opcode.INVOKE, Opcode.INVOKE_CLOSURE, Opcode.RET)  # the frame is another one afterwards
+_LEAVING = (Flow.CALL, Flow.RETURN)  # the frame is another one afterwards
 
 
 class Machine:
@@ -108,7 +109,7 @@ class Machine:
                 started = perf_counter()
                 self._step_through(1)
                 seconds = perf_counter() - started
-                if instruction.opcode not in _LEAVING:
+                if instruction.spec.flow not in _LEAVING:
                     observe(instruction, frame.registers, seconds)
 
         self._guarded(go, limits.current().instructions)
@@ -146,24 +147,22 @@ class Machine:
             if not self.frames:
                 return
             frame = self.frames[-1]
-            action, work = self._code_of(frame.func_index)[frame.pc]
+            flow, work = self._code_of(frame.func_index)[frame.pc]
             self.executed += 1
-            if action == Action.STEP:
+            if flow == Flow.NEXT:
                 work(frame.registers)
                 frame.pc += 1
-            elif action == Action.TEST:
+            elif flow == Flow.TEST:
                 frame.pc = work(frame.registers)
-            elif action == Action.JUMP:
+            elif flow == Flow.JUMP:
                 frame.pc = work
-            elif action == Action.RETURN:
-                self._return(frame.registers[work])
-            elif action == Action.STOP:
-                raise no_arm(work)
+            elif flow == Flow.CALL:
+                self._call(frame, work)
             else:
-                self._call(frame, action, work)
+                self._return(work(frame.registers))
 
-    def _call(self, frame: Frame, action: int, work: CallWork) -> None:
-        func, args = called(self.exe.functions, action, work, frame.registers)
+    def _call(self, frame: Frame, work: CallWork) -> None:
+        func, args = called(self.exe.functions, work, frame.registers)
         function = self.exe.functions[func]
         registers = [*args, *[None] * (function.register_file_size - len(args))]
         if work.tail:
@@ -196,11 +195,11 @@ class Machine:
     def _code_of(self, func_index: int) -> list[tuple[int, Any]]:
         code = self._code.get(func_index)
         if code is None:
-            function = self.exe.functions[func_index]
-            code = self._code[func_index] = [
-                control_of(function, at) or (0, self.state.metered(i, STEPS[i.opcode](self.exe, i)))
-                for at, i in enumerate(function.instructions)
-            ]
+            function, environment = self.exe.functions[func_index], Environment(self.exe, self.allocator)
+            code = self._code[func_index] = []
+            for at, instruction in enumerate(function.instructions):
+                flow, work = decode_step(environment, function, at)
+                code.append((flow, self.state.metered(instruction, work)))
         return code
 
     # ------------------------------------------------------------ frames

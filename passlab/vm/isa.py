@@ -1,30 +1,22 @@
-"""The instruction table: every operand and semantics, declared once.
+"""The instruction table: operands, semantics and control flow of every instruction, declared once.
 
-Encoder, decoder, disassembler, bytecode verifier, both engines, the debugger's "about to write r7, reading r2 r5" and
-the documentation are derived from `ISA`. Registers hold arrays, data values, storages or closures, and belong to a
-frame. Operands stand in their serialized order, which is also the order of a listing.
-
-An operand is declared as `name:kind`, where kind is one of
-
-    reg     a register that is read           reg!    a register that is written
-    int     a plain number                    index   a number into a table (its name says which)
-    offset  a jump, relative to the instruction itself
-    dtype   a dtype, serialized as code, bits, lanes
-    reg*    registers that are read           int*    numbers;
-            lists are counted by an operand of kind `count(name)` that stands earlier
+Encoder, decoder, disassembler, bytecode verifier, the stepping engine, the running engine, the tracing engine, the
+debugger's "about to write r7, reading r2 r5" and the documentation are derived from `ISA`. Registers hold arrays, data
+values, storages or closures, and belong to a frame. Operands stand in their serialized order, which is also the order
+of a listing.
+How an entry is written is told in `instruction_spec`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
 from typing import Any
 
 from passlab.errors import VerifyError
 from passlab.ir.expr import Expr
+from passlab.vm.instruction_spec import Effect, Flow, InstructionSpec, declare
 
 
 class Opcode(IntEnum):
@@ -53,150 +45,138 @@ class Opcode(IntEnum):
     KILL_REGISTER = 20
 
 
-@dataclass(frozen=True)
-class Operand:
-    """One operand: `kind` as in the module's text; `many` for lists; `counts` names the list this number counts."""
-
-    name: str
-    kind: str
-    many: bool = False
-    writes: bool = False
-    counts: str = ""
-
-
-@dataclass(frozen=True)
-class InstructionSpec:
-    """One instruction: its mnemonic, operands, listing template and semantics."""
-
-    opcode: Opcode
-    mnemonic: str
-    operands: tuple[Operand, ...]
-    text: str
-    semantics: str
-
-    @cached_property
-    def stored(self) -> tuple[Operand, ...]:
-        """The operands an `Instruction` holds: all but the counts, which follow from the lists."""
-        return tuple(o for o in self.operands if not o.counts)
-
-    @cached_property
-    def lists(self) -> tuple[int, ...]:
-        """Where lists stand among the stored operands."""
-        return tuple(at for at, o in enumerate(self.stored) if o.many)
-
-    @cached_property
-    def registers(self) -> tuple[tuple[tuple[int, bool], ...], tuple[tuple[int, bool], ...]]:
-        """Where the registers that are read stand among the stored operands, and those written; and which are lists."""
-        places = [(at, o.many, o.writes) for at, o in enumerate(self.stored) if o.kind == "reg"]
-        return tuple((at, many) for at, many, w in places if not w), tuple((at, many) for at, many, w in places if w)
-
-    @property
-    def jumps(self) -> bool:
-        """Whether control may go somewhere else than to the next instruction."""
-        return self.opcode in (Opcode.RET, Opcode.FATAL, Opcode.GOTO, Opcode.IF)
-
-    def position(self, name: str) -> int:
-        """The index of a stored operand."""
-        return [o.name for o in self.stored].index(name)
-
-
-_OPERAND = re.compile(r"(\w+):(?:count\((\w+)\)|(\w+)([!*]?))\Z")
-
-
-def _spec(opcode: Opcode, mnemonic: str, operands: str, text: str, semantics: str) -> InstructionSpec:
-    parsed = []
-    for part in operands.split():
-        match = _OPERAND.match(part)
-        if match is None:
-            raise VerifyError(f"bad operand `{part}` in the declaration of {mnemonic}")
-        name, counts, kind, mark = match.groups()
-        parsed.append(Operand(name, kind or "count", mark == "*", mark == "!", counts or ""))
-    return InstructionSpec(opcode, mnemonic, tuple(parsed), text, semantics)
-
-
-ISA: dict[Opcode, InstructionSpec] = {
-    form.opcode: form
-    for form in (
-        _spec(Opcode.MOVE, "move", "from:reg dst:reg!", "{dst} {from}",
-              "Let dst be the object in from."),
-        _spec(Opcode.RET, "ret", "result:reg", "{result}",
-              "Leave the frame; its caller's register becomes the object in result."),
-        _spec(Opcode.INVOKE, "invoke", "func:index n:count(args) dst:reg! args:reg*", "{dst} VMFunc[{func}]({args})",
-              "Call a function of the executable; args become its first registers."),
-        _spec(Opcode.INVOKE_CLOSURE, "invoke_closure", "closure:reg n:count(args) dst:reg! args:reg*", "{dst} {closure}({args})",
-              "Call a closure on its captured objects followed by args."),
-        _spec(Opcode.INVOKE_PACKED, "invoke_packed", "packed:index arity:count(args) outputs:int args:reg*",
-              "PackedFunc[{packed}] (in: {inputs}, out: {results})",
-              "Run a kernel that reads its inputs and writes into its last `outputs` registers' tensors; tuples count by their fields."),
-        _spec(Opcode.ALLOC_TENSOR, "alloc_tensor", "storage:reg offset:reg dtype:dtype ndim:count(shape) dst:reg! shape:int*",
-              "{dst} {storage} {offset} [{shape}] {dtype}",
-              "Let dst be a tensor of constant shape inside a storage, from a byte offset held in a register."),
-        _spec(Opcode.ALLOC_TENSOR_REG, "alloc_tensor_reg", "storage:reg offset:reg shape_register:reg dtype:dtype dst:reg!",
-              "{dst} {storage} {offset} {shape_register} {dtype}",
-              "Let dst be a tensor inside a storage, of the shape held in a register."),
-        _spec(Opcode.ALLOC_ADT, "alloc_data", "tag:int n:count(fields) dst:reg! fields:reg*", "{dst} tag({tag}) [{fields}]",
-              "Let dst be a data value of the given tag; tuples have tag 0."),
-        _spec(Opcode.ALLOC_CLOSURE, "alloc_closure", "func:index n:count(captured) dst:reg! captured:reg*", "{dst} VMFunc[{func}]({captured})",
-              "Let dst be a closure of a function over the captured objects."),
-        _spec(Opcode.GET_FIELD, "get_field", "object:reg field:int dst:reg!", "{dst} {object}[{field}]",
-              "Let dst be a field of a tuple or data value."),
-        _spec(Opcode.IF, "if", "test:reg target:reg true_offset:offset false_offset:offset", "{test} {target} {true_offset} {false_offset}",
-              "Jump by true_offset when the numbers in test and target are equal, else by false_offset."),
-        _spec(Opcode.LOAD_CONST, "load_const", "const:index device:index dst:reg!", "{dst} Const[{const}] {device}",
-              "Let dst be a constant of the pool, on its device."),
-        _spec(Opcode.GOTO, "goto", "offset:offset", "{offset}",
-              "Jump by offset."),
-        _spec(Opcode.GET_TAG, "get_tag", "object:reg dst:reg!", "{dst} {object}",
-              "Let dst be the tag of a data value."),
-        _spec(Opcode.LOAD_CONSTI, "load_consti", "value:int dst:reg!", "{dst} {value}",
-              "Let dst be a number."),
-        _spec(Opcode.FATAL, "fatal", "", "",
-              "Stop: no arm of a match fits."),
-        _spec(Opcode.ALLOC_STORAGE, "alloc_storage", "size:reg alignment:int dtype:dtype device:index ndim:count(shape) dst:reg! shape:int*",
-              "{dst} {size} {alignment} {dtype} {device}",
-              "Let dst be a new storage of the number of bytes held in size."),
-        _spec(Opcode.SHAPE_OF, "shape_of", "tensor:reg dst:reg!", "{dst} {tensor}",
-              "Let dst be the shape of a tensor, as int64."),
-        _spec(Opcode.RESHAPE_TENSOR, "reshape_tensor", "tensor:reg shape:reg dst:reg!", "{dst} {tensor} {shape}",
-              "Let dst be the same elements under another shape, without copying."),
-        _spec(Opcode.DEVICE_COPY, "device_copy", "src:reg src_device:index dst_device:index dst:reg!", "{dst} {src} {dst_device} {src_device}",
-              "Let dst be a copy on another device."),
-        _spec(Opcode.KILL_REGISTER, "kill_register", "dst:reg!", "{dst}",
-              "Forget the object in dst."),
+ISA: dict[int, InstructionSpec] = {
+    spec.opcode: spec
+    for spec in (
+        declare(Opcode.MOVE, "move", "from:reg dst:reg!", "{dst} {from}",
+                "Let dst be the object in from.",
+                "{dst} = {from}"),
+        declare(Opcode.RET, "ret", "result:reg", "{result}",
+                "Leave the frame; its caller's register becomes the object in result.",
+                "{result}", Flow.RETURN),
+        declare(Opcode.INVOKE, "invoke", "func:index n:count(args) dst:reg! args:reg*", "{dst} VMFunc[{func}]({args})",
+                "Call a function of the executable; args become its first registers.",
+                "{func}, ({args})", Flow.CALL),
+        declare(Opcode.INVOKE_CLOSURE, "invoke_closure", "closure:reg n:count(args) dst:reg! args:reg*", "{dst} {closure}({args})",
+                "Call a closure on its captured objects followed by args.",
+                "callee({functions}, {closure}, ({args}))", Flow.CALL,
+                functions=lambda machine, i: machine.exe.functions),
+        declare(Opcode.INVOKE_PACKED, "invoke_packed", "packed:index arity:count(args) outputs:int args:reg*",
+                "PackedFunc[{packed}] (in: {inputs}, out: {results})",
+                "Run a kernel that reads its inputs and writes into its last `outputs` registers' tensors; tuples count by their fields.",
+                "{kernel}([{inputs:tensor}], [{results}])", effect=Effect.KERNEL,
+                kernel=lambda machine, i: machine.exe.kernels[i.packed].runner(i.outputs)),
+        declare(Opcode.ALLOC_TENSOR, "alloc_tensor", "storage:reg offset:reg dtype:dtype ndim:count(shape) dst:reg! shape:int*",
+                "{dst} {storage} {offset} [{shape}] {dtype}",
+                "Let dst be a tensor of constant shape inside a storage, from a byte offset held in a register.",
+                "{dst} = {storage}.tensor(int({offset}), {shape}, {dtype})", effect=Effect.TENSOR),
+        declare(Opcode.ALLOC_TENSOR_REG, "alloc_tensor_reg", "storage:reg offset:reg shape_register:reg dtype:dtype dst:reg!",
+                "{dst} {storage} {offset} {shape_register} {dtype}",
+                "Let dst be a tensor inside a storage, of the shape held in a register.",
+                "{dst} = {storage}.tensor(int({offset}), {shape_register:shape}, {dtype})", effect=Effect.TENSOR),
+        declare(Opcode.ALLOC_ADT, "alloc_data", "tag:int n:count(fields) dst:reg! fields:reg*", "{dst} tag({tag}) [{fields}]",
+                "Let dst be a data value of the given tag; tuples have tag 0.",
+                lambda i: "{dst} = ADTValue({constructor}, ({fields:array}))" if i.tag else "{dst} = ({fields:array})",
+                effect=Effect.OBJECT, constructor=lambda machine, i: machine.constructor(i.tag)),
+        declare(Opcode.ALLOC_CLOSURE, "alloc_closure", "func:index n:count(captured) dst:reg! captured:reg*", "{dst} VMFunc[{func}]({captured})",
+                "Let dst be a closure of a function over the captured objects.",
+                "{dst} = VMClosure({func}, ({captured:array}))", effect=Effect.OBJECT),
+        declare(Opcode.GET_FIELD, "get_field", "object:reg field:int dst:reg!", "{dst} {object}[{field}]",
+                "Let dst be a field of a tuple or data value.",
+                "try: {dst} = {object}[{field}] if type({object}) is tuple else {object}.fields[{field}]\n"
+                "except (IndexError, AttributeError): raise no_field({object}, {field}) from None"),
+        declare(Opcode.IF, "if", "test:reg target:reg true_offset:offset false_offset:offset", "{test} {target} {true_offset} {false_offset}",
+                "Jump by true_offset when the numbers in test and target are equal, else by false_offset.",
+                "equal({test}, {target})", Flow.TEST),
+        declare(Opcode.LOAD_CONST, "load_const", "const:index device:index dst:reg!", "{dst} Const[{const}] {device}",
+                "Let dst be a constant of the pool, on its device.",
+                "{dst} = {constant}", constant=lambda machine, i: machine.exe.constants[i.const]),
+        declare(Opcode.GOTO, "goto", "offset:offset", "{offset}",
+                "Jump by offset.",
+                flow=Flow.JUMP),
+        declare(Opcode.GET_TAG, "get_tag", "object:reg dst:reg!", "{dst} {object}",
+                "Let dst be the tag of a data value.",
+                "{dst} = {object}.constructor.tag if type({object}) is ADTValue else no_tag({object})", effect=Effect.NUMBER),
+        declare(Opcode.LOAD_CONSTI, "load_consti", "value:int dst:reg!", "{dst} {value}",
+                "Let dst be a number.",
+                "{dst} = {value}", effect=Effect.NUMBER),
+        declare(Opcode.FATAL, "fatal", "", "",
+                "Stop: no arm of a match fits.",
+                "raise no_arm({node})", Flow.STOP, node=lambda machine, i: i.node),
+        declare(Opcode.ALLOC_STORAGE, "alloc_storage", "size:reg alignment:int dtype:dtype device:index ndim:count(shape) dst:reg! shape:int*",
+                "{dst} {size} {alignment} {dtype} {device}",
+                "Let dst be a new storage of the number of bytes held in size.",
+                "{dst} = {new}(int({size}), {device})", effect=Effect.STORAGE,
+                new=lambda machine, i: machine.storage(i.device)),
+        declare(Opcode.SHAPE_OF, "shape_of", "tensor:reg dst:reg!", "{dst} {tensor}",
+                "Let dst be the shape of a tensor, as int64.",
+                "{dst} = shape_of({tensor})", effect=Effect.TENSOR),
+        declare(Opcode.RESHAPE_TENSOR, "reshape_tensor", "tensor:reg shape:reg dst:reg!", "{dst} {tensor} {shape}",
+                "Let dst be the same elements under another shape, without copying.",
+                "try: {dst} = {tensor:tensor}.reshape({shape:shape})\n"
+                "except (ValueError, RuntimeError): raise no_shape({tensor}, {shape:shape}) from None", effect=Effect.TENSOR),
+        declare(Opcode.DEVICE_COPY, "device_copy", "src:reg src_device:index dst_device:index dst:reg!", "{dst} {src} {dst_device} {src_device}",
+                "Let dst be a copy on another device.",
+                "{dst} = {copy}({src:tensor})", effect=Effect.TENSOR,
+                copy=lambda machine, i: machine.exe.copier(i.src_device, i.dst_device)),
+        declare(Opcode.KILL_REGISTER, "kill_register", "dst:reg!", "{dst}",
+                "Forget the object in dst.",
+                "{dst} = None"),
     )
 }  # fmt: skip
 
 
 class Instruction:
     """One instruction: an opcode, its stored operands (registers as numbers, lists as tuples, dtypes by name), and the
-    IR node it came from.
+    IR node it came from; `spec` is its declaration.
     """
 
-    __slots__ = ("node", "opcode", "operands")
+    __slots__ = ("node", "opcode", "operands", "spec")
+    node: Expr | None
 
     def __init__(self, opcode: Opcode, *operands: Any, node: Expr | None = None) -> None:
-        form = ISA[opcode]
-        if len(operands) != len(form.stored):
-            raise VerifyError(f"{form.mnemonic} takes {len(form.stored)} operands, not {len(operands)}")
+        self.spec: InstructionSpec = ISA[opcode]
+        if len(operands) != len(self.spec.stored):
+            raise VerifyError(f"{self.spec.mnemonic} takes {len(self.spec.stored)} operands, not {len(operands)}")
         self.opcode = opcode
         self.operands: tuple[Any, ...] = operands
-        for at in form.lists:
+        for at in self.spec.lists:
             if type(operands[at]) is not tuple:
                 self.operands = (*self.operands[:at], tuple(operands[at]), *operands[at + 1 :])
         self.node = node
 
-    @property
-    def spec(self) -> InstructionSpec:
-        """The declaration of the instruction."""
-        return ISA[self.opcode]
-
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        for operand, value in zip(ISA[self.opcode].stored, self.operands, strict=True):
+        for operand, value in zip(self.spec.stored, self.operands, strict=True):
             if operand.name == name:
                 return value
         raise AttributeError(f"{self.spec.mnemonic} has no operand `{name}`")
+
+    @property
+    def code(self) -> str:
+        """The Python of its semantics, operands in braces."""
+        code = self.spec.code
+        return code if isinstance(code, str) else code(self)
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Of a kernel's call the registers that it reads."""
+        args: tuple[int, ...] = self.args
+        return args[: len(args) - self.outputs]
+
+    @property
+    def results(self) -> tuple[int, ...]:
+        """Of a kernel's call the registers whose tensors it writes into."""
+        args: tuple[int, ...] = self.args
+        return args[len(args) - self.outputs :]
+
+    def successors(self, index: int) -> tuple[int, ...]:
+        """The instructions that may run next inside the same function, when this one is at `index`."""
+        spec = self.spec
+        if spec.flow in (Flow.RETURN, Flow.STOP):
+            return ()
+        return tuple(index + self.operands[at] for at in spec.offsets) or (index + 1,)
 
     def reads(self) -> tuple[int, ...]:
         """The registers it reads, in operand order."""
@@ -209,10 +189,10 @@ class Instruction:
     def _registers(self, places: tuple[tuple[int, bool], ...]) -> tuple[int, ...]:
         if len(places) == 1 and not places[0][1]:
             return (self.operands[places[0][0]],)
-        found: list[int] = []
+        registers: list[int] = []
         for at, many in places:
-            found += self.operands[at] if many else (self.operands[at],)
-        return tuple(found)
+            registers += self.operands[at] if many else (self.operands[at],)
+        return tuple(registers)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Instruction):
@@ -253,7 +233,7 @@ def dtype_of_numbers(code: int, bits: int, lanes: int) -> str:
 # ---------------------------------------------------------------- encoding
 def encode(instruction: Instruction) -> list[int]:
     """Return an instruction as numbers: the opcode, then the fields in serialized order."""
-    form = ISA[instruction.opcode]
+    form = instruction.spec
     values: dict[str, Any] = dict(zip((o.name for o in form.stored), instruction.operands, strict=True))
     out = [int(instruction.opcode)]
     for operand in form.operands:
@@ -271,8 +251,8 @@ def encode(instruction: Instruction) -> list[int]:
 def decode(numbers: Sequence[int]) -> Instruction:
     """Return the instruction of a list of numbers. Raises `VerifyError` when it is none."""
     try:
-        form = ISA[Opcode(numbers[0])]
-    except (ValueError, IndexError):
+        form = ISA[numbers[0]]
+    except (KeyError, IndexError):
         raise VerifyError(f"no instruction has the opcode {numbers[0] if numbers else '(nothing)'}") from None
     fields = iter(numbers[1:])
     counts: dict[str, int] = {}
@@ -303,7 +283,7 @@ def _count(value: int, most: int, form: InstructionSpec) -> int:
 # ---------------------------------------------------------------- listing
 def disassemble(instruction: Instruction) -> str:
     """Return an instruction as text, such as `invoke $3 VMFunc[0]($1,$2)`."""
-    form = ISA[instruction.opcode]
+    form = instruction.spec
     shown: dict[str, str] = {}
     for operand, value in zip(form.stored, instruction.operands, strict=True):
         if operand.kind == "reg":
@@ -316,10 +296,7 @@ def disassemble(instruction: Instruction) -> str:
             shown[operand.name] = str(value)
     text = form.text
     if instruction.opcode is Opcode.INVOKE_PACKED:
-        split = len(instruction.args) - instruction.outputs
-        shown["inputs"], shown["results"] = (
-            _listed(part) for part in (instruction.args[:split], instruction.args[split:])
-        )
+        shown["inputs"], shown["results"] = _listed(instruction.inputs), _listed(instruction.results)
     if instruction.opcode is Opcode.ALLOC_STORAGE and instruction.shape:
         text = "{dst} [{shape}] {dtype} {device}"
     return f"{form.mnemonic} {text.format(**shown)}".rstrip()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from sys import getrefcount
 from typing import Any
 
@@ -38,11 +37,12 @@ class Storage:
     def tensor(self, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """Return a tensor inside the storage. Raises `RunError` when it does not fit."""
         # NumPy takes a negative offset for one inside the buffer, and writes there: this must be checked here
-        if offset < 0 or (shape and min(shape) < 0) or offset + prod(shape) * dtype.itemsize > self.buffer.size:
-            raise RunError(
-                f"a tensor {shape} of {dtype} does not fit a storage of {self.buffer.size} bytes at {offset}"
-            )
-        return np.ndarray(shape, dtype, self.buffer, offset)
+        if offset >= 0 and (not shape or min(shape) >= 0):
+            try:
+                return np.ndarray(shape, dtype, self.buffer, offset)
+            except (TypeError, ValueError):  # the buffer is too small; there are no arrays so large
+                pass
+        raise RunError(f"a tensor {shape} of {dtype} does not fit a storage of {self.buffer.size} bytes at {offset}")
 
     def __repr__(self) -> str:
         return f"<storage of {self.buffer.size} bytes>"

@@ -17,7 +17,8 @@ from passlab import limits
 from passlab.errors import Diagnostic, LimitError
 from passlab.evaluate.values import ADTValue
 from passlab.vm.control import Frame
-from passlab.vm.isa import Instruction, Opcode
+from passlab.vm.instruction_spec import Effect
+from passlab.vm.isa import Instruction
 from passlab.vm.objects import Storage, VMClosure
 
 LARGE = 1 << 16  # bytes: tensors from this size on are held against the limits one by one
@@ -61,7 +62,8 @@ class State:
 
     def metered(self, instruction: Instruction, step: Step) -> Step:
         """Return a step that uses up room for what its instruction makes; the step itself when that is nothing."""
-        if instruction.opcode is Opcode.ALLOC_STORAGE:
+        effect = instruction.spec.effect
+        if effect is Effect.STORAGE:
             size = instruction.size
 
             def storage(r: list[Any]) -> None:
@@ -71,7 +73,7 @@ class State:
                 step(r)
 
             return storage
-        if instruction.opcode not in (Opcode.ALLOC_ADT, Opcode.ALLOC_CLOSURE):
+        if effect is not Effect.OBJECT:
             return step
         made = object_bytes(instruction)
 
@@ -94,8 +96,7 @@ class State:
 
 def object_bytes(instruction: Instruction) -> int:
     """Return about how many bytes a data value, a tuple or a closure takes."""
-    fields = instruction.fields if instruction.opcode is Opcode.ALLOC_ADT else instruction.captured
-    return OBJECT + FIELD * len(fields)
+    return OBJECT + FIELD * len(instruction.reads())
 
 
 def bytes_alive(roots: Iterable[Any]) -> int:

@@ -104,17 +104,6 @@ def _check_kernel(exe: Executable, function: VMFunction, i: int, instruction: In
         raise _fail(function, i, f"the kernel takes {len(kernel.params)} inputs, not {inputs}")
 
 
-def successors(instruction: Instruction, index: int) -> tuple[int, ...]:
-    """Return the instructions that may run next inside the same function."""
-    if instruction.opcode in (Opcode.RET, Opcode.FATAL):
-        return ()
-    if instruction.opcode is Opcode.GOTO:
-        return (index + instruction.offset,)
-    if instruction.opcode is Opcode.IF:
-        return (index + instruction.true_offset, index + instruction.false_offset)
-    return (index + 1,)
-
-
 def _check_flow(function: VMFunction) -> None:
     """Check that every register was written, on all paths, before it is read, and that no path runs off the end.
 
@@ -153,7 +142,7 @@ def _check_flow(function: VMFunction) -> None:
 def _blocks(function: VMFunction) -> dict[int, tuple[int, tuple[int, ...]]]:
     """Return the stretches that control enters at their heads only: by head, the last instruction and what follows."""
     code = function.instructions
-    ways = [successors(instruction, i) for i, instruction in enumerate(code)]
+    ways = [instruction.successors(i) for i, instruction in enumerate(code)]
     heads = {target for i, targets in enumerate(ways) if targets != (i + 1,) for target in targets}
     blocks: dict[int, tuple[int, tuple[int, ...]]] = {}
     waiting = [0]

@@ -14,6 +14,7 @@ import numpy as np
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Function
 from passlab.ir.op import Op
+from passlab.vm.generated_code import function_of
 from passlab.vm.kernels.kernel_text import KernelText
 from passlab.vm.kernels.python_text import Names
 
@@ -22,9 +23,7 @@ def compiled_kernel(function: Function) -> Callable[..., Any]:
     """Return a primitive function as a Python function of its parameters: one value each, tuples as tuples."""
     bound = _Objects()
     name = bound.names.make("kernel")
-    exec(compile(KernelText(function, bound.names, bound).text(name), "<kernel>", "exec"), bound.objects)  # noqa: S102
-    made: Callable[..., Any] = bound.objects[name]
-    return made
+    return function_of(KernelText(function, bound.names, bound).text(name), name, bound.objects, "<kernel>")
 
 
 def numpy_function(node: Call) -> Callable[..., Any]:

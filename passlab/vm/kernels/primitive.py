@@ -30,6 +30,7 @@ from passlab.vm.kernels.scalars import scalar_function
 
 Array = np.ndarray[Any, Any]
 Step = Callable[[list[Any]], None]
+SMALL = 4096  # elements of a result that is cheaper to copy than to compute in place
 LONGEST = 1_000  # operators; compiling the text of more takes longer than many runs of them step by step
 
 
@@ -60,6 +61,37 @@ class Kernel:
     def scalar(self) -> Callable[..., Any] | None:
         """Run on NumPy's scalars and return one; None for all but arithmetic on single numbers."""
         return None if self.shapes else scalar_function(self.function)
+
+    def runner(self, outputs: int) -> Callable[[list[Any], list[Any]], None]:
+        """Return what carries out a call with so many results: it writes into arrays that are there already."""
+        return self._write_one if outputs == 1 and self.native else self._write
+
+    def _write(self, inputs: list[Any], results: list[Any]) -> None:
+        if len(results) == 1 and results[0].size == 0:
+            return  # nothing to compute
+        try:
+            self.into(flat_values(inputs) if tuple in map(type, inputs) else inputs, results)
+        except Exception:
+            if not self.shapes:
+                self.explain(inputs)
+            raise
+
+    def _write_one(self, inputs: list[Any], results: list[Any]) -> None:
+        """Write one result: a small one is sooner computed and copied than computed in place."""
+        (result,) = results
+        compute = self.value if 0 < result.size <= SMALL else None
+        if compute is None:
+            self._write(inputs, results)
+            return
+        try:
+            value = compute(*inputs)
+        except Exception:
+            self.explain(inputs)
+            raise
+        if np.shape(value) == result.shape:
+            result[...] = value
+        else:
+            self._write(inputs, results)
 
     def explain(self, inputs: Sequence[Any]) -> None:
         """Run again, slowly, after an error in `value`: raises the error that says what went wrong, and where."""

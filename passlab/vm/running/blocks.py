@@ -9,21 +9,17 @@ makes them itself: dead storages, offsets and uninitialised tensors are eliminat
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from passlab.errors import RunError
-from passlab.evaluate.operators import describe
 from passlab.op.dtypes import array_dtype
 from passlab.vm.executable import Executable, VMFunction
+from passlab.vm.instruction_spec import Effect
 from passlab.vm.isa import Instruction, Opcode
-from passlab.vm.steps import Maker, made_at_once
-
-CALLS = (Opcode.INVOKE, Opcode.INVOKE_CLOSURE)
-CONTROL = (Opcode.RET, *CALLS, Opcode.IF, Opcode.GOTO, Opcode.FATAL)
-Kinds = list[tuple[tuple[int, ...], np.dtype[Any]]]
+from passlab.vm.kernels.result_makers import Kinds, Maker, result_maker
+from passlab.vm.semantics import Environment
 
 
 class FunctionBlocks:
@@ -54,7 +50,7 @@ class FunctionBlocks:
         if not own_memory:
             for start, end in self.ends.items():
                 for at in range(start, end):
-                    if self.code[at].opcode is Opcode.INVOKE_PACKED:
+                    if self.code[at].spec.effect is Effect.KERNEL:
                         self._fuse(at, start)
         self._drop()
 
@@ -62,12 +58,13 @@ class FunctionBlocks:
         out: dict[int, Any] = {}
         for register, writers in self.writers.items():
             instruction = self.code[writers[0]]
-            if len(writers) > 1 or register < self.params:
+            name = instruction.spec.copied
+            if len(writers) > 1 or register < self.params or not name:
                 continue
-            if instruction.opcode is Opcode.LOAD_CONST:
-                out[register] = self.exe.constants[instruction.operands[0]]
-            elif instruction.opcode is Opcode.LOAD_CONSTI:
-                out[register] = instruction.operands[0]
+            if name in instruction.spec.constants:
+                out[register] = instruction.spec.constants[name](Environment(self.exe), instruction)
+            elif type(value := getattr(instruction, name)) is int and instruction.spec.kind(name) == "int":
+                out[register] = value
         return out
 
     def _basic_blocks(self) -> dict[int, int]:
@@ -75,18 +72,14 @@ class FunctionBlocks:
         heads = {0}
         self.entries[0] = 1
         for at, instruction in enumerate(self.code):
-            if instruction.opcode is Opcode.IF:
-                places = [at + instruction.true_offset, at + instruction.false_offset]
-            elif instruction.opcode is Opcode.GOTO:
-                places = [at + instruction.offset]
-            else:
-                places = [at + 1] if instruction.opcode in CALLS else []
-            heads.update(places)
-            self.entries.update(places)
+            if instruction.spec.leaves:
+                following = instruction.successors(at)
+                heads.update(following)
+                self.entries.update(following)
         ends = {}
         for head in sorted(heads):
             end = head
-            while self.code[end].opcode not in CONTROL:
+            while not self.code[end].spec.leaves:
                 end += 1
                 if end in heads:  # others come in here: a basic block of its own
                     self.entries[end] += 1
@@ -98,8 +91,7 @@ class FunctionBlocks:
     def _fuse(self, at: int, start: int) -> None:
         """Let a kernel make its results when the storages of all of them serve nothing else."""
         call = self.code[at]
-        outs = call.args[len(call.args) - call.outputs :]
-        ins = call.args[: len(call.args) - call.outputs]
+        outs, ins = call.results, call.inputs
         if not outs or len(set(outs)) < len(outs) or not set(outs).isdisjoint(ins):
             return
         places: list[int] = []
@@ -112,7 +104,7 @@ class FunctionBlocks:
             tensor = self.code[found[1]]
             kinds.append((tensor.shape, array_dtype(tensor.dtype)))
         try:
-            maker = made_at_once(self.exe, call, kinds)
+            maker = result_maker(self.exe.kernels[call.packed], kinds)
         except RunError:  # no kernel can be made of it; the instruction says so when it is reached
             return
         if maker is not None:
@@ -154,19 +146,3 @@ class FunctionBlocks:
             written = instruction.writes()
             if written and (written[0] in self.presets or written[0] in unmade):
                 self.dropped.add(at)
-
-
-def equal(a: Any, b: Any) -> bool:
-    """Whether two scalars are the same number, as `if` asks. Raises `RunError` when `a` or `b` is no scalar."""
-    try:
-        return bool((a if type(a) is int else a.item()) == (b if type(b) is int else b.item()))
-    except (AttributeError, ValueError):
-        raise RunError(f"a condition must be a scalar, not {describe(a)}") from None
-
-
-def chooser(instruction: Instruction, at: int) -> Callable[[list[Any]], int]:
-    """Return a function of the registers that answers where an `if` at `at` goes on."""
-    test, target, yes, no = instruction.operands
-    taken: int = at + yes
-    other: int = at + no
-    return lambda r: taken if equal(r[test], r[target]) else other

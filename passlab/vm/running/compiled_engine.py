@@ -14,9 +14,10 @@ from typing import Any
 
 from passlab import limits
 from passlab.errors import RunError
-from passlab.vm.control import Action, Frame, called, no_arm, too_deep
+from passlab.vm.control import Frame, called, too_deep
 from passlab.vm.executable import Executable
-from passlab.vm.isa import Opcode
+from passlab.vm.generated_code import function_of
+from passlab.vm.instruction_spec import Flow
 from passlab.vm.kernels.scalars import as_array
 from passlab.vm.objects import Allocator
 from passlab.vm.run_state import LARGE, State
@@ -24,7 +25,7 @@ from passlab.vm.running.function_source import Call, FunctionSource, OutOfFuel
 
 LARGEST = 20_000  # instructions; compiling a longer function takes longer than carrying it out many times
 Calling = Generator[tuple[int, Sequence[Any]], Any, Any]
-Decoded = Callable[[int], list[tuple[int, Any]]]  # number of a function -> action and work of each instruction
+Decoded = Callable[[int], list[tuple[int, Any]]]  # number of a function -> flow and work of each instruction
 
 
 class Entry:
@@ -92,8 +93,7 @@ class Engine:
             else:
                 source = FunctionSource(self.exe, index, self.allocator, self.least)
                 # the name is a number: hostile names of programs never reach Python's compiler
-                exec(compile(source.text, f"<VMFunc[{index}]>", "exec"), source.names)  # noqa: S102
-                begin = source.names["run"]
+                begin = function_of(source.text, "run", source.names, f"<VMFunc[{index}]>")
                 self.numbers[begin.__code__] = index
                 made = Entry(begin, source.places)
             self.entries[index] = made
@@ -192,8 +192,7 @@ class Engine:
 
     def _result_register(self, frame: Frame) -> int:
         instruction = self.exe.functions[frame.func_index].instructions[frame.pc]
-        calls = instruction.opcode in (Opcode.INVOKE, Opcode.INVOKE_CLOSURE)
-        return int(instruction.dst) if calls else -1
+        return int(instruction.dst) if instruction.spec.flow is Flow.CALL else -1
 
     def _frame(self, frame: FrameType, line: int | None, result: int, whole: bool) -> Frame:
         if frame.f_code is _SINGLE:
@@ -225,23 +224,21 @@ def _single(exe: Executable, decoded: Decoded, state: State, frame: Frame, await
         r[awaited] = as_array((yield 0, ()))
         awaited = None
     while True:
-        action, work = code[pc]
+        flow, work = code[pc]
         if state.left <= 0:
             raise OutOfFuel(pc, 0, {})
         state.left -= 1
-        if action == Action.STEP:
+        if flow == Flow.NEXT:
             work(r)
             pc += 1
-        elif action == Action.TEST:
+        elif flow == Flow.TEST:
             pc = work(r)
-        elif action == Action.JUMP:
+        elif flow == Flow.JUMP:
             pc = work
-        elif action == Action.RETURN:
-            return r[work]
-        elif action == Action.STOP:
-            raise no_arm(work)
+        elif flow != Flow.CALL:
+            return work(r)
         else:
-            func, args = called(exe.functions, action, work, r)
+            func, args = called(exe.functions, work, r)
             if work.tail:
                 return Call(func, tuple(args))
             r[work.dst] = as_array((yield func, args))

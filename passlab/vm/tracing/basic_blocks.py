@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from passlab.evaluate.values import ADTValue
 from passlab.op.dtypes import array_dtype
 from passlab.vm.executable import Executable
+from passlab.vm.generated_code import function_of
+from passlab.vm.instruction_spec import Effect, Flow
 from passlab.vm.isa import Instruction, Opcode
-from passlab.vm.kernels.scalars import as_array
-from passlab.vm.objects import Storage, VMClosure
+from passlab.vm.objects import Storage
+from passlab.vm.semantics import Emitter, Environment
 
 LONGEST = 1000  # instructions
 NEXT, ENTER, APPLY, LEAVE = range(4)  # how a block ends: in its function, with a call, of a closure, with a return
-_ENDS = {Opcode.IF: NEXT, Opcode.GOTO: NEXT, Opcode.INVOKE: ENTER, Opcode.INVOKE_CLOSURE: APPLY, Opcode.RET: LEAVE}
-_CONTROL = (*_ENDS, Opcode.FATAL)
+_SIMPLE = (Effect.NONE, Effect.NUMBER, Effect.OBJECT)  # what any block may hold; for tensors see `_Writer`
 
 
 class UnsuitedError(Exception):
@@ -37,9 +37,9 @@ class UnsuitedError(Exception):
 class BasicBlock:
     """Some instructions from `site` on as a function of the registers.
 
-    It returns where its function goes on (`NEXT`), the arguments of a call (`ENTER`; with the closure's function
-    before them, `APPLY`), or the result (`LEAVE`). `callee` is the function that is called, -1 for a closure's; the
-    caller goes on at `after`.
+    It returns where its function goes on (`NEXT`), the arguments of a call (`ENTER`; with the number of the function
+    before them, `APPLY`), or the result (`LEAVE`). `callee` is the function that is called, -1 when that is not known
+    beforehand; the caller goes on at `after`.
     """
 
     number: int
@@ -97,25 +97,25 @@ class BasicBlockMaker:
             return None
         code, facts = self.exe.functions[func_index].instructions, self._facts[func_index]
         end = start
-        while code[end].opcode not in _CONTROL and (end == start or end not in facts.targets) and end - start < LONGEST:
+        while not code[end].spec.leaves and (end == start or end not in facts.targets) and end - start < LONGEST:
             end += 1
         ending = code[end]
-        if ending.opcode is Opcode.FATAL:
+        if ending.spec.flow is Flow.STOP:
             return None
         writer = _Writer(self.exe, code, facts, start)
         if not all(writer.write(at) for at in range(start, end)) or not writer.settled:
             return None
-        falls = ending.opcode not in _CONTROL
-        kind = NEXT if falls else _ENDS[ending.opcode]
-        tail = kind in (ENTER, APPLY) and is_tail(end)
-        work = writer.finished(end, falls, kept=kind in (NEXT, ENTER, APPLY) and not tail)
-        callee = ending.func if kind == ENTER else -1
-        into = ending.dst if kind in (ENTER, APPLY) else -1
-        made = BasicBlock(
-            len(self.made), base + start, end - start + (not falls), kind, work, callee, into, end + 1, tail
-        )
-        self.made.append(made)
-        return made
+        falls, calls = not ending.spec.leaves, ending.spec.flow is Flow.CALL
+        kind = LEAVE if ending.spec.flow is Flow.RETURN else NEXT
+        if calls:
+            kind = ENTER if ending.spec.is_pair and ending.spec.kind("func") else APPLY
+        tail = calls and is_tail(end)
+        work = writer.finished(end, kept=kind != LEAVE and not tail)
+        callee, into = ending.func if kind == ENTER else -1, ending.dst if calls else -1
+        count = end - start + (not falls)
+        block = BasicBlock(len(self.made), base + start, count, kind, work, callee, into, end + 1, tail)
+        self.made.append(block)
+        return block
 
 
 class _Facts:
@@ -127,12 +127,10 @@ class _Facts:
         self.users: Counter[int] = Counter(r for i in code for r in i.reads())
         results: Counter[int] = Counter()
         for at, i in enumerate(code):
-            if i.opcode is Opcode.IF:
-                self.targets.update((at + i.true_offset, at + i.false_offset))
-            elif i.opcode is Opcode.GOTO:
-                self.targets.add(at + i.offset)
-            elif i.opcode is Opcode.INVOKE_PACKED:
-                results.update(i.args[len(i.args) - i.outputs :])
+            if i.spec.flow in (Flow.TEST, Flow.JUMP):
+                self.targets.update(i.successors(at))
+            elif i.spec.effect is Effect.KERNEL:
+                results.update(i.results)
             if i.opcode is not Opcode.KILL_REGISTER:
                 for register in i.writes():
                     self.writers.setdefault(register, []).append(i)
@@ -142,21 +140,25 @@ class _Facts:
         )
 
 
-class _Writer:
-    """Writes one block in Python: values in variables, registers written at its end, and only what they end with."""
+class _Writer(Emitter):
+    """Writes one block in Python: values in variables, registers written at its end, and only what they end with.
+
+    Of the instructions that touch memory it knows those that compute a number: see `_RULES`.
+    """
 
     def __init__(self, exe: Executable, code: Sequence[Instruction], facts: _Facts, start: int) -> None:
-        self.exe, self.code, self.facts, self.start = exe, code, facts, start
+        super().__init__(Environment(exe))
+        self.exe, self.instructions, self.facts, self.start = exe, code, facts, start
         self.lines: list[str] = []
         self.held: dict[int, str] = {}  # by register: the variable or literal that stands for its value
         self.changed: dict[int, str] = {}
-        self.names: dict[str, Any] = {"ADTValue": ADTValue, "VMClosure": VMClosure, "as_array": as_array}
-        self.names |= {"UnsuitedError": UnsuitedError, "same": _same, "tuple": tuple, "type": type}
-        self.integers: dict[str, int] = {}  # variables known to be plain numbers
+        self.names["UnsuitedError"] = UnsuitedError
+        self.integers: dict[str, int] = {}  # texts known to be plain numbers
         self.bools: set[str] = set()
         self.storages: dict[str, Instruction] = {}
         self.tensors: dict[int, tuple[str, Instruction]] = {}  # registers of tensors that nothing was written into
         self.count = 0
+        self.written = ""  # the variable of the instruction's result
 
     @property
     def settled(self) -> bool:
@@ -164,21 +166,33 @@ class _Writer:
         return not self.tensors and all(name + "size" not in self.names for name in self.storages)
 
     # ------------------------------------------------------------ values
-    def _variable(self, text: str) -> str:
-        name = f"v{self.count}"
-        self.count += 1
-        self.lines.append(f"{name} = {text}")
-        return name
+    def target(self, register: int) -> str:
+        """Return a new variable for what is written."""
+        self.written = self._variable()
+        return self.written
 
-    def _constant(self, value: Any) -> str:
+    def _variable(self) -> str:
+        self.count += 1
+        return f"v{self.count}"
+
+    def constant(self, value: Any, name: str) -> str:
+        """Return a global that stands for an object."""
+        self.count += 1
         name = f"c{self.count}"
-        self.count += 1
         self.names[name] = value
+        if type(value) is int or (isinstance(value, np.ndarray) and not value.shape and value.dtype.kind in "iu"):
+            self.integers[name] = int(value)
         return name
 
-    def _read(self, register: int) -> str:
+    def number(self, name: str, value: Any, kind: str) -> str:
+        """Return a global that stands for an operand."""
+        return self.constant(value, name) if kind == "int" else super().number(name, value, kind)
+
+    def read(self, register: int) -> str:
+        """Return the variable or global that stands for the object in a register."""
         if register not in self.held:
-            self.held[register] = self._variable(f"r[{register}]")
+            self.held[register] = name = self._variable()
+            self.lines.append(f"{name} = r[{register}]")
         return self.held[register]
 
     def _write(self, register: int, text: str) -> bool:
@@ -186,49 +200,39 @@ class _Writer:
         self.tensors.pop(register, None)
         return True
 
-    def _array(self, register: int) -> str:
-        return f"as_array({self._read(register)})"
-
     # ------------------------------------------------------------ instructions
     def write(self, at: int) -> bool:
         """Write what an instruction does; return whether that could be."""
-        i = self.code[at]
-        if any(r in self.tensors for r in i.reads()) and i.opcode is not Opcode.INVOKE_PACKED:
+        i = self.instructions[at]
+        if any(r in self.tensors for r in i.reads()) and i.spec.effect is not Effect.KERNEL:
             return False  # a tensor that has no value yet is seen
         if any(self.held.get(r) in self.storages for r in i.reads()) and i.opcode is not Opcode.ALLOC_TENSOR:
             return False
         rule = _RULES.get(i.opcode)
-        return rule is not None and bool(rule(self, i))
+        if rule is not None:
+            return rule(self, i)
+        return i.spec.effect in _SIMPLE and self._plain(i)
 
-    def _move(self, i: Instruction) -> bool:
-        return self._write(i.operands[1], self._read(i.operands[0]))
-
-    def _kill(self, i: Instruction) -> bool:
-        return self._write(i.operands[0], "None")
-
-    def _load_const(self, i: Instruction) -> bool:
-        value = self.exe.constants[i.const]
-        name = self._constant(value)
-        if isinstance(value, np.ndarray) and not value.shape and value.dtype.kind in "iu":
-            self.integers[name] = int(value)
-        return self._write(i.dst, name)
-
-    def _load_consti(self, i: Instruction) -> bool:
-        name = self._constant(i.value)
-        self.integers[name] = i.value
-        return self._write(i.dst, name)
+    def _plain(self, i: Instruction) -> bool:
+        """Write the code of an instruction; no line for one that only copies."""
+        *before, text = self.code(i).split("\n")
+        value = text.partition(" = ")[2]
+        if not before and (i.spec.copied or value == "None"):
+            return self._write(i.dst, value)
+        self.lines += [*before, text]
+        return self._write(i.dst, self.written)
 
     def _alloc_storage(self, i: Instruction) -> bool:
-        size = self.integers.get(self._read(i.size), -1)
+        size = self.integers.get(self.read(i.size), -1)
         if size < 0 or self.facts.users[i.dst] != 1 or len(self.facts.writers[i.dst]) != 1:
             return False
-        name = self._constant(None)  # the deferred storage is made when its tensor is known
+        name = self.constant(None, "storage")  # the deferred storage is made when its tensor is known
         self.names[name + "size"] = size
         self.storages[name] = i
         return self._write(i.dst, name)
 
     def _alloc_tensor(self, i: Instruction) -> bool:
-        storage, offset = self.held.get(i.storage, ""), self._read(i.offset)
+        storage, offset = self.held.get(i.storage, ""), self.read(i.offset)
         kind = array_dtype(i.dtype)
         if storage not in self.storages or i.shape or self.integers.get(offset) != 0 or kind.kind not in "iufb":
             return False
@@ -246,86 +250,48 @@ class _Writer:
         if compute is None or i.outputs != 1 or out not in self.tensors or any(r in self.tensors for r in ins):
             return False
         kind = array_dtype(self.tensors[out][1].dtype)
-        function, expected = self._constant(compute), self._constant(kind.type)
-        name = self._variable(f"{function}({', '.join(self._read(r) for r in ins)})")
+        function, expected = self.constant(compute, "kernel"), self.constant(kind.type, "dtype")
+        text, name = f"{function}({', '.join(self.read(r) for r in ins)})", self.target(out)
+        self.lines.append(f"{name} = {text}")
         self.lines.append(f"if type({name}) is not {expected}: raise UnsuitedError")
         if kind.kind == "b":
             self.bools.add(name)
         return self._write(out, name)
 
-    def _alloc_adt(self, i: Instruction) -> bool:
-        fields = ", ".join(self._array(f) for f in i.fields)
-        if i.tag == 0:
-            return self._write(i.dst, self._variable(f"({fields},)" if fields else "()"))
-        if i.tag not in self.exe.constructors:
-            return False
-        return self._write(
-            i.dst, self._variable(f"ADTValue({self._constant(self.exe.constructors[i.tag])}, [{fields}])")
-        )
-
-    def _alloc_closure(self, i: Instruction) -> bool:
-        captured = "".join(f"{self._array(c)}, " for c in i.captured)
-        return self._write(i.dst, self._variable(f"VMClosure({i.func}, ({captured}))"))
-
-    def _get_field(self, i: Instruction) -> bool:
-        source, field, dst = i.operands
-        whole = self._read(source)
-        return self._write(
-            dst, self._variable(f"{whole}[{field}] if type({whole}) is tuple else {whole}.fields[{field}]")
-        )
-
-    def _get_tag(self, i: Instruction) -> bool:
-        name = self._variable(f"{self._read(i.operands[0])}.constructor.tag")
-        return self._write(i.operands[1], name)
-
     # ------------------------------------------------------------ the end
-    def finished(self, end: int, falls: bool, kept: bool) -> Callable[[list[Any]], Any]:
+    def finished(self, end: int, kept: bool) -> Callable[[list[Any]], Any]:
         """Return the function; `kept` says whether anything looks at the registers afterwards."""
-        last = self._last(end, falls)
+        last = self._last(end)
         writes = [f"r[{register}] = {text}" for register, text in self.changed.items()] if kept else []
         body = "".join(f"    {line}\n" for line in (*self.lines, *writes, last))
-        # what is run is made of numbers of registers and of names given here, never of text from a program
-        exec(compile(f"def block(r):\n{body}", f"<block at {self.start}>", "exec"), self.names)  # noqa: S102
-        made: Callable[[list[Any]], Any] = self.names["block"]
-        return made
+        return function_of(f"def block(r):\n{body}", "block", self.names, f"<block at {self.start}>")
 
-    def _last(self, end: int, falls: bool) -> str:
-        i = self.code[end]
-        if falls:
+    def _last(self, end: int) -> str:
+        i = self.instructions[end]
+        flow = i.spec.flow
+        if flow is Flow.NEXT:
             return f"return {end}"
-        if i.opcode is Opcode.GOTO:
-            return f"return {end + i.offset}"
-        if i.opcode is Opcode.IF:
-            yes, no = end + i.true_offset, end + i.false_offset
-            test, target = self._read(i.test), self._read(i.target)
-            number = self.integers.get(target)
-            plain = number if test in self.bools else None
-            asked = {1: test, 0: f"not {test}"}.get(-1 if plain is None else plain, f"same({test}, {target})")
-            return f"return {yes} if {asked} else {no}"
-        if i.opcode is Opcode.RET:
-            return f"return {self._read(i.result)}"
-        given = "".join(f"{self._read(r)}, " for r in i.args)
-        if i.opcode is Opcode.INVOKE:
-            return f"return ({given})"
-        closure = self._read(i.closure)
-        return f"return {closure}.func_index, (*{closure}.captured, {given})"
+        if flow is Flow.JUMP:
+            return f"return {i.successors(end)[0]}"
+        if flow is Flow.TEST:
+            yes, no = i.successors(end)
+            return f"return {yes} if {self._test(i)} else {no}"
+        code = self.code(i)
+        if flow is Flow.CALL and i.spec.is_pair and i.spec.kind("func"):
+            code = code.partition(", ")[2]  # the function is known
+        return f"return {code}"
+
+    def _test(self, i: Instruction) -> str:
+        """Return the condition of a branch: cheap where its register holds a truth value and is compared with one."""
+        if i.opcode is Opcode.IF and (test := self.read(i.test)) in self.bools:
+            truth = self.integers.get(self.read(i.target))
+            if truth in (0, 1):
+                return test if truth else f"not {test}"
+        return self.code(i)
 
 
 _RULES: dict[Opcode, Callable[[_Writer, Instruction], bool]] = {
-    Opcode.MOVE: _Writer._move,
-    Opcode.KILL_REGISTER: _Writer._kill,
-    Opcode.LOAD_CONST: _Writer._load_const,
-    Opcode.LOAD_CONSTI: _Writer._load_consti,
     Opcode.ALLOC_STORAGE: _Writer._alloc_storage,
     Opcode.ALLOC_TENSOR: _Writer._alloc_tensor,
     Opcode.INVOKE_PACKED: _Writer._invoke_packed,
-    Opcode.ALLOC_ADT: _Writer._alloc_adt,
-    Opcode.ALLOC_CLOSURE: _Writer._alloc_closure,
-    Opcode.GET_FIELD: _Writer._get_field,
-    Opcode.GET_TAG: _Writer._get_tag,
 }
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Whether two scalars are the same number, as `if` asks."""
-    return bool((a if type(a) is int else a.item()) == (b if type(b) is int else b.item()))

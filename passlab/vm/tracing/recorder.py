@@ -22,21 +22,21 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
-from passlab.vm.control import Action, Frame, called, check_count, no_arm, too_deep
+from passlab.vm.control import Frame, called, too_deep
 from passlab.vm.executable import Executable
+from passlab.vm.instruction_spec import Effect, Flow
 from passlab.vm.interpreter import Machine
-from passlab.vm.isa import Instruction, Opcode
+from passlab.vm.isa import Instruction
 from passlab.vm.kernels.scalars import as_array
 from passlab.vm.tracing.basic_blocks import APPLY, LEAVE, NEXT, BasicBlock, BasicBlockMaker, settled
 from passlab.vm.tracing.buffers import bytes_of, offset_in, owner
 from passlab.vm.tracing.log import Log, Overwritten, SavedFrame, Segment, site_bases
-from passlab.vm.tracing.traced_steps import traced_step
 
 SEGMENT = 1 << 11  # instructions from one checkpoint to the next: what a look at dropped objects may have to run again
 FINE = 1 << 9  # the same where blocks lead from a checkpoint to others between it and the next, a look costs less so
 EVENT_BYTES = 40  # what the log of one instruction takes, besides the objects
 OBJECT_BYTES = 400  # what a storage, its tensor and their Python objects take, besides the data
-KERNEL, STORAGE = 7, 8  # kinds of traced code besides those of `Action`
+KERNEL, STORAGE = 7, 8  # kinds of traced code besides those of `Flow`
 
 
 class QuickFrame(Frame):
@@ -183,7 +183,6 @@ class TracingMachine(Machine):
             if block.kind == APPLY:
                 callee, given = given
                 path.callees.append(callee)
-                check_count(self.exe.functions[callee], given)
             r = [*given, *self._blank[callee]]
             if block.tail:
                 frame.func_index, frame.registers, numbers[-1] = callee, r, number
@@ -253,13 +252,13 @@ class TracingMachine(Machine):
                         self._about_to_write(r[out], len(log.sites))
                     work(r)
                     put_value(None)
-                elif kind == Action.TEST:
+                elif kind == Flow.TEST:
                     put_site(base + pc)
                     pc = work(r)
                     put_value(None)
                     put_time(perf_counter())
                     continue
-                elif kind == Action.JUMP:
+                elif kind == Flow.JUMP:
                     put_site(base + pc)
                     pc = work
                     put_value(None)
@@ -295,15 +294,13 @@ class TracingMachine(Machine):
 
     def _control(self, frame: Frame, kind: int, work: Any) -> Any:
         """Carry out a call or a return on the stack of frames; return what the log keeps of it."""
-        if kind == Action.RETURN:
-            value = frame.registers[work]
+        if kind != Flow.CALL:
+            value = work(frame.registers)
             self._numbers.pop()
             self._lowest = min(self._lowest, len(self._numbers) - 1)
             self._return(value)
             return value
-        if kind == Action.STOP:
-            raise no_arm(work)
-        func, args = called(self.exe.functions, kind, work, frame.registers)
+        func, args = called(self.exe.functions, work, frame.registers)
         function = self.exe.functions[func]
         registers = [*args, *[None] * (function.register_file_size - len(args))]
         number, event = self._numbers[-1], len(self.log)
@@ -327,8 +324,8 @@ class TracingMachine(Machine):
         if code is None:
             instructions = self.exe.functions[func_index].instructions
             code = self._traced[func_index] = [
-                _traced(self.exe, action, work, instruction)
-                for (action, work), instruction in zip(self._code_of(func_index), instructions, strict=True)
+                _traced(flow, work, instruction)
+                for (flow, work), instruction in zip(self._code_of(func_index), instructions, strict=True)
             ]
         return code
 
@@ -405,13 +402,11 @@ class TracingMachine(Machine):
         return self._height if self.log.segments else 0
 
 
-def _traced(exe: Executable, action: int, work: Any, instruction: Instruction) -> tuple[int, Any, Any]:
+def _traced(flow: int, work: Any, instruction: Instruction) -> tuple[int, Any, Any]:
     """Return the kind, the work, and the register written (for kernels: the registers whose tensors are)."""
-    opcode = instruction.opcode
-    if not action:
-        work = traced_step(exe, instruction, work)
-    if opcode is Opcode.INVOKE_PACKED:
-        return KERNEL, work, instruction.args[len(instruction.args) - instruction.outputs :]
-    if action:
-        return action, work, -1
-    return (STORAGE if opcode is Opcode.ALLOC_STORAGE else 0), work, instruction.writes()[0]
+    effect = instruction.spec.effect
+    if effect is Effect.KERNEL:
+        return KERNEL, work, instruction.results
+    if flow:
+        return flow, work, -1
+    return (STORAGE if effect is Effect.STORAGE else 0), work, instruction.dst
