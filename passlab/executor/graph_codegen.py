@@ -20,6 +20,7 @@ from passlab.ir.expr import (
     Expr,
     Function,
     GlobalVar,
+    Let,
     RefCreate,
     RefRead,
     RefWrite,
@@ -46,8 +47,9 @@ IDLE = 2**62  # nodes; a storage that is used no more
 
 
 class GraphCode:
-    """Makes the graph of one function without lets whose operators are calls of the module's primitive functions.
+    """Makes the graph of one function whose operators are calls of the module's primitive functions.
 
+    Lets are those around values whose order matters (`nn.dropout`); nodes of a graph run in the order of the program.
     `kernels` are the primitive functions by the names the graph uses, `params` the constants by input name.
     Raises `VerifyError` for what a graph cannot say.
     """
@@ -67,12 +69,19 @@ class GraphCode:
         for param in function.params:
             self._input(param, param.name_hint, device_of(param.virtual_device))
         nodes = post_order(function.body)
+        self.named: dict[Expr, Expr] = {
+            n.var: n.value for n in nodes if isinstance(n, Let) and not isinstance(n.value, Function)
+        }
         pinned = {n.args[0] for n in nodes if isinstance(n, Call) and _is(n, "on_device")}
         pinned -= {part for n in (*nodes, Tuple((function.body,))) if not _is(n, "on_device") for part in children(n)}
         for node in nodes:
-            if node not in self.entries and not (isinstance(node, Constant) and node in pinned):
+            if (
+                node not in self.entries
+                and not (isinstance(node, Constant) and node in pinned)
+                and node not in self.named
+            ):
                 self._node(node)
-        self.graph = self._graph(self.entries[function.body])
+        self.graph = self._graph(self._entries(function.body))
 
     def _add(self, node: GraphNode, ty: Type, expr: Expr, place: VirtualDevice) -> None:
         self.nodes.append(node)
@@ -99,15 +108,22 @@ class GraphCode:
         self.names[made] += 1
         return made
 
+    def _entries(self, expr: Expr) -> list[Entry]:
+        while expr in self.named:
+            expr = self.named[expr]
+        return self.entries[expr]
+
     def _node(self, node: Expr) -> None:
         if isinstance(node, GlobalVar) and node.name_hint in self.mod and self.mod[node.name_hint].is_primitive:
             self.entries[node] = []
         elif isinstance(node, Constant):
             self._constant(node, node, HOST)
         elif isinstance(node, Tuple):
-            self.entries[node] = [e for f in node.fields for e in self.entries[f]]
+            self.entries[node] = [e for f in node.fields for e in self._entries(f)]
         elif isinstance(node, TupleGetItem):
             self._projection(node)
+        elif isinstance(node, Let):
+            self.entries[node] = self._entries(node.body)
         elif isinstance(node, Call) and isinstance(node.op, GlobalVar) and node.op in self.entries:
             self._call(node, node.op.name_hint)
         elif isinstance(node, Op) and node.name in OF_DEVICES:
@@ -135,14 +151,14 @@ class GraphCode:
             if isinstance(value, Constant) and value not in self.entries:
                 self._constant(call, value, device_of(attrs.virtual_device))
             else:
-                self.entries[call] = self.entries[value]
+                self.entries[call] = self._entries(value)
             return
         here, there = device_of(attrs.src_virtual_device), device_of(attrs.dst_virtual_device)
         if here == there:
-            self.entries[call] = self.entries[value]
+            self.entries[call] = self._entries(value)
             return
         copies: list[Entry] = []
-        for tensor, entry in zip(tensor_types(call.checked_type), self.entries[value], strict=True):
+        for tensor, entry in zip(tensor_types(call.checked_type), self._entries(value), strict=True):
             self._add(GraphNode(self._unique("device_copy"), COPY, (entry,)), tensor, call, there)
             copies += self.entries[call]
         self.entries[call] = copies
@@ -153,11 +169,11 @@ class GraphCode:
         starts = self.starts.get(ty)
         if starts is None:
             starts = self.starts[ty] = [0, *accumulate(len(tensor_types(f)) for f in ty.fields)]
-        self.entries[node] = self.entries[node.tuple_value][starts[node.index] : starts[node.index + 1]]
+        self.entries[node] = self._entries(node.tuple_value)[starts[node.index] : starts[node.index + 1]]
 
     def _call(self, call: Call, kernel: str) -> None:
         primitive: Function = self.mod[kernel]
-        inputs = tuple([e for a in call.args for e in self.entries[a]])
+        inputs = tuple([e for a in call.args for e in self._entries(a)])
         ty = call.checked_type
         attrs = tuple(sorted((k, v) for k, v in primitive.attrs.items() if isinstance(v, str)))
         if primitive.attrs.get("relay.reshape_only") and len(inputs) == 1 and isinstance(ty, TensorType):

@@ -35,7 +35,7 @@ def bind_in_scopes(
 
     Values of existing lets keep their variable; new variables are called `x_N`, counted from the first N not in use.
     With `flatten`, a let that stands as a value is spliced into the lets around it. With `on_devices`, what is bound
-    is pinned by `on_device` to the device of the function it stands in, where that function has one.
+    is pinned by `on_device` to the device that an `on_device` around it fixes, else to that of the function around it.
     """
     plan = Plan(function)
     filler = _Filler(plan, wanted, flatten, on_devices)
@@ -217,19 +217,25 @@ class Plan:
             self._block.update(zip(opened, opened, strict=True))
         return [(parts[0], scope), *zip(parts[1:], opened, strict=True)]
 
-    def knows_devices(self) -> bool:
-        """Whether any function here names the device it runs on."""
-        functions = (n for n in (self.function, *self.inner) if type(n) is Function)
-        return any(f.virtual_device is not None for f in functions)
+    def devices(self) -> dict[Expr, Any]:
+        """Return the device of each node that lies on one: what `on_device` fixes, or the function around it.
 
-    def device(self, scope: Scope | None) -> Any:
-        """Return the device of the innermost function around a scope that has one, or None."""
-        while scope is not None and scope.owner is not None:
-            owner = scope.owner
-            if type(owner) is Function and owner.virtual_device is not None:
-                return owner.virtual_device
-            scope = scope.parent
-        return self.function.virtual_device
+        What `on_device` is about takes its parts along. A node with several users goes with the first.
+        """
+        nodes = [n for n in reversed(self.order) if type(n) is not _Bound]
+        own: dict[Expr, Any] = {
+            n: n.virtual_device if type(n) is Function else n.attrs["virtual_device"]
+            for n in nodes
+            if (type(n) is Function and n.virtual_device is not None) or pinned(n) is not None
+        }
+        if self.function.virtual_device is None and not own:
+            return {}
+        found: dict[Expr, Any] = {self.function.body: self.function.virtual_device}
+        for node in nodes:  # users before what they use, the first user last
+            device = own.get(node, found.get(node))
+            for part in (node.body,) if type(node) is Function else evaluation_children(node):
+                found[part] = device
+        return {node: own.get(node, device) for node, device in found.items() if own.get(node, device) is not None}
 
 
 def _target(expr: Expr) -> Expr:
@@ -246,7 +252,7 @@ class _Filler:
         self.plan = plan
         self.wanted = wanted
         self.flatten = flatten
-        self.on_devices = on_devices and plan.knows_devices()
+        self.devices = plan.devices() if on_devices else {}
         self.result: dict[Expr, Expr] = {}
         self.bindings: dict[Scope, Bindings] = {}
         self.count = -1
@@ -284,7 +290,7 @@ class _Filler:
     def _node(self, node: Expr) -> Expr:
         if type(node) in ATOMS:
             return node
-        body = pinned(node) if self.on_devices else None
+        body = pinned(node) if self.devices else None
         if body is not None:
             return self._now(body)
         plan = self.plan
@@ -298,7 +304,7 @@ class _Filler:
             self.bindings.setdefault(scope, []).extend((spliced, (var, self._now(node.body))))
         else:
             now = self._let(node) if type(node) is Let else self._with_parts(node)
-            self._push(scope, var, self._pin(now, scope) if self.on_devices else now)
+            self._push(scope, var, self._pin(now, self.devices.get(node)))
         note_rewrite(node, var)
         return var
 
@@ -326,8 +332,8 @@ class _Filler:
         clauses = [Clause(c.lhs, arm, c.span) for c, arm in zip(node.clauses, arms, strict=True)]
         return Match(data, clauses, node.complete, node.span)
 
-    def _pin(self, value: Expr, scope: Scope) -> Expr:
-        device = self.plan.device(scope)
+    @staticmethod
+    def _pin(value: Expr, device: Any) -> Expr:
         if device is None or type(value) is Function or is_atom(value) or pinned(value) is not None:
             return value
         on_device = Op.get("on_device")

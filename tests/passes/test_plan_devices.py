@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,21 @@ CASES = {
           let %l = on_device(exp(%a), CPU, PINNED);
           (negative(device_copy(%l, CPU->GPU)), exp(device_copy(%l, CPU->GPU))).0 }""",
     ),
+    "an input that two devices read is copied to the second": (
+        "def @main(%a: T, %b: T, %c: T) { subtract(on_device(add(%a, %b), CPU), on_device(add(%b, %c), GPU)) }",
+        """def @main(%a {CPU}: T, %b {CPU}: T, %c {GPU}: T, GPU) {
+          %0 = device_copy(on_device(add(%a, %b), CPU, PINNED), CPU->GPU);
+          subtract(%0, add(device_copy(%b, CPU->GPU), %c)) }""",
+    ),
+    "a value that two devices read is copied once": (
+        """def @main(%a: T) {
+          %0 = exp(%a);
+          subtract(on_device(negative(%0), CPU), add(on_device(sqrt(%0), GPU), on_device(tanh(%0), GPU))) }""",
+        """def @main(%a {CPU}: T, GPU) {
+          %0 = exp(%a);
+          %1 = device_copy(on_device(%0, CPU, PINNED), CPU->GPU);
+          subtract(device_copy(on_device(negative(%0), CPU, PINNED), CPU->GPU), add(sqrt(%1), tanh(%1))) }""",
+    ),
     "a projection is copied, not the tuple": (
         "def @main(%a: T) { %0 = on_device(split(%a, indices_or_sections=2), CPU); %1 = %0.0; add(%1, exp(%1)) }",
         """def @main(%a {CPU}: T, GPU) {
@@ -139,6 +156,34 @@ class TestEachCase:
         assert transform.PlanDevices(GPU)(made) is made
 
 
+SCOPES = [CPU, VirtualDevice(Device("cpu"), None, "a"), VirtualDevice(Device("cpu"), None, "b")]
+
+
+def scoped(text: str) -> IRModule:
+    """Read a program in which ANY, A and B name no memory scope of the CPU and two of them."""
+    for number, short in enumerate(("ANY", "A", "B")):
+        text = re.sub(rf"\b{short}\b", f"meta[VirtualDevice][{number}]", text)
+    text = re.sub(r"\bV\b", "virtual_device", re.sub(r"\bT\b", SHORT["T"], text))
+    return infer_module(parse(text, init_meta_table={"VirtualDevice": SCOPES}))
+
+
+def test_memory_scopes_flow_through_what_leaves_them_open():
+    before = """def @f(%x {V=B}: T, V=B) -> T { %x }
+      def @main(%a {V=ANY}: T, %b {V=A}: T, %c {V=B}: T, V=A) {
+        %0 = @f(on_device(%a, V=ANY, constrain_body=False));
+        %1 = @f(on_device(%b, V=ANY, constrain_body=False));
+        %2 = @f(on_device(%c, V=ANY, constrain_body=False));
+        on_device(add(add(%0, %1), %2), V=ANY, constrain_body=False) }"""
+    after = """def @f(%x {V=B}: T, V=B) -> T { %x }
+      def @main(%a {V=B}: T, %b {V=A}: T, %c {V=B}: T, V=A) {
+        %0 = @f(device_copy(%b, src_virtual_device=A, dst_virtual_device=B));
+        %1 = on_device(add(add(@f(%a), %0), @f(%c)), V=B, constrain_result=True);
+        device_copy(%1, src_virtual_device=B, dst_virtual_device=A) }"""
+    made = transform.PlanDevices(GPU)(scoped(before))
+    assert_structural_equal(made, scoped(after))
+    assert transform.PlanDevices(GPU)(made) is made
+
+
 @pytest.mark.parametrize("config", [GPU, cuda(), "cuda", "gpu"])
 def test_the_default_may_be_given_in_many_ways(config: object):
     before, after = CASES["everything goes to the default"]
@@ -155,7 +200,7 @@ def test_other_defaults_are_refused():
     [
         "def @main(%x: T) { add(on_device(exp(%x), CPU, PINNED), on_device(exp(%x), GPU, PINNED)) }",
         "def @main(%x {CPU}: T, GPU) { exp(%x) }",
-        "def @main(%x: T) { (on_device(%x, CPU), on_device(%x, GPU)) }",
+        "def @main(%x: T) { let %y = on_device(%x, CPU, PINNED); let %z = on_device(%x, GPU, PINNED); add(%y, %z) }",
     ],
 )
 def test_nothing_is_on_two_devices(text: str):

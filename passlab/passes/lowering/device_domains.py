@@ -117,6 +117,11 @@ def is_loose(expr: Expr) -> bool:
     return is_op(expr, "on_device") and not expr.attrs["constrain_result"]  # type: ignore[attr-defined]
 
 
+def is_open(expr: Expr) -> bool:
+    """Whether an expression is an `on_device` that says of no place, only that a copy may be made there."""
+    return is_loose(expr) and not expr.attrs["constrain_body"]  # type: ignore[attr-defined]
+
+
 def names_device(function: Function) -> bool:
     """Whether a function says of anything where it lies."""
     return any(
@@ -135,6 +140,7 @@ class Devices:
         self.host = host
         self.domain: dict[Expr, Domain] = {}
         self.free: set[Expr] = set()
+        self._optional: list[tuple[Domain, Domain]] = []  # the two sides of each open `on_device`
         self.globals = {name: domain_of_type(f.checked_type) for name, f in functions.items()}
         self.order = {name: post_order(f, enter=lambda n: not is_closed(n)) for name, f in functions.items()}
         self._float(n for order in self.order.values() for n in order)
@@ -142,6 +148,8 @@ class Devices:
             for node in self.order[name]:
                 self._visit(node)
             self.unify(self.of(function), self.globals[name], function)
+        for a, b in self._optional:
+            self._unify_if_alike(a, b)
 
     def of(self, expr: Expr) -> Domain:
         """Return the domain of an expression."""
@@ -203,9 +211,24 @@ class Devices:
                 raise PassError(Diagnostic(what, at.span, hint="put `device_copy` or `on_device` between the two"))
             leaf.device = both
 
+    def _unify_if_alike(self, a: Domain, b: Domain) -> None:
+        """Put two places into one, unless they are different places already; the more precise of two scopes holds."""
+        a, b = a.find(), b.find()
+        if a.parts or b.parts or a is b:
+            return
+        both = a.device or b.device
+        if a.device is not None and b.device is not None:
+            both = common_device(a.device, b.device)
+            if both is None:
+                return
+        a.device = both
+        b.leader = a
+
     def _use(self, part: Expr, domain: Domain, at: Expr) -> None:
         """State that a part is needed in a place, to which it is copied if it is free to be."""
-        if part not in self.free and type(part) is not Constant:
+        if is_open(part):
+            self._optional.append((domain, self.of(part)))
+        elif part not in self.free and type(part) is not Constant:
             self.unify(domain, self.of(part), at)
 
     # ------------------------------------------------------------ constraints
@@ -258,7 +281,10 @@ class Devices:
             return
         for param, domain in zip(node.params, own.find().parts, strict=False):
             self.unify(domain, self.of(param), node)
-        self.unify(own.find().parts[-1], self.of(node.body), node)
+        if is_open(node.body):
+            self._optional.append((own.find().parts[-1], self.of(node.body)))
+        else:
+            self.unify(own.find().parts[-1], self.of(node.body), node)
         self._place(own.result(), node.virtual_device, node)
 
     def _call(self, node: Call, own: Domain) -> None:

@@ -38,7 +38,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from passlab.ir.adt import pattern_vars
-from passlab.ir.expr import Expr, Function, If, Let, Match, Var
+from passlab.ir.expr import Call, Expr, Function, If, Let, Match, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import TupleType
@@ -47,6 +47,8 @@ from passlab.op import make
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
+
+KILL = "memory.kill"
 
 
 @standard_pass(opt_level=0, promise=EXACT)
@@ -63,7 +65,7 @@ class ManifestLifetimes(FunctionPass):
         if func.is_primitive:
             return func
         nodes = post_order(func, enter=_enter)
-        if any(type(n) is Op and n.name == "memory.kill" for n in nodes):
+        if any(type(n) is Op and n.name == KILL for n in nodes):
             return func
         plain = without_aliases(func, nodes)
         kills = _LastUses(plain).kills
@@ -75,10 +77,27 @@ def _with(kills: dict[Let, list[Var]]) -> Callable[[Expr, Expr], Expr]:
         if not isinstance(pre, Let) or pre not in kills:
             return post
         assert isinstance(post, Let)
-        dead = [(Var("killed", TupleType(())), make("memory.kill", v)) for v in kills[pre]]
+        dead = [(Var("killed", TupleType(())), make(KILL, v)) for v in kills[pre]]
         return Let(post.var, post.value, make_lets(dead, post.body), post.span)
 
     return rule
+
+
+def without_kills(function: Function) -> Function:
+    """Return a function that says nothing of lifetimes; the same object if it said nothing.
+
+    A rewrite may lengthen a life: what is killed after its last use is used again where a copy of it was simplified
+    away. Whoever rewrites a program finds the last uses anew.
+    """
+    if not any(type(n) is Op and n.name == KILL for n in post_order(function, enter=_enter)):
+        return function
+    return rewrite(function, _unkilled, only=(Let,))
+
+
+def _unkilled(pre: Expr, post: Expr) -> Expr:
+    assert isinstance(post, Let)
+    value = post.value
+    return post.body if type(value) is Call and type(value.op) is Op and value.op.name == KILL else post
 
 
 def without_aliases(function: Function, nodes: list[Expr]) -> Function:

@@ -40,6 +40,7 @@ from passlab.ir.op import Op
 from passlab.ir.types import FuncType
 from passlab.ir.walk import note_rewrite, rebuild
 from passlab.op import make
+from passlab.passes.lowering.device_conflicts import without_conflicts
 from passlab.passes.lowering.device_domains import ON_HOST, Devices, is_loose, is_op, names_device
 from passlab.transform.base import ModulePass, infer_types, is_optimizable
 from passlab.transform.context import PassContext
@@ -51,7 +52,8 @@ class PlanDevices(ModulePass):
     """Record the device of each parameter and function, pin with `on_device` what lies elsewhere, add `device_copy`.
 
     An operator is computed where its inputs and its result lie. `on_device(%e, virtual_device=d)` computes `%e` on d
-    and copies it for each use that wants it elsewhere. What nothing constrains goes to `config`: a `VirtualDevice`, a
+    and copies it for each use that wants it elsewhere; so is a value that operators on two devices read, which lies where
+    the program reads it first. What nothing constrains goes to `config`: a `VirtualDevice`, a
     device, its name, or None for the CPU; with None a program that names no device stays as it is. What `let` binds is
     always pinned, but functions: they lie nowhere (Relay pins those that are chosen or computed). Raises `PassError`
     where a value would have to be on two devices, `PassTypeError` for a `config` of another form.
@@ -63,6 +65,10 @@ class PlanDevices(ModulePass):
         functions = {name: f for name, f in mod.items() if is_optimizable(f) and not f.is_primitive}
         if self.config is None and not any(map(names_device, functions.values())):
             return mod
+        apart = mod.with_functions({name: without_conflicts(f) for name, f in functions.items()})
+        if apart is not mod:
+            mod = infer_types(apart)
+            functions = {name: mod[name] for name in functions}
         devices = Devices(functions, host_device(self.config))
         devices.settle(functions, default_device(self.config))
         made = mod.with_functions({name: _Placement(devices).placed(name, f) for name, f in functions.items()})
@@ -140,7 +146,7 @@ class _Placement:
         params = tuple(self.result.get(p, p) for p in node.params)
         return node.with_fields(
             params=params if params != node.params else node.params,
-            body=self._to(node.body, self.devices.device(node.body), here),
+            body=self._to(node.body, here, here),
             virtual_device=self._like(node.virtual_device, here),
         )
 

@@ -15,6 +15,7 @@ from passlab.ir.expr import Constant, Expr, GlobalVar
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order
+from passlab.passes.lowering.manifest_lifetimes import without_kills
 from passlab.passes.lowering.plan_devices import PlanDevices
 from passlab.rewriting.parameters import bind_params
 from passlab.transform import PassContext, Sequential, parse_pipeline
@@ -101,7 +102,12 @@ def reachable(mod: IRModule, entry: str = "main") -> IRModule:
 def optimize(mod: IRModule, params: Mapping[str, Any] | None = None, target: Any = None) -> IRModule:
     """Run the compiler's passes under the current context, with `params` bound in `main`."""
     with compiling():
-        return pipeline(target)(reachable(bind_params(as_module(mod), params)))
+        return pipeline(target)(_without_lifetimes(reachable(bind_params(as_module(mod), params))))
+
+
+def _without_lifetimes(mod: IRModule) -> IRModule:
+    """Return the module before ManifestLifetimes, which is run again once the compiler's other passes are through."""
+    return mod.with_functions({name: without_kills(f) for name, f in mod.items()})
 
 
 def as_module(program: Any) -> IRModule:
