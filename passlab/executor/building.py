@@ -26,7 +26,6 @@ from passlab.passes.functions.inline import Inline
 from passlab.passes.lowering.plan_devices import PlanDevices
 from passlab.passes.normal_form.to_graph_normal_form import ToGraphNormalForm
 from passlab.passes.program.infer_type import InferType
-from passlab.passes.simplify.dead_code_elimination import DeadCodeElimination
 from passlab.rewriting.beta_reduction import beta_reduced
 from passlab.rewriting.parameters import bind_params
 from passlab.transform import Sequential, parse_pipeline
@@ -37,6 +36,10 @@ STATIC = """
     FoldConstant
     DynamicToStatic
     InferType
+"""
+INFERENCE = """
+    InferType
+    SimplifyInference
 """
 FLATTEN = """
     ToGraphNormalForm
@@ -115,13 +118,16 @@ def build_graph(
 
 
 def _flat(mod: IRModule) -> IRModule:
-    """Return the module with the calls of functions replaced by their bodies, as far as they are not recursive."""
+    """Return the module with the calls of functions replaced by their bodies, as far as they are not recursive.
+
+    `nn.dropout` becomes what it is at inference first: as long as it stands for random numbers, no let can go.
+    """
     if "main" not in mod:
         raise VerifyError(Diagnostic("a graph is made of the function `main`", hint="the module has none"))
     marked = {n: f.with_attr("Inline", 1) for n, f in mod.items() if n != "main" and not f.is_primitive}
-    mod = ToGraphNormalForm()(Inline()(mod.with_functions(marked)))
-    mod = InferType()(mod.with_functions({"main": beta_reduced(mod["main"], mod)}))
-    return DeadCodeElimination()(mod)  # what kept its let and is not used, such as a call of a recursive function
+    mod = Sequential(parse_pipeline(INFERENCE).passes)(Inline()(mod.with_functions(marked)))
+    mod = ToGraphNormalForm()(mod)
+    return InferType()(mod.with_functions({"main": beta_reduced(mod["main"], mod)}))
 
 
 def _has_unknown_shape(function: Function) -> bool:

@@ -230,12 +230,12 @@ class Plan:
         }
         if self.function.virtual_device is None and not own:
             return {}
-        found: dict[Expr, Any] = {self.function.body: self.function.virtual_device}
+        places: dict[Expr, Any] = {self.function.body: self.function.virtual_device}
         for node in nodes:  # users before what they use, the first user last
-            device = own.get(node, found.get(node))
+            device = own.get(node, places.get(node))
             for part in (node.body,) if type(node) is Function else evaluation_children(node):
-                found[part] = device
-        return {node: own.get(node, device) for node, device in found.items() if own.get(node, device) is not None}
+                places[part] = device
+        return {node: own.get(node, device) for node, device in places.items() if own.get(node, device) is not None}
 
 
 def _target(expr: Expr) -> Expr:

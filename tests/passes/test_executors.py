@@ -75,6 +75,15 @@ CASES: dict[str, tuple[str, str, list[Any], Any, str]] = {
         2.0,
         "debug vm aot graph",
     ),
+    "a graph keeps no loop that only a dropout was thought to need": (
+        """def @main(%x: float32, %n: int32) {
+          let %loop = fn (%i: int32, %y: float32) { if (%i < 1) { %y } else { %loop(%i - 1, %y) } };
+          let %dead = nn.dropout(%loop(%n, %x)); %x }""",
+        "ToANormalForm",
+        [TWO, np.int32(3)],
+        2.0,
+        "debug vm aot graph",
+    ),
     "a value that turns out to be a name for another lives longer": (
         "def @main(%x: float32) { let %v = nn.dropout(%x, rate=0.4f).0; let %w = add(%v, 1f); %v }",
         "ManifestLifetimes",

@@ -37,17 +37,17 @@ def without_conflicts(function: Function) -> Function:
         if isinstance(node, Op):
             continue
         for call, i in readers.get(node, ()):
-            wanted = _wanted(call, i, place.get)
-            if wanted is None or is_op(node, "on_device") or type(node) is Constant:
+            goal = _wanted(call, i, place.get)
+            if goal is None or is_op(node, "on_device") or type(node) is Constant:
                 continue
-            both = common_device(place[node], wanted) if node in place else wanted
+            both = common_device(place[node], goal) if node in place else goal
             if both is None:
-                copies[call, i] = wanted
+                copies[call, i] = goal
             else:
                 place[node] = both
     if not copies:
         return function
-    made: dict[tuple[Expr, VirtualDevice], Expr] = {}
+    moved: dict[tuple[Expr, VirtualDevice], Expr] = {}
 
     def rule(pre: Expr, post: Expr) -> Expr:
         assert isinstance(pre, Call)
@@ -57,11 +57,11 @@ def without_conflicts(function: Function) -> Function:
             goal = copies.get((pre, i))
             if goal is None:
                 continue
-            if (args[i], goal) not in made:
-                made[args[i], goal] = make(
+            if (args[i], goal) not in moved:
+                moved[args[i], goal] = make(
                     "device_copy", args[i], src_virtual_device=place[old], dst_virtual_device=goal
                 )
-            args[i] = made[args[i], goal]
+            args[i] = moved[args[i], goal]
         return post.with_fields(args=tuple(args))
 
     targets = {call for call, _ in copies}
@@ -74,10 +74,13 @@ def _wanted(call: Call, number: int, place: Find) -> VirtualDevice | None:
     """Return the device on which an operator reads an argument, None where it does not say."""
     assert isinstance(call.op, Op)
     attrs: Any = call.attrs
+    named: VirtualDevice
     if call.op.name == "on_device" and attrs["constrain_body"]:
-        return attrs["virtual_device"]  # type: ignore[no-any-return]
+        named = attrs["virtual_device"]
+        return named
     if call.op.name == "device_copy":
-        return attrs["src_virtual_device"]  # type: ignore[no-any-return]
+        named = attrs["src_virtual_device"]
+        return named
     apart = call.op.name in APART or number in ON_HOST.get(call.op.name, ())
     return None if apart else place(call)
 

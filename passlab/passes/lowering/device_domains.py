@@ -119,7 +119,7 @@ def is_loose(expr: Expr) -> bool:
 
 def is_open(expr: Expr) -> bool:
     """Whether an expression is an `on_device` that says of no place, only that a copy may be made there."""
-    return is_loose(expr) and not expr.attrs["constrain_body"]  # type: ignore[attr-defined]
+    return is_loose(expr) and not getattr(getattr(expr, "attrs", None), "constrain_body", True)
 
 
 def names_device(function: Function) -> bool:

@@ -52,11 +52,11 @@ class PlanDevices(ModulePass):
     """Record the device of each parameter and function, pin with `on_device` what lies elsewhere, add `device_copy`.
 
     An operator is computed where its inputs and its result lie. `on_device(%e, virtual_device=d)` computes `%e` on d
-    and copies it for each use that wants it elsewhere; so is a value that operators on two devices read, which lies where
-    the program reads it first. What nothing constrains goes to `config`: a `VirtualDevice`, a
-    device, its name, or None for the CPU; with None a program that names no device stays as it is. What `let` binds is
-    always pinned, but functions: they lie nowhere (Relay pins those that are chosen or computed). Raises `PassError`
-    where a value would have to be on two devices, `PassTypeError` for a `config` of another form.
+    and copies it for each use that wants it elsewhere; so is a value that operators on two devices read, which lies
+    where the program reads it first. What nothing constrains goes to `config`: a `VirtualDevice`, a device, its name,
+    or None for the CPU; with None a program that names no device stays as it is. What `let` binds is always pinned,
+    but functions: they lie nowhere (Relay pins those that are chosen or computed). Raises `PassError` where a value
+    would have to be on two devices, `PassTypeError` for a `config` of another form.
     """
 
     config: Any = None

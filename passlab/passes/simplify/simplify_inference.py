@@ -19,6 +19,11 @@ before:
 after:
     def @main(%x: Tensor[(2), float32]) { %x }
 
+before:
+    def @main(%x: Tensor[(2), float32]) { let %r = nn.dropout(%x); %r }
+after:
+    def @main(%x: Tensor[(2), float32]) { let %r = (%x, ones_like(%x)); %r }
+
 keep:
     def @main(%x: Tensor[(1, 2), float32], %gamma: Tensor[(2), float32], %beta: Tensor[(2), float32],
               %mean: Tensor[(2), float32], %var: Tensor[(2), float32]) {
@@ -35,7 +40,7 @@ from typing import Any
 import numpy as np
 
 from passlab.analysis.state import Movable
-from passlab.ir.expr import Call, Constant, Expr, Function, TupleGetItem
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType
@@ -52,10 +57,11 @@ from passlab.transform.declare import Rounds, standard_pass
 class SimplifyInference(FunctionPass):
     """Unpack normalisation operators into primitive arithmetic.
 
-    `nn.batch_norm` (of which only the first result is used) becomes a scale and a shift, the first result of
-    `nn.dropout` its input; `nn.layer_norm`, `nn.group_norm`, `nn.instance_norm` and `nn.l2_normalize` become means,
-    variances and elementwise arithmetic. Constants have the dtype of the data (Relay's l2_normalize uses float32).
-    Calls whose arguments after the data have effects stay as they are.
+    `nn.batch_norm` (of which only the first result is used) becomes a scale and a shift, `nn.dropout` its input and a
+    mask of ones (Relay leaves one whose results are not taken apart on the spot); `nn.layer_norm`, `nn.group_norm`,
+    `nn.instance_norm` and `nn.l2_normalize` become means, variances and elementwise arithmetic. Constants have the
+    dtype of the data (Relay's l2_normalize uses float32). Calls whose arguments after the data have effects stay as
+    they are.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -70,13 +76,12 @@ def _simplified(movable: Movable, pre: Expr, post: Expr) -> Expr:
     if type(post) is Call:
         rule = _CALLS.get(post.op.name) if type(post.op) is Op else None
         return post if rule is None else rule(post, _type(pre.args[0])) or post  # type: ignore[attr-defined]
-    if type(post) is TupleGetItem and post.index == 0 and type(post.tuple_value) is Call:
-        call = post.tuple_value
-        name = call.op.name if type(call.op) is Op else ""
-        if name == "nn.dropout":
-            return call.args[0]
-        if name == "nn.batch_norm":
-            return _batch_norm(call, _type(pre.tuple_value.args[0])) or post  # type: ignore[attr-defined]
+    if type(post) is not TupleGetItem or type(call.op) is not Op:
+        return post
+    if call.op.name == "nn.dropout" and type(post.tuple_value) is Tuple:
+        return post.tuple_value.fields[post.index]
+    if call.op.name == "nn.batch_norm" and post.index == 0 and type(post.tuple_value) is Call:
+        return _batch_norm(post.tuple_value, _type(call.args[0])) or post
     return post
 
 
@@ -162,9 +167,14 @@ def _l2_normalize(call: Call, ty: TensorType | None) -> Expr | None:
     return make("divide", data, make("sqrt", make("maximum", total, _scalar(attrs.eps, ty))))
 
 
+def _dropout(call: Call, ty: TensorType | None) -> Expr:
+    return Tuple((call.args[0], make("ones_like", call.args[0])))
+
+
 _CALLS: dict[str, Callable[[Call, TensorType | None], Expr | None]] = {
     "nn.layer_norm": _layer_norm,
     "nn.instance_norm": _instance_norm,
     "nn.group_norm": _group_norm,
     "nn.l2_normalize": _l2_normalize,
+    "nn.dropout": _dropout,
 }
