@@ -18,12 +18,23 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
+import time
 from types import FrameType
 from typing import Any
 
 from passlab.errors import Diagnostic, PassTypeError
 
 _AGAIN = 0.1  # seconds until it is raised once more
+_SOON = 0.001  # seconds until a thread that starts another one is looked at again
+# Before CPython 3.12, a new thread carries the number of its creator until it runs. An exception raised in the creator
+# then ends the new thread, before it says that it has started, and the creator waits for that for ever. So nothing is
+# raised while a deadline starts its thread (the lock), nor while other code is seen to start one, unless it has started
+# nothing but threads for `_PATIENCE` seconds. A start that takes longer than that has been hit: its wait is ended.
+_PATIENCE = 1.0
+_starting = threading.Lock()
+
+
+_START = threading.Thread.start.__code__
 
 
 class TimeUpError(BaseException):
@@ -52,7 +63,8 @@ class Deadline:
         self._thread = threading.get_ident()
         self._frame = sys._getframe(1)
         if self.seconds is not None:
-            threading.Thread(target=self._watch, name="passlab-deadline", daemon=True).start()
+            with _starting:
+                threading.Thread(target=self._watch, name="passlab-deadline", daemon=True).start()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -81,20 +93,38 @@ class Deadline:
 
     def _watch(self) -> None:
         self._over.wait(self.seconds)
+        last: FrameType | None = None  # the start of a thread that was seen the last time
+        since = seen = time.monotonic()  # when a start was first seen, of any thread and of this one
         while not self._over.is_set():
-            with self._lock:
-                if self._over.is_set() or not self._is_running():
+            with self._lock, _starting:
+                frames = self._frames()
+                if self._over.is_set() or not frames:
                     return
-                self._raised = True
-                _raise_in(self._thread, self.error)
-            self._over.wait(_AGAIN)
+                now = time.monotonic()
+                start = next((frame for frame in frames if frame.f_code is _START), None)
+                if start is not last:
+                    last, seen = start, now
+                if raising := start is None or now - since > _PATIENCE:
+                    since = now
+                    self._raised = True
+                    _raise_in(self._thread, self.error)
+                    if start is not None and now - seen > _PATIENCE:
+                        start.f_locals["self"]._started.set()
+            self._over.wait(_AGAIN if raising else _SOON)
 
-    def _is_running(self) -> bool:
-        """Whether the function that entered the block still runs: an interrupt may have kept `__exit__` from it."""
+    def _frames(self) -> list[FrameType]:
+        """Return the frames below the one that entered the block, and that one.
+
+        There are none where it runs no more: an interrupt may have kept `__exit__` from being called.
+        """
+        frames: list[FrameType] = []
         frame = sys._current_frames().get(self._thread)
-        while frame is not None and frame is not self._frame:
+        while frame is not None:
+            frames.append(frame)
+            if frame is self._frame:
+                return frames
             frame = frame.f_back
-        return frame is not None
+        return []
 
 
 def check_seconds(seconds: Any) -> None:

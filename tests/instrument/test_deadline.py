@@ -114,3 +114,31 @@ def test_functions_can_be_traced_after_a_deadline():
     """A debugger, or a tool that measures coverage, works in the same process afterwards."""
     result = subprocess.run([sys.executable, "-c", TRACED], capture_output=True, text=True, timeout=60, check=True)
     assert result.stdout.strip() == "7"
+
+
+STARTED_INSIDE = {
+    "a deadline": "with d.Deadline(5.0): pass",
+    "a thread": "t = threading.Thread(target=int); t.start(); t.join()",
+}
+
+
+@pytest.mark.parametrize("inside", STARTED_INSIDE)
+def test_a_thread_that_starts_while_the_time_is_up_does_start(inside):
+    """Raised at the wrong moment, the exception ends the new thread, and whoever starts it waits for ever."""
+    program = f"""
+import faulthandler, threading, time
+from passlab.instrument import deadline as d
+faulthandler.dump_traceback_later(60, exit=True)
+d._AGAIN, d._PATIENCE = 0.0, 0.05  # raised as often as can be
+end = time.monotonic() + 2
+while time.monotonic() < end:
+    outer = d.Deadline(0.001)
+    try:
+        with outer:
+            while True:
+                {STARTED_INSIDE[inside]}
+    except outer.error:
+        outer.close()
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
