@@ -22,6 +22,8 @@ from passlab.display.instruments import InstrumentView as InstrumentView
 from passlab.display.instruments import instrument_view as instrument_view
 from passlab.display.module import ModuleView as ModuleView
 from passlab.display.module import module_view as module_view
+from passlab.display.node_values import NodeValuesView as NodeValuesView
+from passlab.display.node_values import node_values_view as node_values_view
 from passlab.display.operators import OperatorsView as OperatorsView
 from passlab.display.operators import operators_view as operators_view
 from passlab.display.parts import PartsView as PartsView

@@ -54,8 +54,10 @@ class GraphView(View):
         changed: Diff | Iterable[Expr] | dict[Expr, str] | None = None,
         folded: bool | None = None,
         overlays: Mapping[str, Mapping[Expr, float]] | None = None,
+        notes: Mapping[Expr, str] | None = None,
     ) -> None:
         self.overlays = overlays or {}
+        self.notes = notes or {}
         self.program = program
         self.folded = folded
         self.is_folded = False
@@ -63,7 +65,7 @@ class GraphView(View):
 
     def with_folding(self, folded: bool) -> GraphView:
         """Return the view with every fused function as one box, or with none so."""
-        return GraphView(self.program, self.fates, folded, self.overlays)
+        return GraphView(self.program, self.fates, folded, self.overlays, self.notes)
 
     @cached_property
     def graph(self) -> Dataflow:
@@ -82,8 +84,14 @@ class GraphView(View):
         """What each box shows."""
         lines = _brief_lines if self.is_large else _lines
         return [
-            Face(lines(box), self.fates.get(box.expr, "") if box.expr is not None else "") for box in self.graph.boxes
+            Face((*lines(box), *self._note(box)), self.fates.get(box.expr, "") if box.expr is not None else "")
+            for box in self.graph.boxes
         ]
+
+    def _note(self, box: Box) -> tuple[str, ...]:
+        """What was noted of a box, where there is room for it: in small graphs."""
+        note = "" if box.expr is None else self.notes.get(box.expr, "")
+        return (_cut(note),) if note and not self.is_large else ()
 
     @cached_property
     def sizes(self) -> list[tuple[float, float]]:
@@ -159,7 +167,9 @@ class GraphView(View):
                     face.fate,
                     -1 if box.group is None else box.group,
                     list(face.lines),
-                    _about(box),
+                    "\n".join(
+                        filter(None, (_about(box), self.notes.get(box.expr, "") if box.expr is not None else ""))
+                    ),
                     _box_nodes(box),
                     family(box),
                 ]

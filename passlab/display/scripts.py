@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
-STYLES = ("passlab", "asking", "live")  # what is common and shown; what one asks; what one edits
+STYLES = ("passlab", "asking", "live", "values")  # what is common; what one asks, what one edits, what was computed
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
 _DEFAULT = re.compile(r"^function render\(.*\Z", re.MULTILINE | re.DOTALL)

@@ -14,9 +14,11 @@ from IPython.core.error import UsageError
 from IPython.core.magic import cell_magic, line_cell_magic, line_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from passlab.errors import InterruptedPassesError, PassError, PasslabError
+from passlab.display import node_values_view
+from passlab.errors import InterruptedPassesError, PassError, PasslabError, did_you_mean
 from passlab.ir.module import IRModule
 from passlab.lab.comparison import compare as lab_compare
+from passlab.lab.node_values import NodeValues, watch
 from passlab.lab.recording import Recording
 from passlab.notebook import pipelines, values
 from passlab.notebook.live import LiveOptions, LiveWidget
@@ -254,6 +256,8 @@ class RelayMagics(NamedMagics):
     @argument("--random", metavar="SEED", type=int, default=None, help="make up arguments from a seed")
     @argument("--entry", metavar="FUNCTION", default="main", help="the function to run (default main)")
     @argument("--executor", default="debug", help="debug, vm, graph or aot (default debug)")
+    @argument("--watch", action="store_true", help="show what every line computed; the name of -o is bound to the run")
+    @argument("--against", metavar="NAME", default="", help="an earlier run that was watched, to compare with")
     @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
     @line_magic
     def run_program(self, line: str) -> Any:
@@ -264,10 +268,25 @@ class RelayMagics(NamedMagics):
         mod = self._program(options.mod)
         self._check_targets(options.out)
         arguments = self._arguments(mod[options.entry], options.args, options.random)
+        if options.watch or options.against:
+            return self._watched(mod, arguments, options)
         result = create_executor(options.executor, mod).evaluate(mod.get_global_var(options.entry))(*arguments)
         if options.out:
             self.shell.user_ns[options.out] = result
         return result
+
+    def _watched(self, mod: IRModule, arguments: list[Any], options: Any) -> Any:
+        """Run a program with its values on it, and show them, held against an earlier run where one is named."""
+        earlier = self.shell.user_ns.get(options.against) if options.against else None
+        if options.against and not isinstance(earlier, NodeValues):
+            runs = [n for n, v in self.shell.user_ns.items() if isinstance(v, NodeValues) and not n.startswith("_")]
+            cure = did_you_mean(options.against, runs) or "make one with %run NAME --watch -o NAME"
+            raise UsageError(f"there is no run `{options.against}` that was watched: {cure}")
+        run = watch(mod, *arguments, entry=options.entry)
+        if options.out:
+            self.shell.user_ns[options.out] = run
+        self._display(node_values_view(run, earlier))
+        return None
 
     # ------------------------------------------------------------ %vm
     @no_var_expand

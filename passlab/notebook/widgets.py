@@ -39,6 +39,12 @@ class DiffWidget(ViewWidget):
     _esm = script("diff")
 
 
+class ValuesWidget(ViewWidget):
+    """A run on its program."""
+
+    _esm = script("values")
+
+
 class GraphWidget(ViewWidget):
     """A dataflow graph."""
 
@@ -208,6 +214,7 @@ _WIDGETS: dict[str, type[ViewWidget]] = {
     "graph": GraphWidget,
     "pipeline": PipelineWidget,
     "stepper": StepperWidget,
+    "values": ValuesWidget,
 }
 
 
@@ -226,6 +233,7 @@ __all__ = [
     "PipelineWidget",
     "Shown",
     "StepperWidget",
+    "ValuesWidget",
     "ViewWidget",
     "show",
 ]

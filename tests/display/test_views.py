@@ -27,6 +27,7 @@ from passlab.display import (
     graph_view,
     instrument_view,
     module_view,
+    node_values_view,
     operators_view,
     profile_view,
     recording_view,
@@ -44,7 +45,7 @@ from passlab.dumps import read
 from passlab.errors import PassError
 from passlab.evaluate.samples import random_arguments
 from passlab.instrument import PassLimit, PassTimingInstrument, PrintIRAfter
-from passlab.lab import Campaign, compare, culprit, reduce
+from passlab.lab import Campaign, compare, culprit, reduce, watch
 from passlab.transform import PassContext, module_pass
 from tests.display.programs import NETWORK, Reader, network
 
@@ -61,6 +62,10 @@ def profiled():
     return module.profile(
         **{n: np.zeros(s, module.get_input_info()[1][n]) for n, s in module.get_input_info()[0].items()}
     )
+
+
+def watched():
+    return watch(network(), *random_arguments(network()["main"], 0))
 
 
 def failed():
@@ -101,6 +106,7 @@ EXAMPLES = {
     "GraphView": lambda: graph_view(network()),
     "InstrumentView": lambda: instrument_view(limited()),
     "ModuleView": lambda: module_view(network()),
+    "NodeValuesView": lambda: node_values_view(watched()),
     "OperatorsView": lambda: operators_view(network()),
     "PrintedStepView": lambda: printed_step_view(printed().steps[-1]),
     "PrinterView": lambda: instrument_view(printed()),

@@ -23,6 +23,8 @@ export class CodePane {
     this.picked = "";
     this.sought = ""; // text that is looked for, in lower case
     this.hits = /** @type {number[]} */ ([]); // lines that hold the name that is followed, or the text
+    this.beside = /** @type {((line: number) => HTMLElement | null) | null} */ (null); // what stands beside a line in place of its type
+    this.besideWidth = 0;
     this.asked = /** @type {((event: number) => void) | null} */ (null); // hears which pass was clicked
     this.width = 100;
     this.hovers = new WeakMap();
@@ -125,7 +127,9 @@ export class CodePane {
   /** Lay the lines out: what is folded, and where they break. */
   arrange() {
     const width = this.width - this.gutter.fit(this.width, this.box), types = this.types && width >= 84 && this.typeWidth ? this.typeWidth + 5 : 0;
-    this.codeWidth = width - types;
+    const narrow = !!this.beside && width < this.besideWidth + 56, room = narrow ? 34 : this.besideWidth;
+    this.box.classList.toggle("pl-values-narrow", narrow);
+    this.codeWidth = width - (this.beside ? room : types);
     this.seen = [];
     for (let at = 0; at < this.lines.length; at++) {
       const text = this.table.lines[this.lines[at]][0];
@@ -145,7 +149,7 @@ export class CodePane {
     const text = el("span", "pl-text", first ? null : " ".repeat(hanging(line[0], this.codeWidth || 0)),
       code(line, from, to, this.picked, this.sought ? occurrences(line[0], this.sought) : undefined, this.hovers));
     if (folded && last) text.append(el("button", "pl-more", `⋯ ${many(this.ends[at] - at, line[0].endsWith("(") ? "parameter" : "line")}`));
-    const type = last && this.showTypes && line[2] >= 0 ? el("span", "pl-type-beside", this.table.texts[line[2]]) : null;
+    const type = !last ? null : this.beside ? this.beside(at) : this.showTypes && line[2] >= 0 ? el("span", "pl-type-beside", this.table.texts[line[2]]) : null;
     const lit = this.selection && this.selection.has(this.nodes[at] ?? -1) ? " pl-selected" : "";
     const row = el("div", `pl-row${this.sought && at === this.current ? " pl-row-found" : ""}${lit}`, el("span", "pl-number", first ? at + 1 : ""), caret, text, type);
     if (this.gutter.widest) row.prepend(this.gutter.cell(at, first));

@@ -1,0 +1,73 @@
+// The widget of a run on its program: what every line computed, and the same on the graph.
+import { CodePane } from "./codepane.js";
+import { button, el, help, keys } from "./dom.js";
+import { GraphPane } from "./graphpane.js";
+import { followSelection, Selection } from "./selection.js";
+
+const KEYS = /** @type {[string, string][]} */ ([
+  ["1 2", "the program, its graph"], ["n N", "next and previous line with NaN, infinity or a difference"], ["click", "select a line's node in all views"], ["f", "fold everything, or open it"],
+  ["g G", "start and end"], ["Esc", "let go of it"],
+]);
+
+/** The facts of a line, in columns. @param {any[]} facts */
+function cells([shape, range, odd, distance, time, part, bytes, , first]) {
+  const bar = el("span", "pl-fact-bar");
+  bar.style.width = `${Math.round(part * 100)}%`;
+  return el("span", `pl-fact-cells${first ? " pl-fact-first" : ""}`, el("span", "pl-fact-shape", shape), el("span", "pl-fact-range", range),
+    el("span", "pl-fact-odd", distance || odd), el("span", "pl-fact-time", time, bar), el("span", "pl-fact-bytes", bytes));
+}
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render({ model, el: host }) {
+  const root = el("div", "passlab pl-module pl-values");
+  root.tabIndex = 0;
+  const title = el("span", "pl-title"), selection = new Selection(), pane = new CodePane(root, selection), keyHelp = help(root, KEYS), graph = new GraphPane(undefined, selection);
+  const choose = (/** @type {string} */ tab) => {
+    pane.element.hidden = tab !== "Program";
+    graph.element.hidden = tab !== "Graph";
+    [...tabs.children].forEach((one) => one.setAttribute("aria-selected", String(one.textContent === tab)));
+    if (tab === "Graph") graph.show(model.get("data").graph);
+  };
+  const tabs = el("div", "pl-tabs", ...["Program", "Graph"].map((name) => button(name, () => choose(name))));
+  root.prepend(el("div", "pl-bar pl-values-title", title), el("div", "pl-bar pl-tab-bar", tabs, el("span", "pl-grow"), button("?", () => keyHelp())), pane.element, graph.element);
+  const next = (/** @type {number} */ way) => {
+    const facts = model.get("data").facts, told = facts.flatMap((/** @type {any} */ one, /** @type {number} */ at) => (one && (one[2] || one[3]) ? [at] : []));
+    const here = pane.current ?? -1, to = way > 0 ? told.find((/** @type {number} */ at) => at > here) ?? told[0] : told.filter((/** @type {number} */ at) => at < here).pop() ?? told[told.length - 1];
+    if (to === undefined) return false;
+    selection.set([model.get("data").nodes[to]]);
+    pane.goto(to);
+    return true;
+  };
+  const inGraph = () => !graph.element.hidden;
+  keys(root, {
+    "?": () => keyHelp(), 1: () => choose("Program"), 2: () => choose("Graph"), n: () => next(1), N: () => next(-1), f: () => (inGraph() ? graph.toggleAll() : pane.toggleAll()),
+    g: () => pane.goto(0), G: () => pane.goto(pane.lines.length - 1), "+": () => inGraph() && graph.zoom(1.25), "-": () => inGraph() && graph.zoom(0.8), 0: () => inGraph() && graph.fit(),
+    Escape: () => {
+      selection.set([]);
+      pane.pick("");
+    },
+  });
+  const update = () => {
+    const data = model.get("data");
+    title.textContent = title.title = data.title;
+    pane.beside = (at) => (data.facts[at] ? cells(data.facts[at]) : null);
+    pane.besideWidth = 74;
+    pane.show(data, data.rows, null, null, data.nodes);
+    choose("Program");
+    const first = data.facts.findIndex((/** @type {any} */ one) => one && one[8]);
+    if (first >= 0) pane.goto(first, false);
+  };
+  update();
+  selection.listen(() => pane.updateSelection());
+  const leaveSelection = followSelection(model, selection);
+  model.on("change:data", update);
+  host.append(root);
+  return () => {
+    leaveSelection();
+    model.off("change:data", update);
+    pane.close();
+    graph.close();
+  };
+}
+
+export default { render };

@@ -1,0 +1,259 @@
+"""`watch`: a run of a program with what every node computed: shape, range, NaN and infinities, time, bytes.
+
+    run = lab.watch(net, x, w)
+    run[node].maximum, run.first_odd, run.compare(lab.watch(other, x, w)).first
+
+Runs are compared node by node, also those of different programs: nodes correspond as they do in a diff. The reference
+evaluator runs the program, so a node inside a fused function has its own value; of a node that runs several times the
+facts are of all its values, and the value kept is the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from passlab.diffing.diff import node_name
+from passlab.diffing.matching import Matching
+from passlab.errors import Diagnostic, PasslabError, RunError
+from passlab.evaluate.agreement import Disagreement, disagreement
+from passlab.evaluate.evaluator import STEPS, Activation, Evaluator, Waits, _Return
+from passlab.evaluate.values import Value
+from passlab.ir.expr import Call, Expr, Function, Var
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import post_order
+from passlab.lab.recording import Recording, module_of
+from passlab.op.dtypes import is_float
+from passlab.table import Table
+
+KEPT_BYTES = 1 << 30  # of the values that a run keeps for comparisons; what is beyond that has its facts only
+_COLUMNS = ("node", "runs", "shape", "dtype", "minimum", "maximum", "nan", "inf", "microseconds", "bytes")
+
+
+@dataclass
+class ValueFacts:
+    """What the values of one node were. `minimum` and `maximum` are of the finite numbers, None without any."""
+
+    runs: int = 0
+    shape: tuple[int, ...] | None = None
+    dtype: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    nans: int = 0
+    infinities: int = 0
+    seconds: float = 0.0
+    bytes: int = 0
+    parts: int = field(default=1)
+
+    @property
+    def odd(self) -> int:
+        """How many elements were NaN or infinite."""
+        return self.nans + self.infinities
+
+    def add(self, value: Value, seconds: float) -> None:
+        """Take in one more value."""
+        self.runs += 1
+        self.seconds += seconds
+        arrays = [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, np.ndarray)]
+        self.parts = len(value) if isinstance(value, tuple) else 1
+        self.bytes = sum(array.nbytes for array in arrays)
+        if arrays:
+            self.shape, self.dtype = tuple(arrays[0].shape), arrays[0].dtype.name
+        for array in arrays:
+            self._range(array)
+
+    def _range(self, array: np.ndarray[Any, Any]) -> None:
+        if not array.size or (array.dtype.kind not in "biuf" and not is_float(array.dtype)):
+            return
+        numbers = array
+        if is_float(array.dtype):
+            numbers = array if array.dtype.kind == "f" else array.astype(np.float32)
+            finite = np.isfinite(numbers)
+            if not finite.all():
+                nans = int(np.isnan(numbers).sum())
+                self.nans += nans
+                self.infinities += int(array.size - finite.sum()) - nans
+                numbers = numbers[finite]
+        if numbers.size:
+            low, high = float(numbers.min()), float(numbers.max())
+            self.minimum = low if self.minimum is None else min(low, self.minimum)
+            self.maximum = high if self.maximum is None else max(high, self.maximum)
+
+
+class NodeValues:
+    """One run: the facts of each node that ran. `run[node]` are those of a node, `result` what the program gave."""
+
+    def __init__(self, mod: IRModule, entry: str) -> None:
+        self.mod = mod
+        self.entry = entry
+        self.facts: dict[Expr, ValueFacts] = {}
+        self.values: dict[Expr, Value] = {}
+        self.result: Value = ()
+        self.error: PasslabError | None = None
+        self._room = KEPT_BYTES
+
+    def __getitem__(self, node: Expr) -> ValueFacts:
+        return self.facts[node]
+
+    def __contains__(self, node: object) -> bool:
+        return node in self.facts
+
+    def note(self, node: Expr, value: Value, seconds: float = 0.0) -> None:
+        """Take in the value of a node."""
+        facts = self.facts.get(node)
+        if facts is None:
+            facts = self.facts[node] = ValueFacts()
+        facts.add(value, seconds)
+        if self._room > 0:
+            self._room -= facts.bytes
+            self.values[node] = value
+
+    @property
+    def order(self) -> list[Expr]:
+        """The nodes that ran, in the order in which they first did."""
+        return list(self.facts)
+
+    @property
+    def first_odd(self) -> Expr | None:
+        """The first node to run with a NaN or an infinity; None where there is none."""
+        return next((node for node in self.order if self.facts[node].odd), None)
+
+    @property
+    def seconds(self) -> float:
+        """The time of all operators together."""
+        return sum(f.seconds for node, f in self.facts.items() if isinstance(node, Call) and isinstance(node.op, Op))
+
+    def compare(self, other: NodeValues) -> ValueComparison:
+        """Hold another run, of this program or of one that came out of it, against this one."""
+        if not isinstance(other, NodeValues):
+            raise RunError(Diagnostic("a run is compared with a run", hint="lab.watch(net, *args) makes one"))
+        return ValueComparison(self, other)
+
+    def summary(self) -> str:
+        """Return how many nodes ran, and where the first odd number arose."""
+        odd = self.first_odd
+        first = "all numbers are finite" if odd is None else f"the first that is not finite: {node_name(odd)}"
+        return f"{len(self.facts):,} nodes ran; {first}"
+
+    def table(self) -> Table:
+        """Return a row for each node that ran, in that order."""
+        return Table(_COLUMNS, [_row(node, self.facts[node]) for node in self.order])
+
+    def __repr__(self) -> str:
+        rows = [row[:8] for row in self.table().rows]
+        return f"{self.summary()}\n{Table(_COLUMNS[:8], rows)}"
+
+
+class ValueComparison:
+    """Two runs, node by node. `differences` has a finding for each node of the second whose value is another one."""
+
+    def __init__(self, a: NodeValues, b: NodeValues) -> None:
+        self.a, self.b = a, b
+        self.source = dict(_partners(a.mod, b.mod))
+        self.compared = [n for n in b.order if n in b.values and self.source.get(n) in a.values]
+        self.differences: dict[Expr, Disagreement] = {}
+        for node in self.compared:
+            difference = disagreement(a.values[self.source[node]], b.values[node])
+            if difference is not None:
+                self.differences[node] = difference
+
+    @property
+    def first(self) -> Expr | None:
+        """The first node to run whose value differs, arguments after all others; None where all agree bit by bit."""
+        return next((n for n in self.differences if not isinstance(n, Var)), next(iter(self.differences), None))
+
+    def summary(self) -> str:
+        """Return how many nodes were compared, and where the runs first differ."""
+        compared = f"{len(self.compared):,} of {len(self.b.facts):,} nodes compared"
+        if self.first is None:
+            return f"{compared}; all agree bit by bit"
+        where = f"first {node_name(self.first)}: {self.differences[self.first]}"
+        return f"{compared}, {len(self.differences):,} differ, {where}"
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+
+def watch(program: IRModule | Recording, *args: Any, entry: str = "main") -> NodeValues:
+    """Run a program on the reference evaluator and return what every node computed.
+
+    Raises `RunError` for arguments that do not fit; what goes wrong later is `error`, and what ran until then is kept.
+    """
+    mod: IRModule = module_of(program)
+    run = NodeValues(mod, entry)
+    evaluator = _Watching(mod, run)
+    closure, values = evaluator._prepared(entry, args)
+    for param, value in zip(closure.function.params, values, strict=True):
+        run.note(param, value)
+    try:
+        with np.errstate(all="ignore"):
+            run.result = evaluator.apply(closure, values)
+    except PasslabError as error:
+        run.error = error
+    return run
+
+
+class _Watching(Evaluator):
+    """The evaluator, telling a run the value of every call."""
+
+    def __init__(self, mod: IRModule, run: NodeValues) -> None:
+        super().__init__(mod)
+        self.run_values = run
+        self.entered: dict[tuple[Expr, int], float] = {}
+        self._steps = {**STEPS, Call: _watched_call, _Return: _watched_return}
+
+
+def _watched_call(ev: Any, node: Call, act: Activation) -> Waits:
+    start = perf_counter()
+    waits = STEPS[Call](ev, node, act)
+    if node in act.known:
+        ev.run_values.note(node, act.known[node], perf_counter() - start)
+    elif waits and isinstance(waits[-1][0], _Return):
+        ev.entered[node, id(act)] = start
+    return waits
+
+
+def _watched_return(ev: Any, node: Any, act: Activation) -> Waits:
+    waits = STEPS[_Return](ev, node, act)
+    call, caller = node.call, node.caller
+    start = ev.entered.pop((call, id(caller)), None)
+    ev.run_values.note(call, caller.known[call], 0.0 if start is None else perf_counter() - start)
+    return waits
+
+
+def _partners(before: IRModule, after: IRModule) -> Iterator[tuple[Expr, Expr]]:
+    """Yield (node of the second program, its partner in the first), parameters by their place."""
+    for name, function in after.functions.items():
+        older = before.functions.get(name)
+        if older is function:
+            yield from ((node, node) for node in post_order(function))
+        elif isinstance(older, Function) and isinstance(function, Function):
+            yield from Matching([older], [function]).backward.items()
+            pairs: Sequence[tuple[Var, Var]] = list(zip(function.params, older.params, strict=False))
+            yield from pairs
+
+
+def _row(node: Expr, facts: ValueFacts) -> tuple[Any, ...]:
+    shape = "" if facts.shape is None else f"({', '.join(map(str, facts.shape))})"
+    name = f"%{node.name_hint}" if isinstance(node, Var) else node_name(node)
+    low, high = (None if number is None else float(f"{number:.6g}") for number in (facts.minimum, facts.maximum))
+    return (
+        name,
+        facts.runs,
+        shape,
+        facts.dtype,
+        low,
+        high,
+        facts.nans,
+        facts.infinities,
+        facts.seconds * 1e6,
+        facts.bytes,
+    )
+
+
+__all__ = ["NodeValues", "ValueComparison", "ValueFacts", "watch"]

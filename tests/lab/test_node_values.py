@@ -1,0 +1,96 @@
+"""`lab.watch`: what every node of a run computed, and where two runs differ first."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import passlab
+from passlab import relay
+from passlab.errors import RunError
+from passlab.evaluate.agreement import disagreement
+from passlab.ir.expr import Call
+from passlab.lab import watch
+from passlab.testing.programs import program
+from tests.depth import DEEP
+
+NET = """
+def @main(%x: Tensor[(4), float32]) {
+  %0 = subtract(%x, 1f);
+  %1 = log(%0);
+  %2 = exp(multiply(%0, 1000f));
+  (add(%1, 1f), %2)
+}
+"""
+X = np.array([0.5, 1.0, 2.0, 3.0], "float32")
+
+
+def facts(run, operator):
+    return next(
+        f for node, f in run.facts.items() if isinstance(node, Call) and getattr(node.op, "name", "") == operator
+    )
+
+
+def test_ranges_leave_odd_numbers_out_and_count_them():
+    run = watch(passlab.parse(NET), X)
+    with np.errstate(all="ignore"):
+        log = np.log(X - 1)
+    found = facts(run, "log")
+    assert (found.nans, found.infinities) == (1, 1)
+    finite = log[np.isfinite(log)]
+    assert (found.minimum, found.maximum) == (finite.min(), finite.max())
+    assert (found.shape, found.dtype, found.bytes, found.runs) == ((4,), "float32", 16, 1)
+    assert found.seconds > 0
+    assert run.first_odd.op.name == "log"
+    assert facts(run, "exp").infinities == 2
+    np.testing.assert_array_equal(run.result[0], log + 1)
+
+
+def test_a_node_in_a_function_that_is_called_often_counts_its_runs():
+    mod = passlab.parse(
+        "def @f(%n: int32) -> int32 { if (less(%n, 1)) { 0 } else { add(1, @f(subtract(%n, 1))) } } def @main(%n: int32) { @f(%n) }"
+    )
+    run = watch(passlab.transform.InferType()(mod), np.array(5, "int32"))
+    assert facts(run, "add").runs == 5
+    assert (facts(run, "add").minimum, facts(run, "add").maximum) == (1, 5)
+    assert facts(run, "less").runs == 6
+    assert int(run.result) == 5
+
+
+def test_runs_of_two_steps_part_at_the_first_operator_that_rounds_differently():
+    net = passlab.parse("def @main(%x: Tensor[(64), float32]) { exp(divide(nn.relu(%x), 3f)) }")
+    rec = passlab.record(net, "InferType, DivToMul, FuseOps(fuse_opt_level=2)", opt_level=4)
+    x = np.linspace(0.1, 9, 64, dtype="float32")
+    found = watch(rec.input, x).compare(watch(rec, x))
+    first = found.first
+    assert first.op.name in ("multiply", "exp")
+    assert first in watch(rec, x)
+    names = [node.op.name for node in found.compared if isinstance(node, Call) and hasattr(node.op, "name")]
+    assert "nn.relu" in names
+    assert found.differences[first].ulps >= 1
+    assert watch(rec, x).compare(watch(rec, x)).first is None
+
+
+def test_an_error_keeps_what_ran_until_then():
+    mod = passlab.transform.InferType()(
+        passlab.parse("def @main(%x: Tensor[(?), float32], %y: Tensor[(?), float32]) { add(exp(%x), %y) }")
+    )
+    run = watch(mod, np.ones(2, "float32"), np.ones(3, "float32"))
+    assert run.error is not None
+    assert facts(run, "exp").runs == 1
+    with pytest.raises(RunError):
+        watch(mod, np.ones(2, "float32"))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_run_that_is_watched_gives_what_the_program_gives(seed):
+    case = program(seed=seed)
+    assert disagreement(case.value, watch(case.mod, *case.args).result) is None
+
+
+def test_a_deep_program_is_watched():
+    x = deep = relay.var("x", shape=(2,))
+    for _ in range(DEEP):
+        deep = relay.nn.relu(deep)
+    run = watch(passlab.IRModule.from_expr(relay.Function([x], deep)), np.ones(2, "float32"))
+    assert len(run.facts) == DEEP + 1
