@@ -54,6 +54,9 @@ _WRAPS = re.compile(
     r"PipelineAdaptor|FixedPointIterator|^Inliner(?:Pass)?$|Pipeline(?:Pass)?$|^Composite|TranslateTargets|"
     r"DynamicPipeline|Executables?(?:Pass)?$|ExecutableTarget|ExecutableVariants"
 )
+_INLINER = re.compile(r"Inliner(?:Pass)?\Z")
+_CALL = re.compile(rb"\bcall\b[^\n@]*@")
+_LOCATIONS = re.compile(r"(?i)debug|location")  # passes that change what a state of the program leaves out
 _TVM_LEAVES = frozenset(
     [
         "FoldConstant",
@@ -124,6 +127,8 @@ def _judge_program(step: Step, assembly: Assembly) -> None:
         step.verdict = "changed"
         if assembly.traits.partial:
             step.verdict, step.since = "unknown", last.number if isinstance(last, Step) else 0
+        elif assembly.traits.wraps and _INLINER.match(step.name):
+            _judge_wrapper(step, assembly)
         elif isinstance(last, Step) and _is_elsewhere(step, last):
             step.verdict = "unchanged"
             step.note = step.note or "the program changed elsewhere since the step before: by what ran in between"
@@ -185,20 +190,37 @@ def _judge_wrapper(step: Step, assembly: Assembly) -> None:
             step.note or "the text is that of the step before: nothing changed, or all of it in passes inside this one"
         )
     for child in inside:
-        if not only_runs and child.verdict == "changed" and not assembly.traits.assumes_first:
-            child.verdict = "unknown"
+        if not only_runs and child.verdict == "changed" and _may_be_inlining(child, step, assembly):
+            child.verdict, child.assumed = "unknown", assembly.traits.assumes_first
             child.note = child.note or f"it may be the work of {step.name} around it"
+
+
+def _may_be_inlining(child: Step, step: Step, assembly: Assembly) -> bool:
+    """Whether the change of a pass inside the inliner may be a call that the inliner replaced right before it."""
+    if not _INLINER.match(step.name):
+        return True
+    for name in child.names:
+        unit = assembly.units.get(name)
+        old, new = (unit.at(child.number - 1), unit.at(child.number)) if unit is not None else (None, None)
+        if old is not None and old is not new and (new is None or _calls(new) < _calls(old)):
+            return True
+    return False
+
+
+def _calls(piece: Piece) -> int:
+    return len(_CALL.findall(piece.data))
 
 
 def children_of(step: Step, steps: list[Step]) -> list[Step]:
     """Return the steps right before a pass around others that ran inside it, as far as their units and names tell."""
-    listed = (
-        set(re.findall(r"[\w-]+", step.options.partition("pipeline=")[2])) if "pipeline=" in step.options else set()
-    )
+    listed = set(re.findall(r"[\w-]+", step.options.partition("pipeline=")[2]))
+    if _INLINER.match(step.name):
+        listed = listed or {"canonicalize"}
     inside: list[Step] = []
     for at in range(step.number - 2, -1, -1):
         other = steps[at]
-        if not (_is_inside(other, step) or (listed and other.argument in listed)):
+        is_child = _is_inside(other, step) if not _INLINER.match(step.name) else other.argument in listed
+        if not (is_child or (listed and other.argument in listed)):
             break
         inside.append(other)
     return inside[::-1]
@@ -245,6 +267,8 @@ def _judge_units(step: Step, assembly: Assembly) -> None:
     step.since = since
     if first or (unseen and (len(step.names) == 1 or not assembly.saw_program)):
         step.verdict, step.since = "unknown", min(since, _first_step_without_state(assembly))
+        if assembly.traits.wraps and _INLINER.match(step.name):
+            _judge_wrapper(step, assembly)
     elif changed:
         step.verdict = "changed" if since == step.number else "unknown"
         if step.language == "mir" and _only_flags(step, units):
@@ -252,7 +276,7 @@ def _judge_units(step: Step, assembly: Assembly) -> None:
             step.note = step.note or "only flags of the function differ, which analyses that print nothing set, too"
         if assembly.traits.wraps and _WRAPS.search(step.name):
             _judge_wrapper(step, assembly)
-    elif assembly.traits.nested:
+    elif assembly.traits.nested or (assembly.traits.closed and _LOCATIONS.search(step.name)):
         step.verdict = "unknown"
     else:
         step.verdict = "unchanged"
@@ -309,7 +333,8 @@ def settle(steps: list[Step], traits: Traits, units: Mapping[str, Unit]) -> None
     if traits.assumes_first:
         for step in steps:
             if step.verdict == "unknown" and step.after_body is not None and step.scope != FRAGMENT:
-                step.verdict, step.assumed = ("unchanged" if _ONLY_LOOKS.search(step.name) else "changed"), True
+                quiet = step.assumed or _ONLY_LOOKS.search(step.name) or _is_declaration(step)
+                step.verdict, step.assumed = ("unchanged" if quiet else "changed"), True
                 step.note = (
                     step.note or "what the program was before this pass is not in the dump: the verdict is assumed"
                 )
@@ -318,6 +343,14 @@ def settle(steps: list[Step], traits: Traits, units: Mapping[str, Unit]) -> None
         for step in steps:
             if step.verdict == "unknown" and step.name == "pipeline-start":
                 step.verdict = "unchanged"
+
+
+def _is_declaration(step: Step) -> bool:
+    """Whether a pass ran on a function without a body."""
+    name = step.unit.partition(" @")[2]
+    if not name or step.after_body is None or any(one.endswith(f"@{name}") for one in step.names):
+        return False
+    return re.search(rf"(?m)^.*@{re.escape(name)}\(.*(?<!\{{)$", step.after_body.text) is not None
 
 
 def is_only_changes(steps: list[Step]) -> bool:

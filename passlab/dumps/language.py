@@ -65,7 +65,7 @@ def _without_remarks(data: bytes) -> bytes:
     return b"\n".join([line for line in data.split(b"\n") if line.strip() and not line.startswith(b";;")])
 
 
-_LOC = re.compile(rb"#loc\d*\b")
+_LOC = re.compile(rb" loc\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\)|#loc\d*\b")
 _DIALECT = re.compile(rb"[#!][A-Za-z_][\w.$-]*(?=<)")  # left out where the context says which attribute it is
 _DRIVER = re.compile(
     rb"iree\.fixedpoint\.\w+(?: = [^,}]*)?(?:, )?| attributes \{\}"
@@ -94,7 +94,11 @@ def _mlir_parts(data: bytes) -> Iterator[Part]:
         if b"iree.fixedpoint." in text:
             text = _DRIVER.sub(b"", _DRIVER.sub(b"", text))
         if b"#" in text or b"!" in text:
-            text = _DIALECT.sub(b"", _LOC.sub(b"#loc", mlir.replace_aliases(text, aliases)))
+            text = _DIALECT.sub(b"", mlir.replace_aliases(text, aliases))
+        if b" loc(" in text:
+            text = _LOC.sub(b"", text)
+        if text.startswith(b'"'):
+            text = mlir.renumbered(text)
         yield path, tuple(x for pair in pairs for x in pair), text.strip(b"\n").removeprefix(b"builtin.")
 
 

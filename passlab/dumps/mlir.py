@@ -23,7 +23,12 @@ _OPENING = re.compile(
     rb"( *)(module|[a-z_]\w*(?:\.\w+)+)(?: (?:public|private|nested|variadic|import|export|extern(?:al)?|local))*"
     rb'(?: @("[^"\n]*"|[\w.$-]+)|(?<=module)(?= attributes| *\{)|(?<=initializer)(?= attributes| *\{))[^\n]*'
 )
+# The same as `--mlir-print-op-generic` prints it.
+_GENERIC = re.compile(
+    rb'( *)"([a-z_]\w*(?:\.\w+)+)"\((?:[^\n"]*)\)(?:[^\n]*?\bsym_name = ("[^"\n]*")[^\n]*|(?<=\(\)) )[^\n]*'
+)
 _ROOT = re.compile(r'\s*(?:%\S+ = )?"?([\w.]+)"?(?:(?: [a-z_]\w*)* @("[^"]*"|[\w.$-]+)|(?=[\s({<\[]|\Z))')
+_SYMBOL_NAME = re.compile(r'\bsym_name = "([^"]*)"')
 _ALIAS = re.compile(rb"^([#!][A-Za-z_][\w.$-]*) = ([^\n]+)\n", re.MULTILINE)
 _PHASE = re.compile(r"(?P<module>.+)\.(?P<number>\d+)\.(?P<name>[\w-]+)\.mlir")
 _TREE = re.compile(r"(?P<numbers>\d+(?:_\d+)*)_(?P<pass>[A-Za-z][\w.-]*)\.mlir")
@@ -90,7 +95,9 @@ def root_of(head: bytes) -> str:
         op = "builtin.module" if hit[1] == "module" else hit[1]
         if "." not in op:
             return ""
-        return op + (f" @{hit[2]}" if hit[2] else "")
+        generic = _SYMBOL_NAME.search(text) if text.lstrip().startswith('"') else None
+        symbol = generic[1] if generic else hit[2]
+        return op + (f" @{symbol}" if symbol else "")
     return ""
 
 
@@ -178,7 +185,8 @@ def split_ops(data: bytes) -> list[tuple[str, int, int, int]]:
     at = data.find(b"{\n")
     while at >= 0:
         start = data.rfind(b"\n", 0, at) + 1
-        match = _OPENING.fullmatch(data, start, at + 1)
+        pattern = _GENERIC if data[at - 1 : at] == b"(" else _OPENING
+        match = pattern.fullmatch(data, start, at + 1)
         at = data.find(b"{\n", at + 2)
         if match is None:
             continue
@@ -188,7 +196,8 @@ def split_ops(data: bytes) -> list[tuple[str, int, int, int]]:
         while around and around[-1][1] <= start:
             around.pop()
         op = "builtin.module" if match[2] == b"module" else decode(match[2])
-        name = op + (f" @{decode(match[3])}" if match[3] else "")
+        symbol = match[3].strip(b'"') if match[3] and pattern is _GENERIC else match[3]
+        name = op + (f" @{decode(symbol)}" if symbol else "")
         path = f"{around[-1][0]}/{name}" if around else name
         seen[path] = count = seen.get(path, 0) + 1
         if count > 1:
@@ -216,6 +225,15 @@ _USE = re.compile(rb"[#!][A-Za-z_][\w.$-]*")
 def replace_aliases(text: bytes, aliases: dict[bytes, bytes]) -> bytes:
     """Return text with each alias replaced by what it stands for."""
     return _USE.sub(lambda m: aliases.get(m[0], m[0]), text) if aliases else text
+
+
+_VALUE = re.compile(rb"[%^][\w.$-]+")
+
+
+def renumbered(text: bytes) -> bytes:
+    """Return text with its values and blocks numbered from 0 on; the generic form numbers them through the module."""
+    names: dict[bytes, bytes] = {}
+    return _VALUE.sub(lambda m: names.setdefault(m[0], b"%c%d" % (m[0][0], len(names))), text)
 
 
 def dedent(data: bytes, indent: int) -> bytes:
