@@ -8,6 +8,7 @@
 
 VENV := .venv
 BIN  := $(VENV)/bin
+HOSTS := .venv-hosts
 UV   ?= $(shell command -v uv 2>/dev/null)
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10 python3.14; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1 && echo $$p && break; done)
@@ -27,7 +28,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test quick check bench docs bless extension lock clean
+.PHONY: help lab test quick hosts check bench docs bless extension lock clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-17s %s\n", $$1, $$2 }'
@@ -42,6 +43,9 @@ test: $(VENV)/.dev ## run every test: layers, architecture, unit, laws, notebook
 quick: $(VENV)/.dev ## run the tests one runs while working: no notebooks, no browser, no law over the whole operator registry
 	$(BIN)/python -m pytest -m "not slow and not browser" --deselect tests/op/test_edges.py --deselect tests/op/test_illegal.py \
 	  tests $(ARGS)
+
+hosts: $(HOSTS)/.made ## test the live recorders with the compilers of the registry (TVM, xDSL, ONNX), in an environment of its own
+	$(HOSTS)/bin/python -m pytest -m "not slow" tests/recorders $(ARGS)
 
 check: $(VENV)/.dev ## lint, type-check and check the layers
 	$(BIN)/ruff check --output-format concise .
@@ -71,12 +75,18 @@ lock: ## renew requirements.lock (needs uv)
 	  --no-annotate --custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
 
 clean: ## remove .venv and everything else make has made
-	rm -rf $(VENV) site build dist extension/node_modules benchmarks/out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(HOSTS) site build dist extension/node_modules benchmarks/out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:
 	@test -n "$(UV)$(PYTHON)" || { echo "passlab needs Python 3.10 or newer: make PYTHON=/path/to/python ..."; exit 1; }
 	$(if $(UV),$(UV) venv --quiet --allow-existing --python "$(or $(PYTHON),>=3.10)" $(VENV),$(PYTHON) -m venv $(VENV))
+	@touch $@
+
+# Apart from .venv: these compilers bring hundreds of megabytes and dependencies of their own.
+$(HOSTS)/.made: pyproject.toml requirements.lock
+	$(if $(UV),$(UV) venv --quiet --allow-existing --python "$(or $(PYTHON),>=3.10)" $(HOSTS),$(PYTHON) -m venv $(HOSTS))
+	$(subst $(BIN)/,$(HOSTS)/bin/,$(INSTALL)) --editable ".[hosts]" pytest hypothesis
 	@touch $@
 
 $(VENV)/.lab: pyproject.toml requirements.lock extension/dist/built-from.txt | $(VENV)/.made

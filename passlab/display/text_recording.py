@@ -93,7 +93,14 @@ class TextRecordingView(View):
         lines = [f"Recording: {self.title}.", *self.remarks(), ""]
         width = len(str(len(self.recording.steps)))
         quiet = 0
+        phases = {step.phase for step in self.recording.steps}
+        phase = "" if len(phases) > 1 and self.recording.chains else None
         for step in self.recording.steps:
+            if phase is not None and step.phase != phase:
+                if quiet:
+                    lines.append(f"{' ' * width} ○ {quiet:,} that changed nothing")
+                quiet, phase = 0, step.phase
+                lines.append(f"{visible(phase)}:")
             if step.verdict == "unchanged" or (step.verdict in ("filtered", "ignored") and not step.note):
                 quiet += 1
                 continue

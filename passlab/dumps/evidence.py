@@ -309,8 +309,9 @@ def _first_step_without_state(assembly: Assembly) -> int:
 
 def _first_suspect(name: str, unit: Unit, step: Step, assembly: Assembly) -> int:
     """Return the first step since a unit was last seen that may have changed it."""
-    if assembly.traits.closed:
-        return step.number
+    if assembly.traits.closed:  # GCC's interprocedural passes print no programs, and change them
+        reports = (n for n in range(max(unit.last_seen, 0) + 1, step.number) if assembly.steps[n - 1].kind == "ipa")
+        return next(reports, step.number)
     if assembly.traits.partial:
         return max(unit.last_seen, 0)  # what ran in between is not in the dump
     function = name.removesuffix(" (machine code)")

@@ -13,6 +13,7 @@ XLA_FILE = re.compile(
     r"(?:\.before_(?P<before>.+))?\.(?:txt|hlo)"
 )
 XLA_INPUT = re.compile(r"(?P<module>module_\d+\.(?P<name>.+?))\.before_optimizations\.(?:txt|hlo)")
+XLA_OUTPUT = re.compile(r"(?P<module>module_\d+\.(?P<name>.+?))\.(?:[\w-]+\.)*?\w*after_optimizations\.(?:txt|hlo)")
 GCC_FILE = re.compile(r"(?P<stem>.+)\.(?P<number>\d{3})(?P<kind>[tir])\.(?P<name>[\w.-]+)")
 RUST_FILE = re.compile(
     r"(?P<function>.+)\.(?P<order>\d+-\d+-\d+)\.(?P<name>[^.]+(?:\.[^.]+)*?)\.(?P<when>before|after)\.mir"
@@ -20,6 +21,11 @@ RUST_FILE = re.compile(
 DUMPIR_FILE = re.compile(r"(?P<number>\d{3,})_(?P<name>.+)\.py")
 ONNX_FILE = re.compile(r"(?:(?P<number>\d+)[._-])?(?P<name>.+)\.onnx")
 _GCC_KINDS = {"t": "tree", "i": "ipa", "r": "rtl"}
+# The code of a function as a tree: its attributes, its heading and its body.
+_GCC_TREE = re.compile(
+    rb"(?:^__attribute__[^\n]*\n){0,9}^(?![;{} \t])[^\n]*\([^\n]*\n\{\n(?:.*?\n)?\}$", re.MULTILINE | re.DOTALL
+)
+_GCC_INSN = re.compile(rb"^\((?:note|insn|jump_insn|call_insn|code_label|barrier|debug_insn)\b", re.MULTILINE)
 _GCC_FUNCTION = re.compile(rb"^;; Function (.+?) \(([^\n]*)\)[^\n]*\n", re.MULTILINE)
 
 
@@ -30,22 +36,28 @@ def scan_xla(files: list[Path]) -> Scan:
     for path in files:
         if match := XLA_FILE.fullmatch(path.name):
             chains.setdefault(match["module"], []).append((int(match["number"]), path, match))
+    outputs = {m["module"]: path for path in files if (m := XLA_OUTPUT.fullmatch(path.name))}
     banners: list[Banner] = []
-    for module in sorted(chains):
+    notes = [
+        "XLA writes a file only where a pipeline starts or a pass changed something; the other passes are not named"
+    ]
+    for module in sorted({*chains, *inputs}):
         if module in inputs:
             source = FileSource(inputs[module])
             banners.append(Banner(source, "start", "input", module, "module", scope=MODULE, end=source.size))
             banners[-1].phase = module
-        for _, path, match in sorted(chains[module], key=lambda item: item[0]):
+        if module not in chains and module in outputs:  # made without --xla_dump_hlo_pass_re
+            source = FileSource(outputs[module])
+            banners.append(Banner(source, "after", "all passes", module, "module", scope=MODULE, end=source.size))
+            banners[-1].phase = module
+            notes.append(f"{module} has no passes: --xla_dump_hlo_pass_re=.* dumps the program around each")
+        for _, path, match in sorted(chains.get(module, ()), key=lambda item: item[0]):
             source = FileSource(path)
             name = match["after"]
             banner = Banner(source, "after", name, match["pipeline"], "pipeline", scope=MODULE, end=source.size)
             banner.phase = module
             banner.note = f"before {match['before']}" if match["before"] else ""
             banners.append(banner)
-    notes = [
-        "XLA writes a file only where a pipeline starts or a pass changed something; the other passes are not named"
-    ]
     return Scan(banners, notes=notes)
 
 
@@ -64,10 +76,22 @@ def scan_gcc(files: list[Path]) -> Scan:
 
 
 def split_gcc(data: bytes) -> list[tuple[str, int, int]]:
-    """Return name, start and end of each function in a dump of GCC."""
+    """Return name, start and end of each function in a dump of GCC: its code, without what a pass tells of its work."""
     heads = list(_GCC_FUNCTION.finditer(data))
     ends = [match.start() for match in heads[1:]] + [len(data)] * bool(heads)
-    return [(decode(m[1]), m.start(), end) for m, end in zip(heads, ends, strict=True)]
+    parts = []
+    for head, end in zip(heads, ends, strict=True):
+        start = head.end()
+        trees = list(_GCC_TREE.finditer(data, start, end))
+        if trees:  # the last one is the function after the pass
+            parts.append((decode(head[1]), trees[-1].start(), trees[-1].end()))
+            continue
+        first = _GCC_INSN.search(data, start, end)
+        if first is not None:
+            last = data.rfind(b"\n(", first.start(), end)
+            stop = data.find(b"\n\n", max(last, first.start()), end)
+            parts.append((decode(head[1]), first.start(), end if stop < 0 else stop + 1))
+    return parts
 
 
 def scan_rust(files: list[Path]) -> Scan:

@@ -58,7 +58,8 @@ def _mir_parts(data: bytes) -> Iterator[Part]:
 
 
 def _gcc_parts(data: bytes) -> Iterator[Part]:
-    return _functions(data, folders.split_gcc, _without_remarks)
+    for name, start, end in folders.split_gcc(data):
+        yield name, (start, end), _without_remarks(data[start:end])
 
 
 def _without_remarks(data: bytes) -> bytes:
@@ -158,6 +159,17 @@ PYTHON = Language(
     "python",
     _whole,
 )
+FX = Language(
+    "fx",
+    Syntax(
+        "fx",
+        names=r"%[\w.]+",
+        comment="#",
+        operation=r"\[target=([\w.]+)\]|= (placeholder|get_attr)\[|^\s*(return)\b",
+    ),
+    "python",
+    _whole,
+)
 GCC = Language(
     "gcc",
     Syntax(
@@ -182,7 +194,7 @@ RUST = Language(
 )
 ONNX = Language("onnx", Syntax("onnx", names=r"%[^\s,)(:]+", comment="//", operation=r"= ([\w.]+)\("), "mlir", _whole)
 TEXT = Language("text", Syntax("text", names=r"(?!)", comment="#", operation=r"^\s*([A-Za-z_]\w*)"), "text", _whole)
-LANGUAGES = {language.name: language for language in (LLVM, MIR, MLIR, HLO, PYTHON, GCC, RUST, ONNX, TEXT)} | {
+LANGUAGES = {language.name: language for language in (LLVM, MIR, MLIR, HLO, PYTHON, FX, GCC, RUST, ONNX, TEXT)} | {
     "gcc tree": GCC,
     "gcc rtl": GCC,
     "gcc ipa": TEXT,

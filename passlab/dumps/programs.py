@@ -28,7 +28,7 @@ def assemble(scan: Scan, traits: Traits, language: Language) -> Assembly:
 
 
 def _one(banners: list[Banner], traits: Traits, language: Language) -> Assembly:
-    part = Assembly(Scan(banners), traits, language)
+    part = Assembly(Scan(banners), replace(traits, chains=False), language)
     part.run()
     return part
 

@@ -54,7 +54,7 @@ FORMATS = (
         HLO,
         Traits(chains=True, starts_unchanged=True),
         folder=lambda f, _: folders.scan_xla(f),
-        is_folder=_any(folders.XLA_FILE),
+        is_folder=lambda names: _any(folders.XLA_FILE)(names) or _any(folders.XLA_INPUT)(names),
     ),
     Format(
         "rustc",
@@ -194,6 +194,8 @@ def _read_folder(path: Path, chosen: Format | None) -> TextRecording:
         return _read_stream(open_file(files[0]), None)
     if chosen is None or chosen.folder is None:
         hint = f"known folders are {', '.join(one.name for one in FORMATS if one.folder)}; a stream is read as a file"
+        if any(name.endswith(".hlo.pb") for name in names):
+            hint = "XLA wrote protocol buffers alone; add --xla_dump_hlo_as_text=true to XLA_FLAGS"
         raise DumpError(Diagnostic(f"the files in {path.name} are no dump of a known kind", hint=hint))
     scan = chosen.folder(files, path)
     used = {getattr(banner.source, "path", None) for banner in scan.banners}
@@ -218,7 +220,7 @@ def _recording(chosen: Format, scan: Scan, name: str, size: int) -> TextRecordin
     if scan.may_be_quiet and not scan.says_all and _is_quiet(scan, traits, chosen.language):
         traits = Traits(says_changes=True)
         scan.notes.append("every pass in it changed something: such a dump does not name the others")
-    if chosen.name.startswith("llvm"):
+    if chosen.name.startswith(("llvm", "xla")):
         return TextRecording(assemble(scan, traits, chosen.language), chosen.name, name, size)
     assembly = Assembly(scan, traits, chosen.language)
     assembly.run()

@@ -239,7 +239,8 @@ class TextRecording:
     def _changed_texts(self, step: Step) -> tuple[str, str]:
         """What a step ran on and left; of a large program only the units that it wrote."""
         body = step.after_body
-        if body is None or body.lines <= LARGE or len(step.names) < 2:
+        by_units = self.language.name == "gcc" or (body is not None and body.lines > LARGE and len(step.names) > 1)
+        if body is None or not by_units:
             return self.before(step), self.after(step)
         texts: tuple[list[str], list[str]] = ([], [])
         for unit in self.units.values():

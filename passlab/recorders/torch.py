@@ -27,7 +27,7 @@ def _observer() -> Any:
 
 def new_recorder(name: str = "torch.compile") -> Recorder:
     """Return a recorder of FX graphs, which are kept as text since passes change them in place."""
-    return Recorder(name, text=str, copy=str, language="python")
+    return Recorder(name, text=str, copy=str, language="fx")
 
 
 @contextmanager

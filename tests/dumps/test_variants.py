@@ -233,3 +233,79 @@ def test_locations_are_no_part_of_what_a_program_is_compared_by():
     module = "module {\n" + "".join([f"  {row}\n" for row in aliased.split("\n")]) + '}\n#loc1 = loc("a.mlir":2:8)'
     recording = read((after("First", module) + after("CSE", function) + after("StripDebugInfo", CALLER)).encode())
     assert [step.verdict for step in recording.steps][1:] == ["unchanged", "unknown"]
+
+
+# ---------------------------------------------------------------- GCC
+GCC = """
+;; Function f (f, funcdef_no=0, decl_uid=1, cgraph_uid=1, symbol_order=0)
+
+{remarks}__attribute__((noinline))
+int f (int x)
+{{
+  int _1;
+
+  <bb 2> :
+  _1 = x_2(D) {op} 1;
+  return _1;
+
+}}
+
+
+"""
+
+
+def gcc_folder(tmp_path, *dumps):
+    for name, text in dumps:
+        (tmp_path / f"a.c.{name}").write_text(text)
+    return read(tmp_path)
+
+
+def test_what_a_pass_of_gcc_tells_of_its_work_is_no_change(tmp_path):
+    recording = gcc_folder(
+        tmp_path,
+        ("020t.ssa", GCC.format(remarks="", op="+")),
+        ("021t.ccp1", GCC.format(remarks="Removing basic block 3\n;; 1 loops found\n", op="+")),
+        ("022t.fre1", GCC.format(remarks="", op="*")),
+    )
+    assert [step.verdict for step in recording.steps][1:] == ["unchanged", "changed"]
+    assert recording["fre1"].diff().counts["changed"] == 1
+    assert "Removing" in recording["ccp1"].after
+
+
+def test_a_pass_of_gcc_behind_interprocedural_ones_is_not_blamed_for_their_work(tmp_path):
+    recording = gcc_folder(
+        tmp_path,
+        ("020t.ssa", GCC.format(remarks="", op="+")),
+        ("070i.inline", "Deciding on inlining of small functions.\n"),
+        ("090t.fixup_cfg3", GCC.format(remarks="", op="*")),
+    )
+    assert (recording["fixup_cfg3"].verdict, recording["fixup_cfg3"].since) == ("unknown", 2)
+
+
+# ---------------------------------------------------------------- XLA
+def hlo(op):
+    return f"HloModule jit_f\n\nENTRY %main.1 (x.1: f32[2]) -> f32[2] {{\n  ROOT %{op}.2 = f32[2] {op}(%x.1)\n}}\n"
+
+
+def test_modules_of_xla_are_compared_each_with_its_own_past(tmp_path):
+    for module, ops in (("module_0001.jit_f", "sin sin cos"), ("module_0002.jit_f", "exp exp tan")):
+        first, *rest = ops.split()
+        (tmp_path / f"{module}.before_optimizations.txt").write_text(hlo(first))
+        for number, (name, op) in enumerate(zip(("pipeline-start", "algsimp"), rest, strict=True)):
+            (tmp_path / f"{module}.000{number}.simplification.after_{name}.before_dce.txt").write_text(hlo(op))
+        (tmp_path / f"{module}.0000.simplification.after_pipeline-start.before_dce.html").write_text("<html>")
+    recording = read(tmp_path)
+    assert [step.verdict for step in recording.steps] == ["unchanged", "changed"] * 2
+    assert "exp" in recording[4].before
+    assert "tan" in recording[4].after
+    assert recording.text().count("module_0002.jit_f:") == 1
+
+
+def test_an_xla_folder_without_passes_has_the_program_before_and_after_all(tmp_path):
+    (tmp_path / "module_0001.jit_f.before_optimizations.txt").write_text(hlo("sin"))
+    (tmp_path / "module_0001.jit_f.cpu_after_optimizations.txt").write_text(hlo("cos"))
+    (tmp_path / "module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt").write_text("allocation 0")
+    recording = read(tmp_path)
+    assert [(step.name, step.verdict) for step in recording.steps] == [("all passes", "changed")]
+    assert any("xla_dump_hlo_pass_re" in note for note in recording.notes)
+    assert recording[1].diff().counts["changed"] == 1

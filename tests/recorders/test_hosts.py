@@ -2,6 +2,8 @@
 
 import pytest
 
+from passlab.errors import DumpError
+
 xdsl = pytest.mark.skipif(
     not __import__("importlib.util").util.find_spec("xdsl"), reason="xdsl is not installed: pip install xdsl"
 )
@@ -108,3 +110,53 @@ def test_tvm_records_nested_passes_by_reference():
 
     failed = recorder.record(mod, broken)
     assert failed.steps[-1].verdict == "failed"
+
+
+MODULE = """
+module {
+  func.func @f(%x: i32) -> i32 {
+    %c = arith.constant 3 : i32
+    %a = arith.muli %x, %c : i32
+    %b = arith.muli %x, %c : i32
+    %d = arith.addi %a, %b : i32
+    return %d : i32
+  }
+}
+"""
+
+
+def test_mlir_records_through_the_bindings_that_are_installed():
+    ir = pytest.importorskip(
+        "iree.compiler.ir", reason="no bindings of MLIR: pip install iree-base-compiler", exc_type=ImportError
+    )
+    from passlab.recorders import mlir as recorder
+
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(MODULE)
+        recording = recorder.record(module, "builtin.module(func.func(canonicalize,cse))")
+        with pytest.raises(DumpError, match="does not take this pipeline"):
+            recorder.record(module, "builtin.module(no-such-pass)")
+    assert [step.verdict for step in recording.steps] == ["unchanged", "changed"]
+    assert recording[2].before.count("arith.muli") == 2
+    assert recording[2].after.count("arith.muli") == 1
+    assert recording[2].diff().counts["removed"] == 1
+    assert str(module).count("arith.muli") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_torch_records_the_passes_of_inductor():
+    torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch", exc_type=ImportError)
+    from passlab.recorders import torch as recorder
+
+    def function(x, w):
+        return torch.relu(x @ w) + torch.zeros(4, 16)
+
+    x, w = torch.randn(4, 8, requires_grad=True), torch.randn(8, 16, requires_grad=True)
+    recording = recorder.record(function, x, w)
+    assert len(recording.steps) > 5
+    assert recording.changed
+    assert all(step.before and step.after for step in recording.steps)
+    assert recording.operations("torch.ops.aten.mm.default").rows
+    for step in recording.changed:
+        assert step.diff()
