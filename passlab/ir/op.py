@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
+from enum import Flag, IntEnum, auto
 from typing import Any, Protocol
 
 from passlab.errors import Diagnostic, OpNotFoundError, did_you_mean
@@ -48,6 +48,30 @@ class Precision(IntEnum):
     ALWAYS = 0
     FOLLOW = 1
     NEVER = 2
+
+
+class Trait(Flag):
+    """What an operator is, as passes and executors ask it. A law holds each declared trait to the kernel.
+
+    `RESHAPES`: the result has the elements of the first input in the same order, under another shape.
+    `MOVES`: each element of the result is an element of the first input.
+    `COMMUTATIVE`: two inputs may change places.
+    `IN_PLACE`: each element is computed from the same place of the inputs, broadcast by NumPy's rule, in their dtype,
+    and the kernel may write over one of them.
+    `KEEPS_WHOLE`: whole numbers give whole numbers; `MAKES_WHOLE`: all numbers do.
+    `HOMOGENEOUS`: an input scaled by a positive factor gives the result scaled by it, element by element.
+    """
+
+    RESHAPES = auto()
+    MOVES = auto()
+    COMMUTATIVE = auto()
+    IN_PLACE = auto()
+    KEEPS_WHOLE = auto()
+    MAKES_WHOLE = auto()
+    HOMOGENEOUS = auto()
+
+
+NO_TRAITS = Trait(0)
 
 
 class Reporter(Protocol):
@@ -92,6 +116,7 @@ class OpSpec:
     attrs: type[Attrs] | None = None
     variadic: bool = False
     pattern: OpPattern = OpPattern.OPAQUE
+    traits: Trait = NO_TRAITS
     stateful: bool = False
     non_computational: bool = False
     shape_function: Callable[..., Type] | None = None
@@ -244,6 +269,11 @@ def _load() -> None:
         except BaseException:
             _loaded = False  # an interrupt, say: half a vocabulary must not pass for the whole
             raise
+
+
+def has_trait(node: Expr, trait: Trait) -> bool:
+    """Whether a node is the call of an operator that has a trait, or one of several joined by `|`."""
+    return type(node) is Call and type(node.op) is Op and bool(node.op.spec.traits & trait)
 
 
 def find_op(name: str) -> Op | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Expr
-from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.op import Op, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import Type
 from passlab.op import layout_rules
 from passlab.op.declare import call, deliver, operator
@@ -146,6 +146,7 @@ add = binary(
     level=1,
     gradient=both(lambda x, y, z, grad: (grad, grad)),
     precision=Precision.FOLLOW,
+    traits=Trait.COMMUTATIVE | Trait.IN_PLACE | Trait.KEEPS_WHOLE,
 )
 subtract = binary(
     "subtract",
@@ -154,6 +155,7 @@ subtract = binary(
     level=1,
     gradient=both(lambda x, y, z, grad: (grad, -grad)),
     precision=Precision.FOLLOW,
+    traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE,
 )
 multiply = binary(
     "multiply",
@@ -162,6 +164,7 @@ multiply = binary(
     level=1,
     gradient=both(lambda x, y, z, grad: (grad * y, grad * x)),
     precision=Precision.FOLLOW,
+    traits=Trait.COMMUTATIVE | Trait.IN_PLACE | Trait.KEEPS_WHOLE,
 )
 divide = binary(
     "divide",
@@ -170,6 +173,7 @@ divide = binary(
     level=1,
     gradient=both(lambda x, y, z, grad: (grad / y, -(grad * z / y))),
     precision=Precision.FOLLOW,
+    traits=Trait.IN_PLACE,
 )
 floor_divide = binary(
     "floor_divide",
@@ -213,6 +217,7 @@ power = binary(
     level=4,
     precision=Precision.NEVER,
     gradient=both(_power_grad),
+    traits=Trait.IN_PLACE,
 )
 maximum = binary(
     "maximum",
@@ -221,6 +226,7 @@ maximum = binary(
     level=4,
     gradient=_choose("greater_equal"),
     precision=Precision.FOLLOW,
+    traits=Trait.COMMUTATIVE | Trait.IN_PLACE | Trait.KEEPS_WHOLE,
 )
 minimum = binary(
     "minimum",
@@ -229,6 +235,7 @@ minimum = binary(
     level=4,
     gradient=_choose("less_equal"),
     precision=Precision.FOLLOW,
+    traits=Trait.COMMUTATIVE | Trait.IN_PLACE | Trait.KEEPS_WHOLE,
 )
 
 
@@ -245,7 +252,9 @@ def broadcast_bits(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
 _TWO = "two tensors, which broadcast to S -> S"
 
 
-def _bits(name: str, ufunc: Callable[..., Any], doc: str, on_bool: Callable[..., Any] | None = None) -> Op:
+def _bits(
+    name: str, ufunc: Callable[..., Any], doc: str, on_bool: Callable[..., Any] | None = None, **facts: Any
+) -> Op:
     return binary(
         name,
         binary_kernel(ufunc, on_bool),
@@ -256,6 +265,7 @@ def _bits(name: str, ufunc: Callable[..., Any], doc: str, on_bool: Callable[...,
         gradient=flat_in_both,
         shapes=_TWO,
         edges=on_two(name),
+        **facts,
     )
 
 
@@ -263,9 +273,24 @@ def _shift_bool_left(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
     return np.logical_and(lhs, np.logical_not(rhs), out=out)
 
 
-bitwise_and = _bits("bitwise_and", np.bitwise_and, "The bits that both integers have.")
-bitwise_or = _bits("bitwise_or", np.bitwise_or, "The bits that one of two integers has.")
-bitwise_xor = _bits("bitwise_xor", np.bitwise_xor, "The bits that exactly one of two integers has.")
+bitwise_and = _bits(
+    "bitwise_and",
+    np.bitwise_and,
+    "The bits that both integers have.",
+    traits=Trait.COMMUTATIVE,
+)
+bitwise_or = _bits(
+    "bitwise_or",
+    np.bitwise_or,
+    "The bits that one of two integers has.",
+    traits=Trait.COMMUTATIVE,
+)
+bitwise_xor = _bits(
+    "bitwise_xor",
+    np.bitwise_xor,
+    "The bits that exactly one of two integers has.",
+    traits=Trait.COMMUTATIVE,
+)
 left_shift = _bits(
     "left_shift", np.left_shift, "`lhs` with its bits moved up by `rhs`; what moves out is lost.", _shift_bool_left
 )
@@ -275,16 +300,31 @@ right_shift = _bits(
 
 
 # ---------------------------------------------------------------- logic
-def _logical(name: str, ufunc: Callable[..., Any], doc: str) -> Op:
+def _logical(name: str, ufunc: Callable[..., Any], doc: str, traits: Trait) -> Op:
     def kernel(attrs: Any, lhs: Array, rhs: Array, *, out: Array | None = None) -> Array:
         if lhs.dtype.kind == "b":
             return as_array(ufunc(lhs, rhs, out=out))
         made = as_array(ufunc(lhs, rhs)).astype(lhs.dtype)
         return made if out is None else deliver(made, out)
 
-    return binary(name, kernel, doc, level=4, warns=False, gradient=flat_in_both)
+    return binary(name, kernel, doc, level=4, warns=False, gradient=flat_in_both, traits=traits)
 
 
-logical_and = _logical("logical_and", np.logical_and, "Whether both elements are true, in their dtype.")
-logical_or = _logical("logical_or", np.logical_or, "Whether one of two elements is true, in their dtype.")
-logical_xor = _logical("logical_xor", np.logical_xor, "Whether exactly one of two elements is true, in their dtype.")
+logical_and = _logical(
+    "logical_and",
+    np.logical_and,
+    "Whether both elements are true, in their dtype.",
+    traits=Trait.COMMUTATIVE,
+)
+logical_or = _logical(
+    "logical_or",
+    np.logical_or,
+    "Whether one of two elements is true, in their dtype.",
+    traits=Trait.COMMUTATIVE,
+)
+logical_xor = _logical(
+    "logical_xor",
+    np.logical_xor,
+    "Whether exactly one of two elements is true, in their dtype.",
+    traits=Trait.COMMUTATIVE,
+)

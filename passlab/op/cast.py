@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.ir.expr import Call, Expr
-from passlab.ir.op import OpPattern, Precision, Reporter
+from passlab.ir.op import OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import call, operator
@@ -47,6 +47,7 @@ def _cast_grad(orig: Call, grad: Expr) -> list[Expr]:
     example='cast(%x, dtype="int32")',
     layout=layout_rules.elementwise,
     precision=Precision.FOLLOW,
+    traits=Trait.KEEPS_WHOLE,
 )
 def cast(attrs: Any, data: Array) -> Array:
     """Convert each element to another dtype: floats are cut towards zero, integers wrap, bool asks for not zero.

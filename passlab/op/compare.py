@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Call, Expr
-from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.op import Op, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.broadcast import binary, binary_kernel, flat_in_both
@@ -17,13 +17,24 @@ from passlab.op.dtypes import Array
 from passlab.op.relations import broadcast_compare, broadcast_shape, same_dtype, tensor
 
 
-def _comparison(name: str, ufunc: Callable[..., Any], doc: str, precision: Precision | None = None) -> Op:
+def _comparison(name: str, ufunc: Callable[..., Any], doc: str, precision: Precision | None = None, **facts: Any) -> Op:
     kernel = binary_kernel(ufunc)
-    return binary(name, kernel, doc, level=4, relation=broadcast_compare, gradient=flat_in_both, precision=precision)
+    facts |= {"relation": broadcast_compare, "gradient": flat_in_both, "precision": precision}
+    return binary(name, kernel, doc, level=4, **facts)
 
 
-equal = _comparison("equal", np.equal, "Whether elements are equal; NaN equals nothing.")
-not_equal = _comparison("not_equal", np.not_equal, "Whether elements differ; NaN differs from everything.")
+equal = _comparison(
+    "equal",
+    np.equal,
+    "Whether elements are equal; NaN equals nothing.",
+    traits=Trait.COMMUTATIVE,
+)
+not_equal = _comparison(
+    "not_equal",
+    np.not_equal,
+    "Whether elements differ; NaN differs from everything.",
+    traits=Trait.COMMUTATIVE,
+)
 less = _comparison("less", np.less, "Whether each element of `lhs` is less than that of `rhs`.", Precision.FOLLOW)
 less_equal = _comparison(
     "less_equal",

@@ -13,7 +13,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Expr
-from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.op import Op, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import dyn_gradients, scatter_gradients
 from passlab.op.create import INIT, scalar
@@ -186,7 +186,7 @@ reshape = _data_and_vector(
         "dyn.reshape(%x: (1), %s: (0) int32, newshape=[])",
         "dyn.reshape(%x: (0, 3), %s: (2) int64 = [0, 3], newshape=[])",
     ),
-    example="dyn.reshape(%x, %shape, newshape=[])",
+    example="dyn.reshape(%x, %shape, newshape=[])", traits=Trait.RESHAPES | Trait.MOVES,
 )  # fmt: skip
 
 squeeze = _data_and_vector(

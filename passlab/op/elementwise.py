@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import Op, OpPattern, Precision
+from passlab.ir.op import Op, OpPattern, Precision, Trait
 from passlab.ir.types import TensorType
 from passlab.op import layout_rules
 from passlab.op.declare import Python, call, deliver, operator, quiet
@@ -145,24 +145,45 @@ exp = calculus(
     "The exponential of each element.",
     precision=Precision.NEVER,
     gradient=_grad(lambda x, y, grad: grad * call("exp", x)),
+    traits=Trait.IN_PLACE,
 )
 log = calculus(
-    "log", np.log, "The natural logarithm of each element.", gradient=_grad(lambda x, y, grad: grad * _one(x) / x)
+    "log",
+    np.log,
+    "The natural logarithm of each element.",
+    gradient=_grad(lambda x, y, grad: grad * _one(x) / x),
+    traits=Trait.IN_PLACE,
 )
 log2 = calculus("log2", np.log2, "The logarithm to base 2 of each element.", gradient=_log_to(2))
 log10 = calculus("log10", np.log10, "The logarithm to base 10 of each element.", gradient=_log_to(10))
 sqrt = calculus(
-    "sqrt", np.sqrt, "The square root of each element.", gradient=_grad(_sqrt_grad), precision=Precision.FOLLOW
+    "sqrt",
+    np.sqrt,
+    "The square root of each element.",
+    gradient=_grad(_sqrt_grad),
+    precision=Precision.FOLLOW,
+    traits=Trait.IN_PLACE,
 )
-rsqrt = calculus("rsqrt", _rsqrt, "One over the square root of each element.", gradient=_grad(_rsqrt_grad))
+rsqrt = calculus(
+    "rsqrt",
+    _rsqrt,
+    "One over the square root of each element.",
+    gradient=_grad(_rsqrt_grad),
+    traits=Trait.IN_PLACE,
+)
 sin = calculus(
-    "sin", np.sin, "The sine of each element (radians).", gradient=_grad(lambda x, y, grad: grad * call("cos", x))
+    "sin",
+    np.sin,
+    "The sine of each element (radians).",
+    gradient=_grad(lambda x, y, grad: grad * call("cos", x)),
+    traits=Trait.IN_PLACE,
 )
 cos = calculus(
     "cos",
     np.cos,
     "The cosine of each element (radians).",
     gradient=_grad(lambda x, y, grad: grad * (-_one(x) * call("sin", x))),
+    traits=Trait.IN_PLACE,
 )
 tan = calculus(
     "tan",
@@ -200,6 +221,7 @@ tanh = calculus(
     "The hyperbolic tangent of each element.",
     gradient=_grad(lambda x, y, grad: grad * _one_minus_square(y)),
     precision=Precision.FOLLOW,
+    traits=Trait.IN_PLACE,
 )
 asinh = calculus(
     "asinh",
@@ -226,6 +248,7 @@ sigmoid = calculus(
     widen_half=True,
     gradient=_grad(lambda x, y, grad: grad * y * (_one(y) - y)),
     precision=Precision.FOLLOW,
+    traits=Trait.IN_PLACE,
 )
 erf = calculus(
     "erf",
@@ -237,13 +260,28 @@ erf = calculus(
 )
 
 floor = elementwise(
-    "floor", _rounding_kernel(np.floor), "The largest integer not above each element.", level=3, gradient=FLAT
+    "floor",
+    _rounding_kernel(np.floor),
+    "The largest integer not above each element.",
+    level=3,
+    gradient=FLAT,
+    traits=Trait.IN_PLACE | Trait.MAKES_WHOLE,
 )
 ceil = elementwise(
-    "ceil", _rounding_kernel(np.ceil), "The smallest integer not below each element.", level=3, gradient=FLAT
+    "ceil",
+    _rounding_kernel(np.ceil),
+    "The smallest integer not below each element.",
+    level=3,
+    gradient=FLAT,
+    traits=Trait.IN_PLACE | Trait.MAKES_WHOLE,
 )
 trunc = elementwise(
-    "trunc", _rounding_kernel(np.trunc), "Each element cut to an integer, towards zero.", level=3, gradient=FLAT
+    "trunc",
+    _rounding_kernel(np.trunc),
+    "Each element cut to an integer, towards zero.",
+    level=3,
+    gradient=FLAT,
+    traits=Trait.IN_PLACE | Trait.MAKES_WHOLE,
 )
 round_ = elementwise(
     "round",
@@ -251,6 +289,7 @@ round_ = elementwise(
     "The integer nearest to each element; halves go away from zero.",
     level=3,
     gradient=FLAT,
+    traits=Trait.IN_PLACE | Trait.MAKES_WHOLE,
 )
 
 
@@ -280,6 +319,7 @@ negative = elementwise(
     "Each element negated; the smallest integer stays itself.",
     level=3,
     gradient=_grad(lambda x, y, grad: -grad),
+    traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE | Trait.HOMOGENEOUS,
 )
 abs_ = elementwise(
     "abs",
@@ -287,9 +327,15 @@ abs_ = elementwise(
     "The absolute value of each element; that of the smallest integer is itself.",
     level=3,
     gradient=_grad(_abs_grad),
+    traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE | Trait.HOMOGENEOUS,
 )
 sign = elementwise(
-    "sign", quiet(_sign_kernel), "-1, 0 or 1 by the sign of each element; NaN stays NaN.", level=3, gradient=FLAT
+    "sign",
+    quiet(_sign_kernel),
+    "-1, 0 or 1 by the sign of each element; NaN stays NaN.",
+    level=3,
+    gradient=FLAT,
+    traits=Trait.MAKES_WHOLE,
 )
 copy = elementwise(
     "copy",
@@ -299,6 +345,7 @@ copy = elementwise(
     out=False,
     gradient=_grad(lambda x, y, grad: grad),
     precision=Precision.FOLLOW,
+    traits=Trait.MOVES | Trait.HOMOGENEOUS,
 )
 
 
@@ -343,6 +390,7 @@ def _bound(value: float, dtype: np.dtype[Any]) -> Any:
     example="clip(%x, a_min=0f, a_max=6f)",
     layout=layout_rules.elementwise,
     precision=Precision.FOLLOW,
+    traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE,
 )
 def clip(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
     """Limit each element to [a_min, a_max]; NaN stays NaN, and where the bounds cross, a_max wins."""

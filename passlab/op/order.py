@@ -9,7 +9,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Expr
-from passlab.ir.op import OpPattern, Precision, Reporter
+from passlab.ir.op import OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.chain import flat
@@ -67,6 +67,7 @@ def _transpose_grad(orig: Call, grad: Expr) -> list[Expr]:
     example="transpose(%x, axes=[1, 0])",
     layout=layout_rules.transposed,
     precision=Precision.FOLLOW,
+    traits=Trait.MOVES,
 )
 def transpose(attrs: Any, data: Array) -> Array:
     """Put the dimensions in another order."""
@@ -108,6 +109,7 @@ def _reverse_grad(orig: Call, grad: Expr) -> list[Expr]:
     ),
     example="reverse(%x, axis=0)",
     layout=layout_rules.along(),
+    traits=Trait.MOVES,
 )
 def reverse(attrs: Any, data: Array) -> Array:
     """Turn the elements along one dimension round."""

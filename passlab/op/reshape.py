@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import OpPattern, Precision, Reporter
+from passlab.ir.op import OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, call, operator
@@ -189,6 +189,7 @@ def _reshape_builder(data: Any, newshape: Any, allowzero: bool = False) -> Call:
     ),
     example="reshape(%x, newshape=[0, -1])",
     precision=Precision.FOLLOW,
+    traits=Trait.RESHAPES | Trait.MOVES,
 )
 def reshape(attrs: Any, data: Array) -> Array:
     """The elements in a new shape; see `newshape` for its codes."""
@@ -222,6 +223,7 @@ def _reverse_reshape_type(types: Sequence[Type], attrs: Any, reporter: Reporter)
         "contrib_reverse_reshape(%x: (1), newshape=[1, 1])",
     ),
     example="contrib_reverse_reshape(%x, newshape=[-1, 0])",
+    traits=Trait.RESHAPES | Trait.MOVES,
 )
 def reverse_reshape(attrs: Any, data: Array) -> Array:
     """The elements in a new shape whose codes are read from the right."""
@@ -347,6 +349,7 @@ def _expand_dims_builder(data: Any, axis: Any, num_newaxis: int = 1) -> Call:
     ),
     example="expand_dims(%x, axis=0)",
     precision=Precision.FOLLOW,
+    traits=Trait.RESHAPES | Trait.MOVES,
 )
 def expand_dims(attrs: Any, data: Array) -> Array:
     """Put dimensions of size 1 in at one place."""
@@ -411,6 +414,7 @@ def _squeeze_builder(data: Any, axis: Any = None) -> Call:
     example="squeeze(%b, axis=[0])",
     layout=layout_rules.squeezed,
     precision=Precision.FOLLOW,
+    traits=Trait.RESHAPES | Trait.MOVES,
 )
 def squeeze(attrs: Any, data: Array) -> Array:
     """Drop dimensions of size 1."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import OpPattern, Precision, Reporter
+from passlab.ir.op import OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import call, operator
@@ -164,6 +164,7 @@ def _slice_grad(orig: Call, grad: Expr) -> list[Expr]:
     example="strided_slice(%x, begin=[0, 1], end=[2, 3], strides=[1, 1], axes=None)",
     layout=layout_rules.sliced,
     precision=Precision.FOLLOW,
+    traits=Trait.MOVES,
 )
 def strided_slice(attrs: Any, data: Array) -> Array:
     """Cut a box out of a tensor, as Python's slices do; indices beyond a dimension are cut back to it."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import OpPattern, Precision, Reporter
+from passlab.ir.op import OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.create import INIT, shape_argument
@@ -76,6 +76,7 @@ def sum_back(orig: Call, grad: Expr) -> list[Expr]:
     ),
     example="broadcast_to(%x, shape=[3, 2, 3])",
     layout=layout_rules.permuted("shape"),
+    traits=Trait.MOVES,
 )
 def broadcast_to(attrs: Any, data: Array) -> Array:
     """Say the elements again along dimensions of size 1, and new ones in front, up to the given shape."""
@@ -298,6 +299,7 @@ def _tile_grad(orig: Call, grad: Expr) -> list[Expr]:
     example="tile(%x, reps=[2, 1])",
     layout=layout_rules.permuted("reps"),
     precision=Precision.FOLLOW,
+    traits=Trait.MOVES,
 )
 def tile(attrs: Any, data: Array) -> Array:
     """Repeat a tensor as a whole along its dimensions."""
@@ -353,6 +355,7 @@ def _repeat_grad(orig: Call, grad: Expr) -> list[Expr]:
     ),
     example="repeat(%x, repeats=2, axis=1)",
     layout=layout_rules.along(),
+    traits=Trait.MOVES,
 )
 def repeat(attrs: Any, data: Array) -> Array:
     """Repeat each element in place along one dimension."""

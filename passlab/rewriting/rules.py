@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from passlab.analysis.purity import LocalPurity
 from passlab.ir.expr import Call, Constant, Expr, ExprT, set_span
-from passlab.ir.op import Op
+from passlab.ir.op import Op, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, rebuild
 from passlab.op import make
@@ -26,7 +26,6 @@ from passlab.rewriting.constant_values import folded_call
 from passlab.rewriting.node_types import NodeTypes
 from passlab.transform.numeric_contract import EXACT, NumericContract
 
-COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum"})
 _TOKEN = re.compile(r"\s*([A-Za-z_][\w.|]*|[(),:])")
 
 
@@ -138,7 +137,8 @@ def _variants(term: Any) -> Iterable[Any]:  # recurses: as deep as the pattern o
         return [term]
     choices = list(itertools.product(*[_variants(a) for a in term.args]))
     made = [term._replace(args=args) for args in choices]
-    if len(term.args) == 2 and set(term.ops) <= COMMUTATIVE and term.args[0] != term.args[1]:
+    commute = all(Trait.COMMUTATIVE in Op.get(name).spec.traits for name in term.ops)
+    if commute and term.args[0] != term.args[1]:
         made += [term._replace(args=args[::-1]) for args in choices]
     return made
 

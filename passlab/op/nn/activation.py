@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import TupleWrapper
-from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.op import Op, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, make_call, operator
@@ -40,6 +40,7 @@ _ROW = 8192  # elements; as many as NumPy buffers, so that it goes over such row
     example="nn.relu(%x)",
     layout=layout_rules.elementwise,
     precision=Precision.FOLLOW,
+    traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE | Trait.HOMOGENEOUS,
 )
 def relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Replace negative elements by zero."""
@@ -81,6 +82,7 @@ def _zeros(dtype: Any) -> Any:
     example="nn.leaky_relu(%x, alpha=0.1f)",
     layout=layout_rules.elementwise,
     precision=Precision.FOLLOW,
+    traits=Trait.HOMOGENEOUS,
 )
 def leaky_relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Multiply negative elements by `alpha`."""

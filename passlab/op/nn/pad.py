@@ -10,7 +10,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.expr import Constant, Expr
-from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.op import Op, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
@@ -238,6 +238,7 @@ def _flatten_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     ),
     example="nn.batch_flatten(%x)",
     precision=Precision.FOLLOW,
+    traits=Trait.RESHAPES | Trait.MOVES,
 )
 def batch_flatten(attrs: Any, data: Any, *, out: Any = None) -> Any:
     """Join all dimensions after the first."""

@@ -23,10 +23,10 @@ from typing import Any, cast
 from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
+from passlab.ir.op import Trait, has_trait
 from passlab.ir.walk import may_rewrite, note_rewrite, post_order, rebuild, use_counts
 from passlab.op import make
 from passlab.passes.fold.scale_axis import (
-    ACTIVATIONS,
     CONVOLUTIONS,
     SUMS,
     Message,
@@ -82,7 +82,7 @@ def _offer(call: Call, name: str, offers: dict[Expr, Message]) -> Message | None
         axes = conv_axes(call)
         return None if axes is None or (len(axes.result) == 2 and result.dynamic) else Message(axes.result)
     first = offers.get(call.args[0]) if call.args else None  # `zeros` and its like have none
-    if name in ACTIVATIONS:
+    if has_trait(call, Trait.HOMOGENEOUS):
         return first and first._replace(positive=True)
     if name == "nn.bias_add":
         data, attrs = tensor_type(call), cast("Any", call.attrs)
@@ -113,7 +113,7 @@ def _demands(
         name = name_of(node)
         if name == "multiply":
             _place_scale(node, offers, movable, scales, gone)  # type: ignore[arg-type]
-        elif node in scales and (name in ACTIVATIONS or name in SUMS or name == "nn.bias_add"):
+        elif node in scales and (has_trait(node, Trait.HOMOGENEOUS) or name in SUMS or name == "nn.bias_add"):
             for arg in _scaled_args(node, name, offers):  # type: ignore[arg-type]
                 scales[arg] = scales[node]
     return scales, gone
@@ -174,7 +174,7 @@ def _scale_call(pre: Call, post: Expr, scale: Expr, offers: dict[Expr, Message])
     """Return a rebuilt node with the scale applied to what it adds or to its weight."""
     assert isinstance(post, Call)
     name = name_of(pre)
-    if name in ACTIVATIONS:
+    if has_trait(pre, Trait.HOMOGENEOUS):
         return post
     first, second = post.args
     if name == "nn.bias_add":

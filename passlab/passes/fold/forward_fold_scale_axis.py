@@ -25,10 +25,10 @@ from typing import NamedTuple
 from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
+from passlab.ir.op import Trait, has_trait
 from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, post_order, rebuild
 from passlab.op import make
 from passlab.passes.fold.scale_axis import (
-    ACTIVATIONS,
     CONVOLUTIONS,
     SUMS,
     Message,
@@ -106,7 +106,7 @@ def _accepts_scale(call: Call, name: str, offer: Message | None) -> list[Message
         return [Message((len(data.shape) - 1,)), None] if data is not None and same_dtype(call) else None
     if offer is None:
         return None
-    if name in ACTIVATIONS:
+    if has_trait(call, Trait.HOMOGENEOUS):
         return [offer._replace(positive=True)]
     if name in SUMS:
         a, b = tensor_type(call.args[0]), tensor_type(call.args[1])
@@ -162,7 +162,7 @@ def _take(
             if scale is not None and may_rewrite(_NAME):
                 return _Scaled(new(data), scale, offer.axes)
         return None
-    if name in ACTIVATIONS and call.args[0] in waiting:
+    if has_trait(call, Trait.HOMOGENEOUS) and call.args[0] in waiting:
         inner = waiting[call.args[0]]
         return inner._replace(value=call.with_fields(args=(inner.value,)))
     if name in SUMS:

@@ -13,15 +13,13 @@ import numpy as np
 
 from passlab.ir.dtypes import dtype_name
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import Op
+from passlab.ir.op import Op, Trait, has_trait
 from passlab.ir.types import TensorType
 from passlab.op import make
 from passlab.op.layout_names import parse_layout
 
 CONVOLUTIONS = frozenset({"nn.conv2d", "nn.conv3d"})
-ACTIVATIONS = frozenset({"nn.relu", "nn.leaky_relu"})
 SUMS = frozenset({"add", "subtract"})
-_RESHAPING = frozenset({"expand_dims", "reshape", "transpose", "squeeze", "repeat"})
 
 
 class Message(NamedTuple):
@@ -139,7 +137,7 @@ def accepts(message: Message, scale: Expr, data: TensorType) -> bool:
         return False
     if not (message.positive or message.nonzero):
         return True
-    while type(scale) is Call and name_of(scale) in _RESHAPING:
+    while type(scale) is Call and has_trait(scale, Trait.MOVES):
         scale = scale.args[0]
     if type(scale) is not Constant:
         return False

@@ -29,16 +29,12 @@ from passlab.analysis.fusion import FusionGraph, FusionGroups
 from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, set_span
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, Trait, has_trait
 from passlab.ir.types import TensorType
 from passlab.ir.walk import CHILDREN, note_rewrite, post_order, rebuild
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
-
-RESHAPES = frozenset(
-    {"reshape", "contrib_reverse_reshape", "expand_dims", "squeeze", "nn.batch_flatten", "dyn.reshape"}
-)
 
 
 @standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
@@ -137,7 +133,7 @@ class _Fuser:
     def _call(self, call: Call) -> Expr:
         kernel = self._kernel(call)
         kernel.calls = True
-        kernel.reshapes = kernel.reshapes and call.op.name in RESHAPES  # type: ignore[attr-defined]
+        kernel.reshapes = kernel.reshapes and has_trait(call, Trait.RESHAPES)
         inner = call.with_fields(args=self._inside(call, call.args))
         return self._closed(call, inner, kernel) if self._is_root(call) else inner
 

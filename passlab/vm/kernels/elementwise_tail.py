@@ -20,18 +20,11 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Call, Expr, Function
-from passlab.ir.op import Op, OpPattern
+from passlab.ir.op import Op, OpPattern, Trait
 from passlab.ir.types import TensorType
 from passlab.ir.walk import children
 from passlab.op.dtypes import array_dtype
 
-# Operators that compute each element from the same place of their inputs, broadcast by NumPy's rule, and that may write
-# their result over one of these inputs. A law test holds each of them to that.
-# All keep the dtype of their inputs.
-IN_PLACE = frozenset((
-    "abs", "add", "ceil", "clip", "cos", "divide", "exp", "floor", "log", "maximum", "minimum", "multiply", "negative",
-    "nn.relu", "power", "round", "rsqrt", "sigmoid", "sin", "sqrt", "subtract", "tanh", "trunc",
-))  # fmt: skip
 REFUSING = frozenset(("divide", "power"))  # on integers they may refuse an element, and say where in the whole it is
 SMALLEST = 32 << 10  # bytes of a result; smaller ones stay in cache anyway, and Python's own time counts there
 BLOCK = 256 << 10  # bytes of a block: with two operands and some room it fits a second-level cache
@@ -162,7 +155,7 @@ def _end_of(body: Expr, order: Sequence[Expr], shape: Any) -> dict[Expr, Call]:
 
 def _in_place(node: Call, shape: Any) -> bool:
     """Whether a call computes elements of a tensor of this shape, place by place, and may do so in place."""
-    if not isinstance(node.op, Op) or node.op.name not in IN_PLACE:
+    if not isinstance(node.op, Op) or Trait.IN_PLACE not in node.op.spec.traits:
         return False
     ty = node.checked_type_
     if not isinstance(ty, TensorType) or ty.shape != shape:

@@ -17,7 +17,7 @@ from passlab.ir.op import Op
 from passlab.ir.span import Span
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.ir.walk import post_order
-from passlab.vm.kernels.numpy_emitter import PyExpr, emit
+from passlab.vm.kernels.numpy_emitter import EMITTERS, VIEWS, PyExpr, emit
 from passlab.vm.kernels.python_text import Names, literal, width
 
 SHORT = 72  # characters of an expression that stands inside another
@@ -111,7 +111,7 @@ class KernelText:
             self.texts[node] = target
             self.owned.add(node)
             return
-        inside = self.uses[node] == 1 and expr.atom and width(expr.text) <= SHORT and _pure_view(op)
+        inside = self.uses[node] == 1 and expr.atom and width(expr.text) <= SHORT and EMITTERS[op.name] in VIEWS
         if inside or node is self.function.body:
             self.texts[node] = expr.text
             return
@@ -123,11 +123,6 @@ class KernelText:
     def _line(self, text: str, node: Expr) -> None:
         self.lines.append(text)
         self.places.setdefault(text, node.span)
-
-
-def _pure_view(op: Op) -> bool:
-    """Whether an operator only looks at its argument in another way, and so may stand inside another expression."""
-    return op.name in ("reshape", "squeeze", "expand_dims", "transpose", "nn.batch_flatten")
 
 
 def _parts(node: Expr) -> Sequence[Expr]:

@@ -213,6 +213,7 @@ EMITTERS: dict[str, Emitter] = {
     "split": _split,
     **{name: _function(ufunc, FLOATS) for name, ufunc in _CALCULUS.items()},
 }  # fmt: skip
+VIEWS = (_reshape, _transpose)  # they only look at their argument in another way, and may stand inside an expression
 
 
 def emit(call: Call, args: tuple[str, ...], scalar: Callable[[str, Any], str]) -> PyExpr | None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import Op
+from passlab.ir.op import Op, Trait, has_trait
 from passlab.op import make
 from passlab.op.dtypes import array_dtype, is_float_name
 from passlab.rewriting.rules import Match, Rule
@@ -49,13 +49,6 @@ def _holds(dtype: str, low: float, high: float) -> bool:
     return info.min <= low and high <= info.max
 
 
-_KEEPS_WHOLE = frozenset((
-    "add", "subtract", "multiply", "maximum", "minimum", "clip", "nn.relu", "negative", "abs", "reshape", "transpose",
-    "squeeze", "expand_dims", "cast", "copy",
-))  # fmt: skip
-_MAKES_WHOLE = frozenset({"round", "floor", "ceil", "trunc", "sign"})
-
-
 def is_whole(expr: Expr, match: Match) -> bool:
     """Whether all elements are whole numbers (or not finite), as far as a few steps back tell."""
     stack, steps = [expr], 0
@@ -71,13 +64,11 @@ def is_whole(expr: Expr, match: Match) -> bool:
             if not np.array_equal(np.trunc(node.data), node.data):
                 return False
             continue
-        name = node.op.name if type(node) is Call and type(node.op) is Op else ""
-        if name in _MAKES_WHOLE:
+        if has_trait(node, Trait.MAKES_WHOLE):
             continue
-        if name not in _KEEPS_WHOLE:
+        if type(node) is not Call or not has_trait(node, Trait.KEEPS_WHOLE | Trait.MOVES):
             return False
-        assert isinstance(node, Call)
-        if name == "clip" and any(float(b) != int(b) for b in (node.attrs.a_min, node.attrs.a_max)):  # type: ignore[union-attr]
+        if node.op is Op.get("clip") and not _whole_bounds(node.attrs):
             return False
         stack += node.args
     return True
