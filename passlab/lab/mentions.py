@@ -63,7 +63,7 @@ def _values(pass_: Pass) -> Iterator[Any]:
         elif isinstance(value, FunctionType):
             waiting.append(value.__code__)
             waiting += [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
-            used = (value.__globals__.get(name) for name in value.__code__.co_names)
+            used = (value.__globals__.get(name) for name in _names_in(value.__code__))
             waiting += [v for v in used if isinstance(v, (FunctionType, str, int, float, tuple)) and _is_own(v, value)]
         elif isinstance(value, (tuple, list, frozenset, set)):
             waiting += list(value)[:DEEP]
@@ -77,6 +77,15 @@ def _values(pass_: Pass) -> Iterator[Any]:
             waiting += [getattr(value, "pass_func", None), *vars(own).values()]
         elif inspect.ismethod(value):
             waiting.append(value.__func__)
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    """Yield the names that a function uses, those of functions inside it included."""
+    waiting = [code]
+    while waiting:
+        inner = waiting.pop()
+        yield from inner.co_names
+        waiting += [const for const in inner.co_consts if isinstance(const, CodeType)]
 
 
 def _is_filled(cell: Any) -> bool:

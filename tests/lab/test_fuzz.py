@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
-from passlab import lab, transform
+from passlab import lab, relay, transform
 from passlab.diffing.diff import count_operators
 from passlab.errors import PassError, PassTypeError
+from passlab.ir.walk import rewrite
 from passlab.lab.mentions import mentions
 from passlab.transform import function_pass
 from tests.lab.guarded_passes import (
@@ -49,6 +50,20 @@ def test_standard_passes_are_not_blamed(pass_):
     campaign = lab.fuzz(pass_, seconds=2)
     assert campaign.fired
     assert not campaign.found, campaign.text()
+
+
+def doubles_negation(node):
+    return isinstance(node, relay.Call) and node.op == relay.op.get("negative")
+
+
+def test_functions_that_a_local_function_uses_are_read_too():
+    def pass_func(func, mod, ctx):
+        def rule(before, node):
+            return node.args[0] if doubles_negation(node) else node
+
+        return rewrite(func, rule)
+
+    assert "negative" in mentions(transform.function_pass(pass_func, opt_level=0)).operators
 
 
 def test_what_a_pass_speaks_of_is_read_from_its_code():

@@ -193,6 +193,7 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
                 COMPOSE.format("[A, B](%f: fn (B) -> B, %g: fn (A) -> B, %x: A) -> B { %f(%g(%x)) }"),
                 COMPOSE.format("[A, B, C](%f: fn (A) -> C, %g: fn (A) -> B, %x: A) -> C { %f(%g(%x)) }"),
                 COMPOSE.format("[A, B, C](%f: fn (B) -> C, %g: fn (A) -> B, %x: A) -> C { %g(%f(%x)) }"),
+                COMPOSE.format("[A, B, C](%f: fn (B) -> C, %g: fn (A) -> B, %x: A) -> B { %g(%x) }"),
             ),
         ),
         (
@@ -275,6 +276,7 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
             (
                 "CallChecker",
                 PATIENT.format("        return True"),
+                PATIENT.format("        return False"),
                 PATIENT.format("        self.visit(expr)\n        return getattr(self, 'result', False)"),
                 PATIENT.format(
                     "        self.result = getattr(self, 'result', False)\n        self.visit(expr)\n        return self.result"
@@ -295,6 +297,7 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
             ),
             (
                 DOUBLE.format("        return call", 1),
+                DOUBLE.format(f"        return call.args[0].args[0] if {NEG.format('call')} else call", 1),
                 DOUBLE.format(f"        return call.args[0] if {NEG.format('call')} else call", 1),
                 DOUBLE.format(
                     f"        inner = call.args[0] if call.args else None\n        return inner.args[0] if {NEG.format('call')} and {NEG.format('inner')} else call",

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from tests.notebook import answers_on_passes, answers_on_precision, answers_on_programs, answers_on_running
+from tests.notebook import (
+    answers_on_compilers,
+    answers_on_passes,
+    answers_on_precision,
+    answers_on_programs,
+    answers_on_running,
+)
 
 Answers = dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]]
 
@@ -11,4 +17,5 @@ ANSWERS: Answers = {
     **answers_on_passes.ANSWERS,
     **answers_on_precision.ANSWERS,
     **answers_on_running.ANSWERS,
+    **answers_on_compilers.ANSWERS,
 }
