@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.fields import attrs, dtype, integers, number, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import sampling, sampling_gradients
@@ -38,22 +38,6 @@ def _crop_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return TensorType(way.backward_shape((boxes.shape[0], channels, *attrs.crop_size)), attrs.out_dtype or data.dtype)
 
 
-def crop_and_resize_builder(
-    data: Any,
-    boxes: Any,
-    box_indices: Any,
-    crop_size: Any,
-    layout: str,
-    method: str = "bilinear",
-    extrapolation_value: float = 0.0,
-    out_dtype: Any = None,
-) -> Any:
-    """Return the boxes cut out of the images of `data` and resized to `crop_size`."""
-    values = {"crop_size": crop_size, "layout": layout, "method": method, "extrapolation_value": extrapolation_value}
-    values["out_dtype"] = out_dtype or ""
-    return make_call(Op.get("image.crop_and_resize"), (data, boxes, box_indices), values)
-
-
 @operator(
     "image.crop_and_resize",
     ("data", "boxes", "box_indices"),
@@ -69,7 +53,9 @@ def crop_and_resize_builder(
     pattern=OpPattern.INJECTIVE,
     level=5,
     warns=True,
-    builder=crop_and_resize_builder,
+    python=Python(
+        "data, boxes, box_indices, crop_size, layout, method='bilinear', extrapolation_value=0.0, out_dtype=None",
+    ),
     gradient=sampling_gradients.crop_and_resize,
     shapes="data (N, C, H, W), boxes (n, 4), box_indices (n) -> (n, C, crop_size)",
     source="TensorFlow's crop_and_resize",

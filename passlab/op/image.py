@@ -24,7 +24,15 @@ from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.pooling import lowest
 from passlab.op.nn.resample import COORDINATES, METHODS, ROUNDINGS, Scheme, resample
 from passlab.op.nn.sliding import pad_spatial
-from passlab.op.nn.windows import check_lengths, check_positive, full_padding, per_axis, split_padding, window_size
+from passlab.op.nn.windows import (
+    check_lengths,
+    check_positive,
+    on_axes,
+    padded,
+    per_axis,
+    split_padding,
+    window_size,
+)
 from passlab.op.relations import join_dim, refuse, tensor
 
 
@@ -195,28 +203,6 @@ def _dilation_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
     return TensorType(way.backward_shape((*shape[:2], *size)), attrs.out_dtype or data.dtype)
 
 
-def dilation2d_builder(
-    data: Any,
-    weight: Any,
-    strides: Any = (1, 1),
-    padding: Any = (0, 0),
-    dilations: Any = (1, 1),
-    data_layout: str = "NCHW",
-    kernel_layout: str = "IHW",
-    out_dtype: str = "",
-) -> Any:
-    """Return the greyscale dilation of `data` by the structuring element `weight`."""
-    values = {
-        "strides": per_axis(strides, 2),
-        "padding": full_padding(padding, 2),
-        "dilations": per_axis(dilations, 2),
-        "data_layout": data_layout,
-        "kernel_layout": kernel_layout,
-        "out_dtype": out_dtype,
-    }
-    return make_call(Op.get("image.dilation2d"), (data, weight), values)
-
-
 @operator(
     "image.dilation2d",
     ("data", "weight"),
@@ -233,7 +219,13 @@ def dilation2d_builder(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=2,
     warns=True,
-    builder=dilation2d_builder,
+    python=Python(
+        "data, weight, strides=(1, 1), padding=(0, 0), dilations=(1, 1), data_layout='NCHW', "
+        "kernel_layout='IHW', out_dtype=''",
+        strides=on_axes(2),
+        padding=padded(2),
+        dilations=on_axes(2),
+    ),
     gradient=window_gradients.dilation2d,
     shapes="data (N, C, H, W), weight (C, KH, KW) -> (N, C, OH, OW)",
     source="TensorFlow's dilation2d",

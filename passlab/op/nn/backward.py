@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.dtypes import is_float
 from passlab.op.nn import conv_gradients, pool_gradients, pooling
 from passlab.op.nn.activation import finish
@@ -21,7 +21,7 @@ from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtyp
 from passlab.op.nn.conv import check_window, conv_attrs
 from passlab.op.nn.pool import Plan, plan_of, pool_attrs, pool_relation
 from passlab.op.nn.sliding import pad_spatial
-from passlab.op.nn.windows import per_axis, split_padding, window_size
+from passlab.op.nn.windows import as_list, on_axes, split_padding, window_size
 from passlab.op.relations import join_dim, refuse, same_dtype, tensor
 
 
@@ -95,43 +95,9 @@ def _avg_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> An
     return finish(_unpadded(whole, plan, data), data.dtype, out)
 
 
-def _values(size: Any, strides: Any, padding: Any, layout: str, out_layout: str, ceil_mode: bool) -> dict[str, Any]:
-    """The arguments of a builder as attributes: numbers spread over the axes."""
-    window = {"pool_size": per_axis(size, 2), "strides": per_axis(strides, 2), "layout": layout}
-    padding = (padding,) if isinstance(padding, int) else padding
-    return window | {"padding": padding, "out_layout": out_layout, "ceil_mode": ceil_mode}
-
-
-def max_pool2d_grad_builder(
-    out_grad: Any,
-    data: Any,
-    pool_size: Any = (1, 1),
-    strides: Any = (1, 1),
-    padding: Any = (0, 0),
-    layout: str = "NCHW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
-) -> Any:
-    """Return the gradient of `nn.max_pool2d` for its data."""
-    values = _values(pool_size, strides, padding, layout, out_layout, ceil_mode)
-    return make_call(Op.get("nn.max_pool2d_grad"), (out_grad, data), values)
-
-
-def avg_pool2d_grad_builder(
-    out_grad: Any,
-    data: Any,
-    pool_size: Any = (1, 1),
-    strides: Any = (1, 1),
-    padding: Any = (0, 0),
-    layout: str = "NCHW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
-    count_include_pad: bool = False,
-) -> Any:
-    """Return the gradient of `nn.avg_pool2d` for its data."""
-    values = _values(pool_size, strides, padding, layout, out_layout, ceil_mode)
-    values["count_include_pad"] = count_include_pad
-    return make_call(Op.get("nn.avg_pool2d_grad"), (out_grad, data), values)
+_POOL = (
+    "out_grad, data, pool_size=(1, 1), strides=(1, 1), padding=(0, 0), layout='NCHW', out_layout='', ceil_mode=False"
+)
 
 
 def _declare_pool_grad(mean: bool) -> Op:
@@ -147,7 +113,13 @@ def _declare_pool_grad(mean: bool) -> Op:
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         level=2,
         warns=True,
-        builder=avg_pool2d_grad_builder if mean else max_pool2d_grad_builder,
+        python=Python(
+            _POOL + ", count_include_pad=False" * mean,
+            names={"out_grad": "grad"},
+            pool_size=on_axes(2),
+            strides=on_axes(2),
+            padding=as_list,
+        ),
         gradient=pool_gradients.avg_pool2d_grad if mean else pool_gradients.max_pool2d_grad,
         shapes="gradient (N, C, windows), data (N, C, H, W) -> (N, C, H, W)",
         source="the transpose of the pooling",
@@ -215,36 +187,6 @@ def _check_windows(grad: TensorType, data: TensorType, attrs: Any) -> None:
         refuse("nn.conv2d_backward_weight: different batch sizes", 1, expected=batch, found=data)
 
 
-def conv2d_backward_weight_builder(
-    grad: Any,
-    data: Any,
-    strides: Any = (1, 1),
-    padding: Any = (0, 0),
-    dilation: Any = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: Any = None,
-    grad_layout: str = "NCHW",
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_dtype: str = "",
-) -> Any:
-    """Return the gradient of `nn.conv2d` for its weight."""
-    values = {
-        "strides": per_axis(strides, 2),
-        "padding": (padding,) if isinstance(padding, int) else padding,
-        "dilation": per_axis(dilation, 2),
-        "groups": groups,
-        "channels": channels,
-        "kernel_size": per_axis(kernel_size, 2),
-        "data_layout": grad_layout,  # Relay's record is that of a convolution, with its layouts given other meanings
-        "kernel_layout": data_layout,
-        "out_layout": kernel_layout,
-        "out_dtype": out_dtype,
-    }
-    return make_call(Op.get("nn.conv2d_backward_weight"), (grad, data), values)
-
-
 @operator(
     "nn.conv2d_backward_weight",
     ("grad", "data"),
@@ -253,7 +195,16 @@ def conv2d_backward_weight_builder(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=2,
     warns=True,
-    builder=conv2d_backward_weight_builder,
+    python=Python(
+        "grad, data, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, channels=None, "
+        "kernel_size=None, grad_layout='NCHW', data_layout='NCHW', kernel_layout='OIHW', "
+        "out_dtype=''",
+        names={"kernel_layout": "out_layout", "data_layout": "kernel_layout", "grad_layout": "data_layout"},
+        strides=on_axes(2),
+        padding=as_list,
+        dilation=on_axes(2),
+        kernel_size=on_axes(2),
+    ),
     gradient=conv_gradients.conv2d_backward_weight,
     shapes="grad (N, O, OH, OW), data (N, C, H, W) -> (O, C / groups, KH, KW)",
     source="the product of the gradient and the patches of the data",

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.chain import flat
-from passlab.op.declare import Python, make_call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.fields import attrs, boolean, dtype, integer, integers, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn.convolve import convolve
 from passlab.op.nn.matmul import check_units
 from passlab.op.nn.sliding import Window
-from passlab.op.nn.windows import check_lengths, check_positive, per_axis, split_padding, window_size
+from passlab.op.nn.windows import check_lengths, check_positive, on_axes, split_padding, window_size
 from passlab.op.relations import refuse, tensor
 
 _CONV, _DENSE, _PACK = "nn.bitserial_conv2d", "nn.bitserial_dense", "nn.bitpack"
@@ -209,29 +209,6 @@ def _conv_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return TensorType(way.backward_shape((batch, attrs.channels, *made)), attrs.out_dtype)
 
 
-def _conv_builder(
-    data: Any,
-    weight: Any,
-    strides: Any = (1, 1),
-    padding: Any = (0, 0),
-    channels: int | None = None,
-    kernel_size: Any = (3, 3),
-    activation_bits: int = 1,
-    weight_bits: int = 1,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    pack_dtype: str = "uint32",
-    out_dtype: str = "int16",
-    unipolar: bool = True,
-) -> Any:
-    """Return the convolution of `data` with `weight`, both small whole numbers."""
-    window = {"strides": per_axis(strides, 2), "padding": padding, "kernel_size": per_axis(kernel_size, 2)}
-    bits = {"activation_bits": activation_bits, "weight_bits": weight_bits, "unipolar": unipolar}
-    layouts = {"data_layout": data_layout, "kernel_layout": kernel_layout}
-    dtypes = {"pack_dtype": pack_dtype, "out_dtype": out_dtype}
-    return make_call(Op.get(_CONV), (data, weight), {**window, "channels": channels, **bits, **layouts, **dtypes})
-
-
 @operator(
     _CONV,
     ("data", "weight"),
@@ -253,7 +230,13 @@ def _conv_builder(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=2,
     out=False,
-    builder=_conv_builder,
+    python=Python(
+        "data, weight, strides=(1, 1), padding=(0, 0), channels=None, kernel_size=(3, 3), "
+        "activation_bits=1, weight_bits=1, data_layout='NCHW', kernel_layout='OIHW', "
+        "pack_dtype='uint32', out_dtype='int16', unipolar=True",
+        strides=on_axes(2),
+        kernel_size=on_axes(2),
+    ),
     gradient=flat,
     shapes="data (N, C, H, W), weight (O, C, KH, KW) -> (N, O, OH, OW)",
     source="a convolution of whole numbers",

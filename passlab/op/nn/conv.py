@@ -21,10 +21,8 @@ from passlab.op.nn.sliding import Window
 from passlab.op.nn.windows import (
     check_lengths,
     check_positive,
-    full_padding,
     on_axes,
     padded,
-    per_axis,
     split_padding,
     window_size,
 )
@@ -195,14 +193,6 @@ def conv_kernel(rank: int, attrs: Any, data: Any, weight: Any, out: Any) -> Any:
         return made.copy()
     out[...] = made
     return out
-
-
-def conv_values(rank: int, **values: Any) -> dict[str, Any]:
-    """Return the arguments of a Python builder as attributes: numbers spread over the axes, padding on all sides."""
-    for name in ("strides", "dilation", "kernel_size", "output_padding"):
-        if name in values:
-            values[name] = per_axis(values[name], rank)
-    return {**values, "padding": full_padding(values["padding"], rank)}
 
 
 @operator(

@@ -7,17 +7,17 @@ from typing import Any
 
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.attrs import Attrs
-from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
+from passlab.ir.op import OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Python, make_call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape
 from passlab.op.nn import conv_gradients
 from passlab.op.nn.arithmetic import result_dtype
-from passlab.op.nn.conv import check_window, conv_values
+from passlab.op.nn.conv import check_window
 from passlab.op.nn.convolve import convolve_transposed
-from passlab.op.nn.windows import check_lengths, on_axes, padded
+from passlab.op.nn.windows import as_list, check_lengths, on_axes, padded
 from passlab.op.relations import tensor
 
 KERNEL_LAYOUTS = {1: "IOW", 2: "IOHW", 3: "IODHW"}
@@ -154,41 +154,6 @@ def _kernel(rank: int, attrs: Any, data: Any, weight: Any, out: Any) -> Any:
     return out
 
 
-def conv1d_transpose_builder(
-    data: Any,
-    weight: Any,
-    strides: Any = (1,),
-    padding: Any = (0,),
-    dilation: Any = (1,),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: Any = None,
-    data_layout: str = "NCW",
-    kernel_layout: str = "IOW",
-    out_layout: str = "",
-    output_padding: Any = (0,),
-    out_dtype: str = "",
-) -> Any:
-    """Return the transposed convolution of `data` with `weight` along one axis."""
-    values = conv_values(
-        1,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        channels=channels,
-        kernel_size=kernel_size,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        output_padding=output_padding,
-        out_dtype=out_dtype,
-    )
-    # Relay's own builder leaves the padding as it was given here, unlike that of the other convolutions.
-    values["padding"] = (padding,) if isinstance(padding, int) else tuple(padding)
-    return make_call(Op.get("nn.conv1d_transpose"), (data, weight), values)
-
-
 @operator(
     "nn.conv1d_transpose",
     ("data", "weight"),
@@ -198,7 +163,16 @@ def conv1d_transpose_builder(
     precision=Precision.ALWAYS,
     level=2,
     warns=True,
-    builder=conv1d_transpose_builder,
+    python=Python(
+        "data, weight, strides=(1,), padding=(0,), dilation=(1,), groups=1, channels=None, "
+        "kernel_size=None, data_layout='NCW', kernel_layout='IOW', out_layout='', "
+        "output_padding=(0,), out_dtype=''",
+        strides=on_axes(1),
+        padding=as_list,
+        dilation=on_axes(1),
+        kernel_size=on_axes(1),
+        output_padding=on_axes(1),
+    ),
     gradient=conv_gradients.conv_transpose(1),
     shapes=(
         "data (N, C, W), weight (C, O / groups, K) -> (N, O, "

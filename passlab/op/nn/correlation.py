@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.dtypes import is_float
 from passlab.op.fields import attrs, boolean, integer, integers, text
 from passlab.op.nn import window_gradients
 from passlab.op.nn.activation import finish
 from passlab.op.nn.pooling import divided, sum_dtype
-from passlab.op.nn.windows import split_padding
+from passlab.op.nn.windows import on_axes, split_padding
 from passlab.op.relations import join_dim, refuse, same_dtype, tensor
 
 
@@ -48,30 +48,6 @@ def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     return TensorType((a.shape[0], width * width, *size), a.dtype)
 
 
-def correlation_builder(
-    data1: Any,
-    data2: Any,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    padding: Any,
-    is_multiply: bool,
-    layout: str,
-) -> Any:
-    """Return how well windows of `data1` and displaced windows of `data2` agree."""
-    values = {
-        "kernel_size": kernel_size,
-        "max_displacement": max_displacement,
-        "stride1": stride1,
-        "stride2": stride2,
-        "padding": (padding, padding) if isinstance(padding, int) else padding,
-        "is_multiply": is_multiply,
-        "layout": layout,
-    }
-    return make_call(Op.get("nn.correlation"), (data1, data2), values)
-
-
 @operator(
     "nn.correlation",
     ("data1", "data2"),
@@ -89,7 +65,10 @@ def correlation_builder(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=2,
     warns=True,
-    builder=correlation_builder,
+    python=Python(
+        "data1, data2, kernel_size, max_displacement, stride1, stride2, padding, is_multiply, layout",
+        padding=on_axes(2),
+    ),
     gradient=window_gradients.correlation,
     shapes="data1, data2 (N, C, H, W) -> (N, displacements², OH, OW)",
     source="Dosovitskiy et al., FlowNet (2015)",

@@ -6,50 +6,38 @@ layouts make them; nothing here knows which blocks are fast.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from passlab.ir.expr import Expr
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.along_axis import laid_out
 from passlab.op.chain import by_definition
-from passlab.op.declare import Python, call, make_call, operator
+from passlab.op.declare import Python, call, operator
 from passlab.op.fields import attrs, dtype, integer, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import conv_gradients
 from passlab.op.nn.arithmetic import matmul, result_dtype
-from passlab.op.nn.conv import conv_attrs, conv_kernel, conv_relation, conv_values
+from passlab.op.nn.conv import conv_attrs, conv_kernel, conv_relation
 from passlab.op.nn.matmul import check_inner, check_units
+from passlab.op.nn.windows import on_axes, padded
 from passlab.op.relations import refuse, tensor
 
 _PACK = "nn.contrib_dense_pack"
 
 
-def _builder(name: str, doc: str) -> Callable[..., Any]:
-    def builder(
-        data: Any,
-        kernel: Any,
-        strides: Any = (1, 1),
-        padding: Any = (0, 0),
-        dilation: Any = (1, 1),
-        groups: int = 1,
-        channels: int | None = None,
-        kernel_size: Any = None,
-        data_layout: str = "NCHW8c",
-        kernel_layout: str = "OIHW",
-        out_layout: str = "",
-        out_dtype: str = "",
-    ) -> Any:
-        window = {"strides": strides, "padding": padding, "dilation": dilation, "kernel_size": kernel_size}
-        layouts = {"data_layout": data_layout, "kernel_layout": kernel_layout, "out_layout": out_layout}
-        values = conv_values(2, **window, groups=groups, channels=channels, **layouts, out_dtype=out_dtype)
-        return make_call(Op.get(name), (data, kernel), values)
-
-    builder.__name__ = builder.__qualname__ = name.rpartition(".")[2].lower()
-    builder.__doc__ = doc
-    return builder
+_PYTHON = Python(
+    "data, kernel, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, channels=None, "
+    "kernel_size=None, data_layout='NCHW8c', kernel_layout='OIHW', out_layout='', "
+    "out_dtype=''",
+    names={"kernel": "weight"},
+    strides=on_axes(2),
+    padding=padded(2),
+    dilation=on_axes(2),
+    kernel_size=on_axes(2),
+)
 
 
 @operator(
@@ -60,9 +48,7 @@ def _builder(name: str, doc: str) -> Callable[..., Any]:
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=10,
     warns=True,
-    builder=_builder(
-        "nn.contrib_conv2d_NCHWc", "Return the convolution of `data` in blocks of channels with `kernel`."
-    ),
+    python=_PYTHON,
     gradient=conv_gradients.conv(2),
     shapes="data (N, C / c, H, W, c), weight (O / o, C / i, KH, KW, i, o) -> (N, O / o, OH, OW, o)",
     source="im2col and a matrix product in BLAS, panel by panel",
@@ -96,7 +82,7 @@ def contrib_conv2d_nchwc(attrs: Any, data: Any, weight: Any, *, out: Any = None)
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=10,
     warns=True,
-    builder=_builder("nn.contrib_depthwise_conv2d_NCHWc", "Return a convolution of each channel of `data` by itself."),
+    python=_PYTHON,
     gradient=conv_gradients.conv(2),
     shapes="data (N, C / c, H, W, c), weight (C / c, 1, KH, KW, 1, c) -> (N, C / c, OH, OW, c)",
     source="one product per tap of the window",

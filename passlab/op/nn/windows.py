@@ -19,6 +19,11 @@ def on_axes(rank: int) -> Callable[[Any], Any]:
     return lambda value: per_axis(value, rank)
 
 
+def as_list(value: Any) -> Any:
+    """Return one number as a list of one: for the Python signature of an operator."""
+    return (value,) if isinstance(value, int) else value
+
+
 def padded(rank: int) -> Callable[[Any], tuple[int, ...]]:
     """Return what makes padding `2 * rank` numbers: for the Python signature of an operator."""
     return lambda value: full_padding(value, rank)

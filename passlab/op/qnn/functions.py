@@ -17,7 +17,7 @@ from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, as_array
-from passlab.op.nn.windows import full_padding, per_axis
+from passlab.op.nn.windows import on_axes, padded
 from passlab.op.qnn.scales import parameter, quantize_real, quantized, real, requantized
 from passlab.op.relations import normal_axis
 
@@ -178,40 +178,6 @@ def _pool_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return TensorType(made.shape, data.dtype) if isinstance(made, TensorType) else None
 
 
-def _pool_builder(
-    data: Any,
-    input_scale: Any,
-    input_zero_point: Any,
-    output_scale: Any,
-    output_zero_point: Any,
-    pool_size: Any,
-    strides: Any,
-    padding: Any,
-    dilation: Any,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    layout: str = "NHWC",
-    out_layout: str = "",
-) -> Call:
-    """The means of windows of a quantized tensor, quantized again."""
-    return call(
-        "qnn.avg_pool2d",
-        data,
-        input_scale,
-        input_zero_point,
-        output_scale,
-        output_zero_point,
-        pool_size=per_axis(pool_size, 2),
-        strides=per_axis(strides, 2),
-        dilation=per_axis(dilation, 2),
-        padding=full_padding(padding, 2),
-        layout=layout,
-        out_layout=out_layout,
-        ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
-    )
-
-
 @operator(
     "qnn.avg_pool2d",
     _LONG,
@@ -220,7 +186,15 @@ def _pool_builder(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=11,
     out=False,
-    builder=_pool_builder,
+    python=Python(
+        "data, input_scale, input_zero_point, output_scale, output_zero_point, pool_size, "
+        "strides, padding, dilation, ceil_mode=False, count_include_pad=True, layout='NHWC', "
+        "out_layout=''",
+        pool_size=on_axes(2),
+        strides=on_axes(2),
+        padding=padded(2),
+        dilation=on_axes(2),
+    ),
     shapes="(N, C, H, W) -> (N, C, windows)",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edges=(

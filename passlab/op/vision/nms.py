@@ -10,7 +10,7 @@ import numpy as np
 from passlab.ir.expr import Constant, Expr, TupleWrapper
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, make_call, operator
 from passlab.op.fields import attrs, boolean, integer, number, text
 from passlab.op.nn.pad import check_number
 from passlab.op.relations import join_dim, product, refuse, tensor
@@ -374,26 +374,6 @@ def _regular_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     return TupleType(fields)
 
 
-def regular_non_max_suppression_builder(
-    boxes: Any,
-    scores: Any,
-    max_detections_per_class: int,
-    max_detections: int,
-    num_classes: int,
-    iou_threshold: float,
-    score_threshold: float,
-) -> TupleWrapper:
-    """Return boxes, classes and scores of the best detections of all classes, and their number."""
-    values = {
-        "max_detections_per_class": max_detections_per_class,
-        "max_detections": max_detections,
-        "num_classes": num_classes,
-        "iou_threshold": iou_threshold,
-        "score_threshold": score_threshold,
-    }
-    return TupleWrapper(make_call(Op.get("vision.regular_non_max_suppression"), (boxes, scores), values), 4)
-
-
 @operator(
     "vision.regular_non_max_suppression",
     ("boxes", "scores"),
@@ -408,7 +388,9 @@ def regular_non_max_suppression_builder(
     relation=_regular_type,
     pattern=OpPattern.OPAQUE,
     level=5,
-    builder=regular_non_max_suppression_builder,
+    python=Python(
+        "boxes, scores, max_detections_per_class, max_detections, num_classes, iou_threshold, score_threshold",
+    ),
     results=4,
     out=False,
     shapes=(

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.op import Op, Reporter
+from passlab.ir.op import Reporter
 from passlab.ir.types import ANY, TensorType, Type
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.fields import attrs, boolean, integer, number, numbers
 from passlab.op.nn.activation import finish
 from passlab.op.relations import product, refuse, tensor
@@ -36,33 +36,6 @@ def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
         if isinstance(ty.shape[1], int) and ty.shape[1] != times * anchors:
             refuse(f"{NAME}: wrong number of channels for {anchors} anchors", i, expected=times * anchors, found=ty)
     return TensorType((product((scores.shape[0], attrs.rpn_post_nms_top_n)), 5), scores.dtype)
-
-
-def proposal_builder(
-    cls_prob: Any,
-    bbox_pred: Any,
-    im_info: Any,
-    scales: Any,
-    ratios: Any,
-    feature_stride: int,
-    threshold: float,
-    rpn_pre_nms_top_n: int,
-    rpn_post_nms_top_n: int,
-    rpn_min_size: int,
-    iou_loss: bool,
-) -> Any:
-    """Return the proposed regions of each image."""
-    values = {
-        "scales": scales,
-        "ratios": ratios,
-        "feature_stride": feature_stride,
-        "threshold": threshold,
-        "rpn_pre_nms_top_n": rpn_pre_nms_top_n,
-        "rpn_post_nms_top_n": rpn_post_nms_top_n,
-        "rpn_min_size": rpn_min_size,
-        "iou_loss": iou_loss,
-    }
-    return make_call(Op.get(NAME), (cls_prob, bbox_pred, im_info), values)
 
 
 def _anchor(ratio: float, scale: float, size: float) -> tuple[float, float, float, float]:
@@ -134,7 +107,10 @@ def _kept(boxes: Any, threshold: float) -> list[int]:
     relation=_type,
     level=5,
     warns=True,
-    builder=proposal_builder,
+    python=Python(
+        "cls_prob, bbox_pred, im_info, scales, ratios, feature_stride, threshold, "
+        "rpn_pre_nms_top_n, rpn_post_nms_top_n, rpn_min_size, iou_loss",
+    ),
     shapes=(
         "cls_prob (N, 2 anchors, H, W), bbox_pred (N, 4 anchors, H, W), im_info (N, 3) -> (N * rpn_post_nms_top_n, 5)"
     ),

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Python, make_call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.fields import attrs, integer, integers, number, text
 from passlab.op.nn.activation import finish
 from passlab.op.nn.sampling import check_batch, linear, nearest_index
 from passlab.op.nn.sampling_gradients import roi_align as roi_align_gradient
-from passlab.op.nn.windows import check_lengths, check_positive, on_axes, per_axis
+from passlab.op.nn.windows import check_lengths, check_positive, on_axes
 from passlab.op.relations import refuse, tensor
 
 _LAYOUTS = ("NCHW", "NHWC")
@@ -52,26 +52,6 @@ def _pool(name: str, attrs: Any, data: Any, rois: Any, out: Any, region: Any) ->
 
 
 # ---------------------------------------------------------------- roi_align
-def roi_align_builder(
-    data: Any,
-    rois: Any,
-    pooled_size: Any,
-    spatial_scale: float,
-    sample_ratio: int = -1,
-    layout: str = "NCHW",
-    mode: Any = "avg",
-) -> Any:
-    """Return each region of `rois` pooled to `pooled_size`."""
-    values = {
-        "pooled_size": per_axis(pooled_size, 2),
-        "spatial_scale": spatial_scale,
-        "sample_ratio": sample_ratio,
-        "layout": layout,
-        "mode": {0: "avg", 1: "max"}.get(mode, mode),
-    }
-    return make_call(Op.get("vision.roi_align"), (data, rois), values)
-
-
 def _align(attrs: Any, image: Any, roi: Any) -> Any:
     kind = roi.dtype.type
     left, top, right, bottom = (roi * kind(attrs.spatial_scale)).tolist()
@@ -107,7 +87,11 @@ def _align(attrs: Any, image: Any, roi: Any) -> Any:
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=5,
     warns=True,
-    builder=roi_align_builder,
+    python=Python(
+        "data, rois, pooled_size, spatial_scale, sample_ratio=-1, layout='NCHW', mode='avg'",
+        pooled_size=on_axes(2),
+        mode=lambda mode: {0: "avg", 1: "max"}.get(mode, mode),
+    ),
     gradient=roi_align_gradient,
     shapes="data (N, C, H, W), rois (n, 5) -> (n, C, pooled_size)",
     source="He et al., Mask R-CNN (2017)",

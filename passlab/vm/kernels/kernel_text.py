@@ -111,7 +111,7 @@ class KernelText:
             self.texts[node] = target
             self.owned.add(node)
             return
-        inside = self.uses[node] == 1 and expr.atom and width(expr.text) <= SHORT and EMITTERS[op.name] in VIEWS
+        inside = self.uses[node] == 1 and expr.atom and width(expr.text) <= SHORT and EMITTERS.get(op.name) in VIEWS
         if inside or node is self.function.body:
             self.texts[node] = expr.text
             return
