@@ -17,6 +17,7 @@ __getattr__, __dir__ = lazy_module(
         **{name: f"passlab.lab.simplification:{name}" for name in ("Simplification", "simplify")},
         **{name: f"passlab.lab.comparison:{name}" for name in ("Comparison", "compare")},
         **{name: f"passlab.lab.node_values:{name}" for name in ("NodeValues", "watch")},
+        **{name: f"passlab.lab.rewrites:{name}" for name in ("rewrites_of", "why_not")},
         "WhatIf": "passlab.lab.what_if:WhatIf",
         "Exercise": "passlab.lab.exercise:Exercise",
         "Trace": "passlab.debugger.trace:Trace",

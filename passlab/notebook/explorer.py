@@ -12,12 +12,15 @@ import traitlets
 
 from passlab.display.comparisons import ComparisonView, comparison_view
 from passlab.display.graph import graph_view
+from passlab.display.nodes import node_of
 from passlab.display.recording import RecordingView
+from passlab.display.rewrites import MOST, misses_data, parts_data, step_data
 from passlab.display.scripts import script
 from passlab.errors import PasslabError, visible
 from passlab.instrument.events import Event
 from passlab.lab.comparison import compare
 from passlab.lab.recording import Recording
+from passlab.lab.rewrites import RewriteStep, rewrites_of, why_not
 from passlab.lab.what_if import WhatIf
 from passlab.notebook.pipelines import pass_names, passes_of
 from passlab.notebook.view_widget import ViewWidget, notebook_variables
@@ -49,6 +52,7 @@ class PipelineWidget(ViewWidget):
     view: RecordingView
     compared: ComparisonView | None = None
     variant: Recording | None = None
+    _looked_into: tuple[Event | None, list[RewriteStep]] = (None, [])
 
     def _data(self) -> dict[str, Any]:
         return self.view.data(only_start=self.view.is_large)
@@ -72,15 +76,44 @@ class PipelineWidget(ViewWidget):
             self._compare(content["compare"])
         if isinstance(content.get("what_if"), list):
             self._what_if(content["what_if"])
+        if isinstance(content.get("rewrites"), str):
+            self._list_rewrites(content["rewrites"])
+        for name, answer in (("parts", self._rewrite_parts), ("why_not", self._why_not)):
+            if isinstance(content.get(name), list) and len(content[name]) == 2:
+                answer(*content[name])
         if "pair" in content and self.compared is not None:
             self.send(pair_answer(self.compared, content["pair"]))
 
     def _draw(self, key: str, event_id: object) -> None:
-        event = next((e for e in self.view.events if e.id == event_id), None)
+        event = self._event(event_id)
         if event is not None and key not in self.graphs:
             changes = self.view.diff(event)
             drawing = graph_view(event.after, None if changes is None else changes.diff)
             self.graphs = {**self.graphs, key: drawing.data()}
+
+    def _event(self, event_id: object) -> Event | None:
+        return next((event for event in self.view.events if event.id == event_id), None)
+
+    def _rewrites(self, event_id: object) -> list[RewriteStep]:
+        """The rewrites of a pass; those of the last one asked for are kept."""
+        event = self._event(event_id)
+        if event is not self._looked_into[0]:
+            self._looked_into = (event, [] if event is None else rewrites_of(event))
+        return self._looked_into[1]
+
+    def _list_rewrites(self, event_id: str) -> None:
+        steps = self._rewrites(event_id)
+        self.send({"rewrites": event_id, "steps": [step_data(step) for step in steps[:MOST]]})
+
+    def _rewrite_parts(self, event_id: object, number: object) -> None:
+        steps = self._rewrites(event_id)
+        if type(number) is int and 0 <= number < len(steps):
+            self.send({"parts": f"{event_id}:{number}", "data": parts_data(steps[number])})
+
+    def _why_not(self, event_id: object, number: object) -> None:
+        event, node = self._event(event_id), node_of(number) if type(number) is int else None
+        if event is not None and node is not None:
+            self.send({"misses": misses_data(node, why_not(event, node))})
 
     def _compare(self, name: str) -> None:
         """Put another recording of the notebook, or this one, beside this one."""

@@ -67,6 +67,24 @@ class Match:
 
 
 @dataclass(frozen=True)
+class NearMiss:
+    """How near a rule came to a call that it left: `matched` of `total` calls and names of the pattern fitted."""
+
+    rule: Rule
+    matched: int
+    total: int
+    reason: str
+
+    @property
+    def share(self) -> float:
+        """The part of the pattern that fitted."""
+        return self.matched / self.total
+
+    def __str__(self) -> str:
+        return f"{self.rule.name}: {self.matched} of {self.total} parts of {self.rule.pattern} fit; {self.reason}"
+
+
+@dataclass(frozen=True)
 class Rule:
     """One rewrite. `when` may refuse a match; `result` is a pattern over the same names, or computes the new node.
 
@@ -96,6 +114,26 @@ class Rule:
             if made is not None:
                 return made
         return None
+
+    def miss(self, call: Call, types: NodeTypes, purity: LocalPurity) -> NearMiss | None:
+        """Return why the rule leaves a call as it is, None where it fits."""
+        nearest = NearMiss(self, -1, 1, "")
+        for term in self.terms:
+            nodes = _fits(term, call)
+            if nodes is None:
+                matched, total, reason = _nearness(term, call)
+                if matched > nearest.matched:
+                    nearest = NearMiss(self, matched, total, reason)
+                continue
+            size = _size(term)
+            match = Match(nodes, types, purity)
+            if self.when is not None and not self.when(match):
+                nearest = NearMiss(self, size, size + 1, "its condition does not hold")
+            elif callable(self.result) and self.result(match) is None:
+                nearest = NearMiss(self, size, size + 1, "it finds no result that is right")
+            else:
+                return None
+        return nearest
 
     def __str__(self) -> str:
         right = self.result if isinstance(self.result, str) else "..."
@@ -160,6 +198,45 @@ def _fits(term: Term, call: Call) -> dict[str, Any] | None:
             nodes[want.label] = have
         stack += zip(want.args, have.args, strict=True)
     return nodes
+
+
+def _size(term: Any) -> int:
+    """How many calls and names a pattern has."""
+    stack, count = [term], 0
+    while stack:
+        part = stack.pop()
+        count += 1
+        stack += [] if type(part) is str else part.args
+    return count
+
+
+def _nearness(term: Term, call: Call) -> tuple[int, int, str]:
+    """Return how many parts of a pattern fit, how many it has, and why the first part that does not, does not."""
+    nodes: dict[str, Expr] = {}
+    stack: list[tuple[Any, Expr]] = [(term, call)]
+    matched, reason = 0, ""
+    while stack:
+        part, node = stack.pop()
+        problem = _problem(part, node, nodes)
+        if not problem:
+            matched += 1
+            stack += zip(part.args, node.args, strict=True) if type(part) is Term and type(node) is Call else ()
+        elif not reason:
+            reason = problem
+    return matched, _size(term), reason
+
+
+def _problem(part: Any, node: Expr, nodes: dict[str, Expr]) -> str:
+    """Why a part of a pattern does not fit a node; "" where it does."""
+    if type(part) is str:
+        if nodes.setdefault(part, node) is not node:
+            return f"{part} stands for two different values"
+        return f"{part} is no constant" if part[0] == "c" and type(node) is not Constant else ""
+    name = node.op.name if type(node) is Call and type(node.op) is Op else f"a {type(node).__name__}"
+    if name not in part.ops:
+        return f"expected {' or '.join(part.ops)}, found {name}"
+    assert type(node) is Call
+    return "" if len(node.args) == len(part.args) else f"{name} has {len(node.args)} arguments here"
 
 
 def _built(term: Any, nodes: dict[str, Any]) -> Expr:  # recurses: as deep as the result of a rule

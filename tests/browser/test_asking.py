@@ -151,3 +151,32 @@ def test_a_page_without_a_kernel_has_no_such_buttons(rec, chrome, tmp_path):
     expect(page.locator(".pl-pipeline")).to_be_visible()
     expect(page.get_by_role("button", name="what if")).to_have_count(0)
     page.close()
+
+
+def test_the_rewrites_of_a_pass_are_played_one_by_one_and_lit(chrome):
+    net = passlab.parse(
+        """def @main(%x: Tensor[(2, 8), float32], %w: Tensor[(8), float32]) {
+          %0 = add(%x, zeros(shape=[8], dtype="float32"));
+          %1 = reshape(reshape(%0, newshape=[4, 4]), newshape=[2, 8]);
+          multiply(%1, %w)
+        }"""
+    )
+    recording = passlab.record(net, "InferType, SimplifyExpr")
+    with widget_page(show(recording_view(recording)), chrome) as (page, _):
+        press(page, "G", "6")
+        expect(page.locator(".pl-rewrite-row")).to_have_count(2)
+        expect(page.locator(".pl-rewrite")).to_contain_text("add(x, n)")
+        expect(page.locator(".pl-rewrite .pl-row-removed", has_text="zeros(")).to_be_visible()
+        press(page, "]")
+        expect(page.locator(".pl-rewrite-bar .pl-facts")).to_have_text("2 of 2")
+        press(page, "2")
+        expect(page.locator(".pl-selected:visible", has_text="reshape(").first).to_be_visible()
+        press(page, "1")
+        page.locator(".pl-row:visible", has_text="multiply(").click(position={"x": 300, "y": 8})
+        press(page, "6")
+        page.get_by_role("button", name="why did the selected node stay?").click()
+        expect(page.locator(".pl-kept tr", has_text="multiplying by one")).to_contain_text(
+            "its condition does not hold"
+        )
+        press(page, "j", "k", " ")
+        expect(page.locator(".pl-rewrite-row.pl-chosen")).to_contain_text("2", timeout=4000)

@@ -6,8 +6,9 @@ import { DiffPane } from "./diffpane.js";
 import { button, el, many } from "./dom.js";
 import { GraphPane } from "./graphpane.js";
 import { passName, time } from "./passlist.js";
+import { RewritePane } from "./rewritepane.js";
 
-export const TABS = ["IR", "Diff", "Graph", "Table", "Error"];
+export const TABS = ["IR", "Diff", "Graph", "Table", "Error", "Rewrites"];
 const UNTYPED = "This program has no types yet: InferType finds them.";
 
 export class Step {
@@ -22,6 +23,7 @@ export class Step {
     this.diff = new DiffPane(root, () => this.press(), selection);
     this.graph = new GraphPane(undefined, selection);
     this.life = new Biography(selection, go);
+    this.rewrites = new RewritePane(model, root, selection);
     this.build();
     this.press();
     selection.listen(() => this.showSelection());
@@ -42,6 +44,7 @@ export class Step {
       tab.setAttribute("role", "tab");
       return tab;
     });
+    this.rewritesTab = /** @type {HTMLElement} */ (tabs.pop()); // only of a pass that rewrote something, where a kernel can tell
     this.errorTab = /** @type {HTMLElement} */ (tabs.pop()); // only of a pass that failed
     this.tabs = el("div", "pl-tabs", ...tabs);
     this.tabs.setAttribute("role", "tablist");
@@ -55,7 +58,7 @@ export class Step {
       this.show(this.step);
     });
     this.blame.title = "at the left the pass that made each line; a click goes there (b)";
-    this.body = el("div", "pl-body", this.above, this.code.element, this.diff.element, this.graph.element, this.table, this.error, this.note);
+    this.body = el("div", "pl-body", this.above, this.code.element, this.diff.element, this.graph.element, this.table, this.error, this.rewrites.element, this.note);
     const head = el("div", "pl-step-head", el("div", "pl-step-line", this.title, this.facts), this.sentence, this.chips);
     const bar = el("div", "pl-bar pl-tab-bar", this.tabs, el("span", "pl-grow"), this.blame, this.unified, this.all);
     this.element = el("div", "pl-step", head, bar, this.life.element, this.body);
@@ -64,13 +67,19 @@ export class Step {
   /** @param {string} tab */
   choose(tab) {
     if (tab === "Error" && !(this.step && this.step.error)) return;
+    if (tab === "Rewrites" && !(this.step && this.hasRewrites(this.step))) return;
     this.tab = tab;
     this.show(this.step);
   }
 
+  /** Whether a pass rewrote something, and a kernel can tell what. @param {any} step */
+  hasRewrites(step) {
+    return step.rewrites > 0 && typeof this.model.send === "function";
+  }
+
   /** The tab that is shown of a step: of one that failed without a diff, its error. @param {any} step */
   tabOf(step) {
-    if (this.tab === "Error" && !step.error) return "Diff";
+    if ((this.tab === "Error" && !step.error) || (this.tab === "Rewrites" && !this.hasRewrites(step))) return "Diff";
     return this.tab === "Diff" && step.outcome === "failed" && step.diff === undefined ? "Error" : this.tab;
   }
 
@@ -83,9 +92,11 @@ export class Step {
     if (other) this.showHead(data, step, diff);
     if (step.error) this.tabs.append(this.errorTab);
     else this.errorTab.remove();
-    [...this.tabs.children].forEach((button, at) => button.setAttribute("aria-selected", String(TABS[at] === tab)));
+    if (this.hasRewrites(step)) this.tabs.append(this.rewritesTab);
+    else this.rewritesTab.remove();
+    for (const button of this.tabs.children) button.setAttribute("aria-selected", String(button.textContent === tab));
     const { pane, note, above } = this.contents(data, step, diff, tab);
-    for (const element of [this.code.element, this.diff.element, this.graph.element, this.table, this.error]) element.hidden = element !== pane || note !== "";
+    for (const element of [this.code.element, this.diff.element, this.graph.element, this.table, this.error, this.rewrites.element]) element.hidden = element !== pane || note !== "";
     this.above.hidden = !above;
     this.above.textContent = above;
     this.note.hidden = !note;
@@ -125,6 +136,10 @@ export class Step {
       return { pane: this.diff.element, note, above };
     }
     if (tab === "Graph") return { pane: this.graph.element, note: this.showGraph(step), above };
+    if (tab === "Rewrites") {
+      this.rewrites.show(step);
+      return { pane: this.rewrites.element, note, above };
+    }
     if (tab === "Error") {
       this.showError(step);
       return { pane: this.error, note, above };
@@ -232,6 +247,7 @@ export class Step {
     this.code.close();
     this.diff.close();
     this.graph.close();
+    this.rewrites.close();
   }
 }
 

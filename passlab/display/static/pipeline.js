@@ -9,7 +9,7 @@ import { followSelection, Selection } from "./selection.js";
 const KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous pass"], ["g G", "first and last"], ["J K", "next and previous pass that touched the selected node"],
   ["s S", "select the next line, the previous one"], ["/", "search the passes, by name or by an operator they touched"],
-  ["c", "only passes that changed something"], ["i", "passes inside passes"], ["1 2 3 4 5", "program, diff, graph, table, error"],
+  ["c", "only passes that changed something"], ["i", "passes inside passes"], ["1 2 3 4 5", "program, diff, graph, table, error"], ["6", "the rewrites of the pass; [ ] go through them, space plays"],
   ["t f", "types beside lines; fold all"], ["b", "which pass made each line"], ["x w", "compare with another recording or step; what if"], ...DIFF_KEYS.slice(0, 3),
   ["click", "select a line's node in all views and passes; follow a name"], ["Esc", "let go of both"],
   ["● ○", "the pass changed something, nothing"], ["– ✕", "it was skipped, it failed"], ...DIFF_KEYS.slice(5),
@@ -39,7 +39,8 @@ function actions(root, passes, step, selection, showHelp) {
     g: () => passes.choose(passes.shown[0]), G: () => passes.choose(passes.shown[passes.shown.length - 1]),
     s: () => step.selectNext(1), S: () => step.selectNext(-1),
     "/": () => passes.search.focus(), c: () => passes.toggleChanged(), i: () => passes.toggleInner(),
-    1: () => step.choose("IR"), 2: () => step.choose("Diff"), 3: () => step.choose("Graph"), 4: () => step.choose("Table"), 5: () => step.choose("Error"),
+    1: () => step.choose("IR"), 2: () => step.choose("Diff"), 3: () => step.choose("Graph"), 4: () => step.choose("Table"), 5: () => step.choose("Error"), 6: () => step.choose("Rewrites"),
+    "[": () => (step.tab === "Rewrites" ? step.rewrites.go(-1) : false), "]": () => (step.tab === "Rewrites" ? step.rewrites.go(1) : false), " ": () => (step.tab === "Rewrites" ? step.rewrites.toggle() : false),
     n: inDiff(() => step.diff.next(1)), p: inDiff(() => step.diff.next(-1)), u: inDiff(() => step.unified.click()), a: inDiff(() => step.all.click()),
     "+": () => (inGraph() ? step.graph.zoom(1.25) : false), "-": () => (inGraph() ? step.graph.zoom(0.8) : false), 0: () => (inGraph() ? step.graph.fit() : false),
     b: () => step.blame.click(), t: () => (step.tab === "IR" ? step.code.toggleTypes() : false),

@@ -40,7 +40,7 @@ from functools import cache
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.passes.simplify.rules import RULES
-from passlab.rewriting.rules import RuleSet
+from passlab.rewriting.rules import Rule, RuleSet
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import NumericContract, standard_pass
@@ -60,6 +60,11 @@ class SimplifyExpr(FunctionPass):
     from signed through unsigned types, and after a clip only for whole numbers. Sums of products are not factored
     ((x + y) * (x + y) for x * x + 2 * x * y + y * y loses digits).
     """
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules, for those who look into a run of this pass."""
+        return rule_set().rules
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         return rule_set().simplified(func)

@@ -1,0 +1,154 @@
+// Inside a pass: its rewrites played one by one, and why a node was left as it was.
+import { DiffPane } from "./diffpane.js";
+import { button, el, ICONS } from "./dom.js";
+
+const PACE = 1200; // milliseconds for each rewrite while they play
+
+export class RewritePane {
+  /** @param {any} model @param {HTMLElement} root @param {import("./selection.js").Selection} selection */
+  constructor(model, root, selection) {
+    this.model = model;
+    this.selection = selection;
+    this.event = ""; // the id of the pass
+    this.at = -1;
+    this.steps = /** @type {any[]} */ ([]);
+    this.known = /** @type {Record<string, any[]>} */ ({});
+    this.parts = /** @type {Record<string, any>} */ ({});
+    this.timer = 0;
+    this.diff = new DiffPane(root, () => {}, undefined);
+    this.diff.all = true;
+    this.list = el("div", "pl-list pl-rewrites");
+    this.list.setAttribute("role", "listbox");
+    this.list.setAttribute("aria-label", "rewrites");
+    this.list.addEventListener("click", (event) => {
+      const item = /** @type {Element} */ (event.target).closest("[data-at]");
+      if (item) this.choose(Number(item.getAttribute("data-at")));
+    });
+    this.count = el("span", "pl-facts");
+    this.rule = el("span", "pl-step-name");
+    this.why = el("div", "pl-step-said");
+    this.kept = el("div", "pl-kept");
+    this.play = button("play", () => this.toggle());
+    this.play.title = "play the rewrites one by one (space)";
+    this.stayed = button("why did the selected node stay?", () => this.askWhy());
+    const bar = el("div", "pl-rewrite-bar", button("the one before ([)", () => this.go(-1), ICONS.up), button("the next one (])", () => this.go(1), ICONS.down), this.play, this.rule, this.count, this.stayed);
+    this.element = el("div", "pl-rewrite-pane", this.list, el("div", "pl-rewrite", bar, this.why, this.kept, this.diff.element));
+    this.heard = (/** @type {any} */ message) => this.hear(message);
+    model.on("msg:custom", this.heard);
+  }
+
+  /** Show the rewrites of a pass. @param {any} step */
+  show(step) {
+    if (this.event === step.id && this.steps.length) return;
+    this.stop();
+    this.event = step.id;
+    this.kept.replaceChildren();
+    if (this.known[step.id]) return this.fill(this.known[step.id]);
+    this.fill([]);
+    this.count.textContent = "asking the kernel ...";
+    this.model.send({ rewrites: step.id });
+  }
+
+  /** @param {any} message */
+  hear(message) {
+    if (!message) return;
+    if (message.rewrites !== undefined) {
+      this.known[message.rewrites] = message.steps;
+      if (message.rewrites === this.event) this.fill(message.steps);
+    }
+    if (message.parts !== undefined) {
+      this.parts[message.parts] = message.data;
+      this.update();
+    }
+    if (message.misses) this.showWhy(message.misses);
+  }
+
+  /** @param {any[]} steps */
+  fill(steps) {
+    this.steps = steps;
+    this.at = -1;
+    this.list.replaceChildren(...steps.map((step, at) => {
+      const item = el("div", "pl-pass pl-rewrite-row", el("span", "pl-pass-id", at + 1), el("span", "pl-pass-name", el("b", "", step.rule || step.pass), ` ${step.title}`));
+      item.dataset.at = String(at);
+      item.title = `${step.rule || step.pass}: ${step.title}`;
+      item.setAttribute("role", "option");
+      return item;
+    }));
+    if (steps.length) return this.choose(0, false);
+    this.update();
+    this.count.textContent = "no node was put in the place of another";
+  }
+
+  /** @param {number} at @param {boolean} [light] */
+  choose(at, light = true) {
+    if (!this.steps[at]) return false;
+    this.at = at;
+    if (light) this.selection.set(this.steps[at].nodes);
+    this.update();
+    return true;
+  }
+
+  /** @param {number} by */
+  go(by) {
+    return this.choose(this.at + by);
+  }
+
+  toggle() {
+    if (this.timer) return this.stop();
+    if (this.at === this.steps.length - 1) this.choose(0);
+    else this.choose(Math.max(0, this.at));
+    this.timer = window.setInterval(() => {
+      if (!this.go(1)) this.stop();
+    }, PACE);
+    this.press();
+    return true;
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.timer = 0;
+    this.press();
+    return true;
+  }
+
+  press() {
+    this.play.textContent = this.timer ? "pause" : "play";
+    this.play.setAttribute("aria-pressed", String(this.timer > 0));
+  }
+
+  update() {
+    const step = this.steps[this.at], key = `${this.event}:${this.at}`, parts = step && this.parts[key];
+    this.rule.textContent = step ? step.rule || step.pass : "";
+    this.count.textContent = step ? `${this.at + 1} of ${this.steps.length}` : "";
+    this.why.textContent = step ? step.why : "";
+    this.diff.element.hidden = !parts;
+    [...this.list.children].forEach((item, at) => {
+      item.classList.toggle("pl-chosen", at === this.at);
+      item.classList.toggle("pl-done", at < this.at);
+      item.setAttribute("aria-selected", String(at === this.at));
+      if (at === this.at) item.scrollIntoView({ block: "nearest" });
+    });
+    if (parts) this.diff.show(parts, parts.before, parts.after, parts, ...parts.nodes);
+    else if (step) this.model.send({ parts: [this.event, this.at] });
+  }
+
+  askWhy() {
+    const node = this.selection.nodes[0];
+    if (node === undefined) return this.kept.replaceChildren(el("div", "pl-dim", "Select a line or a box first."));
+    this.model.send({ why_not: [this.event, node] });
+  }
+
+  /** @param {any} misses */
+  showWhy({ node, rows }) {
+    const head = el("tr", "", ...["rule", "fits", "pattern", "fails because"].map((name) => el("th", "", name)));
+    const said = rows.length ? `${node} stayed; the rules that came nearest:` : `No declared rule of this pass begins like ${node}.`;
+    const table = el("table", "", head, ...rows.map((/** @type {string[]} */ row) => el("tr", "", ...row.map((cell) => el("td", "", cell)))));
+    this.kept.replaceChildren(el("div", "", said), ...(rows.length ? [table] : []));
+  }
+
+  close() {
+    this.stop();
+    this.model.off("msg:custom", this.heard);
+    this.diff.close();
+  }
+}

@@ -1,0 +1,197 @@
+"""`rewrites_of`: what happened inside a pass, rewrite by rewrite; `why_not`: why a rule left a node as it was.
+
+    for step in lab.rewrites_of(rec["SimplifyExpr"]):
+        print(step.rule, step.before, step.after, step.why)
+
+A step shows the matched part of the program and what took its place, cut out of the program at the values that both
+take. Rewrites that only carry on what was rewritten below are left out. Data is computed when asked, from the pairs
+that the recorder noted: a pass that nobody looks into costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from passlab.analysis.purity import LocalPurity
+from passlab.diffing.diff import node_name
+from passlab.instrument.events import Event
+from passlab.ir.expr import Call, Constant, Expr, Function, Let, Var
+from passlab.ir.variables import free_vars
+from passlab.ir.walk import children, rebuild
+from passlab.lab.provenance import same_but_children
+from passlab.rewriting.node_types import NodeTypes
+from passlab.rewriting.rules import NearMiss, Rule
+
+DEPTH = 12  # calls below its root up to which a matched part is shown
+MOST = 60  # nodes of it
+
+
+@dataclass(frozen=True, eq=False)
+class RewriteStep:
+    """One rewrite of a pass. `removed` are the nodes of the matched part that went, `added` those in their place.
+
+    `before` and `after` are the parts as functions of the values that they take.
+    """
+
+    event: Event
+    number: int
+    rule: str
+    old: Expr
+    new: Expr
+    removed: tuple[Expr, ...]
+    added: tuple[Expr, ...]
+    names: dict[Expr, Var]
+
+    @cached_property
+    def before(self) -> Function:
+        """The matched part, as a function of the values that it takes."""
+        return Function(self.inputs, self._cut[0])
+
+    @cached_property
+    def after(self) -> Function:
+        """What took its place, as a function of the same values."""
+        return Function(self.inputs, self._cut[1])
+
+    @cached_property
+    def inputs(self) -> tuple[Var, ...]:
+        """The values that either part takes."""
+        return tuple(dict.fromkeys([*free_vars(self._cut[0]), *free_vars(self._cut[1])]))
+
+    @cached_property
+    def _cut(self) -> tuple[Expr, Expr]:
+        return _cut_out(self.old, self.removed, self.names), _cut_out(self.new, self.added, self.names)
+
+    @property
+    def declared(self) -> Rule | None:
+        """The rule, where the pass declares its rules as data."""
+        return next((rule for rule in rules_of(self.event) if rule.name == self.rule), None)
+
+    @property
+    def why(self) -> str:
+        """Why the rewrite was made: the rule as it is declared, else its name, else the pass."""
+        rule = self.declared
+        if rule is not None:
+            return (
+                f"{rule.pattern} is what the rule looks for; it puts {_result(rule)} there and promises: {rule.promise}"
+            )
+        if self.rule:
+            return f"the rule `{self.rule}` of {self.event.name}"
+        return f"{self.event.name} built it anew; the pass names no rule"
+
+    def __repr__(self) -> str:
+        rule = f" [{self.rule}]" if self.rule else ""
+        return f"<rewrite {self.number}{rule}: {node_name(self.old)} -> {node_name(self.new)}>"
+
+
+def rewrites_of(event: Event) -> list[RewriteStep]:
+    """Return the rewrites of a pass, with those of passes inside it, in order. Linear in them."""
+    steps: list[RewriteStep] = []
+    for inner in event.walk():
+        became: dict[Expr, Expr] = {}
+        for number, (old, new) in enumerate(inner.rewrites):
+            became[old] = new
+            rule = inner.rewrites.rule(number)
+            if old is new or isinstance(old, (Function, Let)) or (not rule and same_but_children(old, new)):
+                continue
+            removed, added, names = _parts(old, new, became)
+            steps.append(RewriteStep(inner, len(steps) + 1, rule, old, new, removed, added, names))
+    return steps
+
+
+def why_not(event: Event, node: Expr) -> list[NearMiss]:
+    """Return why each rule of a pass left a call as it was, the nearest first; empty for passes without such rules."""
+    if not isinstance(node, Call):
+        return []
+    types, purity = NodeTypes(), LocalPurity()
+    misses = [rule.miss(node, types, purity) for rule in rules_of(event)]
+    return sorted((miss for miss in misses if miss is not None and miss.matched), key=lambda miss: -miss.share)
+
+
+def rules_of(event: Event) -> Sequence[Rule]:
+    """Return the rules that a pass declares as data; none for most."""
+    return getattr(event.pass_, "rules", ())
+
+
+def rewritten_at(steps: Sequence[RewriteStep], node: Expr) -> RewriteStep | None:
+    """Return the rewrite that took a node away or put it there."""
+    return next((step for step in steps if node in step.removed or node in step.added), None)
+
+
+def _parts(
+    old: Expr, new: Expr, became: dict[Expr, Expr]
+) -> tuple[tuple[Expr, ...], tuple[Expr, ...], dict[Expr, Var]]:
+    """Return the nodes that went, those that came, and names for the values that both sides take."""
+    left, right = _near(old), _near(new)
+    there = set(right)
+    shared = {node: became.get(node, node) for node in left if node is not old}
+    shared = {node: other for node, other in shared.items() if other in there and other is not new}
+    names: dict[Expr, Var] = {}
+    removed = _inside(old, set(shared), names)
+    added = _inside(new, set(shared.values()), names)
+    for node, other in shared.items():
+        if node in names or other in names:
+            name = names.get(node) or names[other]
+            names[node] = names[other] = name
+    return removed, added, names
+
+
+def _near(root: Expr) -> list[Expr]:
+    """The nodes of an expression down to some depth, in breadth."""
+    found, level = {root: None}, [root]
+    for _ in range(DEPTH):
+        level = [kid for node in level for kid in children(node) if not isinstance(node, Function)]
+        level = [kid for kid in dict.fromkeys(level) if kid not in found][:MOST]
+        found.update(dict.fromkeys(level))
+    return list(found)
+
+
+def _inside(root: Expr, border: set[Expr], names: dict[Expr, Var]) -> tuple[Expr, ...]:
+    """The nodes from a root to a border, which get names; what lies too deep is border as well."""
+    inside, stack = {root: None}, [(root, 0)]
+    while stack:
+        node, depth = stack.pop()
+        for kid in children(node):
+            if kid in inside or _stays(kid):
+                continue
+            if kid in border or depth >= DEPTH or len(inside) >= MOST:
+                names.setdefault(kid, Var(_name(kid, len(names)), kid.checked_type_))
+            else:
+                inside[kid] = None
+                stack.append((kid, depth + 1))
+    return tuple(inside)
+
+
+def _stays(node: Expr) -> bool:
+    """Whether a node is shown as it is: operators, variables, constants, functions."""
+    return isinstance(node, (Var, Constant, Function)) or not children(node)
+
+
+def _name(node: Expr, number: int) -> str:
+    word = node_name(node).rpartition(".")[2]
+    return f"{word if word.isidentifier() else 'value'}_{number}"
+
+
+def _cut_out(root: Expr, inside: Sequence[Expr], names: dict[Expr, Var]) -> Expr:
+    """Return an expression in which names stand for what is outside of a part."""
+    final: dict[Expr, Expr] = {node: name for node, name in names.items() if node is not root}
+    members = set(inside)
+    stack = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if node in final:
+            continue
+        kids = [kid for kid in children(node) if kid in members and kid not in final]
+        if ready or not kids:
+            final[node] = rebuild(node, lambda kid: final.get(kid, kid))
+        else:
+            stack += [(node, True), *((kid, False) for kid in kids)]
+    return final[root]
+
+
+def _result(rule: Rule) -> str:
+    return rule.result if isinstance(rule.result, str) else "what it computes"
+
+
+__all__ = ["RewriteStep", "rewrites_of", "rewritten_at", "rules_of", "why_not"]
