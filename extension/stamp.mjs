@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 
-const paths = ["package-lock.json", "package.json", ...readdirSync("src").map(name => `src/${name}`)].sort();
+const paths = ["package-lock.json", "package.json", ...["schema", "src"].flatMap(folder => readdirSync(folder).map(name => `${folder}/${name}`))].sort();
 const hash = createHash("sha256");
 for (const path of paths) {
   const text = readFileSync(path);

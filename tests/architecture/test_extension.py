@@ -17,7 +17,8 @@ BUILT = json.loads((EXTENSION / "dist/package.json").read_text(encoding="utf-8")
 
 def hash_of_sources() -> str:
     """What extension/stamp.mjs writes: a hash over "path NUL length NUL bytes" of what the build reads."""
-    paths = [EXTENSION / "package-lock.json", EXTENSION / "package.json", *(EXTENSION / "src").iterdir()]
+    paths = [EXTENSION / "package-lock.json", EXTENSION / "package.json"]
+    paths += [*(EXTENSION / "schema").iterdir(), *(EXTENSION / "src").iterdir()]
     found = hashlib.sha256()
     for path in sorted(paths):
         text = path.read_bytes()
@@ -41,6 +42,14 @@ def test_it_has_the_version_of_the_package_and_runs_in_every_jupyterlab_that_is_
     assert BUILT["version"] == PROJECT["project"]["version"]
     assert BUILT["dependencies"]["@jupyterlab/codemirror"] == "^4.0.0"
     assert "jupyterlab>=4.2" in PROJECT["project"]["optional-dependencies"]["lab"]
+
+
+def test_the_menu_that_it_adds_to_names_a_command_that_it_has():
+    schema = json.loads((EXTENSION / "dist/schemas/passlab/manual.json").read_text(encoding="utf-8"))
+    items = [item for menu in schema["jupyter.lab.menus"]["main"] for item in menu["items"]]
+    source = (EXTENSION / "src/index.js").read_text(encoding="utf-8")
+    assert items
+    assert all(f'addCommand("{item["command"]}"' in source for item in items)
 
 
 @pytest.fixture(scope="module")
