@@ -125,3 +125,22 @@ class Position(Span):
     end_line = property(lambda self: self._lines[1])
     column = property(lambda self: self._lines[2])
     end_column = property(lambda self: self._lines[3])
+
+
+class QuotedLine(Position):
+    """A whole line of a text of which nothing else is known: `QuotedLine("net.py", 12, "x = self.conv(x)")`."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, source_name: str | None, line: int, text: str) -> None:
+        super().__init__(source_name, line, line, 1, len(text) + 1)
+        self._text = text
+
+    @property
+    def text(self) -> str:
+        """The line."""
+        return self._text
+
+    def source_line(self, line: int) -> str | None:
+        """The line, where its number is asked for."""
+        return self._text if line == self.line else None

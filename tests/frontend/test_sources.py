@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from passlab import record, relay
 from passlab.frontend import from_onnx
-from passlab.frontend.onnx.names import LONGEST, Identifiers
+from passlab.frontend.identifiers import LONGEST, Identifiers
 from passlab.ir.expr import Call
 from passlab.ir.walk import post_order
 from tests.frontend.onnx_text import model

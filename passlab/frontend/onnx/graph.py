@@ -13,8 +13,8 @@ from typing import Any
 
 from passlab import limits
 from passlab.errors import Diagnostic, LimitError, ModelError, PasslabError
+from passlab.frontend.building import Builder
 from passlab.frontend.onnx.attributes import SubGraph, attributes_of
-from passlab.frontend.onnx.building import Builder
 from passlab.frontend.onnx.definitions import definition
 from passlab.frontend.onnx.entries import Entry, find_entry
 from passlab.frontend.onnx.node import Capture, Node, Subgraph

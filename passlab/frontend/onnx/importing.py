@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, DiagnosticError, ModelError, did_you_mean
+from passlab.frontend.identifiers import Identifiers
 from passlab.frontend.onnx.graph import Frame, Scope, Translator, node_names, plain_domain
 from passlab.frontend.onnx.inputs import input_type, plain
 from passlab.frontend.onnx.model_file import load_model
-from passlab.frontend.onnx.names import Identifiers
 from passlab.frontend.onnx.package import onnx
 from passlab.frontend.onnx.support import check_support
 from passlab.frontend.onnx.tensors import array_of
@@ -40,7 +40,7 @@ def from_onnx(
 
     `model` is a path, bytes, or an `onnx.ModelProto`. The parameters of `main` are the inputs of the model in their
     order, then, with `freeze_params=False`, the weights that it uses, whose values are the second result; otherwise
-    weights are constants of the program. Names are those of the model made legal (`passlab.frontend.onnx.names`).
+    weights are constants of the program. Names are those of the model made legal (`passlab.frontend.identifiers`).
     Several outputs are a tuple.
 
     `shape` gives the shapes of inputs by name, as `{"x": (1, 3, 224, 224)}`; a dimension that nobody gives is `?`.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from passlab.frontend.onnx.building import Builder, tensor_type
+from passlab.frontend.building import Builder, tensor_type
 from passlab.frontend.onnx.inputs import plain
 from passlab.frontend.onnx.node import Capture, Node
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var

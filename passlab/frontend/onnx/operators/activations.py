@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
-from passlab.frontend.onnx.sizes import two_dimensions
+from passlab.frontend.sizes import two_dimensions
 from passlab.ir.expr import Expr
 
 

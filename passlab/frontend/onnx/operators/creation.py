@@ -6,8 +6,8 @@ import numpy as np
 
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
-from passlab.frontend.onnx.sizes import product
 from passlab.frontend.onnx.tensors import dtype_of
+from passlab.frontend.sizes import product
 from passlab.ir.expr import Expr
 from passlab.ir.types import Any
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlab.frontend.onnx.building import Entry
+from passlab.frontend.building import Entry
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
-from passlab.frontend.onnx.sizes import size_of
+from passlab.frontend.sizes import size_of
 from passlab.ir.expr import Expr
 
 

@@ -8,7 +8,7 @@ from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
 from passlab.frontend.onnx.operators.convolution import convolved, kernel_of
 from passlab.frontend.onnx.operators.elementwise import saturated, to_even
-from passlab.frontend.onnx.operators.matrices import matrix_product
+from passlab.frontend.products import matrix_product
 from passlab.frontend.onnx.operators.padding import padded
 from passlab.frontend.onnx.tensors import dtype_of
 from passlab.frontend.onnx.windows import Windows, windows_of

@@ -12,7 +12,7 @@ from passlab import limits
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
 from passlab.frontend.onnx.operators.activations import exponential, softplus_of
-from passlab.frontend.onnx.sizes import as_vector, size_of
+from passlab.frontend.sizes import as_vector, size_of
 from passlab.ir.expr import Expr
 
 Activation = Callable[[Expr], Expr]

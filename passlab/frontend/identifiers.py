@@ -1,6 +1,6 @@
-"""Names of ONNX values as names of Relay variables.
+"""Names of the values of a model as names of Relay variables.
 
-An ONNX name is any text; a variable of Relay is a letter, then letters, digits and `_`. Every other character becomes
+Such a name is any text; a variable of Relay is a letter, then letters, digits and `_`. Every other character becomes
 `_`, a name that does not begin with a letter gets a `v`, and one that is taken a number: `conv1.weight` becomes
 `%conv1_weight`, `0` becomes `%v0`, and `/x` becomes `%v_x`.
 """
@@ -16,21 +16,21 @@ LONGEST = 200  # characters of a name that are kept
 
 
 def legal(name: str) -> str:
-    """Return an ONNX name as a Relay identifier, without regard to what other names become."""
+    """Return a name as a Relay identifier, without regard to what other names become."""
     made = _ODD.sub("_", name[:LONGEST])
     return made if made[:1].isalpha() else f"v{made}"
 
 
 class Identifiers:
-    """Hands out one identifier for each ONNX name, no two alike."""
+    """Hands out one identifier for each name, no two alike."""
 
     def __init__(self) -> None:
         self._names = Names()
-        self.by_onnx_name: dict[str, str] = {}
+        self.by_name: dict[str, str] = {}
 
     def of(self, name: str) -> str:
-        """Return the identifier of an ONNX name, the same for the same name."""
-        known = self.by_onnx_name.get(name)
+        """Return the identifier of a name, the same for the same name."""
+        known = self.by_name.get(name)
         if known is None:
-            known = self.by_onnx_name[name] = self._names.unique(legal(name))
+            known = self.by_name[name] = self._names.unique(legal(name))
         return known

@@ -32,7 +32,7 @@ class Builder:
     """Makes expressions at `span`.
 
     `held` are the weights that stay variables, with their values; `entries` are shapes that the
-    program computes, as far as they are known; `config` the options of `from_onnx`.
+    program computes, as far as they are known; `config` the options of the importer.
     """
 
     def __init__(self) -> None:

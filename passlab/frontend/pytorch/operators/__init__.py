@@ -1,0 +1,1 @@
+"""The operators of PyTorch that Relay has, or that are made of those it has, in families."""

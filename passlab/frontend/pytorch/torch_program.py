@@ -1,0 +1,186 @@
+"""A `torch.export.ExportedProgram` as plain data: the only file that knows torch.
+
+Operators that `importing` does not know are written out by PyTorch's own decompositions first. What is left of in-place
+operators is gone then, too.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, MissingPackageError, ModelError
+from passlab.frontend.pytorch.program import CodePlace, InputSpec, NodeSpec, Program, Ref, TensorMeta
+from passlab.ir.dtypes import dtype_name
+from passlab.op.dtypes import Array, array_dtype
+
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)(?:, in [^\n]*)?\n\s*([^\n]*)')
+_IGNORED = frozenset({"layout", "device", "pin_memory", "memory_format", "non_blocking"})
+_SCRIPT = "older scripted models are read through ONNX: torch.onnx.export(model, args, 'net.onnx'), then from_onnx"
+
+
+def torch_package() -> Any:
+    """Return the package `torch`. Raises `MissingPackageError` where it is not installed."""
+    try:
+        return importlib.import_module("torch")
+    except (ImportError, OSError) as error:
+        hint = "pip install passlab[torch]; a stored program (JSON) is read without it"
+        raise MissingPackageError(
+            Diagnostic("reading an exported PyTorch program needs the package `torch`", found=str(error), hint=hint)
+        ) from error
+
+
+def load_exported(path: Path) -> Any:
+    """Return the ExportedProgram of a `.pt2` file."""
+    torch = torch_package()
+    try:
+        return torch.export.load(str(path))
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001  # torch raises what its readers raise: zip, JSON, pickle, assertion
+        hint = f"such a file is written by torch.export.save; {_SCRIPT}"
+        raise ModelError(Diagnostic(f"{path.name} is no exported program", found=str(error)[:400], hint=hint)) from error
+
+
+def program_of(exported: Any, known: Collection[str]) -> Program:
+    """Return an ExportedProgram as data; `known` are the operators, without overloads, that need no decomposition."""
+    if not (hasattr(exported, "graph_signature") and hasattr(exported, "run_decompositions")):
+        name = type(exported).__name__
+        hint = _SCRIPT if "Script" in name else "export it first: torch.export.export(model.eval(), (example,))"
+        raise ModelError(
+            Diagnostic("this is no exported PyTorch program", None, "an ExportedProgram, or a path", name, hint=hint)
+        )
+    called = _module_name(exported)
+    decomposed = exported.run_decompositions(_decompositions(known))
+    signature = decomposed.graph_signature
+    inputs, outputs = {spec.arg.name: spec for spec in signature.input_specs if hasattr(spec.arg, "name")}, []
+    specs, nodes = [], []
+    for node in decomposed.graph.nodes:
+        if node.op == "placeholder":
+            spec = _input(node, inputs.get(node.name))
+            specs += [] if spec is None else [spec]
+        elif node.op == "call_function":
+            nodes.append(_node(node))
+        elif node.op == "output":
+            outputs = [_argument(value) for value in node.args[0]]
+        else:
+            raise ModelError(Diagnostic(f"the node `{node.name}` of `{called}` is of the kind `{node.op}`"))
+    used = {spec.weight for spec in specs if spec.weight is not None}
+    return Program(called, tuple(specs), tuple(nodes), tuple(outputs), _weights(decomposed, used))
+
+
+def _module_name(exported: Any) -> str:
+    for node in exported.graph.nodes:
+        for _, (path, kind) in (node.meta.get("nn_module_stack") or {}).items():
+            if path == "":
+                return str(getattr(kind, "__name__", kind)).rpartition(".")[2]
+    return "model"
+
+
+def _decompositions(known: Collection[str]) -> Any:
+    """Return PyTorch's decompositions of the operators that are not known. Old versions of torch decompose all."""
+    torch = torch_package()
+    table = getattr(torch.export, "default_decompositions", None)
+    if table is None:
+        return None
+    kept = table()
+    for operator in list(kept):
+        if str(operator).rpartition(".")[0] in known:
+            kept.pop(operator, None)
+    return kept
+
+
+def _input(node: Any, spec: Any) -> InputSpec | None:
+    """Return an input, None for an argument that is no tensor and was fixed when the program was exported."""
+    kind = "" if spec is None else spec.kind.name
+    if kind in ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"):
+        return InputSpec(node.name, None, str(spec.target))
+    value = node.meta.get("val")
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return None
+    return InputSpec(node.name, _type(value))
+
+
+def _node(node: Any) -> NodeSpec:
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    module = str(stack[-1][0]) if stack and not str(stack[-1][0]).startswith("_empty") else ""
+    return NodeSpec(
+        node.name,
+        _operator(node.target),
+        tuple(_argument(arg) for arg in node.args),
+        {key: _argument(arg) for key, arg in node.kwargs.items() if key not in _IGNORED},
+        _type(node.meta.get("val")),
+        module,
+        _place(node.meta.get("stack_trace") or ""),
+    )
+
+
+def _operator(target: Any) -> str:
+    name = str(target)
+    if hasattr(target, "_schema"):
+        return name
+    return f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', name)}".replace("_operator.", "operator.")
+
+
+def _place(trace: str) -> CodePlace | None:
+    """Return the innermost line of a stack trace that is not PyTorch's own."""
+    own = os.path.join(os.path.dirname(torch_package().__file__), "")  # noqa: PTH118, PTH120  # compared as text
+    for file, line, code in reversed(_FRAME.findall(trace)):
+        if not file.startswith((own, "torch/", "<")):
+            return CodePlace(_near(file), int(line), code)
+    return None
+
+
+def _near(file: str) -> str:
+    """Return a path as seen from here, where it lies below; or else its name."""
+    path = Path(file)
+    return path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else path.name
+
+
+def _type(value: Any) -> TensorMeta | None:
+    if not hasattr(value, "dtype") or not hasattr(value, "shape"):
+        return None
+    return TensorMeta(_dtype(value.dtype), tuple(dim if isinstance(dim, int) else str(dim) for dim in value.shape))
+
+
+def _dtype(dtype: Any) -> str:
+    name = str(dtype).removeprefix("torch.")
+    try:
+        return dtype_name(name)
+    except Exception as error:
+        raise ModelError(Diagnostic("Relay has no tensors of this dtype", found=name)) from error
+
+
+# recurses: arguments of operators are lists of lists
+def _argument(value: Any) -> Any:
+    """Return an argument as data; None for what only says where or how memory is used."""
+    torch = torch_package()
+    if isinstance(value, torch.fx.Node):
+        return Ref(value.name)
+    if isinstance(value, (list, tuple)):
+        return [_argument(item) for item in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return _dtype(value) if isinstance(value, torch.dtype) else None
+
+
+def _weights(exported: Any, used: Collection[str]) -> dict[str, Array]:
+    found = {**dict(exported.constants), **dict(exported.state_dict), **dict(exported.named_buffers())}
+    return {name: _array(tensor) for name, tensor in found.items() if name in used}
+
+
+def _array(tensor: Any) -> Array:
+    torch = torch_package()
+    tensor = tensor.detach().cpu().contiguous()
+    name = _dtype(tensor.dtype)
+    try:
+        array: Array = tensor.numpy()
+    except TypeError:  # NumPy itself does not have bfloat16
+        array = tensor.reshape(-1).view(torch.uint8).numpy().view(array_dtype(name)).reshape(tuple(tensor.shape))
+    return np.array(array)
