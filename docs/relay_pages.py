@@ -14,6 +14,7 @@ from typing import Any
 from passlab import transform
 from passlab.display.lexer import RelayLexer
 from passlab.frontend.onnx.entries import entries
+from passlab.frontend.pytorch.entries import entries as aten_entries
 from passlab.ir.attrs import REQUIRED
 from passlab.ir.op import Op, OpSpec
 from passlab.op import load
@@ -116,10 +117,18 @@ def onnx_operators() -> Iterator[str]:
         yield f"| `{entry.name}` | {', '.join(map(str, entry.versions))} | {_cell(entry.doc)} |"
 
 
+def pytorch_operators() -> Iterator[str]:
+    """The operators of PyTorch that are imported: a table."""
+    yield "\n| PyTorch operator | becomes |\n|---|---|"
+    for name, translation in aten_entries().items():
+        yield f"| `{name}` | {_cell(translation.__doc__ or '')} |"
+
+
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "operators": operators,
     "passes": passes,
     "importing-models": onnx_operators,
+    "importing-pytorch": pytorch_operators,
 }
 
 

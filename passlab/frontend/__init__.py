@@ -13,13 +13,15 @@ from passlab.lazy import lazy_module
 if TYPE_CHECKING:
     from passlab.frontend.onnx.export.exporting import to_onnx
     from passlab.frontend.onnx.importing import from_onnx
+    from passlab.frontend.pytorch.importing import from_pytorch
 
-__all__ = ["from_onnx", "to_onnx"]
+__all__ = ["from_onnx", "from_pytorch", "to_onnx"]
 
 __getattr__, __dir__ = lazy_module(
     __name__,
     {
         "from_onnx": "passlab.frontend.onnx.importing:from_onnx",
+        "from_pytorch": "passlab.frontend.pytorch.importing:from_pytorch",
         "to_onnx": "passlab.frontend.onnx.export.exporting:to_onnx",
     },
 )

@@ -7,7 +7,7 @@ from typing import Any
 from passlab.errors import Diagnostic, UnknownNameError
 from passlab.lazy import load
 
-FUNCTIONS = ("from_onnx",)
+FUNCTIONS = ("from_onnx", "from_pytorch")
 
 
 def __getattr__(name: str) -> Any:

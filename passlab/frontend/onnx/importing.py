@@ -10,18 +10,17 @@ import numpy as np
 
 from passlab.errors import Diagnostic, DiagnosticError, ModelError, did_you_mean
 from passlab.frontend.identifiers import Identifiers
+from passlab.frontend.modules import module_of
 from passlab.frontend.onnx.graph import Frame, Scope, Translator, node_names, plain_domain
-from passlab.frontend.onnx.inputs import input_type, plain
+from passlab.frontend.onnx.inputs import input_type
 from passlab.frontend.onnx.model_file import load_model
 from passlab.frontend.onnx.package import onnx
 from passlab.frontend.onnx.support import check_support
 from passlab.frontend.onnx.tensors import array_of
-from passlab.infer import infer_module
-from passlab.ir.expr import Expr, Function, Tuple, Var
+from passlab.ir.expr import Expr, Var
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.types import SizeVar, TensorType
-from passlab.ir.variables import bind, free_vars
 
 Array = np.ndarray[Any, Any]
 CONFIG = {"use_nt_batch_matmul": True}
@@ -69,7 +68,7 @@ def from_onnx(
             translator.builder.enter(variable)
         held = {} if freeze_params else _weights(proto.graph, translator, scope, identifiers, external)
         outputs = translator.graph(proto.graph, scope, Frame(opsets, {}, 0, ""))
-        return _module(outputs, inputs, held)
+        return module_of(outputs, inputs, held)
 
     with building():
         try:
@@ -134,25 +133,6 @@ def _weights(
         scope[tensor.name] = translator.builder.finish(variable)
         translator.builder.held[variable] = array
     return translator.builder.held
-
-
-def _module(outputs: list[Expr], inputs: list[Var], held: Mapping[Expr, Array]) -> tuple[IRModule, dict[str, Array]]:
-    """Return the module of some outputs, and the weights that are its parameters."""
-    body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
-    inputs, body = _without_symbols(inputs, body)
-    used = [var for var in free_vars(body) if var in held]
-    mod = IRModule.from_expr(Function([*inputs, *used], body))
-    return infer_module(mod), {var.name_hint: held[var] for var in used}
-
-
-def _without_symbols(inputs: list[Var], body: Expr) -> tuple[list[Var], Expr]:
-    """Return inputs whose unknown dimensions are `?`, and a program of them; the same objects where all are known."""
-    changes: dict[Var, Var] = {}
-    for var in inputs:
-        ty = var.type_annotation
-        if isinstance(ty, TensorType) and plain(ty) is not ty:
-            changes[var] = Var(var.name_hint, plain(ty))
-    return [changes.get(var, var) for var in inputs], bind(body, changes) if changes else body
 
 
 def _export_renamed(proto: Any, path: Path) -> None:

@@ -56,11 +56,6 @@ def _known_shape(tensor: Any, symbols: dict[str, SizeVar] | None) -> tuple[Dim, 
     return tuple(made)
 
 
-def plain(ty: TensorType) -> TensorType:
-    """Return a type with `?` for each dimension that is a symbol."""
-    return TensorType([ANY if isinstance(dim, SizeVar) else dim for dim in ty.shape], ty.dtype)
-
-
 def _given_shape(name: str, shape: Any) -> tuple[Dim, ...]:
     try:
         return TensorType(tuple(shape), "float32").shape

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from passlab.frontend.building import Builder, tensor_type
-from passlab.frontend.onnx.inputs import plain
+from passlab.frontend.modules import plain
 from passlab.frontend.onnx.node import Capture, Node
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from passlab.ir.types import ANY, TensorType, TupleType

@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from passlab.frontend.onnx.node import Node
+from passlab.frontend.pooling import Windows
 from passlab.ir.expr import Expr
 
 AUTO = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
-
-
-@dataclass(frozen=True)
-class Windows:
-    """Windows over `rank` spatial axes; `pads` are all befores, then all afters."""
-
-    kernel: list[int]
-    strides: list[int]
-    dilations: list[int]
-    pads: list[int]
-
-    @property
-    def rank(self) -> int:
-        """The number of spatial axes."""
-        return len(self.kernel)
 
 
 def spatial_rank(n: Node, x: Expr) -> int:

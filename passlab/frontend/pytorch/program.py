@@ -7,7 +7,8 @@ operator of PyTorch. So a program can be stored, sent and read where torch is no
      "inputs": [{"name": "x", "type": {"dtype": "float32", "shape": ["batch", 4]}},
                 {"name": "p_weight", "weight": "linear.weight"}],
      "nodes": [{"name": "linear", "op": "aten.linear.default", "args": [{"node": "x"}, {"node": "p_weight"}],
-                "type": {"dtype": "float32", "shape": ["batch", 3]}, "module": "linear", "place": ["net.py", 12, "..."]}],
+                "type": {"dtype": "float32", "shape": ["batch", 3]},
+                "module": "linear", "place": ["net.py", 12, "y = self.linear(x)"]}],
      "results": [{"node": "linear"}],
      "weights": {"linear.weight": {"dtype": "float32", "shape": [3, 4], "data": "base64 of its bytes"}}}
 
@@ -72,7 +73,7 @@ class InputSpec:
 
 @dataclass(frozen=True)
 class NodeSpec:
-    """The call of an operator. `type` is None for what is no single tensor; `module` the path of the module it is in."""
+    """The call of an operator in a `module`, told by its path. `type` is None for what is no single tensor."""
 
     name: str
     op: str

@@ -43,9 +43,11 @@ def load_exported(path: Path) -> Any:
         return torch.export.load(str(path))
     except OSError:
         raise
-    except Exception as error:  # noqa: BLE001  # torch raises what its readers raise: zip, JSON, pickle, assertion
+    except Exception as error:  # torch raises what its readers raise: zip, JSON, pickle, assertion
         hint = f"such a file is written by torch.export.save; {_SCRIPT}"
-        raise ModelError(Diagnostic(f"{path.name} is no exported program", found=str(error)[:400], hint=hint)) from error
+        raise ModelError(
+            Diagnostic(f"{path.name} is no exported program", found=str(error)[:400], hint=hint)
+        ) from error
 
 
 def program_of(exported: Any, known: Collection[str]) -> Program:
@@ -68,16 +70,23 @@ def program_of(exported: Any, known: Collection[str]) -> Program:
         elif node.op == "call_function":
             nodes.append(_node(node))
         elif node.op == "output":
-            outputs = [_argument(value) for value in node.args[0]]
+            outputs = _results_first([_argument(value) for value in node.args[0]], signature.output_specs)
         else:
             raise ModelError(Diagnostic(f"the node `{node.name}` of `{called}` is of the kind `{node.op}`"))
     used = {spec.weight for spec in specs if spec.weight is not None}
     return Program(called, tuple(specs), tuple(nodes), tuple(outputs), _weights(decomposed, used))
 
 
+def _results_first(outputs: list[Any], specs: Any) -> list[Any]:
+    """Return the results of the model in their order, and behind them what it writes into its buffers and inputs."""
+    pairs = list(zip(outputs, specs, strict=True))
+    own = [output for output, spec in pairs if spec.kind.name == "USER_OUTPUT"]
+    return own + [output for output, spec in pairs if spec.kind.name != "USER_OUTPUT"]
+
+
 def _module_name(exported: Any) -> str:
     for node in exported.graph.nodes:
-        for _, (path, kind) in (node.meta.get("nn_module_stack") or {}).items():
+        for path, kind in (node.meta.get("nn_module_stack") or {}).values():
             if path == "":
                 return str(getattr(kind, "__name__", kind)).rpartition(".")[2]
     return "model"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
+from passlab.frontend.formulas import gelu_of, softplus_of
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
 from passlab.frontend.sizes import two_dimensions
@@ -72,12 +72,6 @@ def hard_swish(n: Node, x: Expr) -> Expr:
     return n("multiply", x, n("clip", n("add", n("divide", x, 6), 0.5), a_min=0.0, a_max=1.0))
 
 
-def softplus_of(n: Node, x: Expr) -> Expr:
-    """Return log(1 + exp(x)), without overflow for large x."""
-    rest = n("log", n("add", n("exp", n("negative", n("abs", x))), 1))
-    return n("add", n("nn.relu", x), rest)
-
-
 @onnx_operator("Softplus", 1, 22)
 def softplus(n: Node, x: Expr) -> Expr:
     """`max(x, 0) + log(1 + exp(-|x|))`."""
@@ -99,12 +93,7 @@ def mish(n: Node, x: Expr) -> Expr:
 @onnx_operator("Gelu", 20)
 def gelu(n: Node, x: Expr) -> Expr:
     """`x / 2 * (1 + erf(x / sqrt(2)))`, or its approximation by `tanh`."""
-    if n.choice("approximate", "none", ("none", "tanh")) == "tanh":
-        cube = n("multiply", n("multiply", n("multiply", x, x), x), 0.044715)
-        bend = n("tanh", n("multiply", n("add", x, cube), math.sqrt(2 / math.pi)))
-    else:
-        bend = n("erf", n("multiply", x, math.sqrt(0.5)))
-    return n("multiply", n("multiply", x, 0.5), n("add", bend, 1))
+    return gelu_of(n, x, n.choice("approximate", "none", ("none", "tanh")) == "tanh")
 
 
 @onnx_operator("Swish", 24)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
-from passlab.frontend.onnx.windows import AUTO, Windows, spatial_rank, windows_of
+from passlab.frontend.onnx.windows import AUTO, spatial_rank, windows_of
+from passlab.frontend.pooling import Windows
 from passlab.ir.expr import Expr
 
 

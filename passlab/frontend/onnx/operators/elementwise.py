@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from passlab.frontend.formulas import to_even
 from passlab.frontend.onnx.entries import enter, onnx_operator
 from passlab.frontend.onnx.node import Node
 from passlab.frontend.onnx.tensors import dtype_of
@@ -31,12 +32,6 @@ def _renamed(relay_name: str) -> Any:
 
 for _name, (_relay_name, _versions) in RENAMED.items():
     enter(_name, _versions, _renamed(_relay_name), f"`{_relay_name}`.")
-
-
-def to_even(n: Node, x: Expr) -> Expr:
-    """Return the nearest integers; of two as near the even one, where Relay's `round` takes the one away from zero."""
-    between = n("equal", n("abs", n("subtract", x, n("trunc", x))), 0.5)
-    return n("where", between, n("multiply", n("round", n("multiply", x, 0.5)), 2), n("round", x))
 
 
 @onnx_operator("Round", 11, 22)

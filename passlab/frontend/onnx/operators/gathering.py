@@ -5,20 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from passlab.frontend.building import Entry
+from passlab.frontend.formulas import from_zero
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
 from passlab.frontend.sizes import size_of
 from passlab.ir.expr import Expr
-
-
-def from_zero(n: Node, indices: Expr, x: Expr, axis: int) -> Expr:
-    """Return indices along an axis of `x` counted from 0; constants that need nothing are left as they are."""
-    known = n.value(indices)
-    if known is not None and (known >= 0).all():
-        return indices
-    size = size_of(n, x, axis)
-    length = n.constant(size, indices) if isinstance(size, int) else n.cast(size, n.dtype(indices))
-    return n("where", n("less", indices, 0), n("add", indices, length), indices)
 
 
 @onnx_operator("Gather", 1, 11, 13)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from passlab.frontend.formulas import to_even
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
 from passlab.frontend.onnx.operators.convolution import convolved, kernel_of
-from passlab.frontend.onnx.operators.elementwise import saturated, to_even
-from passlab.frontend.products import matrix_product
+from passlab.frontend.onnx.operators.elementwise import saturated
 from passlab.frontend.onnx.operators.padding import padded
 from passlab.frontend.onnx.tensors import dtype_of
-from passlab.frontend.onnx.windows import Windows, windows_of
+from passlab.frontend.onnx.windows import windows_of
+from passlab.frontend.pooling import Windows
+from passlab.frontend.products import matrix_product
 from passlab.ir.expr import Expr
 
 _RANGES = {

@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from passlab import limits
+from passlab.frontend.formulas import softplus_of
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
-from passlab.frontend.onnx.operators.activations import exponential, softplus_of
+from passlab.frontend.onnx.operators.activations import exponential
 from passlab.frontend.sizes import as_vector, size_of
 from passlab.ir.expr import Expr
 

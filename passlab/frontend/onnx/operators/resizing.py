@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
-import numpy as np
-
+from passlab.frontend.interpolation import Resizing
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.interpolation import Resizing, matrix, nearest, outside
 from passlab.frontend.onnx.node import Node
+from passlab.frontend.resizing import facts, is_relays, resized
 from passlab.ir.expr import Expr
 from passlab.op.nn.resample import COORDINATES
 
@@ -87,7 +84,7 @@ def _by_sizes(n: Node, x: Expr, axes: list[int], sizes: Expr, way: Resizing, reg
         ratios = [count / length for count, length in zip(counts, sizes_now, strict=True)]
         ratio = min(ratios) if policy == "not_larger" else max(ratios)
         scales, counts = [ratio] * len(axes), [math.floor(ratio * length + 0.5) for length in sizes_now]
-    return _resized(n, x, axes, counts, scales, way, region)
+    return resized(n, x, axes, counts, scales, way, region, n.number("extrapolation_value", 0.0))
 
 
 def _by_scales(
@@ -111,74 +108,19 @@ def _by_scales(
             math.floor(length * scale * (region[at + len(axes)] - region[at]))
             for at, (length, (_, scale)) in enumerate(zip(lengths, moved, strict=True))
         ]
-    return _resized(n, x, [axis for axis, _ in moved], counts, [scale for _, scale in moved], way, region)
+    return resized(
+        n,
+        x,
+        [axis for axis, _ in moved],
+        counts,
+        [scale for _, scale in moved],
+        way,
+        region,
+        n.number("extrapolation_value", 0.0),
+    )
 
 
 def _dynamic(n: Node, x: Expr, size: Expr, way: Resizing) -> Expr:
-    if not _is_relays(way):
+    if not is_relays(way):
         n.refuse("resizes to a size that is computed, in a way that Relay does not have", found=way.coordinates)
-    return n("image.resize2d", x, size=size, **_facts(way))
-
-
-def _is_relays(way: Resizing) -> bool:
-    """Whether Relay has the same way of resizing. Its `asymmetric` knows one rule for the nearest element."""
-    if way.antialias or way.coordinates not in COORDINATES or way.coordinates == "tf_crop_and_resize":
-        return False
-    return way.method != "nearest_neighbor" or way.coordinates != "asymmetric" or way.rounding == "floor"
-
-
-def _facts(way: Resizing) -> dict[str, Any]:
-    return {
-        "method": way.method,
-        "coordinate_transformation_mode": way.coordinates,
-        "rounding_method": way.rounding if way.method == "nearest_neighbor" else "",
-        "cubic_alpha": way.alpha,
-        "cubic_exclude": int(way.exclude),
-    }
-
-
-def _resized(
-    n: Node,
-    x: Expr,
-    axes: list[int],
-    counts: list[int],
-    scales: list[float],
-    way: Resizing,
-    region: list[float] | None,
-) -> Expr:
-    """Return `x` with `counts` elements along `axes`: by Relay's operator where that means the same."""
-    lengths = n.static_shape(x, axes)
-    if min(counts, default=1) < 1 or min(lengths, default=1) < 1:
-        n.refuse("resizes from or to nothing", found=f"{list(lengths)} to {counts}")
-    spatial = n.rank(x) - 2
-    exact = all(c == length * s for c, length, s in zip(counts, lengths, scales, strict=True))
-    plain = spatial == 2 or (spatial in (1, 3) and way.method != "cubic")
-    ends = {axis: count for axis, count in zip(axes, counts, strict=True) if count != n.shape(x)[axis]}
-    if exact and plain and _is_relays(way) and n.is_float(x) and all(axis > 1 for axis in ends):
-        size = [ends.get(axis, n.shape(x)[axis]) for axis in range(2, n.rank(x))]
-        if all(isinstance(s, int) for s in size):
-            return n(f"image.resize{spatial}d", x, size=size, **_facts(way))
-    for at, (axis, count, scale, length) in enumerate(zip(axes, counts, scales, lengths, strict=True)):
-        part = replace(way, length=length, count=count, scale=scale)
-        if region is not None:
-            part = replace(part, start=region[at], end=region[at + len(axes)])
-        if count != length or region is not None:
-            x = _along(n, x, axis, part)
-    return x
-
-
-def _along(n: Node, x: Expr, axis: int, way: Resizing) -> Expr:
-    """Resize one axis."""
-    n.room(way.count, way.length)
-    if way.method == "nearest_neighbor":
-        made = n("take", x, n.constant(nearest(way), "int64"), axis=axis)
-    else:
-        wide = n.dtype(x) if n.is_float(x) else "float32"
-        order = [*(a for a in range(n.rank(x)) if a != axis), axis]
-        last = n("transpose", n.cast(x, wide), axes=order)
-        mixed = n("nn.dense", last, n.constant(matrix(way), wide))
-        made = n.cast(n("transpose", mixed, axes=[int(a) for a in np.argsort(order)]), n.dtype(x))
-    if way.coordinates != "tf_crop_and_resize" or not outside(way).any():
-        return made
-    beyond = outside(way).reshape([-1 if a == axis else 1 for a in range(n.rank(x))])
-    return n("where", n.constant(beyond, "bool"), n.constant(n.number("extrapolation_value", 0.0), x), made)
+    return n("image.resize2d", x, size=size, **facts(way))

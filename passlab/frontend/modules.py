@@ -1,0 +1,40 @@
+"""The module of a model that was translated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from passlab.infer import infer_module
+from passlab.ir.expr import Expr, Function, Tuple, Var
+from passlab.ir.module import IRModule
+from passlab.ir.types import ANY, SizeVar, TensorType
+from passlab.ir.variables import bind, free_vars
+
+Array = np.ndarray[Any, Any]
+
+
+def module_of(outputs: list[Expr], inputs: list[Var], held: Mapping[Expr, Array]) -> tuple[IRModule, dict[str, Array]]:
+    """Return the module of some outputs, and the weights that are its parameters."""
+    body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
+    inputs, body = _without_symbols(inputs, body)
+    used = [var for var in free_vars(body) if var in held]
+    mod = IRModule.from_expr(Function([*inputs, *used], body))
+    return infer_module(mod), {var.name_hint: held[var] for var in used}
+
+
+def _without_symbols(inputs: list[Var], body: Expr) -> tuple[list[Var], Expr]:
+    """Return inputs whose unknown dimensions are `?`, and a program of them; the same objects where all are known."""
+    changes: dict[Var, Var] = {}
+    for var in inputs:
+        ty = var.type_annotation
+        if isinstance(ty, TensorType) and plain(ty) is not ty:
+            changes[var] = Var(var.name_hint, plain(ty))
+    return [changes.get(var, var) for var in inputs], bind(body, changes) if changes else body
+
+
+def plain(ty: TensorType) -> TensorType:
+    """Return a type with `?` for each dimension that is a symbol."""
+    return TensorType([ANY if isinstance(dim, SizeVar) else dim for dim in ty.shape], ty.dtype)

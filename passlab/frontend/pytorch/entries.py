@@ -1,0 +1,64 @@
+"""The table of PyTorch's operators: one operator, one entry for all of its overloads.
+
+    @aten("relu", "relu_")
+    def relu(n: Node, x: Expr) -> Expr:
+        '''`nn.relu`.'''
+        return n("nn.relu", x)
+
+The docstring says what the operator becomes, and stands in the manual. Names are those of the namespace `aten`; what a
+program does with sizes (`operator.mul`, `math.ceil`) is entered under its whole name.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+FAMILIES = (
+    "activations", "arithmetic", "attention", "convolution", "creation", "elementwise", "indexing", "matrices",
+    "movement", "normalization", "ordering", "padding", "pooling", "reductions", "resizing", "shapes", "slicing",
+)  # fmt: skip
+
+Translation = Callable[..., Any]  # (node, *args, **kwargs) -> an expression, a Symbol, a number, or a list of these
+T = TypeVar("T", bound=Translation)
+_entries: dict[str, Translation] = {}
+
+
+def aten(*names: str) -> Callable[[T], T]:
+    """Enter the decorated translation into the table under these names of the namespace `aten`."""
+    return named(*(f"aten.{name}" for name in names))
+
+
+def named(*names: str) -> Callable[[T], T]:
+    """Enter the decorated translation into the table under these whole names."""
+
+    def entered(translate: T) -> T:
+        for name in names:
+            enter(name, translate)
+        return translate
+
+    return entered
+
+
+def enter(name: str, translate: Translation) -> None:
+    """Enter a translation into the table."""
+    assert name not in _entries, f"{name} has two entries"
+    _entries[name] = translate
+
+
+@cache
+def entries() -> dict[str, Translation]:
+    """Return the table, by name without overload."""
+    for family in FAMILIES:
+        importlib.import_module(f"passlab.frontend.pytorch.operators.{family}")
+    return dict(sorted(_entries.items()))
+
+
+def split_overload(op: str) -> tuple[str, str]:
+    """Return the name of an operator without its overload, and the overload: `aten.add.Tensor` is an `aten.add`."""
+    if op.startswith("aten.") and op.count(".") >= 2:
+        name, _, overload = op.rpartition(".")
+        return name, overload
+    return op, ""

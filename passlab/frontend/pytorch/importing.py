@@ -1,0 +1,233 @@
+"""`from_pytorch`: a program exported from PyTorch becomes a Relay module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, LimitError, ModelError, PasslabError, did_you_mean
+from passlab.frontend.building import Builder
+from passlab.frontend.identifiers import Identifiers
+from passlab.frontend.modules import module_of
+from passlab.frontend.pytorch.entries import entries, split_overload
+from passlab.frontend.pytorch.node import Node, Symbol
+from passlab.frontend.pytorch.program import InputSpec, NodeSpec, Program, Ref, TensorMeta, load_program
+from passlab.frontend.pytorch.torch_program import load_exported, program_of
+from passlab.ir.expr import Constant, Expr, Var
+from passlab.ir.gc_pause import building
+from passlab.ir.module import IRModule
+from passlab.ir.span import QuotedLine, Source, Span
+from passlab.ir.types import Dim, SizeVar, TensorType
+from passlab.op.dtypes import Array
+
+_SHOWN = 5  # nodes of one operator that are named
+
+
+def from_pytorch(exported_program: Any, freeze_params: bool = False) -> tuple[IRModule, dict[str, Array]]:
+    """Return a program of `torch.export` as a typed module with one function `main`, and its weights by name.
+
+    `exported_program` is what `torch.export.export(model.eval(), args)` returns, the path of a `.pt2` file, or a stored
+    program (`passlab.frontend.pytorch.program`: the path of a `.json` file or its contents), which is read without
+    torch. The parameters of `main` are the tensors in the arguments of the model in their order, nested ones and
+    keyword arguments flattened, then parameters and buffers that it uses, whose values are the second result;
+    `freeze_params=True` makes constants of these. Dimensions that were exported as dynamic are `?`. The result is a
+    tensor, or a tuple of the tensors in the results in their order; what the program writes into its buffers comes
+    behind. The source of each Relay node is the line of Python that asked for it.
+
+    Operators without an entry are written out by PyTorch's own decompositions. Raises `ModelError` for what is no
+    exported program and for operators that are not supported (all of them at once); `MissingPackageError` without the
+    package `torch` where it is needed; `LimitError` for what is too large.
+    """
+    program = _program(exported_program)
+    live = _live(program)
+    _check_support(program, live)
+    with building():
+        return _Translation(program, freeze_params).run(live)
+
+
+def _program(source: Any) -> Program:
+    if isinstance(source, Program):
+        return source
+    if isinstance(source, Mapping):
+        return load_program(source)
+    known = frozenset(entries())
+    if isinstance(source, (str, PathLike)):
+        path = Path(source)
+        return load_program(path) if path.suffix == ".json" else program_of(load_exported(path), known)
+    return program_of(source, known)
+
+
+# ------------------------------------------------------------ before anything is translated
+def _refs(value: Any) -> list[str]:
+    """Return the names of the nodes in arguments."""
+    found, stack = [], [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Ref):
+            found.append(item.node)
+        elif isinstance(item, (list, tuple)):
+            stack.extend(item)
+        elif isinstance(item, Mapping):
+            stack.extend(item.values())
+    return found
+
+
+def _live(program: Program) -> list[NodeSpec]:
+    """Return the nodes that results are made of: assertions about sizes, for one, are not among them."""
+    needed = set(_refs(program.results))
+    kept = []
+    for spec in reversed(program.nodes):
+        if spec.name in needed:
+            needed.update(_refs(spec.args))
+            needed.update(_refs(spec.kwargs or {}))
+            kept.append(spec)
+    return kept[::-1]
+
+
+def _check_support(program: Program, nodes: Sequence[NodeSpec]) -> None:
+    """Raise a `ModelError` with one finding for each operator that is not supported."""
+    missing: dict[str, list[NodeSpec]] = {}
+    for spec in nodes:
+        if split_overload(spec.op)[0] not in entries():
+            missing.setdefault(spec.op, []).append(spec)
+    if missing:
+        raise ModelError(*(_finding(program, op, specs) for op, specs in sorted(missing.items())))
+
+
+def _finding(program: Program, op: str, specs: list[NodeSpec]) -> Diagnostic:
+    names = ", ".join(f"`{spec.name}`" for spec in specs[:_SHOWN])
+    more = f" and {len(specs) - _SHOWN} more" if len(specs) > _SHOWN else ""
+    hint = did_you_mean(split_overload(op)[0], entries())
+    return Diagnostic(
+        f"the PyTorch operator `{op}` is not supported",
+        span_of(specs[0]),
+        notes=((f"it is used by {names}{more} of `{program.name}`", None),),
+        hint=hint,
+    )
+
+
+def span_of(spec: NodeSpec) -> Span:
+    """Return the line of Python that asked for a node, with its module and operator; or else the node as a line."""
+    inside = f"{spec.module}: " if spec.module else ""
+    if spec.place is not None:
+        return QuotedLine(spec.place.file, spec.place.line, f"{spec.place.code}  # {inside}{spec.op}, node {spec.name}")
+    text = f"{spec.name} = {spec.op}({', '.join(_refs(spec.args)[:_SHOWN])})  # {inside}".removesuffix("  # ")
+    return Span(Source(spec.name, text), 0, len(text))
+
+
+# ------------------------------------------------------------ the translation
+class _Translation:
+    """One translation of one program."""
+
+    def __init__(self, program: Program, freeze: bool) -> None:
+        self.program = program
+        self.freeze = freeze
+        self.builder = Builder()
+        self.values: dict[str, Any] = {}
+        self.symbols: dict[str, SizeVar] = {}
+        self.inputs: list[Var] = []
+
+    def run(self, nodes: Sequence[NodeSpec]) -> tuple[IRModule, dict[str, Array]]:
+        """Return the module and the weights that are its parameters."""
+        identifiers = Identifiers()
+        for spec in self.program.inputs:
+            if spec.name in self.values:
+                raise ModelError(Diagnostic(f"`{self.program.name}` has two inputs `{spec.name}`"))
+            self.values[spec.name] = self._input(spec, identifiers)
+        for node in nodes:
+            self._translate(node)
+        self.builder.span = None
+        results = [leaf for result in self.program.results for leaf in self._leaves(result)]
+        if not results:
+            raise ModelError(Diagnostic(f"`{self.program.name}` returns no tensor"))
+        return module_of(results, self.inputs, {} if self.freeze else self.builder.held)
+
+    def _input(self, spec: InputSpec, identifiers: Identifiers) -> Any:
+        if spec.weight is not None:
+            array = self.program.weights.get(spec.weight)
+            if array is None:
+                message = f"`{self.program.name}` lacks the weight `{spec.weight}`"
+                raise ModelError(Diagnostic(message, hint=did_you_mean(spec.weight, self.program.weights)))
+            if self.freeze:
+                return self.builder.finish(Constant(array))
+            weight = Var(identifiers.of(spec.weight), TensorType(array.shape, array.dtype.name))
+            self.builder.held[weight] = array
+            return self.builder.finish(weight)
+        ty = TensorType((), "int64") if spec.type is None else self._type(spec.type)
+        variable = Var(identifiers.of(spec.name), ty)
+        self.inputs.append(variable)
+        self.builder.enter(variable)
+        if spec.type is None:
+            return Symbol(self.builder.call("reshape", [variable], {"newshape": [1]}))
+        return variable
+
+    def _type(self, meta: TensorMeta) -> TensorType:
+        dims: list[Dim] = []
+        for dim in meta.shape:
+            dims.append(dim if isinstance(dim, int) else self.symbols.setdefault(dim, SizeVar("size")))
+        return TensorType(dims, meta.dtype)
+
+    def _translate(self, spec: NodeSpec) -> None:
+        span = self.builder.span = span_of(spec)
+        name, overload = split_overload(spec.op)
+        node = Node(spec, overload, self.builder)
+        try:
+            args, kwargs = self._argument(list(spec.args)), self._argument(dict(spec.kwargs or {}))
+            self.values[spec.name] = _as_declared(node, entries()[name](node, *args, **kwargs))
+        except PasslabError as error:
+            raise self._placed(error, span) from error
+        except (ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError, MemoryError) as error:
+            message = f"{spec.op} `{spec.name}` has arguments that make no sense"
+            found = Diagnostic(message, span, found=str(error), notes=((f"in the model `{self.program.name}`", None),))
+            raise ModelError(found) from error
+
+    # recurses: arguments are lists of lists, whose depth is checked where they are read
+    def _argument(self, value: Any) -> Any:
+        if isinstance(value, Ref):
+            if value.node not in self.values:
+                message = f"a node reads `{value.node}`, which nothing before it gives"
+                raise ModelError(Diagnostic(message, hint="the nodes of a program stand in the order of computation"))
+            return self.values[value.node]
+        if isinstance(value, (list, tuple)):
+            return [self._argument(item) for item in value]
+        if isinstance(value, dict):
+            return {key: self._argument(item) for key, item in value.items()}
+        return value
+
+    def _leaves(self, result: Any) -> list[Expr]:
+        """Return the tensors in a result: sizes and numbers as scalars, None as nothing."""
+        value = self._argument(result)
+        found: list[Expr] = []
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(item, Symbol):
+                found.append(self.builder.call("reshape", [item.vector], {"newshape": []}))
+            elif isinstance(item, (bool, int, float)):
+                found.append(self.builder.finish(Constant(np.asarray(item))))
+            elif isinstance(item, Expr):
+                found.append(item)
+        return found
+
+    def _placed(self, error: PasslabError, span: Span) -> PasslabError:
+        """Return an error that stands at a node and names the model."""
+        kind = LimitError if isinstance(error, LimitError) else ModelError
+        note = (f"in the model `{self.program.name}`", None)
+        return kind(*(replace(d, place=d.place or span, notes=(*d.notes, note)) for d in error.diagnostics))
+
+
+def _as_declared(node: Node, value: Any) -> Any:
+    """Return a result in the dtype that PyTorch says it has. Raises `ModelError` where the shape is another."""
+    if node.result is None or not isinstance(value, Expr):
+        return value
+    made = node.cast(value, node.result.dtype)
+    shape, wanted = node.shape(made), node.result.shape
+    fits = len(shape) == len(wanted) and all(
+        a == b for a, b in zip(shape, wanted, strict=False) if isinstance(a, int) and isinstance(b, int)
+    )
+    if not fits:
+        node.refuse("has another shape in Relay than in PyTorch", str(wanted), str(shape))
+    return made

@@ -1,0 +1,118 @@
+"""One node of an exported PyTorch program as its translation sees it.
+
+    @aten("addmm")
+    def addmm(n: Node, bias: Expr, a: Expr, b: Expr, beta: Number = 1, alpha: Number = 1) -> Expr:
+        ...
+
+A translation has the parameters that the operator has in PyTorch. Tensors are expressions, whole numbers that are known
+only when the program runs are `Symbol`s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from passlab.frontend.building import Builder
+from passlab.frontend.pytorch.program import NodeSpec, TensorMeta
+from passlab.frontend.pytorch.promotion import common_dtype, number_dtype
+from passlab.frontend.site import Site
+from passlab.frontend.sizes import Size
+from passlab.ir.expr import Expr
+
+Number = bool | int | float
+
+
+@dataclass(frozen=True, eq=False)
+class Symbol:
+    """A whole number that is known when the program runs, as a vector of one int64."""
+
+    vector: Expr
+
+
+class Node(Site):
+    """A node that is translated. `overload` is that of its operator, `result` what PyTorch says its type is."""
+
+    shape_hint = "export the program with this dimension fixed"
+
+    def __init__(self, spec: NodeSpec, overload: str, builder: Builder) -> None:
+        super().__init__(spec.op, spec.name, builder)
+        self.overload = overload
+        self.result: TensorMeta | None = spec.type
+
+    @property
+    def out_dtype(self) -> str:
+        """The dtype of the result."""
+        if self.result is None:
+            self.refuse("has no single tensor as its result")
+        return self.result.dtype
+
+    # ------------------------------------------------------------ operands
+    def tensor(self, value: Any, dtype: str | None = None) -> Expr:
+        """Return an operand as a tensor: a number as a scalar constant. In its own dtype where none is given."""
+        if isinstance(value, Expr):
+            return value if dtype is None else self.cast(value, dtype)
+        if isinstance(value, Symbol):
+            scalar = self("reshape", value.vector, newshape=[])
+            return scalar if dtype is None else self.cast(scalar, dtype)
+        if not isinstance(value, (bool, int, float)):
+            self.refuse("needs a tensor or a number here", found=type(value).__name__)
+        return self.constant(value, dtype or number_dtype(value))
+
+    def common(self, *values: Any) -> str:
+        """Return the dtype in which operands meet by PyTorch's rules."""
+        operands = []
+        for value in values:
+            if isinstance(value, Expr):
+                operands.append((self.dtype(value), 2 if self.rank(value) else 1))
+            else:
+                operands.append(("int64" if isinstance(value, Symbol) else number_dtype(value), 0))
+        return common_dtype(operands)
+
+    def together(self, *values: Any, dtype: str | None = None) -> list[Expr]:
+        """Return operands as tensors of one dtype, by PyTorch's rules where none is given."""
+        wanted = dtype or self.common(*values)
+        return [self.tensor(value, wanted) for value in values]
+
+    def floating(self, x: Expr) -> Expr:
+        """Return a tensor of floats: one of integers in the dtype of the result, or float32."""
+        if self.is_float(x):
+            return x
+        wanted = self.result.dtype if self.result is not None and "float" in self.result.dtype else "float32"
+        return self.cast(x, wanted)
+
+    # ------------------------------------------------------------ numbers
+    def size(self, value: Any) -> Size:
+        """Return a whole number: known, or a vector of one."""
+        if isinstance(value, Symbol):
+            known = self.value(value.vector)
+            return value.vector if known is None else int(known.reshape(-1)[0])
+        if not isinstance(value, int):
+            self.refuse("needs a whole number here", found=type(value).__name__)
+        return int(value)
+
+    def sizes(self, values: Sequence[Any]) -> list[Size]:
+        """Return whole numbers, known or not."""
+        return [self.size(value) for value in values]
+
+    def whole(self, value: Any) -> int:
+        """Return a whole number. Raises `ModelError` for one that is only known when the program runs."""
+        size = self.size(value)
+        if not isinstance(size, int):
+            self.refuse("needs a number that is known while the program is read", hint=self.shape_hint)
+        return size
+
+    def wholes(self, values: Any, count: int | None = None) -> list[int]:
+        """Return whole numbers that are known; one number stands for `count` of them."""
+        if not isinstance(values, (list, tuple)):
+            values = [values]
+        found = [self.whole(value) for value in values]
+        return found * count if count is not None and len(found) == 1 else found
+
+    def axes(self, values: Any, x: Expr) -> list[int]:
+        """Return axes of a tensor counted from 0: all of them for None and for an empty list."""
+        rank = self.rank(x)
+        if values is None or values == []:
+            return list(range(rank))
+        return [self.axis(axis, rank) for axis in self.wholes(values)]

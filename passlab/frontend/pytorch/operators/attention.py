@@ -1,0 +1,64 @@
+"""Attention."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from passlab.frontend.products import matrix_product
+from passlab.frontend.pytorch.entries import aten
+from passlab.frontend.pytorch.node import Node
+from passlab.ir.expr import Expr
+
+
+@aten("scaled_dot_product_attention")
+def scaled_dot_product_attention(
+    n: Node,
+    query: Expr,
+    key: Expr,
+    value: Expr,
+    attn_mask: Expr | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Expr:
+    """`softmax(query @ key.T * scale + mask) @ value`."""
+    if dropout_p > 0:
+        n.refuse("drops elements by chance", hint="export the model for inference: model.eval()")
+    (width,) = n.static_shape(query, [n.rank(query) - 1])
+    if enable_gqa:
+        key, value = (_repeated_heads(n, query, x) for x in (key, value))
+    rank = n.rank(key)
+    turned = n("transpose", key, axes=[*range(rank - 2), rank - 1, rank - 2])
+    scores = n("multiply", matrix_product(n, query, turned, ""), 1 / math.sqrt(width) if scale is None else scale)
+    if is_causal:
+        attn_mask = _causal(n, scores)
+    if attn_mask is not None:
+        scores = _masked(n, scores, attn_mask)
+    return matrix_product(n, n("nn.softmax", scores, axis=n.rank(scores) - 1), value, "")
+
+
+def _repeated_heads(n: Node, query: Expr, x: Expr) -> Expr:
+    """Return keys or values with as many heads as there are queries."""
+    axis = n.rank(query) - 3
+    (wanted,), (own,) = n.static_shape(query, [axis]), n.static_shape(x, [axis])
+    return x if wanted == own else n("repeat", x, repeats=wanted // own, axis=axis)
+
+
+def _causal(n: Node, scores: Expr) -> Expr:
+    rank = n.rank(scores)
+    rows, columns = n.shape(scores)[rank - 2 :]
+    if isinstance(rows, int) and isinstance(columns, int):
+        n.room(rows, columns)
+        return n.array(np.tril(np.ones((rows, columns), np.bool_)))
+    whole = n("ones_like", n.cast(scores, "int32"))
+    return n.cast(n("trilu", whole, k=n.constant(0, "int64"), upper=False), "bool")
+
+
+def _masked(n: Node, scores: Expr, mask: Expr) -> Expr:
+    """Return scores with a mask: of booleans that tell what counts, or of numbers that are added."""
+    if n.dtype(mask) != "bool":
+        return n("add", scores, n.cast(mask, n.dtype(scores)))
+    return n("where", mask, scores, n.constant(-math.inf, scores))

@@ -1,0 +1,111 @@
+"""Convolutions, transposed ones too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.frontend.pytorch.entries import aten
+from passlab.frontend.pytorch.node import Node
+from passlab.ir.expr import Expr
+
+
+def _plain(
+    n: Node, x: Expr, weight: Expr, strides: list[int], pads: list[int], dilations: list[int], groups: int
+) -> Expr:
+    rank = n.rank(weight) - 2
+    channels, _, *kernel = n.static_shape(weight)
+    return n(
+        f"nn.conv{rank}d",
+        x,
+        weight,
+        strides=strides,
+        padding=pads,
+        dilation=dilations,
+        groups=groups,
+        channels=channels,
+        kernel_size=kernel,
+    )
+
+
+@aten("convolution", "_convolution")
+def convolution(
+    n: Node,
+    x: Expr,
+    weight: Expr,
+    bias: Expr | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    *_: Any,
+) -> Expr:
+    """`nn.conv1d` to `nn.conv3d`, or a transposed convolution, and `nn.bias_add`."""
+    rank = n.rank(weight) - 2
+    if not 1 <= rank <= 3:
+        n.refuse("takes images with one to three spatial axes", found=f"{rank}")
+    lone = n.rank(x) == rank + 1  # an image without a batch
+    x = n("expand_dims", x, axis=0) if lone else x
+    strides, dilations = n.wholes(stride, rank), n.wholes(dilation, rank)
+    pads: Any = padding if isinstance(padding, str) else n.wholes(padding, rank)
+    if transposed:
+        made = _transposed(n, x, weight, strides, pads, dilations, groups, n.wholes(output_padding, rank))
+    else:
+        made = _plain(n, x, weight, strides, _sides(n, weight, pads, dilations), dilations, groups)
+    made = made if bias is None else n("nn.bias_add", made, bias, axis=1)
+    return n("squeeze", made, axis=[0]) if lone else made
+
+
+def _sides(n: Node, weight: Expr, pads: Any, dilations: list[int]) -> list[int]:
+    """Return the padding before and behind each axis; `same` puts more behind."""
+    if pads == "valid":
+        return [0] * 2 * len(dilations)
+    if pads == "same":
+        total = [step * (size - 1) for step, size in zip(dilations, n.static_shape(weight)[2:], strict=True)]
+        return [*(t // 2 for t in total), *(t - t // 2 for t in total)]
+    return [*pads, *pads]
+
+
+def _transposed(
+    n: Node,
+    x: Expr,
+    weight: Expr,
+    strides: list[int],
+    pads: list[int],
+    dilations: list[int],
+    groups: int,
+    spare: list[int],
+) -> Expr:
+    rank = n.rank(weight) - 2
+    _, channels, *kernel = n.static_shape(weight)
+    return n(
+        f"nn.conv{rank}d_transpose",
+        x,
+        weight,
+        strides=strides,
+        padding=[*pads, *pads],
+        dilation=dilations,
+        groups=groups,
+        channels=channels * groups,
+        kernel_size=kernel,
+        output_padding=spare,
+    )
+
+
+@aten("conv1d", "conv2d", "conv3d")
+def conv(
+    n: Node, x: Expr, weight: Expr, bias: Expr | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1,
+) -> Expr:  # fmt: skip
+    """`nn.conv1d`, `nn.conv2d` or `nn.conv3d`, and `nn.bias_add`."""
+    return convolution(n, x, weight, bias, stride, padding, dilation, False, 0, groups)
+
+
+@aten("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+def conv_transpose(
+    n: Node, x: Expr, weight: Expr, bias: Expr | None = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+) -> Expr:  # fmt: skip
+    """`nn.conv1d_transpose` to `nn.conv3d_transpose`, and `nn.bias_add`."""
+    return convolution(n, x, weight, bias, stride, padding, dilation, True, output_padding, groups)

@@ -1,0 +1,226 @@
+"""Functions of each element by itself, and comparisons."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from passlab.frontend.formulas import to_even
+from passlab.frontend.pytorch.entries import aten, enter
+from passlab.frontend.pytorch.node import Node, Number
+from passlab.ir.expr import Expr
+
+# By PyTorch's name: Relay's. Those of the first table make floats of integers.
+FLOATS = {
+    "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atanh": "atanh",
+    "cos": "cos", "cosh": "cosh", "erf": "erf", "exp": "exp", "log": "log", "log10": "log10", "log2": "log2",
+    "rsqrt": "rsqrt", "sigmoid": "sigmoid", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "tan": "tan", "tanh": "tanh",
+    "special_erf": "erf", "special_expit": "sigmoid",
+}  # fmt: skip
+PLAIN = {
+    "abs": "abs", "bitwise_not": "bitwise_not", "neg": "negative", "relu": "nn.relu", "sign": "sign", "sgn": "sign",
+    "isfinite": "isfinite", "positive": "copy",
+}  # fmt: skip
+WHOLE = {"ceil": "ceil", "floor": "floor", "trunc": "trunc", "fix": "trunc"}
+COMPARISONS = {
+    "eq": "equal", "ne": "not_equal", "gt": "greater", "ge": "greater_equal", "lt": "less", "le": "less_equal",
+}  # fmt: skip
+LOGICAL = {"logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor"}
+BITWISE = {"bitwise_and": "bitwise_and", "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor"}
+SHIFTS = {"bitwise_left_shift": "left_shift", "bitwise_right_shift": "right_shift",
+          "__lshift__": "left_shift", "__rshift__": "right_shift"}  # fmt: skip
+
+
+def _of_floats(operator: str) -> Any:
+    def translate(n: Node, x: Expr) -> Expr:
+        return n(operator, n.floating(x))
+
+    return translate
+
+
+def _plain(operator: str) -> Any:
+    def translate(n: Node, x: Expr) -> Expr:
+        return n(operator, x)
+
+    return translate
+
+
+def _to_whole(operator: str) -> Any:
+    def translate(n: Node, x: Expr) -> Expr:
+        return n(operator, x) if n.is_float(x) else x
+
+    return translate
+
+
+def _compared(operator: str) -> Any:
+    def translate(n: Node, x: Any, y: Any) -> Expr:
+        return n(operator, *n.together(x, y))
+
+    return translate
+
+
+def _of_bits(operator: str, logical: str) -> Any:
+    def translate(n: Node, x: Any, y: Any) -> Expr:
+        a, b = n.together(x, y)
+        return n(logical if n.dtype(a) == "bool" and logical else operator, a, b)
+
+    return translate
+
+
+def truth(n: Node, x: Any) -> Expr:
+    """Return whether elements are other than 0."""
+    x = n.tensor(x)
+    return x if n.dtype(x) == "bool" else n("not_equal", x, n.constant(0, x))
+
+
+def _logical(operator: str) -> Any:
+    def translate(n: Node, x: Any, y: Any) -> Expr:
+        return n(operator, truth(n, x), truth(n, y))
+
+    return translate
+
+
+for _table, _made in ((FLOATS, _of_floats), (PLAIN, _plain), (WHOLE, _to_whole), (COMPARISONS, _compared),
+                      (LOGICAL, _logical)):  # fmt: skip
+    for _name, _operator in _table.items():
+        _translate = _made(_operator)
+        _translate.__doc__ = f"`{_operator}`."
+        enter(f"aten.{_name}", _translate)
+for _name, _operator in (*BITWISE.items(), *SHIFTS.items()):
+    _translate = _of_bits(_operator, _operator.replace("bitwise", "logical") if _name in BITWISE else "")
+    _translate.__doc__ = f"`{_operator}`, by elements."
+    enter(f"aten.{_name}", _translate)
+
+
+@aten("logical_not")
+def logical_not(n: Node, x: Expr) -> Expr:
+    """`logical_not`."""
+    return n("logical_not", truth(n, x))
+
+
+@aten("isnan")
+def isnan(n: Node, x: Expr) -> Expr:
+    """`isnan`; no integer is."""
+    return n("isnan", x) if n.is_float(x) else n("not_equal", x, x)
+
+
+@aten("isinf")
+def isinf(n: Node, x: Expr) -> Expr:
+    """`isinf`; no integer is."""
+    return n("isinf", x) if n.is_float(x) else n("not_equal", x, x)
+
+
+@aten("round")
+def round_(n: Node, x: Expr, decimals: int = 0) -> Expr:
+    """The nearest whole number, of two as near the even one."""
+    if not n.is_float(x):
+        return x
+    if not decimals:
+        return to_even(n, x)
+    scale = 10.0**decimals
+    return n("divide", to_even(n, n("multiply", x, scale)), scale)
+
+
+@aten("reciprocal")
+def reciprocal(n: Node, x: Expr) -> Expr:
+    """`1 / x`."""
+    x = n.floating(x)
+    return n("divide", n.constant(1, x), x)
+
+
+@aten("square")
+def square(n: Node, x: Expr) -> Expr:
+    """`x * x`."""
+    return n("multiply", x, x)
+
+
+@aten("expm1")
+def expm1(n: Node, x: Expr) -> Expr:
+    """`tanh(x / 2) * (exp(x) + 1)`, which is exact near 0."""
+    x = n.floating(x)
+    return n("multiply", n("tanh", n("multiply", x, 0.5)), n("add", n("exp", x), 1))
+
+
+@aten("log1p")
+def log1p(n: Node, x: Expr) -> Expr:
+    """`log(1 + x)`; near 0 `2 * atanh(x / (2 + x))`, which is exact there."""
+    x = n.floating(x)
+    near = n("less", n("abs", x), n.constant(0.5, x))
+    inner = n("where", near, x, n.constant(0, x))
+    series = n("multiply", n("atanh", n("divide", inner, n("add", inner, 2))), 2)
+    return n("where", near, series, n("log", n("add", x, 1)))
+
+
+@aten("atan2")
+def atan2(n: Node, y: Expr, x: Expr) -> Expr:
+    """`atan(y / x)`, moved into the quadrant of the point. The sign of a zero does not count."""
+    y, x = n.together(y, x, dtype=n.common(y, x, 1.0))
+    zero, half = n.constant(0, x), n.constant(math.pi / 2, x)
+    at_left = n("where", n("less", y, zero), n.constant(-math.pi, x), n.constant(math.pi, x))
+    upright = n("where", n("greater", y, zero), half, n("where", n("less", y, zero), n("negative", half), zero))
+    on_axis = n("equal", x, zero)
+    angle = n("atan", n("divide", y, n("where", on_axis, n.constant(1, x), x)))
+    turned = n("where", n("less", x, zero), n("add", angle, at_left), angle)
+    return n("where", on_axis, upright, turned)
+
+
+@aten("clamp", "clip")
+def clamp(n: Node, x: Expr, low: Any = None, high: Any = None, *, min: Any = None, max: Any = None) -> Expr:  # noqa: A002
+    """`clip` by numbers, `maximum` and `minimum` by tensors."""
+    low, high = (min if low is None else low), (max if high is None else high)
+    bounds = [bound for bound in (low, high) if bound is not None]
+    dtype = n.common(x, *bounds)
+    x = n.cast(x, dtype)
+    if len(bounds) == 2 and all(isinstance(bound, (int, float)) for bound in bounds) and n.is_float(x):
+        return n("clip", x, a_min=float(low), a_max=float(high))
+    if low is not None:
+        x = n("maximum", x, n.tensor(low, dtype))
+    return x if high is None else n("minimum", x, n.tensor(high, dtype))
+
+
+@aten("clamp_min")
+def clamp_min(n: Node, x: Expr, low: Any) -> Expr:
+    """`maximum`."""
+    return clamp(n, x, low)
+
+
+@aten("clamp_max")
+def clamp_max(n: Node, x: Expr, high: Any) -> Expr:
+    """`minimum`."""
+    return clamp(n, x, None, high)
+
+
+@aten("where")
+def where(n: Node, condition: Expr, x: Any = None, y: Any = None) -> Any:
+    """`where`; with a condition alone the places where it holds."""
+    if x is None:
+        places = n("argwhere", truth(n, condition))
+        return [n("take", places, n.constant(axis, "int64"), axis=1) for axis in range(n.rank(condition))]
+    return n("where", truth(n, condition), *n.together(x, y))
+
+
+@aten("masked_fill")
+def masked_fill(n: Node, x: Expr, mask: Expr, value: Any) -> Expr:
+    """`where`."""
+    return n("where", mask, n.tensor(value, n.dtype(x)), x)
+
+
+@aten("lerp")
+def lerp(n: Node, start: Expr, end: Expr, weight: Expr | Number) -> Expr:
+    """`start + weight * (end - start)`."""
+    return n("add", start, n("multiply", n("subtract", end, start), n.tensor(weight, n.dtype(start))))
+
+
+@aten("nan_to_num")
+def nan_to_num(
+    n: Node, x: Expr, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Expr:
+    """`where` for each of what is no number."""
+    if not n.is_float(x):
+        return x
+    most = {"float16": 65504.0, "float32": 3.4028234663852886e38}.get(n.dtype(x), 1.7976931348623157e308)
+    made = n("where", n("isnan", x), n.constant(nan or 0.0, x), x)
+    for infinity, given in ((math.inf, posinf), (-math.inf, neginf)):
+        bound = math.copysign(most, infinity) if given is None else given
+        made = n("where", n("equal", x, n.constant(infinity, x)), n.constant(bound, x), made)
+    return made

@@ -1,0 +1,197 @@
+"""Elements picked by indices, or put where indices say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlab.frontend.formulas import from_zero
+from passlab.frontend.pytorch.entries import aten
+from passlab.frontend.pytorch.node import Node
+from passlab.frontend.pytorch.operators.movement import expand, permute
+from passlab.frontend.sizes import reshaped, sizes_of
+from passlab.ir.expr import Expr
+
+REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min"}
+
+
+@aten("embedding")
+def embedding(n: Node, weight: Expr, indices: Expr, *_: Any) -> Expr:
+    """`take`."""
+    return n("take", weight, indices, axis=0)
+
+
+@aten("index_select")
+def index_select(n: Node, x: Expr, dim: int, index: Expr) -> Expr:
+    """`take`."""
+    axis = n.axis(dim, n.rank(x))
+    index = index if n.rank(index) else n("reshape", index, newshape=[1])
+    return n("take", x, from_zero(n, index, x, axis), axis=axis)
+
+
+@aten("take")
+def take(n: Node, x: Expr, index: Expr) -> Expr:
+    """`take` of the flattened tensor."""
+    flat = n("reshape", x, newshape=[-1])
+    return n("take", flat, from_zero(n, index, flat, 0), axis=0)
+
+
+@aten("gather")
+def gather(n: Node, x: Expr, dim: int, index: Expr, sparse_grad: bool = False) -> Expr:
+    """`gather`."""
+    axis = n.axis(dim, n.rank(x))
+    return n("gather", _cut(n, x, index, axis), axis=axis, indices=from_zero(n, index, x, axis))
+
+
+def _cut(n: Node, x: Expr, index: Expr, axis: int) -> Expr:
+    """Return `x` no longer than the indices along the other axes: PyTorch allows shorter indices."""
+    shapes = zip(n.shape(x), n.shape(index), strict=True)
+    shorter = [
+        (at, b)
+        for at, (a, b) in enumerate(shapes)
+        if at != axis and isinstance(a, int) and isinstance(b, int) and b < a
+    ]
+    if not shorter:
+        return x
+    axes, ends = [at for at, _ in shorter], [end for _, end in shorter]
+    return n("strided_slice", x, begin=[0] * len(axes), end=ends, strides=[1] * len(axes), axes=axes)
+
+
+@aten("scatter")
+def scatter(n: Node, x: Expr, dim: int, index: Expr, source: Any, reduce: str | None = None) -> Expr:
+    """`scatter_elements`."""
+    axis = n.axis(dim, n.rank(x))
+    if not isinstance(source, Expr):
+        source = expand(n, n.tensor(source, n.dtype(x)), sizes_of(n, index))
+    mode = "update" if reduce is None else REDUCTIONS[reduce]
+    return n("scatter_elements", x, from_zero(n, index, x, axis), _cut(n, source, index, -1), axis=axis, reduction=mode)
+
+
+@aten("scatter_add")
+def scatter_add(n: Node, x: Expr, dim: int, index: Expr, source: Expr) -> Expr:
+    """`scatter_elements`."""
+    return scatter(n, x, dim, index, source, "add")
+
+
+@aten("scatter_reduce")
+def scatter_reduce(
+    n: Node, x: Expr, dim: int, index: Expr, source: Expr, reduce: str, include_self: bool = True
+) -> Expr:
+    """`scatter_elements`."""
+    if not include_self or reduce not in REDUCTIONS:
+        n.refuse("is supported for sums, products and extremes that include the tensor itself", found=reduce)
+    return scatter(n, x, dim, index, source, reduce)
+
+
+@aten("index_add")
+def index_add(n: Node, x: Expr, dim: int, index: Expr, source: Expr, alpha: float = 1) -> Expr:
+    """`scatter_elements`."""
+    axis = n.axis(dim, n.rank(x))
+    source = source if alpha == 1 else n("multiply", source, alpha)
+    return scatter(n, x, axis, _along(n, index, source, axis), source, "add")
+
+
+@aten("index_copy")
+def index_copy(n: Node, x: Expr, dim: int, index: Expr, source: Expr) -> Expr:
+    """`scatter_elements`."""
+    axis = n.axis(dim, n.rank(x))
+    return scatter(n, x, axis, _along(n, index, source, axis), source)
+
+
+def _along(n: Node, index: Expr, source: Expr, axis: int) -> Expr:
+    """Return indices of one axis for each element of a tensor."""
+    line = n("reshape", index, newshape=[-1 if at == axis else 1 for at in range(n.rank(source))])
+    return expand(n, line, sizes_of(n, source))
+
+
+@aten("index", "_unsafe_index")
+def index_(n: Node, x: Expr, indices: list[Expr | None]) -> Expr:
+    """`take` along one axis, `gather_nd` along several; a mask picks what it holds for."""
+    given, x = _places(n, x, indices)
+    axes = [axis for axis, index in enumerate(given) if index is not None]
+    picked = [index for index in given if index is not None]
+    if len(axes) == 1:
+        return n("take", x, from_zero(n, picked[0], x, axes[0]), axis=axes[0])
+    first, rank = _in_front(axes), n.rank(x)
+    rest = [axis for axis in range(rank) if axis not in axes]
+    joined = _tuples(n, x, axes, picked)
+    made = n("gather_nd", permute(n, x, [*axes, *rest]), joined, batch_dims=0, index_rank=len(axes))
+    if not first:
+        return made
+    count = n.rank(joined) - 1  # the axes of the indices stand in the place of the axes they pick from
+    order = list(range(count, count + axes[0])), list(range(count)), list(range(count + axes[0], count + len(rest)))
+    return permute(n, made, [axis for part in order for axis in part])
+
+
+def _in_front(axes: list[int]) -> bool:
+    """Whether picked axes are neighbours, so that the result has theirs in their place, which is not the first."""
+    return axes[-1] - axes[0] == len(axes) - 1 and axes[0] > 0
+
+
+def _places(n: Node, x: Expr, indices: list[Expr | None]) -> tuple[list[Expr | None], Expr]:
+    """Return indices that are whole numbers: a mask is the places where it holds, one list for each of its axes."""
+    made: list[Expr | None] = []
+    for index in indices:
+        if index is None or n.dtype(index) != "bool":
+            made.append(index)
+            continue
+        found = n("argwhere", index)
+        made += [n("take", found, n.constant(axis, "int64"), axis=1) for axis in range(n.rank(index))]
+    return made, x
+
+
+def _tuples(n: Node, x: Expr, axes: list[int], picked: list[Expr]) -> Expr:
+    """Return index tuples, their entries along the first axis."""
+    parts = [n.cast(from_zero(n, index, x, axis), "int64") for axis, index in zip(axes, picked, strict=True)]
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = n("add", whole, part)
+    wide = [part if n.shape(part) == n.shape(whole) else n("broadcast_to_like", part, whole) for part in parts]
+    return n("stack", n.builder.tuple(wide), axis=0)
+
+
+@aten("index_put", "_unsafe_index_put")
+def index_put(n: Node, x: Expr, indices: list[Expr | None], values: Expr, accumulate: bool = False) -> Expr:
+    """`scatter_nd`; `where` by a mask and one value."""
+    lone = indices[0] if len(indices) == 1 else None
+    if lone is not None and n.dtype(lone) == "bool" and n.rank(values) == 0 and not accumulate:
+        spare = n.rank(x) - n.rank(lone)
+        mask = reshaped(n, lone, [*sizes_of(n, lone), *[1] * spare])
+        return n("where", mask, n.cast(values, n.dtype(x)), x)
+    given, x = _places(n, x, indices)
+    axes = [axis for axis, index in enumerate(given) if index is not None]
+    rest = [axis for axis in range(n.rank(x)) if axis not in axes]
+    if axes != list(range(len(axes))):
+        order = [*axes, *rest]
+        back = [int(at) for at in np.argsort(order)]
+        if _in_front(axes) and n.rank(values) > len(rest):
+            n.refuse("puts values at indices behind other axes")
+        return permute(n, index_put(n, permute(n, x, order), [given[a] for a in axes], values, accumulate), back)
+    joined = _tuples(n, x, axes, [index for index in given if index is not None])
+    wanted = [*sizes_of(n, joined)[1:], *(sizes_of(n, x)[axis] for axis in rest)]
+    mode = "add" if accumulate else "update"
+    return n("scatter_nd", x, joined, expand(n, n.cast(values, n.dtype(x)), wanted), mode=mode)
+
+
+@aten("nonzero")
+def nonzero(n: Node, x: Expr) -> Expr:
+    """`argwhere`."""
+    return n("argwhere", x)
+
+
+@aten("masked_select")
+def masked_select(n: Node, x: Expr, mask: Expr) -> Expr:
+    """`take` of the places where the mask holds."""
+    flat = n("reshape", expand(n, mask, sizes_of(n, x)), newshape=[-1])
+    places = n("reshape", n("argwhere", flat), newshape=[-1])
+    return n("take", n("reshape", x, newshape=[-1]), places, axis=0)
+
+
+@aten("one_hot")
+def one_hot(n: Node, indices: Expr, num_classes: int = -1) -> Expr:
+    """`one_hot`."""
+    if num_classes < 0:
+        n.refuse("needs the number of classes")
+    one, zero = n.constant(1, "int64"), n.constant(0, "int64")
+    return n("one_hot", indices, one, zero, depth=num_classes, axis=-1, dtype="int64")

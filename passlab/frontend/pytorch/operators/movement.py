@@ -1,0 +1,294 @@
+"""Operators that move elements and change none, and casts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.frontend.pytorch.entries import aten
+from passlab.frontend.pytorch.node import Node
+from passlab.frontend.sizes import Size, as_vector, product, reshaped, size_of, sizes_of
+from passlab.ir.expr import Expr
+
+
+@aten(
+    "alias", "clone", "contiguous", "detach", "detach_", "lift_fresh_copy", "lift_fresh", "lift", "copy_", "positive_"
+)
+def same(n: Node, x: Expr, *_: Any, **__: Any) -> Expr:
+    """Its input."""
+    return x
+
+
+@aten("copy")
+def copy(n: Node, x: Expr, source: Any, *_: Any) -> Expr:
+    """The second input in the shape and the dtype of the first."""
+    return expand(n, n.tensor(source, n.dtype(x)), sizes_of(n, x))
+
+
+@aten("_to_copy", "to", "type_as")
+def to(n: Node, x: Expr, *_: Any, **__: Any) -> Expr:
+    """`cast` to the dtype of the result."""
+    wanted = n.out_dtype
+    if wanted == "bool":
+        return x if n.dtype(x) == "bool" else n("not_equal", x, n.constant(0, x))
+    return n.cast(x, wanted)
+
+
+@aten("view", "reshape", "_unsafe_view", "view_copy", "_reshape_copy")
+def view(n: Node, x: Expr, shape: Any) -> Expr:
+    """`reshape`; a view in another dtype is `reinterpret`."""
+    if isinstance(shape, str):
+        return n("reinterpret", x, dtype=shape)
+    sizes = n.sizes(shape)
+    if -1 not in sizes:
+        return reshaped(n, x, sizes)
+    return _worked_out(n, x, sizes)
+
+
+def _worked_out(n: Node, x: Expr, sizes: list[Size]) -> Expr:
+    """Return a reshape with one size that follows from the others."""
+    own, at = sizes_of(n, x), sizes.index(-1)
+    if all(isinstance(size, int) for size in (*own, *sizes)):
+        known = [int(size) for size in sizes if isinstance(size, int)]  # the same list, for type checkers
+        rest = math.prod(size for size in known if size != -1)
+        whole = math.prod(int(size) for size in own if isinstance(size, int))
+        return reshaped(n, x, [*sizes[:at], whole // rest if rest else 0, *sizes[at + 1 :]])
+    left_own, left = list(own), [size for size in sizes if not (isinstance(size, int) and size == -1)]
+    for size in list(left):  # what stands on both sides is no part of the size that is asked for
+        match = next((i for i, o in enumerate(left_own) if o is size or (isinstance(o, int) and o == size)), None)
+        if match is not None and not isinstance(size, int):
+            left_own.pop(match)
+            left.remove(size)
+    if all(isinstance(size, int) for size in (*left_own, *left)):
+        rest = math.prod(int(size) for size in left if isinstance(size, int))
+        whole = math.prod(int(size) for size in left_own if isinstance(size, int))
+        return reshaped(n, x, [*sizes[:at], whole // rest if rest else 0, *sizes[at + 1 :]])
+    codes = [size if isinstance(size, int) else 0 if i < len(own) and own[i] is size else None
+             for i, size in enumerate(sizes)]  # fmt: skip
+    if None not in codes and 0 not in sizes:
+        return n("reshape", x, newshape=codes)
+    return n("reshape", x, newshape=as_vector(n, sizes))
+
+
+@aten("view_as", "reshape_as")
+def view_as(n: Node, x: Expr, other: Expr) -> Expr:
+    """`reshape`."""
+    return reshaped(n, x, sizes_of(n, other))
+
+
+@aten("flatten")
+def flatten(n: Node, x: Expr, start_dim: int = 0, end_dim: int = -1) -> Expr:
+    """`reshape`."""
+    rank = n.rank(x)
+    if rank == 0:
+        return n("reshape", x, newshape=[1])
+    first, last = n.axis(start_dim, rank), n.axis(end_dim, rank)
+    sizes = sizes_of(n, x)
+    if first == last:
+        return x
+    return reshaped(n, x, [*sizes[:first], product(n, sizes[first : last + 1]), *sizes[last + 1 :]])
+
+
+@aten("unflatten")
+def unflatten(n: Node, x: Expr, dim: int, shape: Sequence[Any]) -> Expr:
+    """`reshape`."""
+    sizes, axis = sizes_of(n, x), n.axis(dim, n.rank(x))
+    return (
+        _worked_out(n, x, whole)
+        if -1 in (whole := [*sizes[:axis], *n.sizes(shape), *sizes[axis + 1 :]])
+        else (reshaped(n, x, whole))
+    )
+
+
+@aten("permute", "permute_copy")
+def permute(n: Node, x: Expr, dims: list[int]) -> Expr:
+    """`transpose`."""
+    order = [n.axis(dim, n.rank(x)) for dim in dims]
+    return x if order == list(range(len(order))) else n("transpose", x, axes=order)
+
+
+@aten("transpose", "swapaxes", "transpose_copy", "swapdims")
+def transpose(n: Node, x: Expr, dim0: int, dim1: int) -> Expr:
+    """`transpose` of two axes."""
+    order = list(range(n.rank(x)))
+    a, b = n.axis(dim0, n.rank(x)), n.axis(dim1, n.rank(x))
+    order[a : a + 1], order[b : b + 1] = [b], [a]
+    return permute(n, x, order)
+
+
+@aten("t", "numpy_T", "mT")
+def turned(n: Node, x: Expr) -> Expr:
+    """`transpose` of the last two axes."""
+    return x if n.rank(x) < 2 else transpose(n, x, -2, -1)
+
+
+@aten("movedim", "moveaxis")
+def movedim(n: Node, x: Expr, source: Any, destination: Any) -> Expr:
+    """`transpose`."""
+    rank = n.rank(x)
+    sources = [n.axis(axis, rank) for axis in n.wholes(source)]
+    order: dict[int, int] = dict(zip([n.axis(a, rank) for a in n.wholes(destination)], sources, strict=True))
+    rest = iter(axis for axis in range(rank) if axis not in sources)
+    return permute(n, x, [order[at] if at in order else next(rest) for at in range(rank)])
+
+
+@aten("expand", "broadcast_to", "expand_copy")
+def expand(n: Node, x: Expr, size: Sequence[Any], implicit: bool = False) -> Expr:
+    """`broadcast_to`; its input where nothing is repeated."""
+    own = sizes_of(n, x)
+    extra = len(size) - len(own)
+    wanted: list[Size] = [
+        own[at - extra] if isinstance(s, int) and s == -1 else s if isinstance(s, Expr) else n.size(s)
+        for at, s in enumerate(size)
+    ]
+    if not extra and all(a is b or (isinstance(a, int) and a == b) for a, b in zip(own, wanted, strict=True)):
+        return x
+    static = all(isinstance(s, int) for s in wanted)
+    return n("broadcast_to", x, shape=wanted if static else as_vector(n, wanted))
+
+
+@aten("expand_as")
+def expand_as(n: Node, x: Expr, other: Expr) -> Expr:
+    """`broadcast_to`."""
+    return expand(n, x, sizes_of(n, other))
+
+
+@aten("squeeze", "squeeze_copy")
+def squeeze(n: Node, x: Expr, dim: Any = None) -> Expr:
+    """`squeeze` of the named axes that have one element."""
+    axes = n.axes(dim, x) if dim is None or dim != [] else []
+    lone = [axis for axis in axes if n.shape(x)[axis] == 1]
+    return n("squeeze", x, axis=lone) if lone else x
+
+
+@aten("unsqueeze", "unsqueeze_copy")
+def unsqueeze(n: Node, x: Expr, dim: int) -> Expr:
+    """`expand_dims`."""
+    return n("expand_dims", x, axis=n.axis(dim, n.rank(x) + 1))
+
+
+@aten("cat", "concat", "concatenate")
+def cat(n: Node, tensors: list[Expr], dim: int = 0) -> Expr:
+    """`concatenate`."""
+    dtype = n.common(*tensors)
+    parts = [n.cast(x, dtype) for x in tensors if n.shape(x) != (0,)]
+    return n.concat(parts, n.axis(dim, n.rank(parts[0])))
+
+
+@aten("stack")
+def stack(n: Node, tensors: list[Expr], dim: int = 0) -> Expr:
+    """`stack`."""
+    parts = n.builder.tuple(n.together(*tensors))
+    return n("stack", parts, axis=n.axis(dim, n.rank(tensors[0]) + 1))
+
+
+@aten("repeat", "tile")
+def repeat(n: Node, x: Expr, repeats: list[Any]) -> Expr:
+    """`tile`."""
+    times = n.wholes(repeats)
+    return n("tile", x, reps=times) if (times and set(times) != {1}) or len(times) > n.rank(x) else x
+
+
+@aten("repeat_interleave")
+def repeat_interleave(n: Node, x: Expr, repeats: Any, dim: int | None = None, output_size: Any = None) -> Expr:
+    """`repeat`."""
+    if dim is None:
+        x, dim = n("reshape", x, newshape=[-1]), 0
+    return n("repeat", x, repeats=n.whole(repeats), axis=n.axis(dim, n.rank(x)))
+
+
+@aten("flip")
+def flip(n: Node, x: Expr, dims: list[int]) -> Expr:
+    """`reverse`, axis by axis."""
+    for dim in dims:
+        x = n("reverse", x, axis=n.axis(dim, n.rank(x)))
+    return x
+
+
+@aten("roll")
+def roll(n: Node, x: Expr, shifts: Any, dims: Any = None) -> Expr:
+    """A `concatenate` of two slices for each axis."""
+    if not dims:
+        shape = n.static_shape(x)
+        return n("reshape", roll(n, n("reshape", x, newshape=[-1]), shifts, [0]), newshape=list(shape))
+    for shift, dim in zip(n.wholes(shifts), n.wholes(dims), strict=True):
+        axis = n.axis(dim, n.rank(x))
+        (length,) = n.static_shape(x, [axis])
+        at = -shift % length if length else 0
+        if at:
+            parts = n.fields(n("split", x, indices_or_sections=[at], axis=axis), 2)
+            x = n.concat(parts[::-1], axis)
+    return x
+
+
+@aten("pixel_shuffle")
+def pixel_shuffle(n: Node, x: Expr, upscale_factor: int) -> Expr:
+    """`nn.depth_to_space`."""
+    return n("nn.depth_to_space", x, block_size=upscale_factor, layout="NCHW", mode="CRD")
+
+
+@aten("pixel_unshuffle")
+def pixel_unshuffle(n: Node, x: Expr, downscale_factor: int) -> Expr:
+    """A `transpose` between two reshapes."""
+    channels, height, width = n.static_shape(x, [1, 2, 3])
+    block, batch = downscale_factor, size_of(n, x, 0)
+    parts = reshaped(n, x, [batch, channels, height // block, block, width // block, block])
+    moved = n("transpose", parts, axes=[0, 1, 3, 5, 2, 4])
+    return reshaped(n, moved, [batch, channels * block * block, height // block, width // block])
+
+
+@aten("tril")
+def tril(n: Node, x: Expr, diagonal: int = 0) -> Expr:
+    """`trilu`."""
+    return n("trilu", x, k=n.constant(diagonal, "int64"), upper=False)
+
+
+@aten("triu")
+def triu(n: Node, x: Expr, diagonal: int = 0) -> Expr:
+    """`trilu`."""
+    return n("trilu", x, k=n.constant(diagonal, "int64"), upper=True)
+
+
+@aten("diagonal", "diagonal_copy")
+def diagonal(n: Node, x: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Expr:
+    """`take` of the places on the diagonal, of two axes made one."""
+    rank = n.rank(x)
+    a, b = n.axis(dim1, rank), n.axis(dim2, rank)
+    rest = [axis for axis in range(rank) if axis not in (a, b)]
+    rows, columns = n.static_shape(x, [a, b])
+    count = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
+    starts = np.arange(count) * (columns + 1) + (offset if offset >= 0 else -offset * columns)
+    sizes = sizes_of(n, x)
+    flat = reshaped(n, permute(n, x, [*rest, a, b]), [*(sizes[axis] for axis in rest), rows * columns])
+    return n("take", flat, n.constant(starts, "int64"), axis=len(rest))
+
+
+@aten("as_strided")
+def as_strided(n: Node, x: Expr, size: list[Any], stride: list[Any], storage_offset: Any = None) -> Expr:
+    """`take` of the places that the strides name, of a tensor whose elements lie in order."""
+    shape, steps = n.wholes(size), n.wholes(stride)
+    n.static_shape(x)
+    n.room(*shape)
+    places = np.full((), 0 if storage_offset is None else n.whole(storage_offset), np.int64)
+    for length, step in zip(shape, steps, strict=True):
+        places = places[..., None] + np.arange(length) * step
+    return n("take", n("reshape", x, newshape=[-1]), n.constant(places, "int64"), axis=0)
+
+
+@aten("meshgrid")
+def meshgrid(n: Node, tensors: list[Expr], indexing: str = "ij") -> list[Expr]:
+    """`meshgrid`."""
+    return n.fields(n("meshgrid", n.builder.tuple(tensors), indexing=indexing), len(tensors))
+
+
+@aten("unfold")
+def unfold(n: Node, x: Expr, dimension: int, size: int, step: int) -> Expr:
+    """`take` of the places in each window."""
+    axis, rank = n.axis(dimension, n.rank(x)), n.rank(x)
+    (length,) = n.static_shape(x, [axis])
+    places = np.arange((length - size) // step + 1)[:, None] * step + np.arange(size)
+    made = n("take", x, n.constant(places, "int64"), axis=axis)
+    return permute(n, made, [*(a for a in range(rank + 1) if a != axis + 1), axis + 1])

@@ -1,0 +1,143 @@
+"""Operators that bring data to one scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.frontend.pytorch.entries import aten
+from passlab.frontend.pytorch.node import Node
+from passlab.frontend.sizes import reshaped, size_of, sizes_of
+from passlab.ir.expr import Expr
+
+
+def _given(n: Node, part: Expr | None, value: float, count: int, like: Expr) -> Expr:
+    """Return a scale or a bias, that of no effect where there is none."""
+    if part is not None:
+        return part
+    return n("full", n.constant(value, like), shape=[count], dtype=n.dtype(like))
+
+
+def _by_statistics(
+    n: Node, x: Expr, weight: Expr | None, bias: Expr | None, mean: Expr, variance: Expr, eps: float
+) -> Expr:
+    (channels,) = n.static_shape(x, [1])
+    scale, shift = _given(n, weight, 1, channels, mean), _given(n, bias, 0, channels, mean)
+    parts = [n.cast(part, n.dtype(x)) for part in (scale, shift, mean, variance)]
+    return n.fields(n("nn.batch_norm", x, *parts, axis=1, epsilon=eps), 3)[0]
+
+
+def _by_batch(n: Node, x: Expr, weight: Expr | None, bias: Expr | None, eps: float) -> Expr:
+    axes = [axis for axis in range(n.rank(x)) if axis != 1]
+    mean, variance = n("mean", x, axis=axes, keepdims=False), n("variance", x, axis=axes, keepdims=False)
+    return _by_statistics(n, x, weight, bias, mean, variance, eps)
+
+
+@aten("batch_norm", "cudnn_batch_norm")
+def batch_norm(
+    n: Node, x: Expr, weight: Expr | None, bias: Expr | None, mean: Expr | None, variance: Expr | None,
+    training: bool = False, momentum: float = 0.1, eps: float = 1e-5, *_: Any,
+) -> Expr:  # fmt: skip
+    """`nn.batch_norm`."""
+    if training and mean is not None:
+        n.refuse("is in training mode", hint="export the model for inference: model.eval()")
+    if mean is None or variance is None:
+        return _by_batch(n, x, weight, bias, eps)
+    return _by_statistics(n, x, weight, bias, mean, variance, eps)
+
+
+@aten("_native_batch_norm_legit_no_training")
+def batch_norm_inference(
+    n: Node, x: Expr, weight: Expr | None, bias: Expr | None, mean: Expr, variance: Expr, momentum: float, eps: float
+) -> list[Any]:
+    """`nn.batch_norm`."""
+    return [_by_statistics(n, x, weight, bias, mean, variance, eps), None, None]
+
+
+@aten("_native_batch_norm_legit")
+def batch_norm_batch(n: Node, x: Expr, weight: Expr | None, bias: Expr | None, *rest: Any) -> list[Any]:
+    """`nn.batch_norm` by the mean and the variance of the batch."""
+    if n.overload != "no_stats":
+        n.refuse("is in training mode", hint="export the model for inference: model.eval()")
+    return [_by_batch(n, x, weight, bias, rest[-1]), None, None]
+
+
+@aten("layer_norm")
+def layer_norm(
+    n: Node, x: Expr, normalized_shape: list[int], weight: Expr | None = None, bias: Expr | None = None,
+    eps: float = 1e-5, cudnn_enable: bool = True,
+) -> Expr:  # fmt: skip
+    """`nn.layer_norm` along the last axis, its formula along several."""
+    made: Expr = native_layer_norm(n, x, normalized_shape, weight, bias, eps)[0]
+    return made
+
+
+@aten("native_layer_norm")
+def native_layer_norm(
+    n: Node, x: Expr, normalized_shape: list[int], weight: Expr | None, bias: Expr | None, eps: float
+) -> list[Any]:
+    """`nn.layer_norm` along the last axis, its formula along several."""
+    shape = n.wholes(normalized_shape)
+    if len(shape) == 1:
+        scale, shift = _given(n, weight, 1, shape[0], x), _given(n, bias, 0, shape[0], x)
+        return [n("nn.layer_norm", x, scale, shift, axis=-1, epsilon=eps), None, None]
+    axes = list(range(n.rank(x) - len(shape), n.rank(x)))
+    centred = n("subtract", x, n("mean", x, axis=axes, keepdims=True))
+    variance = n("mean", n("multiply", centred, centred), axis=axes, keepdims=True)
+    made = n("multiply", centred, n("rsqrt", n("add", variance, eps)))
+    made = made if weight is None else n("multiply", made, weight)
+    return [made if bias is None else n("add", made, bias), None, None]
+
+
+@aten("rms_norm", "_fused_rms_norm")
+def rms_norm(
+    n: Node, x: Expr, normalized_shape: list[int], weight: Expr | None = None, eps: float | None = None
+) -> Any:
+    """Division by the root of the mean of squares, times the scale."""
+    axes = list(range(n.rank(x) - len(normalized_shape), n.rank(x)))
+    square = n("mean", n("multiply", x, x), axis=axes, keepdims=True)
+    least = {"float64": 2.220446049250313e-16, "float16": 0.0009765625}.get(n.dtype(x), 1.1920928955078125e-07)
+    made = n("multiply", x, n("rsqrt", n("add", square, least if eps is None else eps)))
+    made = made if weight is None else n("multiply", made, weight)
+    return [made, None] if n.op_type.startswith("aten._fused") else made
+
+
+@aten("group_norm")
+def group_norm(
+    n: Node, x: Expr, num_groups: int, weight: Expr | None = None, bias: Expr | None = None, eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Expr:  # fmt: skip
+    """`nn.group_norm`."""
+    (channels,) = n.static_shape(x, [1])
+    scale, shift = _given(n, weight, 1, channels, x), _given(n, bias, 0, channels, x)
+    return n("nn.group_norm", x, scale, shift, num_groups=num_groups, axis=1, epsilon=eps)
+
+
+@aten("native_group_norm")
+def native_group_norm(
+    n: Node, x: Expr, weight: Expr | None, bias: Expr | None, batch: Any, channels: Any, size: Any, groups: int,
+    eps: float,
+) -> list[Any]:  # fmt: skip
+    """`nn.group_norm`."""
+    return [group_norm(n, x, groups, weight, bias, eps), None, None]
+
+
+@aten("instance_norm")
+def instance_norm(
+    n: Node, x: Expr, weight: Expr | None, bias: Expr | None, mean: Expr | None, variance: Expr | None,
+    use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool,
+) -> Expr:  # fmt: skip
+    """`nn.instance_norm`."""
+    if not use_input_stats and mean is not None and variance is not None:
+        return _by_statistics(n, x, weight, bias, mean, variance, eps)
+    (channels,) = n.static_shape(x, [1])
+    scale, shift = _given(n, weight, 1, channels, x), _given(n, bias, 0, channels, x)
+    return n("nn.instance_norm", x, scale, shift, axis=1, epsilon=eps)
+
+
+@aten("channel_shuffle")
+def channel_shuffle(n: Node, x: Expr, groups: int) -> Expr:
+    """A `transpose` between two reshapes."""
+    (channels,) = n.static_shape(x, [1])
+    sizes, rest = sizes_of(n, x), range(3, n.rank(x) + 1)
+    parts = reshaped(n, x, [size_of(n, x, 0), groups, channels // groups, *sizes[2:]])
+    return reshaped(n, n("transpose", parts, axes=[0, 2, 1, *rest]), sizes)

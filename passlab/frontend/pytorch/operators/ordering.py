@@ -1,0 +1,48 @@
+"""Sorting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.frontend.pytorch.entries import aten
+from passlab.frontend.pytorch.node import Node
+from passlab.ir.expr import Expr
+
+
+@aten("sort")
+def sort(n: Node, x: Expr, *args: Any, dim: int = -1, descending: bool = False, stable: Any = None) -> list[Expr]:
+    """`argsort`, which is stable, and `gather`."""
+    given = list(args)
+    if n.overload == "stable" and given:
+        given.pop(0)
+    dim = given[0] if given else dim
+    descending = given[1] if len(given) > 1 else descending
+    axis = n.axis(dim, n.rank(x))
+    places = n("argsort", x, axis=axis, is_ascend=not descending, dtype="int64")
+    return [n("gather", x, axis=axis, indices=places), places]
+
+
+@aten("argsort")
+def argsort(n: Node, x: Expr, *args: Any, dim: int = -1, descending: bool = False, stable: Any = None) -> Expr:
+    """`argsort`."""
+    return sort(n, x, *args, dim=dim, descending=descending)[1]
+
+
+@aten("topk")
+def topk(n: Node, x: Expr, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True) -> list[Expr]:  # noqa: A002
+    """`topk`."""
+    axis = n.axis(dim, n.rank(x))
+    made = n("topk", x, k=n.whole(k), axis=axis, ret_type="both", is_ascend=not largest, dtype="int64")
+    return n.fields(made, 2)
+
+
+@aten("searchsorted")
+def searchsorted(n: Node, sequence: Expr, values: Expr, out_int32: bool = False, right: bool = False, **_: Any) -> Expr:
+    """`searchsorted`."""
+    return n("searchsorted", sequence, values, right=right, dtype="int32" if out_int32 else "int64")
+
+
+@aten("bucketize")
+def bucketize(n: Node, values: Expr, boundaries: Expr, out_int32: bool = False, right: bool = False) -> Expr:
+    """`searchsorted`."""
+    return searchsorted(n, boundaries, values, out_int32, right)

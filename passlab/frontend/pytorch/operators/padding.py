@@ -1,0 +1,55 @@
+"""Borders around tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.frontend.pytorch.entries import aten
+from passlab.frontend.pytorch.node import Node
+from passlab.ir.expr import Expr
+
+
+def _sides(n: Node, x: Expr, pads: list[Any]) -> list[list[int]]:
+    """Return padding by axis: PyTorch names the last axis first."""
+    given = n.wholes(pads)
+    pairs = [given[at : at + 2] for at in range(0, len(given), 2)][::-1]
+    return [[0, 0]] * (n.rank(x) - len(pairs)) + pairs
+
+
+@aten("constant_pad_nd")
+def constant_pad(n: Node, x: Expr, pad: list[Any], value: Any = 0) -> Expr:
+    """`nn.pad`; less than nothing is cut off by `strided_slice`."""
+    sides = _sides(n, x, pad)
+    cut = [(axis, before, after) for axis, (before, after) in enumerate(sides) if before < 0 or after < 0]
+    if cut:
+        ends = [min(after, 0) or 2**63 - 1 for _, _, after in cut]
+        begins = [max(-before, 0) for _, before, _ in cut]
+        x = n("strided_slice", x, begin=begins, end=ends, strides=[1] * len(cut), axes=[axis for axis, _, _ in cut])
+    widths = [[max(before, 0), max(after, 0)] for before, after in sides]
+    if not any(map(any, widths)):
+        return x
+    return n("nn.pad", x, pad_width=widths, pad_value=n.tensor(value, n.dtype(x)))
+
+
+@aten("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")
+def reflection_pad(n: Node, x: Expr, padding: list[Any]) -> Expr:
+    """`nn.mirror_pad`."""
+    return n("nn.mirror_pad", x, pad_width=_sides(n, x, padding), mode="REFLECT")
+
+
+@aten("replication_pad1d", "replication_pad2d", "replication_pad3d")
+def replication_pad(n: Node, x: Expr, padding: list[Any]) -> Expr:
+    """`nn.pad` by the elements at the edge."""
+    return n("nn.pad", x, pad_width=_sides(n, x, padding), pad_mode="edge")
+
+
+@aten("pad")
+def pad(n: Node, x: Expr, pad: list[Any], mode: str = "constant", value: Any = None) -> Expr:
+    """`nn.pad`, or `nn.mirror_pad`."""
+    if mode == "reflect":
+        return reflection_pad(n, x, pad)
+    if mode == "replicate":
+        return replication_pad(n, x, pad)
+    if mode != "constant":
+        n.refuse("pads in a way that Relay does not have", found=mode)
+    return constant_pad(n, x, pad, 0 if value is None else value)

@@ -1,0 +1,102 @@
+"""Maxima and means over windows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.frontend.pooling import Windows, places_of, pooled
+from passlab.frontend.pytorch.entries import aten
+from passlab.frontend.pytorch.node import Node
+from passlab.ir.expr import Expr
+
+
+def _rank(n: Node) -> int:
+    return int(n.op_type.partition("d_")[0].partition("d.")[0][-1])
+
+
+def _with_batch(n: Node, x: Expr, rank: int) -> tuple[Expr, bool]:
+    lone = n.rank(x) == rank + 1
+    return (n("expand_dims", x, axis=0) if lone else x), lone
+
+
+def _without(n: Node, x: Expr, lone: bool) -> Expr:
+    return n("squeeze", x, axis=[0]) if lone else x
+
+
+def _windows(n: Node, rank: int, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Windows:
+    size = n.wholes(kernel, rank)
+    pads = n.wholes(padding, rank)
+    return Windows(size, n.wholes(stride, rank) if stride else size, n.wholes(dilation, rank), [*pads, *pads])
+
+
+@aten("max_pool1d", "max_pool2d", "max_pool3d")
+def max_pool(
+    n: Node, x: Expr, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Expr:
+    """`nn.max_pool1d`, `nn.max_pool2d` or `nn.max_pool3d`."""
+    rank = _rank(n)
+    x, lone = _with_batch(n, x, rank)
+    return _without(n, pooled(n, "max", x, _windows(n, rank, kernel_size, stride, padding, dilation), ceil_mode), lone)
+
+
+@aten("max_pool1d_with_indices", "max_pool2d_with_indices", "max_pool3d_with_indices")
+def max_pool_with_indices(
+    n: Node, x: Expr, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> list[Any]:
+    """`nn.max_pool2d` and its like; the places of the maxima by `argmax`."""
+    rank = _rank(n)
+    x, lone = _with_batch(n, x, rank)
+    windows = _windows(n, rank, kernel_size, stride, padding, dilation)
+    made = _without(n, pooled(n, "max", x, windows, ceil_mode), lone)
+    if not all(isinstance(dim, int) for dim in n.shape(x)):
+        return [made, None]
+    return [made, _without(n, places_of(n, x, windows, ceil_mode, whole=False), lone)]
+
+
+@aten("avg_pool1d", "avg_pool2d", "avg_pool3d")
+def avg_pool(
+    n: Node, x: Expr, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Expr:  # fmt: skip
+    """`nn.avg_pool1d`, `nn.avg_pool2d` or `nn.avg_pool3d`."""
+    rank = _rank(n)
+    x, lone = _with_batch(n, x, rank)
+    windows = _windows(n, rank, kernel_size, stride, padding, 1)
+    if divisor_override is not None:
+        size = 1
+        for side in windows.kernel:
+            size *= side
+        if ceil_mode:
+            n.refuse("has a divisor of its own and `ceil_mode`")
+        made = n("multiply", pooled(n, "avg", x, windows, False, count_include_pad=True), size / divisor_override)
+    else:
+        made = pooled(n, "avg", x, windows, ceil_mode, count_include_pad=count_include_pad)
+    return _without(n, made, lone)
+
+
+@aten("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "_adaptive_avg_pool2d",
+      "_adaptive_avg_pool3d")  # fmt: skip
+def adaptive_avg_pool(n: Node, x: Expr, output_size: Any) -> Expr:
+    """`nn.adaptive_avg_pool1d` to `nn.adaptive_avg_pool3d`; `nn.global_avg_pool2d` to a single element."""
+    return _adaptive(n, x, output_size, "avg")
+
+
+@aten("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d")
+def adaptive_max_pool(n: Node, x: Expr, output_size: Any) -> list[Any]:
+    """`nn.adaptive_max_pool1d` to `nn.adaptive_max_pool3d`; the places of the maxima are not given."""
+    return [_adaptive(n, x, output_size, "max"), None]
+
+
+def _adaptive(n: Node, x: Expr, output_size: Any, kind: str) -> Expr:
+    rank = _rank(n)
+    x, lone = _with_batch(n, x, rank)
+    wanted = output_size if isinstance(output_size, list) else [output_size] * rank
+    own = n.shape(x)[2:]
+    size = [n.whole(w) if w is not None else n.static_shape(x, [2 + at])[0] for at, w in enumerate(wanted)]
+    if rank == 2 and size == [1, 1]:
+        made = n(f"nn.global_{kind}_pool2d", x)
+    elif not all(isinstance(dim, int) for dim in own) and all(s == 1 for s in size):
+        made = n("mean" if kind == "avg" else "max", x, axis=list(range(2, 2 + rank)), keepdims=True)
+    else:
+        made = n(f"nn.adaptive_{kind}_pool{rank}d", x, output_size=size)
+    return _without(n, made, lone)

@@ -1,0 +1,197 @@
+"""Sums, means, extremes and the like along axes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from passlab.frontend.pytorch.entries import aten
+from passlab.frontend.pytorch.node import Node, Number
+from passlab.frontend.pytorch.operators.elementwise import truth
+from passlab.frontend.sizes import product, size_of
+from passlab.ir.expr import Expr
+
+
+@aten("sum")
+def sum_(n: Node, x: Expr, dim: Any = None, keepdim: bool = False, dtype: str | None = None) -> Expr:
+    """`sum`, of integers in int64."""
+    return n("sum", n.cast(x, n.out_dtype), axis=n.axes(dim, x), keepdims=keepdim)
+
+
+@aten("mean")
+def mean(n: Node, x: Expr, dim: Any = None, keepdim: bool = False, dtype: str | None = None) -> Expr:
+    """`mean`."""
+    return n("mean", n.cast(x, n.out_dtype), axis=n.axes(dim, x), keepdims=keepdim)
+
+
+@aten("prod")
+def prod(n: Node, x: Expr, dim: Any = None, keepdim: bool = False, dtype: str | None = None) -> Expr:
+    """`prod`, of integers in int64."""
+    return n("prod", n.cast(x, n.out_dtype), axis=n.axes(dim, x), keepdims=keepdim)
+
+
+@aten("amax")
+def amax(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+    """`max`."""
+    return n("max", x, axis=n.axes(dim, x), keepdims=keepdim)
+
+
+@aten("amin")
+def amin(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+    """`min`."""
+    return n("min", x, axis=n.axes(dim, x), keepdims=keepdim)
+
+
+def _extreme(n: Node, kind: str, x: Expr, other: Any, keepdim: bool) -> Any:
+    if isinstance(other, Expr):
+        return n(f"{kind}imum", *n.together(x, other))
+    if other is None:
+        return n(kind, x, axis=n.axes(None, x), keepdims=False)
+    axis = n.axes(other, x)
+    return [n(kind, x, axis=axis, keepdims=keepdim), _place(n, f"arg{kind}", x, axis, keepdim)]
+
+
+def _place(n: Node, kind: str, x: Expr, axis: list[int], keepdim: bool) -> Expr:
+    return n.cast(n(kind, x, axis=axis, keepdims=keepdim), "int64")
+
+
+@aten("max")
+def max_(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Any:
+    """`max`; along one axis with the places by `argmax`; of two tensors `maximum`."""
+    return _extreme(n, "max", x, dim, keepdim)
+
+
+@aten("min")
+def min_(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Any:
+    """`min`; along one axis with the places by `argmin`; of two tensors `minimum`."""
+    return _extreme(n, "min", x, dim, keepdim)
+
+
+@aten("aminmax")
+def aminmax(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> list[Expr]:
+    """`min` and `max`."""
+    axis = n.axes(dim, x)
+    return [n(kind, x, axis=axis, keepdims=keepdim) for kind in ("min", "max")]
+
+
+@aten("argmax")
+def argmax(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+    """`argmax`."""
+    return _whole_place(n, "argmax", x, dim, keepdim)
+
+
+@aten("argmin")
+def argmin(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+    """`argmin`."""
+    return _whole_place(n, "argmin", x, dim, keepdim)
+
+
+def _whole_place(n: Node, kind: str, x: Expr, dim: Any, keepdim: bool) -> Expr:
+    if dim is not None:
+        return _place(n, kind, x, n.axes(dim, x), keepdim)
+    made = _place(n, kind, n("reshape", x, newshape=[-1]), [0], False)
+    return n("reshape", made, newshape=[1] * n.rank(x)) if keepdim else made
+
+
+@aten("any")
+def any_(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+    """`any`."""
+    return n("any", truth(n, x), axis=n.axes(dim, x), keepdims=keepdim)
+
+
+@aten("all")
+def all_(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+    """`all`."""
+    return n("all", truth(n, x), axis=n.axes(dim, x), keepdims=keepdim)
+
+
+def _spread(n: Node, x: Expr, axes: list[int], correction: Number, keepdim: bool) -> Expr:
+    """Return the variance, divided by the number of elements less the correction."""
+    made = n("variance", x, axis=axes, keepdims=keepdim)
+    if correction == 0:
+        return made
+    count = product(n, [size_of(n, x, axis) for axis in axes])
+    if isinstance(count, int):
+        return n("multiply", made, count / (count - correction) if count > correction else math.nan)
+    total = n.cast(n("reshape", count, newshape=[]), n.dtype(x))
+    return n("multiply", made, n("divide", total, n("subtract", total, n.constant(correction, total))))
+
+
+def _correction(n: Node, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Number]:
+    if isinstance(dim, bool):  # the overload (x, unbiased)
+        return None, int(dim)
+    if unbiased is not None:
+        return dim, int(unbiased)
+    return dim, 1 if correction is None and n.overload != "correction" else 1 if correction is None else correction
+
+
+@aten("var")
+def var(n: Node, x: Expr, dim: Any = None, unbiased: Any = None, keepdim: bool = False, correction: Any = None) -> Expr:
+    """`variance`."""
+    dim, taken = _correction(n, dim, unbiased, correction)
+    return _spread(n, x, n.axes(dim, x), taken, keepdim)
+
+
+@aten("std")
+def std(n: Node, x: Expr, dim: Any = None, unbiased: Any = None, keepdim: bool = False, correction: Any = None) -> Expr:
+    """The root of the `variance`."""
+    return n("sqrt", var(n, x, dim, unbiased, keepdim, correction))
+
+
+@aten("var_mean")
+def var_mean(
+    n: Node, x: Expr, dim: Any = None, unbiased: Any = None, keepdim: bool = False, correction: Any = None
+) -> list[Expr]:
+    """`variance` and `mean`."""
+    dim, taken = _correction(n, dim, unbiased, correction)
+    axes = n.axes(dim, x)
+    return [_spread(n, x, axes, taken, keepdim), n("mean", x, axis=axes, keepdims=keepdim)]
+
+
+@aten("cumsum")
+def cumsum(n: Node, x: Expr, dim: int, dtype: str | None = None) -> Expr:
+    """`cumsum`."""
+    return n("cumsum", n.cast(x, n.out_dtype), axis=n.axis(dim, n.rank(x)))
+
+
+@aten("cumprod")
+def cumprod(n: Node, x: Expr, dim: int, dtype: str | None = None) -> Expr:
+    """`cumprod`."""
+    return n("cumprod", n.cast(x, n.out_dtype), axis=n.axis(dim, n.rank(x)))
+
+
+@aten("logsumexp")
+def logsumexp(n: Node, x: Expr, dim: Any, keepdim: bool = False) -> Expr:
+    """`log(sum(exp(x)))`, less the maximum and plus it again."""
+    axes = n.axes(dim, x)
+    top = n("max", x, axis=axes, keepdims=True)
+    total = n("sum", n("exp", n("subtract", x, top)), axis=axes, keepdims=True)
+    made = n("add", n("log", total), top)
+    return made if keepdim else n("squeeze", made, axis=axes)
+
+
+@aten("linalg_vector_norm")
+def vector_norm(
+    n: Node, x: Expr, order: Number = 2, dim: Any = None, keepdim: bool = False, dtype: str | None = None
+) -> Expr:
+    """The root of the `sum` of powers; the largest or the smallest for an infinite order."""
+    axes, size = n.axes(dim, x), n("abs", n.cast(x, n.out_dtype))
+    if math.isinf(order):
+        return n("max" if order > 0 else "min", size, axis=axes, keepdims=keepdim)
+    if order == 0:
+        return n("sum", n.cast(truth(n, x), n.out_dtype), axis=axes, keepdims=keepdim)
+    powers = size if order == 1 else n("multiply", size, size) if order == 2 else n("power", size, float(order))
+    total = n("sum", powers, axis=axes, keepdims=keepdim)
+    return total if order == 1 else n("sqrt", total) if order == 2 else n("power", total, 1 / order)
+
+
+@aten("_cdist_forward")
+def cdist(n: Node, a: Expr, b: Expr, p: float, compute_mode: int | None = None) -> Expr:
+    """The norm of each row of one matrix less each of another."""
+    rank = n.rank(a)
+    apart = n("abs", n("subtract", n("expand_dims", a, axis=rank - 1), n("expand_dims", b, axis=rank - 2)))
+    if math.isinf(p):
+        return n("max", apart, axis=[rank], keepdims=False)
+    powers = apart if p == 1 else n("multiply", apart, apart) if p == 2 else n("power", apart, float(p))
+    total = n("sum", powers, axis=[rank], keepdims=False)
+    return total if p == 1 else n("sqrt", total) if p == 2 else n("power", total, 1 / p)

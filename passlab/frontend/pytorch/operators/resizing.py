@@ -1,0 +1,79 @@
+"""Resizing of images."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from passlab.frontend.interpolation import Resizing
+from passlab.frontend.pytorch.entries import aten
+from passlab.frontend.pytorch.node import Node
+from passlab.frontend.resizing import resized
+from passlab.ir.expr import Expr
+
+
+def _resize(
+    n: Node,
+    x: Expr,
+    size: Any,
+    scales: list[float | None] | None,
+    method: str,
+    coordinates: str,
+    antialias: bool = False,
+) -> Expr:
+    rank = n.rank(x) - 2
+    lengths = n.static_shape(x, range(2, 2 + rank))
+    factors = list(scales or [None] * rank)
+    if size is None:
+        counts = [math.floor(length * (factor or 1)) for length, factor in zip(lengths, factors, strict=True)]
+    else:
+        counts = n.wholes(size)
+    given = [
+        factor if factor and coordinates != "align_corners" else count / length
+        for count, length, factor in zip(counts, lengths, factors, strict=True)
+    ]
+    way = Resizing(0, 0, 1.0, method, coordinates, "floor", -0.75, antialias, antialias)
+    return resized(n, x, list(range(2, 2 + rank)), counts, given, way)
+
+
+def _split(n: Node, rest: tuple[Any, ...]) -> list[float | None] | None:
+    """Return the factors of an overload: one list in `vec`, one number for each axis elsewhere."""
+    if n.overload == "vec":
+        return rest[0] if rest else None
+    return list(rest) if any(rest) else None
+
+
+@aten("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d")
+def upsample_nearest(n: Node, x: Expr, size: Any, *scales: Any) -> Expr:
+    """`image.resize1d` to `image.resize3d`, by the nearest element."""
+    return _resize(n, x, size, _split(n, scales), "nearest_neighbor", "asymmetric")
+
+
+@aten("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "_upsample_bilinear2d_aa")
+def upsample_linear(n: Node, x: Expr, size: Any, align_corners: bool, *scales: Any) -> Expr:
+    """`image.resize1d` to `image.resize3d`, linear; products with a matrix where scales or filters differ."""
+    coordinates = "align_corners" if align_corners else "half_pixel"
+    return _resize(n, x, size, _split(n, scales), "linear", coordinates, n.op_type.startswith("aten._upsample"))
+
+
+@aten("upsample_bicubic2d", "_upsample_bicubic2d_aa")
+def upsample_cubic(n: Node, x: Expr, size: Any, align_corners: bool, *scales: Any) -> Expr:
+    """`image.resize2d`, cubic."""
+    coordinates = "align_corners" if align_corners else "half_pixel"
+    return _resize(n, x, size, _split(n, scales), "cubic", coordinates, n.op_type.startswith("aten._upsample"))
+
+
+@aten("grid_sampler_2d", "grid_sampler")
+def grid_sampler(
+    n: Node, x: Expr, grid: Expr, interpolation_mode: int = 0, padding_mode: int = 0, align_corners: bool = False
+) -> Expr:
+    """`image.grid_sample`, whose points lie along the second axis."""
+    moved = n("transpose", grid, axes=[0, n.rank(grid) - 1, *range(1, n.rank(grid) - 1)])
+    return n(
+        "image.grid_sample",
+        x,
+        moved,
+        method=("bilinear", "nearest", "bicubic")[interpolation_mode],
+        padding_mode=("zeros", "border", "reflection")[padding_mode],
+        align_corners=align_corners,
+    )

@@ -1,0 +1,68 @@
+"""Whole numbers that are known when the program runs, and what is computed of them; parts of lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.frontend.pytorch.entries import aten, enter, named
+from passlab.frontend.pytorch.node import Node, Symbol
+from passlab.frontend.sizes import product, sizes_of
+from passlab.ir.expr import Expr
+
+_ARITHMETIC = {
+    "operator.add": "add", "operator.sub": "subtract", "operator.mul": "multiply", "operator.floordiv": "floor_divide",
+    "operator.mod": "floor_mod", "torch.sym_max": "maximum", "torch.sym_min": "minimum",
+}  # fmt: skip
+
+
+@named("operator.getitem", "_operator.getitem")
+def getitem(n: Node, values: Any, index: int) -> Any:
+    """One of several results."""
+    found = values[index]
+    if found is None:
+        n.refuse("asks for a result that is not given here", found=f"result {index}")
+    return found
+
+
+def _symbolic(operator: str) -> Any:
+    def translate(n: Node, a: Any, b: Any) -> Symbol:
+        one, other = (n.size(value) for value in (a, b))
+        left = one if isinstance(one, Expr) else n.constant([one], "int64")
+        right = other if isinstance(other, Expr) else n.constant([other], "int64")
+        return Symbol(n(operator, left, right))
+
+    translate.__doc__ = f"`{operator}` of sizes."
+    return translate
+
+
+for _name, _operator in _ARITHMETIC.items():
+    enter(_name, _symbolic(_operator))
+
+
+@named("operator.neg")
+def negative(n: Node, a: Any) -> Any:
+    """`negative` of a size."""
+    size = n.size(a)
+    return -size if isinstance(size, int) else Symbol(n("negative", size))
+
+
+@aten("sym_size")
+def sym_size(n: Node, x: Expr, dim: int) -> Any:
+    """A dimension."""
+    size = n.builder.size(x, n.axis(dim, n.rank(x)))
+    return size if isinstance(size, int) else Symbol(size)
+
+
+@aten("sym_numel")
+def sym_numel(n: Node, x: Expr) -> Any:
+    """The product of the dimensions."""
+    size = product(n, sizes_of(n, x))
+    return size if isinstance(size, int) else Symbol(size)
+
+
+@aten("_local_scalar_dense", "item")
+def local_scalar(n: Node, x: Expr) -> Symbol:
+    """A whole number out of a tensor."""
+    if n.is_float(x):
+        n.refuse("takes a number out of a tensor of floats")
+    return Symbol(n("reshape", n.cast(x, "int64"), newshape=[1]))

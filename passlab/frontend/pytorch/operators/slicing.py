@@ -1,0 +1,135 @@
+"""Parts of tensors, and tensors with a part replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from passlab.frontend.pytorch.entries import aten
+from passlab.frontend.pytorch.node import Node
+from passlab.frontend.pytorch.operators.movement import expand
+from passlab.frontend.sizes import Size, as_vector, sizes_of
+from passlab.ir.expr import Expr
+
+FAR = 2**63 - 1
+
+
+@aten("slice", "slice_copy")
+def slice_(n: Node, x: Expr, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Expr:
+    """`strided_slice`, or `dyn.strided_slice` by bounds that are known when the program runs."""
+    axis, rank = n.axis(dim, n.rank(x)), n.rank(x)
+    first, last = n.size(0 if start is None else start), n.size(FAR if end is None else end)
+    if isinstance(first, int) and isinstance(last, int):
+        if first == 0 and step == 1 and (last >= FAR or last == n.shape(x)[axis]):
+            return x
+        return n("strided_slice", x, begin=[first], end=[last], strides=[step], axes=[axis])
+    bounds: list[list[Size]] = [[*([0] * axis), first], [*([FAR] * axis), last], [*([1] * axis), step]]
+    return n("dyn.strided_slice", x, *(as_vector(n, part) for part in bounds)) if rank else x
+
+
+@aten("narrow")
+def narrow(n: Node, x: Expr, dim: int, start: Any, length: Any) -> Expr:
+    """`strided_slice`."""
+    first = n.whole(start)
+    return slice_(n, x, dim, first, first + n.whole(length))
+
+
+@aten("select", "select_copy")
+def select(n: Node, x: Expr, dim: int, index: Any) -> Expr:
+    """`take` of one index."""
+    axis = n.axis(dim, n.rank(x))
+    at = n.size(index)
+    if not isinstance(at, int):
+        return n("take", x, n("reshape", at, newshape=[]), axis=axis)
+    if at >= 0:
+        return n("take", x, n.constant(at, "int64"), axis=axis)
+    if isinstance(length := n.shape(x)[axis], int):
+        return n("take", x, n.constant(at + length, "int64"), axis=axis)
+    end = FAR if at == -1 else at + 1
+    return n("squeeze", n("strided_slice", x, begin=[at], end=[end], strides=[1], axes=[axis]), axis=[axis])
+
+
+@aten("split_with_sizes", "split_with_sizes_copy")
+def split_with_sizes(n: Node, x: Expr, split_sizes: list[Any], dim: int = 0) -> list[Expr]:
+    """`split`."""
+    sizes, axis = n.wholes(split_sizes), n.axis(dim, n.rank(x))
+    if len(sizes) == 1:
+        return [x]
+    cuts = [int(cut) for cut in np.cumsum(sizes)[:-1]]
+    return n.fields(n("split", x, indices_or_sections=cuts, axis=axis), len(sizes))
+
+
+@aten("split", "unsafe_split", "split_copy")
+def split(n: Node, x: Expr, split_size: Any, dim: int = 0) -> list[Expr]:
+    """`split` into parts of one size; the last may be smaller."""
+    if isinstance(split_size, list):
+        return split_with_sizes(n, x, split_size, dim)
+    (length,) = n.static_shape(x, [n.axis(dim, n.rank(x))])
+    size = n.whole(split_size)
+    count = max(-(-length // size), 1)
+    return split_with_sizes(n, x, [min(size, length - at * size) for at in range(count)], dim)
+
+
+@aten("chunk", "unsafe_chunk")
+def chunk(n: Node, x: Expr, chunks: int, dim: int = 0) -> list[Expr]:
+    """`split`."""
+    (length,) = n.static_shape(x, [n.axis(dim, n.rank(x))])
+    return split(n, x, max(-(-length // chunks), 1), dim)
+
+
+@aten("tensor_split")
+def tensor_split(n: Node, x: Expr, parts: Any, dim: int = 0) -> list[Expr]:
+    """`split` into parts that differ by one at most."""
+    axis = n.axis(dim, n.rank(x))
+    (length,) = n.static_shape(x, [axis])
+    if isinstance(parts, list):
+        edges = [0, *n.wholes(parts), length]
+        return split_with_sizes(n, x, [b - a for a, b in pairwise(edges)], dim)
+    count = n.whole(parts)
+    return split_with_sizes(n, x, [length // count + (at < length % count) for at in range(count)], dim)
+
+
+@aten("unbind", "unbind_copy")
+def unbind(n: Node, x: Expr, dim: int = 0) -> list[Expr]:
+    """`take` of each index."""
+    axis = n.axis(dim, n.rank(x))
+    (length,) = n.static_shape(x, [axis])
+    return [n("take", x, n.constant(at, "int64"), axis=axis) for at in range(length)]
+
+
+def _replaced(n: Node, x: Expr, source: Expr, axis: int, places: Sequence[int]) -> Expr:
+    """Return a tensor with the elements at some places of an axis replaced."""
+    (length,) = n.static_shape(x, [axis])
+    new = np.zeros(length, np.int64)
+    held = np.zeros(length, np.bool_)
+    new[list(places)], held[list(places)] = np.arange(len(places)), True
+    if not held.any():
+        return x
+    wide = n("take", source, n.constant(new, "int64"), axis=axis)
+    mask = held.reshape([-1 if at == axis else 1 for at in range(n.rank(x))])
+    return n("where", n.array(mask), wide, x)
+
+
+@aten("slice_scatter")
+def slice_scatter(
+    n: Node, x: Expr, source: Expr, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> Expr:
+    """`where` of the part and the rest."""
+    axis = n.axis(dim, n.rank(x))
+    (length,) = n.static_shape(x, [axis])
+    bounds = slice(None if start is None else n.whole(start), None if end is None else n.whole(end), step)
+    sizes = sizes_of(n, x)
+    places = range(*bounds.indices(length))
+    source = expand(n, n.cast(source, n.dtype(x)), [*sizes[:axis], len(places), *sizes[axis + 1 :]])
+    return _replaced(n, x, source, axis, places)
+
+
+@aten("select_scatter")
+def select_scatter(n: Node, x: Expr, source: Expr, dim: int, index: int) -> Expr:
+    """`where` of the part and the rest."""
+    axis = n.axis(dim, n.rank(x))
+    (length,) = n.static_shape(x, [axis])
+    return _replaced(n, x, n("expand_dims", n.cast(source, n.dtype(x)), axis=axis), axis, [n.whole(index) % length])

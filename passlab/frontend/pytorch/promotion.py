@@ -1,0 +1,52 @@
+"""PyTorch's rules for the dtype in which operands meet.
+
+Tensors with dimensions decide; a tensor without any counts only where its kind (bool < integer < float) is higher, a
+Python number only where it is higher than both. Source: the manual page *Tensor Attributes*, section *Type Promotion*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from passlab.op.dtypes import array_dtype
+
+BOOL, INTEGER, FLOAT = range(3)
+_DEFAULTS = ("bool", "int64", "float32")
+Operand = tuple[str, int]  # a dtype, and its weight: 2 for a tensor with dimensions, 1 for one without, 0 for a number
+
+
+def kind_of(dtype: str) -> int:
+    """Return whether a dtype is bool, integer or floating-point."""
+    return BOOL if dtype == "bool" else FLOAT if "float" in dtype else INTEGER
+
+
+def number_dtype(value: bool | int | float) -> str:
+    """Return the dtype of a Python number."""
+    return _DEFAULTS[BOOL if isinstance(value, bool) else INTEGER if isinstance(value, int) else FLOAT]
+
+
+def common_dtype(operands: Iterable[Operand]) -> str:
+    """Return the dtype in which operands meet."""
+    best: dict[int, str] = {}
+    for dtype, weight in operands:
+        best[weight] = wider(best[weight], dtype) if weight in best else dtype
+    held = [best[weight] for weight in sorted(best, reverse=True)]
+    result = held[0]
+    for dtype in held[1:]:
+        result = dtype if kind_of(dtype) > kind_of(result) else result
+    return result
+
+
+def wider(a: str, b: str) -> str:
+    """Return the dtype that two tensors of one weight meet in."""
+    if a == b:
+        return a
+    if kind_of(a) != kind_of(b):
+        return a if kind_of(a) > kind_of(b) else b
+    one, other = sorted((a, b), key=lambda name: array_dtype(name).itemsize)  # the smaller first
+    sizes = array_dtype(one).itemsize, array_dtype(other).itemsize
+    if kind_of(a) == FLOAT:
+        return other if sizes[0] < sizes[1] else "float32"  # float16 and bfloat16
+    if one.startswith("u") == other.startswith("u") or (one.startswith("u") and sizes[0] < sizes[1]):
+        return other
+    return f"int{min(64, 16 * sizes[1])}"  # an unsigned one that is no smaller needs a bit more
