@@ -141,8 +141,8 @@ class Builder:
 def _may_fold(ty: Type, values: Sequence[Any]) -> bool:
     """Whether a result of this type is small, or not larger than what it is made of."""
     given = sum(v.size for value in values for v in (value if isinstance(value, tuple) else (value,)))
-    made = ty.fields if isinstance(ty, TupleType) else (ty,)
-    sizes = [math.prod(t.concrete_shape) if isinstance(t, TensorType) and not t.dynamic else 0 for t in made]
+    tensors = ty.fields if isinstance(ty, TupleType) else (ty,)
+    sizes = [math.prod(t.concrete_shape) if isinstance(t, TensorType) and not t.dynamic else 0 for t in tensors]
     return bool(sum(sizes) <= max(given, _SMALL))
 
 

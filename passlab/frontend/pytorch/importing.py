@@ -55,26 +55,26 @@ def _program(source: Any) -> Program:
         return source
     if isinstance(source, Mapping):
         return load_program(source)
-    known = frozenset(entries())
+    supported = frozenset(entries())
     if isinstance(source, (str, PathLike)):
         path = Path(source)
-        return load_program(path) if path.suffix == ".json" else program_of(load_exported(path), known)
-    return program_of(source, known)
+        return load_program(path) if path.suffix == ".json" else program_of(load_exported(path), supported)
+    return program_of(source, supported)
 
 
 # ------------------------------------------------------------ before anything is translated
 def _refs(value: Any) -> list[str]:
     """Return the names of the nodes in arguments."""
-    found, stack = [], [value]
+    names, stack = [], [value]
     while stack:
         item = stack.pop()
         if isinstance(item, Ref):
-            found.append(item.node)
+            names.append(item.node)
         elif isinstance(item, (list, tuple)):
             stack.extend(item)
         elif isinstance(item, Mapping):
             stack.extend(item.values())
-    return found
+    return names
 
 
 def _live(program: Program) -> list[NodeSpec]:
@@ -183,8 +183,8 @@ class _Translation:
             raise self._placed(error, span) from error
         except (ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError, MemoryError) as error:
             message = f"{spec.op} `{spec.name}` has arguments that make no sense"
-            found = Diagnostic(message, span, found=str(error), notes=((f"in the model `{self.program.name}`", None),))
-            raise ModelError(found) from error
+            finding = Diagnostic(message, span, found=str(error), notes=((f"in the model `{self.program.name}`", None),))
+            raise ModelError(finding) from error
 
     # recurses: arguments are lists of lists, whose depth is checked where they are read
     def _argument(self, value: Any) -> Any:
@@ -202,15 +202,15 @@ class _Translation:
     def _leaves(self, result: Any) -> list[Expr]:
         """Return the tensors in a result: sizes and numbers as scalars, None as nothing."""
         value = self._argument(result)
-        found: list[Expr] = []
+        leaves: list[Expr] = []
         for item in value if isinstance(value, (list, tuple)) else [value]:
             if isinstance(item, Symbol):
-                found.append(self.builder.call("reshape", [item.vector], {"newshape": []}))
+                leaves.append(self.builder.call("reshape", [item.vector], {"newshape": []}))
             elif isinstance(item, (bool, int, float)):
-                found.append(self.builder.finish(Constant(np.asarray(item))))
+                leaves.append(self.builder.finish(Constant(np.asarray(item))))
             elif isinstance(item, Expr):
-                found.append(item)
-        return found
+                leaves.append(item)
+        return leaves
 
     def _placed(self, error: PasslabError, span: Span) -> PasslabError:
         """Return an error that stands at a node and names the model."""
@@ -223,11 +223,11 @@ def _as_declared(node: Node, value: Any) -> Any:
     """Return a result in the dtype that PyTorch says it has. Raises `ModelError` where the shape is another."""
     if node.result is None or not isinstance(value, Expr):
         return value
-    made = node.cast(value, node.result.dtype)
-    shape, wanted = node.shape(made), node.result.shape
-    fits = len(shape) == len(wanted) and all(
-        a == b for a, b in zip(shape, wanted, strict=False) if isinstance(a, int) and isinstance(b, int)
+    result = node.cast(value, node.result.dtype)
+    shape, target = node.shape(result), node.result.shape
+    fits = len(shape) == len(target) and all(
+        a == b for a, b in zip(shape, target, strict=False) if isinstance(a, int) and isinstance(b, int)
     )
     if not fits:
-        node.refuse("has another shape in Relay than in PyTorch", str(wanted), str(shape))
-    return made
+        node.refuse("has another shape in Relay than in PyTorch", str(target), str(shape))
+    return result

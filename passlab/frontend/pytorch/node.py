@@ -72,22 +72,22 @@ class Node(Site):
 
     def together(self, *values: Any, dtype: str | None = None) -> list[Expr]:
         """Return operands as tensors of one dtype, by PyTorch's rules where none is given."""
-        wanted = dtype or self.common(*values)
-        return [self.tensor(value, wanted) for value in values]
+        target = dtype or self.common(*values)
+        return [self.tensor(value, target) for value in values]
 
     def floating(self, x: Expr) -> Expr:
         """Return a tensor of floats: one of integers in the dtype of the result, or float32."""
         if self.is_float(x):
             return x
-        wanted = self.result.dtype if self.result is not None and "float" in self.result.dtype else "float32"
-        return self.cast(x, wanted)
+        target = self.result.dtype if self.result is not None and "float" in self.result.dtype else "float32"
+        return self.cast(x, target)
 
     # ------------------------------------------------------------ numbers
     def size(self, value: Any) -> Size:
         """Return a whole number: known, or a vector of one."""
         if isinstance(value, Symbol):
-            known = self.value(value.vector)
-            return value.vector if known is None else int(known.reshape(-1)[0])
+            constant = self.value(value.vector)
+            return value.vector if constant is None else int(constant.reshape(-1)[0])
         if not isinstance(value, int):
             self.refuse("needs a whole number here", found=type(value).__name__)
         return int(value)
@@ -107,8 +107,8 @@ class Node(Site):
         """Return whole numbers that are known; one number stands for `count` of them."""
         if not isinstance(values, (list, tuple)):
             values = [values]
-        found = [self.whole(value) for value in values]
-        return found * count if count is not None and len(found) == 1 else found
+        numbers = [self.whole(value) for value in values]
+        return numbers * count if count is not None and len(numbers) == 1 else numbers
 
     def axes(self, values: Any, x: Expr) -> list[int]:
         """Return axes of a tensor counted from 0: all of them for None and for an empty list."""

@@ -121,25 +121,25 @@ def to_data(program: Program) -> dict[str, Any]:
 
 
 def _input_data(spec: InputSpec) -> dict[str, Any]:
-    made: dict[str, Any] = {"name": spec.name}
+    result: dict[str, Any] = {"name": spec.name}
     if spec.type is not None:
-        made["type"] = _type_data(spec.type)
+        result["type"] = _type_data(spec.type)
     if spec.weight is not None:
-        made["weight"] = spec.weight
-    return made
+        result["weight"] = spec.weight
+    return result
 
 
 def _node_data(spec: NodeSpec) -> dict[str, Any]:
-    made: dict[str, Any] = {"name": spec.name, "op": spec.op, "args": [_argument_data(arg) for arg in spec.args]}
+    result: dict[str, Any] = {"name": spec.name, "op": spec.op, "args": [_argument_data(arg) for arg in spec.args]}
     if spec.kwargs:
-        made["kwargs"] = {key: _argument_data(arg) for key, arg in spec.kwargs.items()}
+        result["kwargs"] = {key: _argument_data(arg) for key, arg in spec.kwargs.items()}
     if spec.type is not None:
-        made["type"] = _type_data(spec.type)
+        result["type"] = _type_data(spec.type)
     if spec.module:
-        made["module"] = spec.module
+        result["module"] = spec.module
     if spec.place is not None:
-        made["place"] = [spec.place.file, spec.place.line, spec.place.code]
-    return made
+        result["place"] = [spec.place.file, spec.place.line, spec.place.code]
+    return result
 
 
 def _type_data(ty: TensorMeta) -> dict[str, Any]:
@@ -191,8 +191,8 @@ def from_data(data: Any) -> Program:
     )
 
 
-def _damaged(why: str, found: str | None = None) -> ModelError:
-    return ModelError(Diagnostic(f"this is no stored PyTorch program: {why}", found=found))
+def _damaged(why: str, detail: str | None = None) -> ModelError:
+    return ModelError(Diagnostic(f"this is no stored PyTorch program: {why}", found=detail))
 
 
 def _list(data: Mapping[str, Any], name: str) -> list[Any]:

@@ -30,9 +30,9 @@ def common_dtype(operands: Iterable[Operand]) -> str:
     best: dict[int, str] = {}
     for dtype, weight in operands:
         best[weight] = wider(best[weight], dtype) if weight in best else dtype
-    held = [best[weight] for weight in sorted(best, reverse=True)]
-    result = held[0]
-    for dtype in held[1:]:
+    kept = [best[weight] for weight in sorted(best, reverse=True)]
+    result = kept[0]
+    for dtype in kept[1:]:
         result = dtype if kind_of(dtype) > kind_of(result) else result
     return result
 

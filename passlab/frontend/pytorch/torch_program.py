@@ -7,7 +7,6 @@ operators is gone then, too.
 from __future__ import annotations
 
 import importlib
-import os
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -50,8 +49,8 @@ def load_exported(path: Path) -> Any:
         ) from error
 
 
-def program_of(exported: Any, known: Collection[str]) -> Program:
-    """Return an ExportedProgram as data; `known` are the operators, without overloads, that need no decomposition."""
+def program_of(exported: Any, supported: Collection[str]) -> Program:
+    """Return an ExportedProgram as data; `supported` are the operators, without overloads, that need no decomposition."""
     if not (hasattr(exported, "graph_signature") and hasattr(exported, "run_decompositions")):
         name = type(exported).__name__
         hint = _SCRIPT if "Script" in name else "export it first: torch.export.export(model.eval(), (example,))"
@@ -59,7 +58,7 @@ def program_of(exported: Any, known: Collection[str]) -> Program:
             Diagnostic("this is no exported PyTorch program", None, "an ExportedProgram, or a path", name, hint=hint)
         )
     called = _module_name(exported)
-    decomposed = exported.run_decompositions(_decompositions(known))
+    decomposed = exported.run_decompositions(_decompositions(supported))
     signature = decomposed.graph_signature
     inputs, outputs = {spec.arg.name: spec for spec in signature.input_specs if hasattr(spec.arg, "name")}, []
     specs, nodes = [], []
@@ -92,7 +91,7 @@ def _module_name(exported: Any) -> str:
     return "model"
 
 
-def _decompositions(known: Collection[str]) -> Any:
+def _decompositions(supported: Collection[str]) -> Any:
     """Return PyTorch's decompositions of the operators that are not known. Old versions of torch decompose all."""
     torch = torch_package()
     table = getattr(torch.export, "default_decompositions", None)
@@ -100,7 +99,7 @@ def _decompositions(known: Collection[str]) -> Any:
         return None
     kept = table()
     for operator in list(kept):
-        if str(operator).rpartition(".")[0] in known:
+        if str(operator).rpartition(".")[0] in supported:
             kept.pop(operator, None)
     return kept
 
@@ -139,9 +138,9 @@ def _operator(target: Any) -> str:
 
 def _place(trace: str) -> CodePlace | None:
     """Return the innermost line of a stack trace that is not PyTorch's own."""
-    own = os.path.join(os.path.dirname(torch_package().__file__), "")  # noqa: PTH118, PTH120  # compared as text
+    own = Path(torch_package().__file__).parent
     for file, line, code in reversed(_FRAME.findall(trace)):
-        if not file.startswith((own, "torch/", "<")):
+        if not file.startswith(("torch/", "<")) and not Path(file).is_relative_to(own):
             return CodePlace(_near(file), int(line), code)
     return None
 
@@ -180,8 +179,8 @@ def _argument(value: Any) -> Any:
 
 
 def _weights(exported: Any, used: Collection[str]) -> dict[str, Array]:
-    found = {**dict(exported.constants), **dict(exported.state_dict), **dict(exported.named_buffers())}
-    return {name: _array(tensor) for name, tensor in found.items() if name in used}
+    tensors = {**dict(exported.constants), **dict(exported.state_dict), **dict(exported.named_buffers())}
+    return {name: _array(tensor) for name, tensor in tensors.items() if name in used}
 
 
 def _array(tensor: Any) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 from passlab import errors, relay
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install passlab[torch]", exc_type=ImportError)
-models = pytest.importorskip("tests.frontend.pytorch.models")
+models = importlib.import_module("tests.frontend.pytorch.cases")
+for _family in ("networks", "functions"):
+    importlib.import_module(f"tests.frontend.pytorch.{_family}")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 

@@ -27,9 +27,14 @@ def program(*nodes: dict[str, Any], results: Any = None, **weights: Any) -> dict
     made = [{"args": [{"node": "x"}], **node} for node in nodes]
     x = {"name": "x", "type": {"dtype": "float32", "shape": [2, 3]}}
     return {
-        "format": FORMAT, "version": 1, "name": "Net", "inputs": [x], "nodes": made,
-        "results": results or [{"node": made[-1]["name"]}], "weights": weights,
-    }  # fmt: skip
+        "format": FORMAT,
+        "version": 1,
+        "name": "Net",
+        "inputs": [x],
+        "nodes": made,
+        "results": results or [{"node": made[-1]["name"]}],
+        "weights": weights,
+    }
 
 
 def stored(name: str) -> dict[str, Any]:
@@ -87,8 +92,8 @@ def test_an_expression_of_dynamic_dimensions_is_computed_when_the_program_runs()
 def test_a_node_stands_at_the_users_line_of_python() -> None:
     mod, _ = from_pytorch(stored("resnet_block"))
     span = mod["main"].body.span
-    assert span.source_name == "tests/frontend/pytorch/models.py"
-    line = (Path(__file__).parent / "models.py").read_text().splitlines()[span.line - 1]
+    assert span.source_name == "tests/frontend/pytorch/networks.py"
+    line = (Path(__file__).parent / "networks.py").read_text().splitlines()[span.line - 1]
     assert span.source_line(span.line).startswith(line.strip())
     convs = list(relay.analysis.post_order_of(mod["main"])) if hasattr(relay.analysis, "post_order_of") else []
     assert all(node.span is not None for node in convs)
@@ -98,14 +103,20 @@ def test_the_biography_of_a_rewritten_node_reaches_the_line_of_python() -> None:
     mod, _ = from_pytorch(stored("cnn"), freeze_params=True)
     recording = passlab.record(mod, ["SimplifyInference", "FoldConstant", "FuseOps"])
     story = str(recording.biography(recording.output["main"].body))
-    assert "input: nn.bias_add at tests/frontend/pytorch/models.py:" in story
+    assert "input: nn.bias_add at tests/frontend/pytorch/networks.py:" in story
 
 
 def test_a_wrong_type_is_told_at_the_line_of_python_with_model_and_operator() -> None:
-    wrong = program({
-        "name": "bad", "op": "aten.add.Tensor", "args": [{"node": "x"}, {"node": "w"}], "module": "layers.1",
-        "place": ["net.py", 12, "return x + self.w"],
-    }, w={"dtype": "float32", "shape": [4], "data": "AAAAAAAAAAAAAAAAAAAAAA=="})  # fmt: skip
+    wrong = program(
+        {
+            "name": "bad",
+            "op": "aten.add.Tensor",
+            "args": [{"node": "x"}, {"node": "w"}],
+            "module": "layers.1",
+            "place": ["net.py", 12, "return x + self.w"],
+        },
+        w={"dtype": "float32", "shape": [4], "data": "AAAAAAAAAAAAAAAAAAAAAA=="},
+    )
     wrong["inputs"].append({"name": "w", "weight": "w"})
     with pytest.raises(errors.ModelError) as caught:
         from_pytorch(wrong)
@@ -144,14 +155,20 @@ def test_what_pytorch_says_of_a_result_is_held_against_relay() -> None:
 @pytest.mark.parametrize(
     ("operands", "expected"),
     [
-        ([("int32", 2), ("int64", 2)], "int64"), ([("int32", 2), ("int64", 1)], "int32"),
-        ([("int32", 2), ("float32", 0)], "float32"), ([("float16", 2), ("float32", 0)], "float16"),
-        ([("float16", 2), ("float64", 1)], "float16"), ([("int8", 2), ("float64", 1)], "float64"),
-        ([("uint8", 2), ("int8", 2)], "int16"), ([("bool", 2), ("int64", 0)], "int64"),
-        ([("float16", 2), ("bfloat16", 2)], "float32"), ([("bool", 1), ("float32", 0)], "float32"),
-        ([("uint8", 2), ("int32", 2)], "int32"), ([("int64", 0), ("float32", 0)], "float32"),
+        ([("int32", 2), ("int64", 2)], "int64"),
+        ([("int32", 2), ("int64", 1)], "int32"),
+        ([("int32", 2), ("float32", 0)], "float32"),
+        ([("float16", 2), ("float32", 0)], "float16"),
+        ([("float16", 2), ("float64", 1)], "float16"),
+        ([("int8", 2), ("float64", 1)], "float64"),
+        ([("uint8", 2), ("int8", 2)], "int16"),
+        ([("bool", 2), ("int64", 0)], "int64"),
+        ([("float16", 2), ("bfloat16", 2)], "float32"),
+        ([("bool", 1), ("float32", 0)], "float32"),
+        ([("uint8", 2), ("int32", 2)], "int32"),
+        ([("int64", 0), ("float32", 0)], "float32"),
     ],
-)  # fmt: skip
+)
 def test_operands_meet_in_pytorchs_dtype(operands: list[tuple[str, int]], expected: str) -> None:
     assert common_dtype(operands) == expected
 

@@ -30,9 +30,9 @@ def mish(n: Node, x: Expr) -> Expr:
 def softplus(n: Node, x: Expr, beta: Number = 1, threshold: Number = 20) -> Expr:
     """`log(1 + exp(beta * x)) / beta`; `x` itself above the threshold."""
     inner = x if beta == 1 else n("multiply", x, beta)
-    made = softplus_of(n, inner)
-    made = made if beta == 1 else n("divide", made, n.constant(beta, x))
-    return n("where", n("greater", inner, n.constant(threshold, x)), x, made)
+    result = softplus_of(n, inner)
+    result = result if beta == 1 else n("divide", result, n.constant(beta, x))
+    return n("where", n("greater", inner, n.constant(threshold, x)), x, result)
 
 
 @aten("log_sigmoid")
@@ -77,8 +77,8 @@ def elu(n: Node, x: Expr, alpha: Number = 1, scale: Number = 1, input_scale: Num
     below = n("minimum", x, n.constant(0, x))
     inner = below if input_scale == 1 else n("multiply", below, input_scale)
     grown = n("multiply", n("tanh", n("multiply", inner, 0.5)), n("add", n("exp", inner), 1))
-    made = n("where", n("greater", x, n.constant(0, x)), x, grown if alpha == 1 else n("multiply", grown, alpha))
-    return made if scale == 1 else n("multiply", made, scale)
+    result = n("where", n("greater", x, n.constant(0, x)), x, grown if alpha == 1 else n("multiply", grown, alpha))
+    return result if scale == 1 else n("multiply", result, scale)
 
 
 @aten("selu")

@@ -43,8 +43,8 @@ def scaled_dot_product_attention(
 def _repeated_heads(n: Node, query: Expr, x: Expr) -> Expr:
     """Return keys or values with as many heads as there are queries."""
     axis = n.rank(query) - 3
-    (wanted,), (own,) = n.static_shape(query, [axis]), n.static_shape(x, [axis])
-    return x if wanted == own else n("repeat", x, repeats=wanted // own, axis=axis)
+    (target,), (own,) = n.static_shape(query, [axis]), n.static_shape(x, [axis])
+    return x if target == own else n("repeat", x, repeats=target // own, axis=axis)
 
 
 def _causal(n: Node, scores: Expr) -> Expr:

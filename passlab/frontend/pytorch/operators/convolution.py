@@ -50,11 +50,11 @@ def convolution(
     strides, dilations = n.wholes(stride, rank), n.wholes(dilation, rank)
     pads: Any = padding if isinstance(padding, str) else n.wholes(padding, rank)
     if transposed:
-        made = _transposed(n, x, weight, strides, pads, dilations, groups, n.wholes(output_padding, rank))
+        result = _transposed(n, x, weight, strides, pads, dilations, groups, n.wholes(output_padding, rank))
     else:
-        made = _plain(n, x, weight, strides, _sides(n, weight, pads, dilations), dilations, groups)
-    made = made if bias is None else n("nn.bias_add", made, bias, axis=1)
-    return n("squeeze", made, axis=[0]) if lone else made
+        result = _plain(n, x, weight, strides, _sides(n, weight, pads, dilations), dilations, groups)
+    result = result if bias is None else n("nn.bias_add", result, bias, axis=1)
+    return n("squeeze", result, axis=[0]) if lone else result
 
 
 def _sides(n: Node, weight: Expr, pads: Any, dilations: list[int]) -> list[int]:
@@ -95,17 +95,30 @@ def _transposed(
 
 @aten("conv1d", "conv2d", "conv3d")
 def conv(
-    n: Node, x: Expr, weight: Expr, bias: Expr | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    n: Node,
+    x: Expr,
+    weight: Expr,
+    bias: Expr | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
     groups: int = 1,
-) -> Expr:  # fmt: skip
+) -> Expr:
     """`nn.conv1d`, `nn.conv2d` or `nn.conv3d`, and `nn.bias_add`."""
     return convolution(n, x, weight, bias, stride, padding, dilation, False, 0, groups)
 
 
 @aten("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 def conv_transpose(
-    n: Node, x: Expr, weight: Expr, bias: Expr | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-) -> Expr:  # fmt: skip
+    n: Node,
+    x: Expr,
+    weight: Expr,
+    bias: Expr | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Expr:
     """`nn.conv1d_transpose` to `nn.conv3d_transpose`, and `nn.bias_add`."""
     return convolution(n, x, weight, bias, stride, padding, dilation, True, output_padding, groups)

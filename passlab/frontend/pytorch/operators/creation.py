@@ -73,11 +73,11 @@ def arange(n: Node, *args: Any, **_: Any) -> Expr:
     """A constant; `arange` where a bound is known only when the program runs."""
     start, end, step = (0, args[0], 1) if len(args) == 1 else (args[0], args[1], args[2] if len(args) > 2 else 1)
     dtype = n.out_dtype
-    given: list[Any] = [n.size(a) if isinstance(a, Symbol) else a for a in (start, end, step)]
-    if all(isinstance(a, (int, float)) for a in given):
-        n.room(max(math.ceil((given[1] - given[0]) / given[2]), 0))
-        return n.constant(np.arange(*given), dtype)
-    parts = [n.tensor(Symbol(a) if isinstance(a, Expr) else a, dtype) for a in given]
+    values: list[Any] = [n.size(a) if isinstance(a, Symbol) else a for a in (start, end, step)]
+    if all(isinstance(a, (int, float)) for a in values):
+        n.room(max(math.ceil((values[1] - values[0]) / values[2]), 0))
+        return n.constant(np.arange(*values), dtype)
+    parts = [n.tensor(Symbol(a) if isinstance(a, Expr) else a, dtype) for a in values]
     return n("arange", *parts, dtype=dtype)
 
 

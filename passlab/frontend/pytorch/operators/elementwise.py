@@ -12,23 +12,56 @@ from passlab.ir.expr import Expr
 
 # By PyTorch's name: Relay's. Those of the first table make floats of integers.
 FLOATS = {
-    "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atanh": "atanh",
-    "cos": "cos", "cosh": "cosh", "erf": "erf", "exp": "exp", "log": "log", "log10": "log10", "log2": "log2",
-    "rsqrt": "rsqrt", "sigmoid": "sigmoid", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "tan": "tan", "tanh": "tanh",
-    "special_erf": "erf", "special_expit": "sigmoid",
-}  # fmt: skip
+    "acos": "acos",
+    "acosh": "acosh",
+    "asin": "asin",
+    "asinh": "asinh",
+    "atan": "atan",
+    "atanh": "atanh",
+    "cos": "cos",
+    "cosh": "cosh",
+    "erf": "erf",
+    "exp": "exp",
+    "log": "log",
+    "log10": "log10",
+    "log2": "log2",
+    "rsqrt": "rsqrt",
+    "sigmoid": "sigmoid",
+    "sin": "sin",
+    "sinh": "sinh",
+    "sqrt": "sqrt",
+    "tan": "tan",
+    "tanh": "tanh",
+    "special_erf": "erf",
+    "special_expit": "sigmoid",
+}
 PLAIN = {
-    "abs": "abs", "bitwise_not": "bitwise_not", "neg": "negative", "relu": "nn.relu", "sign": "sign", "sgn": "sign",
-    "isfinite": "isfinite", "positive": "copy",
-}  # fmt: skip
+    "abs": "abs",
+    "bitwise_not": "bitwise_not",
+    "neg": "negative",
+    "relu": "nn.relu",
+    "sign": "sign",
+    "sgn": "sign",
+    "isfinite": "isfinite",
+    "positive": "copy",
+}
 WHOLE = {"ceil": "ceil", "floor": "floor", "trunc": "trunc", "fix": "trunc"}
 COMPARISONS = {
-    "eq": "equal", "ne": "not_equal", "gt": "greater", "ge": "greater_equal", "lt": "less", "le": "less_equal",
-}  # fmt: skip
+    "eq": "equal",
+    "ne": "not_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+    "lt": "less",
+    "le": "less_equal",
+}
 LOGICAL = {"logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor"}
 BITWISE = {"bitwise_and": "bitwise_and", "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor"}
-SHIFTS = {"bitwise_left_shift": "left_shift", "bitwise_right_shift": "right_shift",
-          "__lshift__": "left_shift", "__rshift__": "right_shift"}  # fmt: skip
+SHIFTS = {
+    "bitwise_left_shift": "left_shift",
+    "bitwise_right_shift": "right_shift",
+    "__lshift__": "left_shift",
+    "__rshift__": "right_shift",
+}
 
 
 def _of_floats(operator: str) -> Any:
@@ -80,8 +113,13 @@ def _logical(operator: str) -> Any:
     return translate
 
 
-for _table, _made in ((FLOATS, _of_floats), (PLAIN, _plain), (WHOLE, _to_whole), (COMPARISONS, _compared),
-                      (LOGICAL, _logical)):  # fmt: skip
+for _table, _made in (
+    (FLOATS, _of_floats),
+    (PLAIN, _plain),
+    (WHOLE, _to_whole),
+    (COMPARISONS, _compared),
+    (LOGICAL, _logical),
+):
     for _name, _operator in _table.items():
         _translate = _made(_operator)
         _translate.__doc__ = f"`{_operator}`."
@@ -165,9 +203,9 @@ def atan2(n: Node, y: Expr, x: Expr) -> Expr:
 
 
 @aten("clamp", "clip")
-def clamp(n: Node, x: Expr, low: Any = None, high: Any = None, *, min: Any = None, max: Any = None) -> Expr:  # noqa: A002
+def clamp(n: Node, x: Expr, low: Any = None, high: Any = None, **named: Any) -> Expr:
     """`clip` by numbers, `maximum` and `minimum` by tensors."""
-    low, high = (min if low is None else low), (max if high is None else high)
+    low, high = named.get("min", low), named.get("max", high)
     bounds = [bound for bound in (low, high) if bound is not None]
     dtype = n.common(x, *bounds)
     x = n.cast(x, dtype)
@@ -219,8 +257,8 @@ def nan_to_num(
     if not n.is_float(x):
         return x
     most = {"float16": 65504.0, "float32": 3.4028234663852886e38}.get(n.dtype(x), 1.7976931348623157e308)
-    made = n("where", n("isnan", x), n.constant(nan or 0.0, x), x)
-    for infinity, given in ((math.inf, posinf), (-math.inf, neginf)):
-        bound = math.copysign(most, infinity) if given is None else given
-        made = n("where", n("equal", x, n.constant(infinity, x)), n.constant(bound, x), made)
-    return made
+    result = n("where", n("isnan", x), n.constant(nan or 0.0, x), x)
+    for infinity, value in ((math.inf, posinf), (-math.inf, neginf)):
+        bound = math.copysign(most, infinity) if value is None else value
+        result = n("where", n("equal", x, n.constant(infinity, x)), n.constant(bound, x), result)
+    return result

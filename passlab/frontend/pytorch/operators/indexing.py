@@ -108,20 +108,20 @@ def _along(n: Node, index: Expr, source: Expr, axis: int) -> Expr:
 @aten("index", "_unsafe_index")
 def index_(n: Node, x: Expr, indices: list[Expr | None]) -> Expr:
     """`take` along one axis, `gather_nd` along several; a mask picks what it holds for."""
-    given, x = _places(n, x, indices)
-    axes = [axis for axis, index in enumerate(given) if index is not None]
-    picked = [index for index in given if index is not None]
+    places, x = _places(n, x, indices)
+    axes = [axis for axis, index in enumerate(places) if index is not None]
+    picked = [index for index in places if index is not None]
     if len(axes) == 1:
         return n("take", x, from_zero(n, picked[0], x, axes[0]), axis=axes[0])
     first, rank = _in_front(axes), n.rank(x)
     rest = [axis for axis in range(rank) if axis not in axes]
     joined = _tuples(n, x, axes, picked)
-    made = n("gather_nd", permute(n, x, [*axes, *rest]), joined, batch_dims=0, index_rank=len(axes))
+    result = n("gather_nd", permute(n, x, [*axes, *rest]), joined, batch_dims=0, index_rank=len(axes))
     if not first:
-        return made
+        return result
     count = n.rank(joined) - 1  # the axes of the indices stand in the place of the axes they pick from
     order = list(range(count, count + axes[0])), list(range(count)), list(range(count + axes[0], count + len(rest)))
-    return permute(n, made, [axis for part in order for axis in part])
+    return permute(n, result, [axis for part in order for axis in part])
 
 
 def _in_front(axes: list[int]) -> bool:
@@ -131,14 +131,14 @@ def _in_front(axes: list[int]) -> bool:
 
 def _places(n: Node, x: Expr, indices: list[Expr | None]) -> tuple[list[Expr | None], Expr]:
     """Return indices that are whole numbers: a mask is the places where it holds, one list for each of its axes."""
-    made: list[Expr | None] = []
+    result: list[Expr | None] = []
     for index in indices:
         if index is None or n.dtype(index) != "bool":
-            made.append(index)
+            result.append(index)
             continue
-        found = n("argwhere", index)
-        made += [n("take", found, n.constant(axis, "int64"), axis=1) for axis in range(n.rank(index))]
-    return made, x
+        items = n("argwhere", index)
+        result += [n("take", items, n.constant(axis, "int64"), axis=1) for axis in range(n.rank(index))]
+    return result, x
 
 
 def _tuples(n: Node, x: Expr, axes: list[int], picked: list[Expr]) -> Expr:
@@ -159,19 +159,19 @@ def index_put(n: Node, x: Expr, indices: list[Expr | None], values: Expr, accumu
         spare = n.rank(x) - n.rank(lone)
         mask = reshaped(n, lone, [*sizes_of(n, lone), *[1] * spare])
         return n("where", mask, n.cast(values, n.dtype(x)), x)
-    given, x = _places(n, x, indices)
-    axes = [axis for axis, index in enumerate(given) if index is not None]
+    places, x = _places(n, x, indices)
+    axes = [axis for axis, index in enumerate(places) if index is not None]
     rest = [axis for axis in range(n.rank(x)) if axis not in axes]
     if axes != list(range(len(axes))):
         order = [*axes, *rest]
         back = [int(at) for at in np.argsort(order)]
         if _in_front(axes) and n.rank(values) > len(rest):
             n.refuse("puts values at indices behind other axes")
-        return permute(n, index_put(n, permute(n, x, order), [given[a] for a in axes], values, accumulate), back)
-    joined = _tuples(n, x, axes, [index for index in given if index is not None])
-    wanted = [*sizes_of(n, joined)[1:], *(sizes_of(n, x)[axis] for axis in rest)]
+        return permute(n, index_put(n, permute(n, x, order), [places[a] for a in axes], values, accumulate), back)
+    joined = _tuples(n, x, axes, [index for index in places if index is not None])
+    target = [*sizes_of(n, joined)[1:], *(sizes_of(n, x)[axis] for axis in rest)]
     mode = "add" if accumulate else "update"
-    return n("scatter_nd", x, joined, expand(n, n.cast(values, n.dtype(x)), wanted), mode=mode)
+    return n("scatter_nd", x, joined, expand(n, n.cast(values, n.dtype(x)), target), mode=mode)
 
 
 @aten("nonzero")

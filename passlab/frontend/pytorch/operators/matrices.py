@@ -12,13 +12,13 @@ from passlab.ir.expr import Expr
 def linear(n: Node, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     """`nn.dense` and `nn.bias_add`."""
     if n.rank(weight) == 1:
-        made = matrix_product(n, x, weight, "")
-        return made if bias is None else n("add", made, bias)
+        result = matrix_product(n, x, weight, "")
+        return result if bias is None else n("add", result, bias)
     if n.rank(x) == 1:
-        made = n("squeeze", n("nn.dense", n("expand_dims", x, axis=0), weight), axis=[0])
+        result = n("squeeze", n("nn.dense", n("expand_dims", x, axis=0), weight), axis=[0])
     else:
-        made = n("nn.dense", x, weight)
-    return made if bias is None else n("nn.bias_add", made, bias, axis=-1)
+        result = n("nn.dense", x, weight)
+    return result if bias is None else n("nn.bias_add", result, bias, axis=-1)
 
 
 @aten("mm", "bmm", "matmul", "mv", "dot")
@@ -27,23 +27,23 @@ def product(n: Node, a: Expr, b: Expr) -> Expr:
     return matrix_product(n, a, b, "")
 
 
-def _mixed(n: Node, bias: Expr, made: Expr, beta: Number, alpha: Number) -> Expr:
-    made = made if alpha == 1 else n("multiply", made, n.constant(alpha, made))
+def _mixed(n: Node, bias: Expr, result: Expr, beta: Number, alpha: Number) -> Expr:
+    result = result if alpha == 1 else n("multiply", result, n.constant(alpha, result))
     if beta == 0:
-        return made
-    return n("add", made, bias if beta == 1 else n("multiply", bias, n.constant(beta, bias)))
+        return result
+    return n("add", result, bias if beta == 1 else n("multiply", bias, n.constant(beta, bias)))
 
 
 @aten("addmm", "baddbmm", "addmv", "addbmm")
 def addmm(n: Node, bias: Expr, a: Expr, b: Expr, beta: Number = 1, alpha: Number = 1) -> Expr:
     """A product of matrices, scaled, and `add`."""
-    made = matrix_product(n, a, b, "")
+    result = matrix_product(n, a, b, "")
     if n.op_type.startswith("aten.addbmm"):
-        made = n("sum", made, axis=[0], keepdims=False)
-    plain = beta == alpha == 1 and n.rank(bias) == 1 and n.rank(made) == 2
-    if plain and isinstance(n.shape(bias)[0], int) and n.shape(bias)[0] == n.shape(made)[1] != 1:
-        return n("nn.bias_add", made, bias, axis=1)
-    return _mixed(n, bias, made, beta, alpha)
+        result = n("sum", result, axis=[0], keepdims=False)
+    plain = beta == alpha == 1 and n.rank(bias) == 1 and n.rank(result) == 2
+    if plain and isinstance(n.shape(bias)[0], int) and n.shape(bias)[0] == n.shape(result)[1] != 1:
+        return n("nn.bias_add", result, bias, axis=1)
+    return _mixed(n, bias, result, beta, alpha)
 
 
 @aten("einsum")

@@ -31,10 +31,10 @@ def copy(n: Node, x: Expr, source: Any, *_: Any) -> Expr:
 @aten("_to_copy", "to", "type_as")
 def to(n: Node, x: Expr, *_: Any, **__: Any) -> Expr:
     """`cast` to the dtype of the result."""
-    wanted = n.out_dtype
-    if wanted == "bool":
+    target = n.out_dtype
+    if target == "bool":
         return x if n.dtype(x) == "bool" else n("not_equal", x, n.constant(0, x))
-    return n.cast(x, wanted)
+    return n.cast(x, target)
 
 
 @aten("view", "reshape", "_unsafe_view", "view_copy", "_reshape_copy")
@@ -52,8 +52,8 @@ def _worked_out(n: Node, x: Expr, sizes: list[Size]) -> Expr:
     """Return a reshape with one size that follows from the others."""
     own, at = sizes_of(n, x), sizes.index(-1)
     if all(isinstance(size, int) for size in (*own, *sizes)):
-        known = [int(size) for size in sizes if isinstance(size, int)]  # the same list, for type checkers
-        rest = math.prod(size for size in known if size != -1)
+        numbers = [int(size) for size in sizes if isinstance(size, int)]  # the same list, for type checkers
+        rest = math.prod(size for size in numbers if size != -1)
         whole = math.prod(int(size) for size in own if isinstance(size, int))
         return reshaped(n, x, [*sizes[:at], whole // rest if rest else 0, *sizes[at + 1 :]])
     left_own, left = list(own), [size for size in sizes if not (isinstance(size, int) and size == -1)]
@@ -66,8 +66,10 @@ def _worked_out(n: Node, x: Expr, sizes: list[Size]) -> Expr:
         rest = math.prod(int(size) for size in left if isinstance(size, int))
         whole = math.prod(int(size) for size in left_own if isinstance(size, int))
         return reshaped(n, x, [*sizes[:at], whole // rest if rest else 0, *sizes[at + 1 :]])
-    codes = [size if isinstance(size, int) else 0 if i < len(own) and own[i] is size else None
-             for i, size in enumerate(sizes)]  # fmt: skip
+    codes = [
+        size if isinstance(size, int) else 0 if i < len(own) and own[i] is size else None
+        for i, size in enumerate(sizes)
+    ]
     if None not in codes and 0 not in sizes:
         return n("reshape", x, newshape=codes)
     return n("reshape", x, newshape=as_vector(n, sizes))
@@ -140,14 +142,14 @@ def expand(n: Node, x: Expr, size: Sequence[Any], implicit: bool = False) -> Exp
     """`broadcast_to`; its input where nothing is repeated."""
     own = sizes_of(n, x)
     extra = len(size) - len(own)
-    wanted: list[Size] = [
+    target: list[Size] = [
         own[at - extra] if isinstance(s, int) and s == -1 else s if isinstance(s, Expr) else n.size(s)
         for at, s in enumerate(size)
     ]
-    if not extra and all(a is b or (isinstance(a, int) and a == b) for a, b in zip(own, wanted, strict=True)):
+    if not extra and all(a is b or (isinstance(a, int) and a == b) for a, b in zip(own, target, strict=True)):
         return x
-    static = all(isinstance(s, int) for s in wanted)
-    return n("broadcast_to", x, shape=wanted if static else as_vector(n, wanted))
+    static = all(isinstance(s, int) for s in target)
+    return n("broadcast_to", x, shape=target if static else as_vector(n, target))
 
 
 @aten("expand_as")
@@ -290,5 +292,5 @@ def unfold(n: Node, x: Expr, dimension: int, size: int, step: int) -> Expr:
     axis, rank = n.axis(dimension, n.rank(x)), n.rank(x)
     (length,) = n.static_shape(x, [axis])
     places = np.arange((length - size) // step + 1)[:, None] * step + np.arange(size)
-    made = n("take", x, n.constant(places, "int64"), axis=axis)
-    return permute(n, made, [*(a for a in range(rank + 1) if a != axis + 1), axis + 1])
+    result = n("take", x, n.constant(places, "int64"), axis=axis)
+    return permute(n, result, [*(a for a in range(rank + 1) if a != axis + 1), axis + 1])

@@ -34,9 +34,17 @@ def _by_batch(n: Node, x: Expr, weight: Expr | None, bias: Expr | None, eps: flo
 
 @aten("batch_norm", "cudnn_batch_norm")
 def batch_norm(
-    n: Node, x: Expr, weight: Expr | None, bias: Expr | None, mean: Expr | None, variance: Expr | None,
-    training: bool = False, momentum: float = 0.1, eps: float = 1e-5, *_: Any,
-) -> Expr:  # fmt: skip
+    n: Node,
+    x: Expr,
+    weight: Expr | None,
+    bias: Expr | None,
+    mean: Expr | None,
+    variance: Expr | None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+    *_: Any,
+) -> Expr:
     """`nn.batch_norm`."""
     if training and mean is not None:
         n.refuse("is in training mode", hint="export the model for inference: model.eval()")
@@ -63,12 +71,17 @@ def batch_norm_batch(n: Node, x: Expr, weight: Expr | None, bias: Expr | None, *
 
 @aten("layer_norm")
 def layer_norm(
-    n: Node, x: Expr, normalized_shape: list[int], weight: Expr | None = None, bias: Expr | None = None,
-    eps: float = 1e-5, cudnn_enable: bool = True,
-) -> Expr:  # fmt: skip
+    n: Node,
+    x: Expr,
+    normalized_shape: list[int],
+    weight: Expr | None = None,
+    bias: Expr | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Expr:
     """`nn.layer_norm` along the last axis, its formula along several."""
-    made: Expr = native_layer_norm(n, x, normalized_shape, weight, bias, eps)[0]
-    return made
+    result: Expr = native_layer_norm(n, x, normalized_shape, weight, bias, eps)[0]
+    return result
 
 
 @aten("native_layer_norm")
@@ -83,9 +96,9 @@ def native_layer_norm(
     axes = list(range(n.rank(x) - len(shape), n.rank(x)))
     centred = n("subtract", x, n("mean", x, axis=axes, keepdims=True))
     variance = n("mean", n("multiply", centred, centred), axis=axes, keepdims=True)
-    made = n("multiply", centred, n("rsqrt", n("add", variance, eps)))
-    made = made if weight is None else n("multiply", made, weight)
-    return [made if bias is None else n("add", made, bias), None, None]
+    result = n("multiply", centred, n("rsqrt", n("add", variance, eps)))
+    result = result if weight is None else n("multiply", result, weight)
+    return [result if bias is None else n("add", result, bias), None, None]
 
 
 @aten("rms_norm", "_fused_rms_norm")
@@ -96,16 +109,21 @@ def rms_norm(
     axes = list(range(n.rank(x) - len(normalized_shape), n.rank(x)))
     square = n("mean", n("multiply", x, x), axis=axes, keepdims=True)
     least = {"float64": 2.220446049250313e-16, "float16": 0.0009765625}.get(n.dtype(x), 1.1920928955078125e-07)
-    made = n("multiply", x, n("rsqrt", n("add", square, least if eps is None else eps)))
-    made = made if weight is None else n("multiply", made, weight)
-    return [made, None] if n.op_type.startswith("aten._fused") else made
+    result = n("multiply", x, n("rsqrt", n("add", square, least if eps is None else eps)))
+    result = result if weight is None else n("multiply", result, weight)
+    return [result, None] if n.op_type.startswith("aten._fused") else result
 
 
 @aten("group_norm")
 def group_norm(
-    n: Node, x: Expr, num_groups: int, weight: Expr | None = None, bias: Expr | None = None, eps: float = 1e-5,
+    n: Node,
+    x: Expr,
+    num_groups: int,
+    weight: Expr | None = None,
+    bias: Expr | None = None,
+    eps: float = 1e-5,
     cudnn_enabled: bool = True,
-) -> Expr:  # fmt: skip
+) -> Expr:
     """`nn.group_norm`."""
     (channels,) = n.static_shape(x, [1])
     scale, shift = _given(n, weight, 1, channels, x), _given(n, bias, 0, channels, x)
@@ -114,18 +132,33 @@ def group_norm(
 
 @aten("native_group_norm")
 def native_group_norm(
-    n: Node, x: Expr, weight: Expr | None, bias: Expr | None, batch: Any, channels: Any, size: Any, groups: int,
+    n: Node,
+    x: Expr,
+    weight: Expr | None,
+    bias: Expr | None,
+    batch: Any,
+    channels: Any,
+    size: Any,
+    groups: int,
     eps: float,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """`nn.group_norm`."""
     return [group_norm(n, x, groups, weight, bias, eps), None, None]
 
 
 @aten("instance_norm")
 def instance_norm(
-    n: Node, x: Expr, weight: Expr | None, bias: Expr | None, mean: Expr | None, variance: Expr | None,
-    use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool,
-) -> Expr:  # fmt: skip
+    n: Node,
+    x: Expr,
+    weight: Expr | None,
+    bias: Expr | None,
+    mean: Expr | None,
+    variance: Expr | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Expr:
     """`nn.instance_norm`."""
     if not use_input_stats and mean is not None and variance is not None:
         return _by_statistics(n, x, weight, bias, mean, variance, eps)

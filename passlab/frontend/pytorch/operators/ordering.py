@@ -12,11 +12,11 @@ from passlab.ir.expr import Expr
 @aten("sort")
 def sort(n: Node, x: Expr, *args: Any, dim: int = -1, descending: bool = False, stable: Any = None) -> list[Expr]:
     """`argsort`, which is stable, and `gather`."""
-    given = list(args)
-    if n.overload == "stable" and given:
-        given.pop(0)
-    dim = given[0] if given else dim
-    descending = given[1] if len(given) > 1 else descending
+    values = list(args)
+    if n.overload == "stable" and values:
+        values.pop(0)
+    dim = values[0] if values else dim
+    descending = values[1] if len(values) > 1 else descending
     axis = n.axis(dim, n.rank(x))
     places = n("argsort", x, axis=axis, is_ascend=not descending, dtype="int64")
     return [n("gather", x, axis=axis, indices=places), places]
@@ -29,11 +29,11 @@ def argsort(n: Node, x: Expr, *args: Any, dim: int = -1, descending: bool = Fals
 
 
 @aten("topk")
-def topk(n: Node, x: Expr, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True) -> list[Expr]:  # noqa: A002
+def topk(n: Node, x: Expr, k: Any, dim: int = -1, largest: bool = True, *_: Any, **__: Any) -> list[Expr]:
     """`topk`."""
     axis = n.axis(dim, n.rank(x))
-    made = n("topk", x, k=n.whole(k), axis=axis, ret_type="both", is_ascend=not largest, dtype="int64")
-    return n.fields(made, 2)
+    result = n("topk", x, k=n.whole(k), axis=axis, ret_type="both", is_ascend=not largest, dtype="int64")
+    return n.fields(result, 2)
 
 
 @aten("searchsorted")

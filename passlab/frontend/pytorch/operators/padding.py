@@ -11,8 +11,8 @@ from passlab.ir.expr import Expr
 
 def _sides(n: Node, x: Expr, pads: list[Any]) -> list[list[int]]:
     """Return padding by axis: PyTorch names the last axis first."""
-    given = n.wholes(pads)
-    pairs = [given[at : at + 2] for at in range(0, len(given), 2)][::-1]
+    values = n.wholes(pads)
+    pairs = [values[at : at + 2] for at in range(0, len(values), 2)][::-1]
     return [[0, 0]] * (n.rank(x) - len(pairs)) + pairs
 
 

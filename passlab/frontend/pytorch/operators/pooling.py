@@ -47,17 +47,23 @@ def max_pool_with_indices(
     rank = _rank(n)
     x, lone = _with_batch(n, x, rank)
     windows = _windows(n, rank, kernel_size, stride, padding, dilation)
-    made = _without(n, pooled(n, "max", x, windows, ceil_mode), lone)
+    result = _without(n, pooled(n, "max", x, windows, ceil_mode), lone)
     if not all(isinstance(dim, int) for dim in n.shape(x)):
-        return [made, None]
-    return [made, _without(n, places_of(n, x, windows, ceil_mode, whole=False), lone)]
+        return [result, None]
+    return [result, _without(n, places_of(n, x, windows, ceil_mode, whole=False), lone)]
 
 
 @aten("avg_pool1d", "avg_pool2d", "avg_pool3d")
 def avg_pool(
-    n: Node, x: Expr, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: int | None = None,
-) -> Expr:  # fmt: skip
+    n: Node,
+    x: Expr,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Expr:
     """`nn.avg_pool1d`, `nn.avg_pool2d` or `nn.avg_pool3d`."""
     rank = _rank(n)
     x, lone = _with_batch(n, x, rank)
@@ -68,14 +74,15 @@ def avg_pool(
             size *= side
         if ceil_mode:
             n.refuse("has a divisor of its own and `ceil_mode`")
-        made = n("multiply", pooled(n, "avg", x, windows, False, count_include_pad=True), size / divisor_override)
+        result = n("multiply", pooled(n, "avg", x, windows, False, count_include_pad=True), size / divisor_override)
     else:
-        made = pooled(n, "avg", x, windows, ceil_mode, count_include_pad=count_include_pad)
-    return _without(n, made, lone)
+        result = pooled(n, "avg", x, windows, ceil_mode, count_include_pad=count_include_pad)
+    return _without(n, result, lone)
 
 
-@aten("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "_adaptive_avg_pool2d",
-      "_adaptive_avg_pool3d")  # fmt: skip
+@aten(
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d"
+)
 def adaptive_avg_pool(n: Node, x: Expr, output_size: Any) -> Expr:
     """`nn.adaptive_avg_pool1d` to `nn.adaptive_avg_pool3d`; `nn.global_avg_pool2d` to a single element."""
     return _adaptive(n, x, output_size, "avg")
@@ -90,13 +97,13 @@ def adaptive_max_pool(n: Node, x: Expr, output_size: Any) -> list[Any]:
 def _adaptive(n: Node, x: Expr, output_size: Any, kind: str) -> Expr:
     rank = _rank(n)
     x, lone = _with_batch(n, x, rank)
-    wanted = output_size if isinstance(output_size, list) else [output_size] * rank
+    target = output_size if isinstance(output_size, list) else [output_size] * rank
     own = n.shape(x)[2:]
-    size = [n.whole(w) if w is not None else n.static_shape(x, [2 + at])[0] for at, w in enumerate(wanted)]
+    size = [n.whole(w) if w is not None else n.static_shape(x, [2 + at])[0] for at, w in enumerate(target)]
     if rank == 2 and size == [1, 1]:
-        made = n(f"nn.global_{kind}_pool2d", x)
+        result = n(f"nn.global_{kind}_pool2d", x)
     elif not all(isinstance(dim, int) for dim in own) and all(s == 1 for s in size):
-        made = n("mean" if kind == "avg" else "max", x, axis=list(range(2, 2 + rank)), keepdims=True)
+        result = n("mean" if kind == "avg" else "max", x, axis=list(range(2, 2 + rank)), keepdims=True)
     else:
-        made = n(f"nn.adaptive_{kind}_pool{rank}d", x, output_size=size)
-    return _without(n, made, lone)
+        result = n(f"nn.adaptive_{kind}_pool{rank}d", x, output_size=size)
+    return _without(n, result, lone)

@@ -89,8 +89,8 @@ def argmin(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
 def _whole_place(n: Node, kind: str, x: Expr, dim: Any, keepdim: bool) -> Expr:
     if dim is not None:
         return _place(n, kind, x, n.axes(dim, x), keepdim)
-    made = _place(n, kind, n("reshape", x, newshape=[-1]), [0], False)
-    return n("reshape", made, newshape=[1] * n.rank(x)) if keepdim else made
+    result = _place(n, kind, n("reshape", x, newshape=[-1]), [0], False)
+    return n("reshape", result, newshape=[1] * n.rank(x)) if keepdim else result
 
 
 @aten("any")
@@ -107,14 +107,14 @@ def all_(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
 
 def _spread(n: Node, x: Expr, axes: list[int], correction: Number, keepdim: bool) -> Expr:
     """Return the variance, divided by the number of elements less the correction."""
-    made = n("variance", x, axis=axes, keepdims=keepdim)
+    result = n("variance", x, axis=axes, keepdims=keepdim)
     if correction == 0:
-        return made
+        return result
     count = product(n, [size_of(n, x, axis) for axis in axes])
     if isinstance(count, int):
-        return n("multiply", made, count / (count - correction) if count > correction else math.nan)
+        return n("multiply", result, count / (count - correction) if count > correction else math.nan)
     total = n.cast(n("reshape", count, newshape=[]), n.dtype(x))
-    return n("multiply", made, n("divide", total, n("subtract", total, n.constant(correction, total))))
+    return n("multiply", result, n("divide", total, n("subtract", total, n.constant(correction, total))))
 
 
 def _correction(n: Node, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Number]:
@@ -166,8 +166,8 @@ def logsumexp(n: Node, x: Expr, dim: Any, keepdim: bool = False) -> Expr:
     axes = n.axes(dim, x)
     top = n("max", x, axis=axes, keepdims=True)
     total = n("sum", n("exp", n("subtract", x, top)), axis=axes, keepdims=True)
-    made = n("add", n("log", total), top)
-    return made if keepdim else n("squeeze", made, axis=axes)
+    result = n("add", n("log", total), top)
+    return result if keepdim else n("squeeze", result, axis=axes)
 
 
 @aten("linalg_vector_norm")

@@ -28,12 +28,12 @@ def _resize(
         counts = [math.floor(length * (factor or 1)) for length, factor in zip(lengths, factors, strict=True)]
     else:
         counts = n.wholes(size)
-    given = [
+    values = [
         factor if factor and coordinates != "align_corners" else count / length
         for count, length, factor in zip(counts, lengths, factors, strict=True)
     ]
     way = Resizing(0, 0, 1.0, method, coordinates, "floor", -0.75, antialias, antialias)
-    return resized(n, x, list(range(2, 2 + rank)), counts, given, way)
+    return resized(n, x, list(range(2, 2 + rank)), counts, values, way)
 
 
 def _split(n: Node, rest: tuple[Any, ...]) -> list[float | None] | None:

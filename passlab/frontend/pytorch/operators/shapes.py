@@ -10,18 +10,23 @@ from passlab.frontend.sizes import product, sizes_of
 from passlab.ir.expr import Expr
 
 _ARITHMETIC = {
-    "operator.add": "add", "operator.sub": "subtract", "operator.mul": "multiply", "operator.floordiv": "floor_divide",
-    "operator.mod": "floor_mod", "torch.sym_max": "maximum", "torch.sym_min": "minimum",
-}  # fmt: skip
+    "operator.add": "add",
+    "operator.sub": "subtract",
+    "operator.mul": "multiply",
+    "operator.floordiv": "floor_divide",
+    "operator.mod": "floor_mod",
+    "torch.sym_max": "maximum",
+    "torch.sym_min": "minimum",
+}
 
 
 @named("operator.getitem", "_operator.getitem")
 def getitem(n: Node, values: Any, index: int) -> Any:
     """One of several results."""
-    found = values[index]
-    if found is None:
+    items = values[index]
+    if items is None:
         n.refuse("asks for a result that is not given here", found=f"result {index}")
-    return found
+    return items
 
 
 def _symbolic(operator: str) -> Any:

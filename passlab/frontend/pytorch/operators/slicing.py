@@ -104,12 +104,12 @@ def _replaced(n: Node, x: Expr, source: Expr, axis: int, places: Sequence[int]) 
     """Return a tensor with the elements at some places of an axis replaced."""
     (length,) = n.static_shape(x, [axis])
     new = np.zeros(length, np.int64)
-    held = np.zeros(length, np.bool_)
-    new[list(places)], held[list(places)] = np.arange(len(places)), True
-    if not held.any():
+    kept = np.zeros(length, np.bool_)
+    new[list(places)], kept[list(places)] = np.arange(len(places)), True
+    if not kept.any():
         return x
     wide = n("take", source, n.constant(new, "int64"), axis=axis)
-    mask = held.reshape([-1 if at == axis else 1 for at in range(n.rank(x))])
+    mask = kept.reshape([-1 if at == axis else 1 for at in range(n.rank(x))])
     return n("where", n.array(mask), wide, x)
 
 

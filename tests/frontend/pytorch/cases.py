@@ -1,0 +1,122 @@
+"""The table of models in PyTorch, how they are exported, and how their programs are stored.
+
+    python -m tests.frontend.pytorch.cases [name ...]
+
+A stored case is a program in the neutral form, arguments, and what PyTorch makes of them, so that the reader is tested
+where torch is not installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from passlab.frontend.pytorch.entries import entries
+from passlab.frontend.pytorch.program import Program, to_data
+from passlab.frontend.pytorch.torch_program import program_of
+
+PROGRAMS = Path(__file__).parent / "programs"
+CASES: dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[Any, ...]], dict[str, Any]]] = {}
+
+
+def case(name: str, *arguments: Any, **export: Any) -> Callable[[Any], Any]:
+    """Enter a class or a function into the cases. Arguments are shapes of floats, or tensors as they are."""
+
+    def entered(model: Any) -> Any:
+        made = model if isinstance(model, type) else (lambda: Plain(model))
+        CASES[name] = (made, lambda: tuple(_argument(a) for a in arguments), export)
+        return model
+
+    return entered
+
+
+class Plain(nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+
+def _argument(given: Any) -> Any:
+    if isinstance(given, tuple):
+        return torch.randn(given) if all(isinstance(part, int) for part in given) else tuple(map(_argument, given))
+    return given
+
+
+def ints(high: int, *shape: int) -> torch.Tensor:
+    return torch.randint(0, high, shape, generator=torch.Generator().manual_seed(3))
+
+
+BATCH = torch.export.Dim("batch", min=2, max=64)
+ROWS = torch.export.Dim("rows", min=3, max=64)
+
+
+# ------------------------------------------------------------ storing
+def exported(name: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """Return the ExportedProgram of a case, with its arguments."""
+    torch.manual_seed(0)
+    made, arguments, export = CASES[name]
+    model = made().eval()
+    for buffer in model.buffers():  # statistics that are no identity
+        if buffer.is_floating_point() and buffer.dim() == 1:
+            buffer.uniform_(0.5, 1.5)
+    args, export = arguments(), dict(export)
+    kwargs = {key: _argument(value) for key, value in export.pop("kwargs", {}).items()}
+    return torch.export.export(model, args, kwargs, **export), args, kwargs
+
+
+def flat(value: Any) -> list[Any]:
+    """Return the tensors of arguments and results in PyTorch's order; numbers are tensors of no dimension."""
+    leaves = torch.utils._pytree.tree_leaves(value)
+    return [leaf if isinstance(leaf, torch.Tensor) else torch.tensor(leaf) for leaf in leaves if leaf is not None]
+
+
+def array(tensor: Any) -> np.ndarray[Any, Any]:
+    if tensor.dtype == torch.bfloat16:
+        import ml_dtypes
+
+        return tensor.float().numpy().astype(ml_dtypes.bfloat16)
+    return tensor.detach().numpy()
+
+
+def stored(name: str) -> dict[str, Any]:
+    """Return a case as data."""
+    program, args, kwargs = exported(name)
+    data = to_data(program_of(program, frozenset(entries())))
+    module = program.module()
+    results = [array(t) for t in flat(module(*args, **kwargs))]
+    if sum(result is not None for result in data["results"]) > len(results):  # what is written into buffers comes behind
+        results += [array(dict(module.named_buffers())["count"])]
+    inputs = [array(leaf) for leaf in flat((args, kwargs)) if leaf.dtype != torch.bool or leaf.dim()]
+    kept = {f"input{at}": value for at, value in enumerate(inputs)}
+    kept |= {f"result{at}": value for at, value in enumerate(results)}
+    return {
+        "program": data,
+        "arrays": to_data(Program("", (), (), (), kept))["weights"],
+    }
+
+
+def main(names: list[str]) -> None:
+    for name in names or CASES:
+        print(name, flush=True)
+        text = json.dumps(stored(name), separators=(",", ":"), sort_keys=True)
+        (PROGRAMS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    cases = importlib.import_module("tests.frontend.pytorch.cases")  # the module that the models are entered into
+    importlib.import_module("tests.frontend.pytorch.networks")
+    importlib.import_module("tests.frontend.pytorch.functions")
+    cases.main(sys.argv[1:])
