@@ -183,7 +183,8 @@ class _Translation:
             raise self._placed(error, span) from error
         except (ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError, MemoryError) as error:
             message = f"{spec.op} `{spec.name}` has arguments that make no sense"
-            finding = Diagnostic(message, span, found=str(error), notes=((f"in the model `{self.program.name}`", None),))
+            note = (f"in the model `{self.program.name}`", None)
+            finding = Diagnostic(message, span, found=str(error), notes=(note,))
             raise ModelError(finding) from error
 
     # recurses: arguments are lists of lists, whose depth is checked where they are read

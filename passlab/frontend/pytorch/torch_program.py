@@ -50,7 +50,7 @@ def load_exported(path: Path) -> Any:
 
 
 def program_of(exported: Any, supported: Collection[str]) -> Program:
-    """Return an ExportedProgram as data; `supported` are the operators, without overloads, that need no decomposition."""
+    """Return an ExportedProgram as data; `supported` operators, named without overloads, need no decomposition."""
     if not (hasattr(exported, "graph_signature") and hasattr(exported, "run_decompositions")):
         name = type(exported).__name__
         hint = _SCRIPT if "Script" in name else "export it first: torch.export.export(model.eval(), (example,))"

@@ -97,7 +97,7 @@ def stored(name: str) -> dict[str, Any]:
     data = to_data(program_of(program, frozenset(entries())))
     module = program.module()
     results = [array(t) for t in flat(module(*args, **kwargs))]
-    if sum(result is not None for result in data["results"]) > len(results):  # what is written into buffers comes behind
+    if sum(result is not None for result in data["results"]) > len(results):  # behind them: what buffers become
         results += [array(dict(module.named_buffers())["count"])]
     inputs = [array(leaf) for leaf in flat((args, kwargs)) if leaf.dtype != torch.bool or leaf.dim()]
     kept = {f"input{at}": value for at, value in enumerate(inputs)}
