@@ -177,7 +177,8 @@ class _Translation:
         name, overload = split_overload(spec.op)
         node = Node(spec, overload, self.builder)
         try:
-            args, kwargs = self._argument(list(spec.args)), self._argument(dict(spec.kwargs or {}))
+            args = [self._argument(arg) for arg in spec.args]
+            kwargs = {key: self._argument(arg) for key, arg in (spec.kwargs or {}).items()}
             self.values[spec.name] = _as_declared(node, entries()[name](node, *args, **kwargs))
         except PasslabError as error:
             raise self._placed(error, span) from error
@@ -187,17 +188,15 @@ class _Translation:
             finding = Diagnostic(message, span, found=str(error), notes=(note,))
             raise ModelError(finding) from error
 
-    # recurses: arguments are lists of lists, whose depth is checked where they are read
     def _argument(self, value: Any) -> Any:
+        return [self._item(item) for item in value] if isinstance(value, list) else self._item(value)
+
+    def _item(self, value: Any) -> Any:
         if isinstance(value, Ref):
             if value.node not in self.values:
                 message = f"a node reads `{value.node}`, which nothing before it gives"
                 raise ModelError(Diagnostic(message, hint="the nodes of a program stand in the order of computation"))
             return self.values[value.node]
-        if isinstance(value, (list, tuple)):
-            return [self._argument(item) for item in value]
-        if isinstance(value, dict):
-            return {key: self._argument(item) for key, item in value.items()}
         return value
 
     def _leaves(self, result: Any) -> list[Expr]:

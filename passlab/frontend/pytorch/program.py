@@ -146,12 +146,13 @@ def _type_data(ty: TensorMeta) -> dict[str, Any]:
     return {"dtype": ty.dtype, "shape": list(ty.shape)}
 
 
-# recurses: arguments are lists of lists, at most limits.pipeline_nesting deep, see `_argument`
 def _argument_data(value: Any) -> Any:
+    return [_item_data(item) for item in value] if isinstance(value, (list, tuple)) else _item_data(value)
+
+
+def _item_data(value: Any) -> Any:
     if isinstance(value, Ref):
         return {"node": value.node}
-    if isinstance(value, (list, tuple)):
-        return [_argument_data(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": str(value)}
     return value
@@ -257,11 +258,12 @@ def _dtype(name: str) -> str:
         raise ModelError(Diagnostic("Relay has no tensors of this dtype", found=name)) from error
 
 
-# recurses: at most limits.pipeline_nesting levels of lists
-def _argument(data: Any, depth: int = 0) -> Any:
-    limits.check("pipeline_nesting", depth, "an argument")
-    if isinstance(data, list):
-        return [_argument(item, depth + 1) for item in data]
+def _argument(data: Any) -> Any:
+    """Return an argument: a list, or what a list may hold."""
+    return [_item(item) for item in data] if isinstance(data, list) else _item(data)
+
+
+def _item(data: Any) -> Any:
     if data is None or isinstance(data, (bool, int, float, str)):
         return data
     if isinstance(data, Mapping) and len(data) == 1:

@@ -165,14 +165,16 @@ def _dtype(dtype: Any) -> str:
         raise ModelError(Diagnostic("Relay has no tensors of this dtype", found=name)) from error
 
 
-# recurses: arguments of operators are lists of lists
 def _argument(value: Any) -> Any:
-    """Return an argument as data; None for what only says where or how memory is used."""
+    """Return an argument as data."""
+    return [_item(item) for item in value] if isinstance(value, (list, tuple)) else _item(value)
+
+
+def _item(value: Any) -> Any:
+    """Return an argument that is no list; None for what only says where or how memory is used."""
     torch = torch_package()
     if isinstance(value, torch.fx.Node):
         return Ref(value.name)
-    if isinstance(value, (list, tuple)):
-        return [_argument(item) for item in value]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return _dtype(value) if isinstance(value, torch.dtype) else None

@@ -161,17 +161,16 @@ def index_put(n: Node, x: Expr, indices: list[Expr | None], values: Expr, accumu
         return n("where", mask, n.cast(values, n.dtype(x)), x)
     places, x = _places(n, x, indices)
     axes = [axis for axis, index in enumerate(places) if index is not None]
+    picked = [index for index in places if index is not None]
     rest = [axis for axis in range(n.rank(x)) if axis not in axes]
-    if axes != list(range(len(axes))):
-        order = [*axes, *rest]
-        back = [int(at) for at in np.argsort(order)]
-        if _in_front(axes) and n.rank(values) > len(rest):
-            n.refuse("puts values at indices behind other axes")
-        return permute(n, index_put(n, permute(n, x, order), [places[a] for a in axes], values, accumulate), back)
-    joined = _tuples(n, x, axes, [index for index in places if index is not None])
-    target = [*sizes_of(n, joined)[1:], *(sizes_of(n, x)[axis] for axis in rest)]
+    if _in_front(axes) and n.rank(values) > len(rest):
+        n.refuse("puts values at indices behind other axes")
+    moved, order = permute(n, x, [*axes, *rest]), [*axes, *rest]
+    joined = _tuples(n, moved, list(range(len(axes))), picked)
+    target = [*sizes_of(n, joined)[1:], *sizes_of(n, moved)[len(axes) :]]
     mode = "add" if accumulate else "update"
-    return n("scatter_nd", x, joined, expand(n, n.cast(values, n.dtype(x)), target), mode=mode)
+    result = n("scatter_nd", moved, joined, expand(n, n.cast(values, n.dtype(x)), target), mode=mode)
+    return permute(n, result, [int(at) for at in np.argsort(order)])
 
 
 @aten("nonzero")

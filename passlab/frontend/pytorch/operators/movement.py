@@ -214,16 +214,20 @@ def flip(n: Node, x: Expr, dims: list[int]) -> Expr:
 def roll(n: Node, x: Expr, shifts: Any, dims: Any = None) -> Expr:
     """A `concatenate` of two slices for each axis."""
     if not dims:
-        shape = n.static_shape(x)
-        return n("reshape", roll(n, n("reshape", x, newshape=[-1]), shifts, [0]), newshape=list(shape))
+        rolled = _rolled(n, n("reshape", x, newshape=[-1]), n.whole(n.wholes(shifts)[0]), 0)
+        return n("reshape", rolled, newshape=list(n.static_shape(x)))
     for shift, dim in zip(n.wholes(shifts), n.wholes(dims), strict=True):
-        axis = n.axis(dim, n.rank(x))
-        (length,) = n.static_shape(x, [axis])
-        at = -shift % length if length else 0
-        if at:
-            parts = n.fields(n("split", x, indices_or_sections=[at], axis=axis), 2)
-            x = n.concat(parts[::-1], axis)
+        x = _rolled(n, x, shift, n.axis(dim, n.rank(x)))
     return x
+
+
+def _rolled(n: Node, x: Expr, shift: int, axis: int) -> Expr:
+    (length,) = n.static_shape(x, [axis])
+    at = -shift % length if length else 0
+    if not at:
+        return x
+    parts = n.fields(n("split", x, indices_or_sections=[at], axis=axis), 2)
+    return n.concat(parts[::-1], axis)
 
 
 @aten("pixel_shuffle")
