@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import TypeGuard
 
 from passlab.errors import Diagnostic, PassError
-from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
+from passlab.ir.expr import Call, Expr, Function, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem
 from passlab.ir.op import Op
 from passlab.ir.walk import CHILDREN, post_order
 
 BEGIN, END = "annotation.compiler_begin", "annotation.compiler_end"
 DEFAULT = "default"  # the compiler of what no other takes
+_MARKED = (Call, Tuple, TupleGetItem, RefCreate, RefRead, RefWrite)  # what can be in a region
 
 
 def is_begin(expr: Expr) -> TypeGuard[Call]:
@@ -79,7 +80,7 @@ class Regions:
                 self._opened[node] = len(self._opened)
             elif is_end(node):
                 self._leave(node)
-            elif type(node) in (Call, Tuple, TupleGetItem):
+            elif type(node) in _MARKED:
                 self._gather(node)
         # A region that was merged into another is gone: only those that own a node are left.
         self.all = list(dict.fromkeys(self.of[n] for n in self.order if n in self.of))
@@ -98,7 +99,7 @@ class Regions:
 
     def _leave(self, mark: Call) -> None:
         inner = mark.args[0]
-        if inner not in self.of and type(inner) in (Call, Tuple, TupleGetItem):  # an operator without arguments
+        if inner not in self.of and type(inner) in _MARKED:  # an operator without arguments
             self._opened[mark] = len(self._opened)
             self._add(inner, Region(compiler_of(mark), self._opened[mark]))
         region = self.of.get(inner)

@@ -51,7 +51,7 @@ LOWERED = {
     "PlaceKernels",
     "LowerTE",
 }  # they are passes of one executor
-EXTERNAL = {"AnnotateTarget", "MergeCompilerRegions", "PartitionGraph"}
+EXTERNAL = ("AnnotateTarget", "MergeCompilerRegions", "PartitionGraph")  # they make one thing, in this order
 TOY = ("add", "multiply", "nn.relu", "nn.dense", "nn.conv2d", "tanh", "concatenate", "split")
 ROUNDING = Promise(ulps=64.0, finite_only=True)  # what executors may add, which have kernels and passes of their own
 # Passes that bring functions or data types in, which graphs of kernels have no form for.
@@ -177,10 +177,10 @@ def runnable(subject: Subject) -> list[str]:
 
 
 def pipelines(seed: int, count: int = 5) -> list[tuple[str, ...]]:
-    """Return each pass alone, and random pipelines of two to five passes."""
+    """Return each pass alone, the three that cut a program up for another compiler, and random ones of two to five."""
     choice = random.Random(seed)
     names = [name for name in EVERY_PASS if name not in LOWERED | CHANGES_TYPES | NEEDS_DATAFLOW]
-    return [(name,) for name in EVERY_PASS] + [
+    return [*((name,) for name in EVERY_PASS), EXTERNAL] + [
         tuple(choice.sample(names, choice.randrange(2, 6))) for _ in range(count)
     ]
 

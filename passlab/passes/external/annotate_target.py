@@ -27,10 +27,10 @@ from typing import Any
 
 from passlab.analysis.regions import DEFAULT, compiler_of, enter, is_begin, is_end
 from passlab.errors import Diagnostic, PassTypeError
-from passlab.ir.expr import Call, Expr, Function, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem
+from passlab.ir.expr import Call, Expr, Function, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.types import RefType, TensorType, TupleType, Type
 from passlab.ir.walk import CHILDREN, rebuild, rewrite
 from passlab.op import make
 from passlab.transform.base import FunctionPass
@@ -45,9 +45,11 @@ class AnnotateTarget(FunctionPass):
     That is the first of `targets` (a name, or a list of them) that says it supports the call: of an operator by the
     predicate registered as `target.<compiler>` (with `relay.op.register_op_attr("exp", "target.toy", predicate)`), of
     a function by its attribute `Composite="<compiler>.<name>"`. What none takes is marked `default`. Tuples and
-    projections go with their arguments where these agree, unless `include_non_call_ops` is off. What is not made of
-    tensors is not marked, nor are calls without arguments; calls that are already marked for another compiler than
-    `default` stay as they are. Raises `PassTypeError` for targets of another form.
+    projections go with their arguments where these agree, and what makes, reads or writes a reference stays here (in
+    Relay it goes along, too), unless `include_non_call_ops` is off, when none of these is marked, and no call of a
+    variable. What is not made of tensors and references to them is not marked, nor are calls without arguments; calls
+    that are already marked for another compiler than `default` stay as they are. Raises `PassTypeError` for targets of
+    another form.
     """
 
     targets: Any
@@ -82,7 +84,8 @@ def compiler_for(call: Call, targets: Sequence[str]) -> str:
 
 
 BEGIN, END = "annotation.compiler_begin", "annotation.compiler_end"
-_PARTS_ARE_RESULTS = (Function, If, Let, Match, RefCreate, RefRead, RefWrite)
+_STRUCTURES = (Tuple, TupleGetItem, RefCreate, RefRead, RefWrite)
+_PARTS_ARE_RESULTS = (Function, If, Let, Match, *_STRUCTURES)
 
 
 class _Annotation:
@@ -106,8 +109,9 @@ class _Annotation:
     def rule(self, pre: Expr, post: Expr) -> Expr:
         """Return a node with marks around its arguments."""
         if type(post) is Call:
-            return self._mark(pre, post) if self._is_data(pre) else self._ended(post)
-        if type(post) in (Tuple, TupleGetItem):
+            marked = self._is_data(pre) and (self.non_calls or type(post.op) is not Var)
+            return self._mark(pre, post) if marked else self._ended(post)
+        if type(post) in _STRUCTURES:
             return self._structure(post) if self.non_calls and self._is_data(pre) else self._ended(post)
         return self._ended(post) if type(post) in _PARTS_ARE_RESULTS and enter(post) else post
 
@@ -120,9 +124,9 @@ class _Annotation:
         known = self.tensors.get(ty)
         if known is None:
             stack = [ty]
-            while stack and isinstance(at := stack[-1], (TupleType, TensorType)):
+            while stack and isinstance(at := stack[-1], (TupleType, TensorType, RefType)):
                 stack.pop()
-                stack.extend(at.fields if isinstance(at, TupleType) else ())
+                stack.extend(at.fields if isinstance(at, TupleType) else (at.value,) if isinstance(at, RefType) else ())
             known = self.tensors[ty] = not stack
         return known
 
@@ -147,7 +151,9 @@ class _Annotation:
         return made
 
     def _structure(self, node: Expr) -> Expr:
-        """Mark a tuple or projection with the compiler of its parts, where they have one in common."""
+        """Mark a tuple or projection with the compiler of its parts, if they have one in common; effects stay here."""
+        if type(node) not in (Tuple, TupleGetItem):
+            return self._with(node, DEFAULT)
         owners = {self._owner(part) for part in CHILDREN[type(node)](node)}
         return self._with(node, owners.pop() if len(owners) == 1 else DEFAULT) if owners else node
 
