@@ -67,9 +67,13 @@ class Arguments(Protocol):
 Rule = Callable[[Call, Arguments], Result | None]
 
 
-def _rank(expr: Expr) -> int:
+def _shape(expr: Expr) -> tuple[Any, ...]:
     ty = expr.checked_type
-    return len(ty.shape) if isinstance(ty, TensorType) else -1
+    return ty.shape if isinstance(ty, TensorType) else ()
+
+
+def _rank(expr: Expr) -> int:
+    return len(_shape(expr)) if isinstance(expr.checked_type, TensorType) else -1
 
 
 def settled(arrangement: Arranged) -> Arrangement:
@@ -103,7 +107,7 @@ def broadcast(call: Call, given: Arguments) -> Result | None:
     wanted = next((a for a in found if a is not None), None)
     if wanted is None:
         return None
-    shape = call.checked_type.shape  # type: ignore[attr-defined]
+    shape = _shape(call)
     args = [_broadcastable(a, shape, wanted, given) for a in call.args]
     if any(a is None for a in args):
         return None
@@ -118,7 +122,7 @@ def _broadcastable(expr: Expr, result: Sequence[Any], wanted: Arranged, given: A
         return given.arranged(expr, wanted)
     if own < 0 or given.arrangement(expr) is not None:
         return given.arranged(expr, wanted) if own == rank else None
-    shape = (*[1] * (rank - own), *expr.checked_type.shape)  # type: ignore[attr-defined]
+    shape = (*[1] * (rank - own), *_shape(expr))
     if (target := _split_as(shape, wanted)) is None:
         return None
     if own == rank:
@@ -132,7 +136,7 @@ def _blocked_alike(expr: Expr, result: Sequence[Any], wanted: Arranged) -> bool:
     old, new = parse_layout(wanted.old), parse_layout(wanted.new)
     if old is None or new is None or wanted.old.isalpha():
         return False
-    shape = expr.checked_type.shape  # type: ignore[attr-defined]
+    shape = _shape(expr)
     letters = {letter for letter, factor in {*old.parts} ^ {*new.parts}}
     return all(a == b for (letter, _), a, b in zip(old.parts, shape, result, strict=True) if letter in letters)
 
@@ -244,7 +248,7 @@ def normalized(call: Call, given: Arguments) -> Result | None:
 
 
 def reduced(call: Call, given: Arguments) -> Result | None:
-    """Reductions take away the places of the axes that they name."""
+    """Reductions take away the places of the axes they name; `variance` takes its mean in the layout of its data."""
     arrangement, attrs = given.arrangement(call.args[0]), call.attrs
     rank = _rank(call.args[0])
     axes = attrs.axis  # type: ignore[union-attr]
@@ -260,7 +264,22 @@ def reduced(call: Call, given: Arguments) -> Result | None:
     named = set(range(rank)) - gone if attrs.exclude else gone  # type: ignore[union-attr]
     places = sorted(p for a in named for p in arrangement.places(a))
     left = (_of_size_1 if attrs.keepdims else _without)(arrangement, letters)  # type: ignore[union-attr]
-    return _with(call, given, attrs.with_fields(axis=tuple(places))), settled(left)  # type: ignore[union-attr]
+    shape = _shape(call.args[0])
+    around = [_around(mean, shape, arrangement, given) for mean in call.args[1:]]
+    if any(mean is None for mean in around):
+        return None
+    args = (given.now(call.args[0]), *(mean for mean in around if mean is not None))
+    return _again(call, args, attrs.with_fields(axis=tuple(places))), settled(left)  # type: ignore[union-attr]
+
+
+def _around(mean: Expr, shape: Sequence[Any], data: Arranged, given: Arguments) -> Expr | None:
+    """Return the mean of data as it goes with the data in its layout: as it is where it was computed of that."""
+    own = given.arrangement(mean)
+    if own is not None and own.old == data.old and _rank(mean) == len(shape):
+        letters = {letter for letter, size in zip(data.old, _shape(mean), strict=True) if size == 1}
+        if own.new in (data.new, _of_size_1(data, letters).new):
+            return given.now(mean)
+    return _broadcastable(mean, shape, data, given)
 
 
 def _of_size_1(arrangement: Arranged, letters: set[str]) -> Arranged:

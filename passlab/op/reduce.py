@@ -323,6 +323,7 @@ def _variance_grad(orig: Call, grad: Expr) -> list[Expr]:
         "VarianceAttrs", _AXIS, _KEEPDIMS, _EXCLUDE, boolean("unbiased", False, doc="whether to divide by n - 1")
     ),
     relation=_variance_type,
+    layout=layout_rules.reduced,
     pattern=OpPattern.COMM_REDUCE,
     precision=Precision.NEVER,
     level=4,

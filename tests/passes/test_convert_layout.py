@@ -41,6 +41,9 @@ ALONG = {
     "adaptive pooling": "nn.adaptive_avg_pool2d(%0, output_size=[2, 2])",
     "a mean over places": "mean(%0, axis=[2, 3])",
     "a mean that keeps its axes": "subtract(%0, mean(%0, axis=[2, 3], keepdims=True))",
+    "a variance around its own mean": "variance(%0, mean(%0, axis=[1], keepdims=True), axis=[1])",
+    "a variance around a mean of the program": "variance(%0, mean(%y, axis=[2, 3], keepdims=True), axis=[2, 3])",
+    "a variance around one number": "variance(%0, 0.5f, axis=[1], exclude=True, keepdims=True)",
     "a sum over all but channels": "sum(%0, axis=[1], exclude=True)",
     "the largest channel": "argmax(%0, axis=[1])",
     "a softmax": "nn.softmax(%0, axis=1)",
@@ -265,3 +268,18 @@ def test_sums_in_another_order_move_by_little_beside_their_summands(channels: in
     summands = Evaluator(mod).run("main", [np.abs(a) for a in args])
     assert made is not mod
     assert (np.abs(before - after) <= 4 * np.spacing(summands)).all()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "nn.upsampling(%0, scale_h=2f, scale_w=2f)",
+        "dyn.nn.upsampling(%0, 2f, 2f, scale_h=0f, scale_w=0f)",
+    ],
+)
+def test_upsampling_goes_along_where_only_channels_are_split(use: str):
+    mod = program(use)
+    made = converted(mod, LAYOUTS["packed"])
+    assert not brought_back(made)
+    got, want = (np.asarray(Evaluator(m).run("main", arguments(mod))) for m in (made, mod))
+    np.testing.assert_allclose(got, want, rtol=2e-4, atol=1e-5)

@@ -7,7 +7,7 @@ from typing import Any
 
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, Type
-from passlab.op import dyn_gradients
+from passlab.op import dyn_gradients, layout_rules
 from passlab.op.declare import operator
 from passlab.op.image import RESIZE, check_resize, resize
 from passlab.op.layout_names import layout_axes
@@ -90,6 +90,7 @@ def _upsampling_shape(attrs: Any, data: Any, *scales: Any) -> Type:
     shapes="data (N, C, H, W), scale_h, scale_w () -> (N, C, H scale_h, W scale_w)",
     source="image.resize2d",
     edges=("dyn.nn.upsampling(%x: (1, 2, 2, 3), %h: () float32 = 2, %w: () float32 = 2, scale_h=0f, scale_w=0f)",),
+    layout=layout_rules.OneLayout(split=True, still="DHW"),
     example="dyn.nn.upsampling(%x, %h, %w, scale_h=0f, scale_w=0f)",
 )
 def upsampling(attrs: Any, data: Any, scale_h: Any, scale_w: Any, *, out: Any = None) -> Any:
@@ -114,6 +115,7 @@ def upsampling(attrs: Any, data: Any, scale_h: Any, scale_w: Any, *, out: Any = 
             "scale_d=0f, scale_h=0f, scale_w=0f)"
         ),
     ),
+    layout=layout_rules.OneLayout(split=True, still="DHW"),
     example="dyn.nn.upsampling3d(%x, %d, %h, %w, scale_d=0f, scale_h=0f, scale_w=0f)",
 )
 def upsampling3d(attrs: Any, data: Any, scale_d: Any, scale_h: Any, scale_w: Any, *, out: Any = None) -> Any:
