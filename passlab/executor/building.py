@@ -22,6 +22,7 @@ from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.types import is_dynamic
 from passlab.ir.walk import post_order
+from passlab.passes.external.partition_graph import without_marks
 from passlab.passes.functions.inline import Inline
 from passlab.passes.lowering.plan_devices import PlanDevices
 from passlab.passes.normal_form.to_graph_normal_form import ToGraphNormalForm
@@ -124,8 +125,9 @@ def _flat(mod: IRModule) -> IRModule:
     """
     if "main" not in mod:
         raise VerifyError(Diagnostic("a graph is made of the function `main`", hint="the module has none"))
-    marked = {n: f.with_attr("Inline", 1) for n, f in mod.items() if n != "main" and not f.is_primitive}
-    mod = Sequential(parse_pipeline(INFERENCE).passes)(Inline()(mod.with_functions(marked)))
+    plain = {n: without_marks(f) for n, f in mod.items()}  # all parts run here
+    inlined = {n: f if n == "main" or f.is_primitive else f.with_attr("Inline", 1) for n, f in plain.items()}
+    mod = Sequential(parse_pipeline(INFERENCE).passes)(Inline()(mod.with_functions(inlined)))
     mod = ToGraphNormalForm()(mod)
     return InferType()(mod.with_functions({"main": beta_reduced(mod["main"], mod)}))
 

@@ -7,64 +7,15 @@ This file knows calls and layouts by name, not passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from passlab.ir.expr import Call, Expr, Tuple
 from passlab.ir.types import TensorType, TupleType
+from passlab.op.arrangement import Arguments, Arranged, Result, Rule, settled
 from passlab.op.declare import call as make
 from passlab.op.layout_names import parse_layout
-
-
-class Arranged(NamedTuple):
-    """The layout that a tensor was written in and the one it is in now, by the same axis letters."""
-
-    old: str
-    new: str
-
-    @property
-    def whole(self) -> bool:
-        """Whether the axes are only in another order, none split."""
-        return len(self.old) == len(self.new) and sorted(self.old) == sorted(self.new)
-
-    def places(self, axis: int) -> list[int]:
-        """Return where an axis is now: several places for one that is split."""
-        letter = self.old[axis]
-        layout = parse_layout(self.new)
-        return [i for i, part in enumerate(layout.parts) if part[0] == letter] if layout else []
-
-    def named(self, old: str) -> Arranged | None:
-        """Return the same with the letters of another name for the old layout; None if that has other axes."""
-        if self.old == old:
-            return self
-        if len(self.old) != len(old) or not self.old.isalpha() or not old.isalpha():
-            return None
-        letters = str.maketrans(self.old + self.old.lower(), old + old.lower())
-        return Arranged(old, self.new.translate(letters))
-
-
-Arrangement = Arranged | None  # None: as it was written
-Result = tuple[Expr, "Arrangement | list[Arrangement]"]
-
-
-class Arguments(Protocol):
-    """What a rule sees of the program: arguments are named by the expressions that they were written as."""
-
-    def arrangement(self, expr: Expr) -> Arrangement:
-        """Return the layout of a tensor now."""
-
-    def now(self, expr: Expr) -> Expr:
-        """Return the tensor as it is now."""
-
-    def plain(self, expr: Expr) -> Expr:
-        """Return the tensor as it was written."""
-
-    def arranged(self, expr: Expr, wanted: Arranged) -> Expr | None:
-        """Return the tensor in another layout, None where it cannot be brought there."""
-
-
-Rule = Callable[[Call, Arguments], Result | None]
 
 
 def _shape(expr: Expr) -> tuple[Any, ...]:
@@ -74,11 +25,6 @@ def _shape(expr: Expr) -> tuple[Any, ...]:
 
 def _rank(expr: Expr) -> int:
     return len(_shape(expr)) if isinstance(expr.checked_type, TensorType) else -1
-
-
-def settled(arrangement: Arranged) -> Arrangement:
-    """Return an arrangement, None for one in which nothing has moved."""
-    return None if arrangement.old == arrangement.new else arrangement
 
 
 def _with(call: Call, given: Arguments, attrs: Any = None, data: Expr | None = None) -> Call:

@@ -14,6 +14,7 @@ from passlab.ir.expr import Call, Constant, Expr, TupleWrapper
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
+from passlab.op.arrangement import Arguments, Result
 from passlab.op.chain import flat
 from passlab.op.declare import call, field_of, operator
 from passlab.op.dtypes import Array, array_dtype
@@ -190,7 +191,7 @@ def _topk_grad(orig: Call, grad: Expr) -> list[Expr]:
     return [call("scatter_elements", zeros, places, values, axis=attrs["axis"])]
 
 
-def _topk_laid_out(call: Call, given: layout_rules.Arguments) -> layout_rules.Result | None:
+def _topk_laid_out(call: Call, given: Arguments) -> Result | None:
     """The axis is named where it is now, and all results are laid out as the data."""
     result = layout_rules.along()(call, given)
     several = isinstance(call.checked_type, TupleType)

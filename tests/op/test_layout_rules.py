@@ -16,9 +16,9 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType
 from passlab.op import make
+from passlab.op.arrangement import Arranged, Arrangement
 from passlab.op.dtypes import array_dtype
 from passlab.op.edge_cases import program
-from passlab.op.layout_rules import Arranged, Arrangement
 from tests.op.test_edges import filled
 
 EDGES = [(n, e) for n in Op.list_op_names() if Op.get(n).spec.layout is not None for e in Op.get(n).spec.edges]

@@ -55,7 +55,7 @@ class PartitionGraph(ModulePass):
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         own = {name: f for name, f in mod.items() if is_optimizable(f) and not f.is_primitive}
-        plain = mod.with_functions({name: without_default(f) for name, f in own.items()})
+        plain = mod.with_functions({name: without_marks(f, DEFAULT) for name, f in own.items()})
         mod = infer_types(mod if plain.same_contents(mod) else plain)
         changes: dict[Any, Function] = {}
         taken = {name for name, _ in mod.items()}
@@ -101,12 +101,13 @@ def register_compiler_optimize(compiler: str, hook: Callable[[IRModule], IRModul
         _HOOKS[compiler] = hook
 
 
-def without_default(func: Function) -> Function:
-    """Return a function without the marks of what no compiler takes."""
+def without_marks(func: Function, compiler: str | None = None) -> Function:
+    """Return a function without the marks for a compiler, or for any."""
 
     def rule(pre: Expr, post: Expr) -> Expr:
-        assert type(post) is Call
-        return post.args[0] if (is_begin(post) or is_end(post)) and compiler_of(post) == DEFAULT else post
+        assert isinstance(post, Call)
+        mark = is_begin(post) or is_end(post)
+        return post.args[0] if mark and compiler in (None, compiler_of(post)) else post
 
     return rewrite(func, rule, only=(Call,))
 

@@ -15,7 +15,8 @@ from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.op import Op
 from passlab.ir.walk import may_rewrite, note_rewrite, post_order, rebuild
 from passlab.op import make
-from passlab.op.layout_rules import Arranged, Arrangement, Result, TwoLayouts, in_layout, in_layouts, in_place
+from passlab.op.arrangement import Arranged, Arrangement, Result
+from passlab.op.layout_rules import TwoLayouts, in_layout, in_layouts, in_place
 from passlab.passes.layout.legalization import checked
 from passlab.rewriting.node_types import NodeTypes
 

@@ -25,6 +25,9 @@ after:
     def @main(%x: Tensor[(2), float32]) { let %r = (%x, ones_like(%x)); %r }
 
 keep:
+    def @main(%x: Tensor[(2, 3), int32]) { nn.l2_normalize(%x, eps=0.001f, axis=[1]) }
+
+keep:
     def @main(%x: Tensor[(1, 2), float32], %gamma: Tensor[(2), float32], %beta: Tensor[(2), float32],
               %mean: Tensor[(2), float32], %var: Tensor[(2), float32]) {
       nn.batch_norm(%x, %gamma, %beta, %mean, %var)
@@ -46,7 +49,7 @@ from passlab.ir.op import Op
 from passlab.ir.types import TensorType
 from passlab.ir.walk import rewrite
 from passlab.op import make
-from passlab.op.dtypes import array_dtype
+from passlab.op.dtypes import array_dtype, is_float_name
 from passlab.rewriting.dimensions import expand_to_axis
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
@@ -60,8 +63,8 @@ class SimplifyInference(FunctionPass):
     `nn.batch_norm` (of which only the first result is used) becomes a scale and a shift, `nn.dropout` its input and a
     mask of ones (Relay leaves one whose results are not taken apart on the spot); `nn.layer_norm`, `nn.group_norm`,
     `nn.instance_norm` and `nn.l2_normalize` become means, variances and elementwise arithmetic. Constants have the
-    dtype of the data (Relay's l2_normalize uses float32). Calls whose arguments after the data have effects stay as
-    they are.
+    dtype of the data (Relay's l2_normalize uses float32). Calls on integers, whose steps would round, and calls whose
+    arguments after the data have effects stay as they are.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -86,8 +89,9 @@ def _simplified(movable: Movable, pre: Expr, post: Expr) -> Expr:
 
 
 def _type(expr: Expr) -> TensorType | None:
+    """Return the type of floating-point data; of integers, which would round at each step, None."""
     ty = expr.checked_type
-    return ty if type(ty) is TensorType else None
+    return ty if type(ty) is TensorType and is_float_name(ty.dtype) else None
 
 
 def _scalar(value: float, ty: TensorType) -> Constant:

@@ -1,0 +1,64 @@
+"""What a rule of layouts sees of a program: for each tensor the layout it was written in and the one it is in now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from passlab.ir.expr import Call, Expr
+from passlab.op.layout_names import parse_layout
+
+
+class Arranged(NamedTuple):
+    """The layout that a tensor was written in and the one it is in now, by the same axis letters."""
+
+    old: str
+    new: str
+
+    @property
+    def whole(self) -> bool:
+        """Whether the axes are only in another order, none split."""
+        return len(self.old) == len(self.new) and sorted(self.old) == sorted(self.new)
+
+    def places(self, axis: int) -> list[int]:
+        """Return where an axis is now: several places for one that is split."""
+        letter = self.old[axis]
+        layout = parse_layout(self.new)
+        return [i for i, part in enumerate(layout.parts) if part[0] == letter] if layout else []
+
+    def named(self, old: str) -> Arranged | None:
+        """Return the same with the letters of another name for the old layout; None if that has other axes."""
+        if self.old == old:
+            return self
+        if len(self.old) != len(old) or not self.old.isalpha() or not old.isalpha():
+            return None
+        letters = str.maketrans(self.old + self.old.lower(), old + old.lower())
+        return Arranged(old, self.new.translate(letters))
+
+
+Arrangement = Arranged | None  # None: as it was written
+Result = tuple[Expr, "Arrangement | list[Arrangement]"]
+
+
+class Arguments(Protocol):
+    """What a rule sees of the program: arguments are named by the expressions that they were written as."""
+
+    def arrangement(self, expr: Expr) -> Arrangement:
+        """Return the layout of a tensor now."""
+
+    def now(self, expr: Expr) -> Expr:
+        """Return the tensor as it is now."""
+
+    def plain(self, expr: Expr) -> Expr:
+        """Return the tensor as it was written."""
+
+    def arranged(self, expr: Expr, wanted: Arranged) -> Expr | None:
+        """Return the tensor in another layout, None where it cannot be brought there."""
+
+
+Rule = Callable[[Call, Arguments], Result | None]
+
+
+def settled(arrangement: Arranged) -> Arrangement:
+    """Return an arrangement, None for one in which nothing has moved."""
+    return None if arrangement.old == arrangement.new else arrangement
