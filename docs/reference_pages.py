@@ -205,24 +205,14 @@ def magics() -> Iterator[str]:
     """Yield every magic with its description and all of its options."""
     from IPython.core.magic_arguments import MagicArgumentParser
 
-    from passlab.notebook import extension
-
-    for name, function in sorted(_magics(extension).items()):
+    for name, (function, marks) in sorted(_magics().items()):
         parser = getattr(function, "parser", None)
-        cell = "%%" if name == "relay" else "%"
-        yield f"\n## `{cell}{name}`\n"
+        yield "\n## " + ", ".join(f"`{mark}{name}`" for mark in marks) + "\n"
         doc = inspect.cleandoc(getattr(function, "__doc__", "") or "")
         description = parser.description if isinstance(parser, MagicArgumentParser) else doc
         yield from (f"{block}\n" for block in _magic_blocks(inspect.cleandoc(description or "")))
-        if parser is None:
-            continue
-        yield "| argument | meaning |\n|---|---|"
-        for action in parser._actions:
-            if action.dest == "help":
-                continue
-            names = ", ".join(f"`{option}`" for option in action.option_strings) or f"`{action.dest}`"
-            value = f" `{action.metavar}`" if action.metavar and action.option_strings else ""
-            yield f"| {names}{value} | {relay_pages._cell(str(action.help or ''))} |"
+        if parser is not None:
+            yield from _options(parser)
 
 
 def _magic_blocks(doc: str) -> Iterator[str]:
@@ -233,21 +223,47 @@ def _magic_blocks(doc: str) -> Iterator[str]:
         yield f"```text\n{textwrap.dedent(block)}\n```" if stripped.startswith("%") else relay_pages._prose(block)
 
 
-def _magics(extension: Any) -> dict[str, Any]:
-    """Return the magics that loading the extension registers, by name."""
-    from passlab.notebook import fault_magics
-    from passlab.notebook import magics as relay_magics
+def _magics() -> dict[str, tuple[Any, list[str]]]:
+    """Return the magics that loading the extension registers: function, and marks (`%`, `%%` or both), by name."""
+    from passlab.notebook.extension import MAGICS, DumpMagics, FaultMagics, RelayMagics
 
-    found: dict[str, Any] = {}
-    for module in (relay_magics, fault_magics):
-        for cls in vars(module).values():
-            if inspect.isclass(cls) and cls.__module__ == module.__name__ and hasattr(cls, "magics"):
-                for kinds in cls.magics.values():
-                    found |= {name: getattr(cls, attribute) for name, attribute in kinds.items()}
+    found: dict[str, tuple[Any, list[str]]] = {}
+    for cls in (RelayMagics, FaultMagics, DumpMagics):
+        for kind, mark in (("line", "%"), ("cell", "%%")):
+            for name in MAGICS[kind]:
+                if name in cls.magics[kind]:
+                    # `%run` hands scripts on to IPython; its options for programs are those of a method of their own.
+                    attribute = "run_program" if name == "run" else cls.magics[kind][name]
+                    found.setdefault(name, (getattr(cls, attribute), []))[1].append(mark)
     return found
 
 
-GENERATED = {"configuration": configuration, "instructions": instructions, "magics": magics}
+def commands() -> Iterator[str]:
+    """Yield every command of the command line with all of its options."""
+    import argparse
+
+    from passlab import cli
+
+    parser = cli._parser()
+    (choices,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    words = {action.dest: action.help or "" for action in choices._choices_actions}
+    for name, command in sorted(choices.choices.items()):
+        yield f"\n## `passlab {name}`\n\n{relay_pages._prose(words[name][:1].upper() + words[name][1:])}.\n"
+        yield from _options(command)
+
+
+def _options(parser: Any) -> Iterator[str]:
+    """Yield the arguments of a parser as a table; nothing where there are none."""
+    actions = [action for action in parser._actions if action.dest != "help"]
+    if actions:
+        yield "| argument | meaning |\n|---|---|"
+    for action in actions:
+        names = ", ".join(f"`{option}`" for option in action.option_strings) or f"`{action.dest}`"
+        value = f" `{action.metavar}`" if isinstance(action.metavar, str) and action.option_strings else ""
+        yield f"| {names}{value} | {relay_pages._cell(str(action.help or '').replace('%%', '%'))} |"
+
+
+GENERATED = {"configuration": configuration, "instructions": instructions, "magics": magics, "command-line": commands}
 
 
 def add_generated_part(app: Any, name: str, source: list[str]) -> None:

@@ -117,7 +117,9 @@ def _search_arguments(commands: Any) -> None:
     bisect = commands.add_parser("bisect", help="name the first pass that changes what the program computes")
     _pipeline_arguments(bisect, _bisect)
     bisect.add_argument("--random", type=int, default=0, metavar="SEED", help="the seed of the inputs (default 0)")
-    bisect.add_argument("--reduce", action="store_true", help="print the smallest program that the pass breaks so")
+    bisect.add_argument(
+        "--reduce", action="store_true", help="print the smallest program that the pass breaks in the same way"
+    )
 
 
 def _dump_arguments(commands: Any) -> None:

@@ -17,6 +17,8 @@ from urllib.parse import unquote, urldefrag
 import pytest
 from sphinx.search.en import SearchEnglish
 
+from passlab.notebook.extension import MAGICS
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "docs"))
 
@@ -99,6 +101,21 @@ def test_every_public_name_has_words_of_its_own() -> None:
         if not reference_pages._doc(getattr(importlib.import_module(module), name))
     ]
     assert not silent
+
+
+def test_every_magic_is_on_its_page_with_its_options() -> None:
+    page = "\n".join(reference_pages.magics())
+    headings = set(re.findall(r"`(%+\w+)`", " ".join(re.findall(r"^## .*$", page, re.MULTILINE))))
+    assert headings == {f"{mark}{name}" for kind, mark in (("line", "%"), ("cell", "%%")) for name in MAGICS[kind]}
+    assert "`--seconds`" in page
+    assert "`--random`" in page[page.index("## `%run`") :], "the options of programs, not the words about scripts"
+
+
+def test_every_command_is_on_its_page_with_its_options() -> None:
+    page = "\n".join(reference_pages.commands())
+    for command in ("opt", "run", "report", "culprit", "fuzz", "bisect", "dump", "passes", "doctor"):
+        assert f"## `passlab {command}`" in page
+    assert "`--print-after` `PASSES`" in page
 
 
 # ------------------------------------------------------------------------------------------------ search
