@@ -25,9 +25,8 @@ from passlab.op.shape import SHAPE_OF, shape_of_array, shape_of_type
 NOTHING = TupleType(())
 
 
-def storage_type() -> Type:
-    """Return the type of a piece of memory: the external type `Storage`."""
-    return TypeCall(GlobalTypeVar("Storage"), ())
+# The type of a piece of memory: the external type `Storage`.
+STORAGE: Type = TypeCall(GlobalTypeVar("Storage"), ())
 
 
 def _only_in_the_machine(attrs: Any, *values: Any, out: Any = None) -> Any:
@@ -56,7 +55,7 @@ def _shape_vector(types: Sequence[Type], index: int) -> bool:
 
 def _alloc_storage_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     known = [_scalar_integer(types, 0, "size"), _shape_vector(types, 1), _scalar_integer(types, 2, "alignment")]
-    return storage_type() if all(known) else None
+    return STORAGE if all(known) else None
 
 
 alloc_storage = operator(
@@ -81,8 +80,8 @@ alloc_storage = operator(
 def _alloc_tensor_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     if isinstance(types[0], IncompleteType):
         return None
-    if types[0] is not storage_type():
-        refuse("storage must be a piece of memory", 0, expected=storage_type(), found=types[0])
+    if types[0] is not STORAGE:
+        refuse("storage must be a piece of memory", 0, expected=STORAGE, found=types[0])
     if not _scalar_integer(types, 1, "offset") or not _shape_vector(types, 2):
         return None
     if isinstance(attrs.const_shape, Constant):

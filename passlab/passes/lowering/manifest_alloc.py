@@ -44,6 +44,7 @@ from passlab.ir.op import Op
 from passlab.ir.types import ANY, TensorType, TupleType, Type, fold_tuple, tensor_types
 from passlab.ir.walk import make_lets, post_order, rewrite
 from passlab.op import make
+from passlab.op.memory import STORAGE
 from passlab.rewriting.fresh_copy import fresh_copy
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
@@ -135,7 +136,7 @@ class _Allocation:
     def _tensor(
         self, ty: TensorType, size: Expr, shape: Expr, constant: Expr | None, bindings: list[Binding], device: Any
     ) -> Var:
-        storage, tensor = self._var("storage"), self._var("tensor")
+        storage, tensor = self._var("storage", STORAGE), self._var("tensor", ty)
         alloc = make("memory.alloc_storage", size, shape, _int64(ALIGNMENT), dtype=ty.dtype, virtual_device=device)
         bindings.append((storage, alloc))
         place = make(
