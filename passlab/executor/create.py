@@ -1,6 +1,7 @@
 """`create_executor`: one call for every way to run a program; all give the same results.
 
     relay.create_executor("debug", mod).evaluate()(x)        # main, by the reference evaluator
+    relay.create_executor("definition", mod).evaluate()(x)   # main, by the documented meaning of each operator
     relay.create_executor("vm", mod).evaluate(expr)          # an expression, through bytecode
     relay.create_executor("graph", mod).evaluate()(x)        # main without control flow, as a graph of kernels
     relay.create_executor("aot", mod).evaluate()(x)          # main, compiled to a Python module
@@ -18,6 +19,7 @@ from typing import Any
 from passlab.errors import Diagnostic, RunError, RunTypeError, did_you_mean
 from passlab.evaluate import Closure, Evaluator
 from passlab.evaluate.arguments import check_argument
+from passlab.evaluate.by_definition import DefinitionEvaluator
 from passlab.evaluate.ownership import own_result, private_copy
 from passlab.executor.aot import CompiledFunction, python_source
 from passlab.executor.building import build_graph
@@ -136,6 +138,16 @@ class DebugExecutor(Executor):
 
     def call_value(self, value: Any, args: list[Any]) -> Any:
         return self._out(self.evaluator.call_value(value, self._in(args)))
+
+
+class DefinitionExecutor(DebugExecutor):
+    """Runs programs by the documented meaning of each operator: slow, and without any kernel."""
+
+    kind = "definition"
+
+    def __init__(self, mod: IRModule) -> None:
+        super().__init__(mod)
+        self.evaluator = DefinitionEvaluator(self.mod)
 
 
 class VMExecutor(Executor):
@@ -296,6 +308,7 @@ def arguments(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 EXECUTORS: dict[str, Callable[[IRModule], Executor]] = {
     "debug": DebugExecutor,
+    "definition": DefinitionExecutor,
     "vm": VMExecutor,
     "graph": GraphExecutor,
     "aot": AOTExecutor,

@@ -13,6 +13,8 @@ __getattr__, __dir__ = lazy_module(
         **{name: f"passlab.lab.bisection:{name}" for name in ("Bisection", "bisect")},
         **{name: f"passlab.lab.reduction:{name}" for name in ("Reduction", "reduce")},
         **{name: f"passlab.lab.culprit_search:{name}" for name in ("Culprit", "culprit")},
+        **{name: f"passlab.lab.executors:{name}" for name in ("ExecutorFault", "compare_executors")},
+        "record_compilation": "passlab.lab.compilation:record_compilation",
         **{name: f"passlab.lab.fuzzing:{name}" for name in ("Campaign", "fuzz")},
         **{name: f"passlab.lab.simplification:{name}" for name in ("Simplification", "simplify")},
         **{name: f"passlab.lab.comparison:{name}" for name in ("Comparison", "compare")},

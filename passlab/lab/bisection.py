@@ -339,6 +339,11 @@ class Bisection:
         except PasslabError:
             return None
 
+    def after(self, mod: IRModule) -> IRModule | None:
+        """Return what the guilty pass makes of a program, None where it fails."""
+        again = self._alone(mod)
+        return None if again.error is not None else again.last
+
     def _trial_of(self, mod: IRModule) -> Trial:
         """Return a trial for a program: the one of the last question, if that was about the same program."""
         if self._last_trial is None or self._last_trial[0] is not mod:

@@ -21,6 +21,7 @@ from typing import Any
 
 from passlab.diffing.diff import node_name
 from passlab.errors import Diagnostic, PassError, PasslabError, counted
+from passlab.infer import infer_module
 from passlab.instrument.deadline import Deadline, check_seconds
 from passlab.instrument.events import Event
 from passlab.instrument.first_wrong import WrongNode
@@ -29,7 +30,8 @@ from passlab.instrument.validation import UNDECLARED, Check, Inputs
 from passlab.ir.module import IRModule
 from passlab.lab.bisection import Bisection, GuiltyRewrite, bisect
 from passlab.lab.coverage import Coverage
-from passlab.lab.executors import ExecutorFault, compare_executors
+from passlab.lab.executors import KINDS, ExecutorFault, check_kinds, compare_executors, kernel_fault
+from passlab.lab.kernel_search import wrong_kernel
 from passlab.lab.recording import Recording, record
 from passlab.lab.reduction import Reduction
 from passlab.lab.script import bisection_script
@@ -37,12 +39,14 @@ from passlab.table import Table
 from passlab.transform.numeric_contract import Promise
 
 Progress = Callable[[str, str, float], Any]
+CLEAR_SECONDS = 1.0
 SHARE = 0.5  # of the time that is left is spent on recording and comparing; the rest on rewrites and on reduction
 
 
 class Culprit:
     """What broke a program. `sentences` say it; `found` is False when nothing was.
 
+    `compiler` is the executor whose compiler the guilty pass belongs to, "" for a pass of the pipeline itself.
     `bisection` has the guilty pass, `reduction` the smallest program, `fault` the executor and kernel that are wrong
     where no pass is. `stopped` says why the search ended early, "" when it came to its end.
     """
@@ -56,6 +60,7 @@ class Culprit:
         self.rewrite: GuiltyRewrite | None = None
         self.needed: tuple[Event, ...] = ()
         self.fault: ExecutorFault | None = None
+        self.compiler = ""
         self.stopped = ""
         self.seconds = 0.0
 
@@ -71,6 +76,23 @@ class Culprit:
         return None if self.bisection is None else self.bisection.event
 
     @property
+    def name(self) -> str:
+        """What is wrong: a pass, an executor, or "kernel"; "" where nothing is."""
+        if self.fault is not None:
+            return self.fault.executor
+        return "" if self.event is None else self.event.name
+
+    @property
+    def where(self) -> str:
+        """Where it is wrong: the rule and the operator of a pass; the stage, kernel or instruction of an executor."""
+        if self.fault is not None:
+            return self.fault.where
+        parts = [] if self.rewrite is None else [self.rewrite.rule or "rewrite"]
+        if self.node is not None:
+            parts.append(node_name(self.node.old if self.node.removed else self.node.node))
+        return "; ".join(parts)
+
+    @property
     def check(self) -> Check | None:
         """How the guilty pass broke its promise, where programs were compared."""
         return None if self.bisection is None else self.bisection.check
@@ -83,10 +105,10 @@ class Culprit:
     @property
     def module(self) -> IRModule:
         """The smallest program that shows the fault, as far as it was reduced; the whole one without a fault."""
-        if self.reduction is not None:
-            return self.reduction.module
         if self.fault is not None:
             return self.fault.module
+        if self.reduction is not None:
+            return self.reduction.module
         return self.program if self.event is None else self.event.before
 
     @property
@@ -105,7 +127,8 @@ class Culprit:
 
     def _what(self) -> str:
         assert self.bisection is not None
-        return f"{_capital(self.bisection.summary())}."
+        compiler = f"The compiler of the executor `{self.compiler}` is wrong: " if self.compiler else ""
+        return f"{compiler}{_capital(self.bisection.summary())}."
 
     def _since(self) -> str:
         assert self.bisection is not None
@@ -193,7 +216,7 @@ def culprit(
     entry: str = "main",
     seed: int = 0,
     undeclared: Promise | None = UNDECLARED,
-    executors: Sequence[str] = ("debug",),
+    executors: Sequence[str] = KINDS,
     seconds: float | None = 60.0,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -202,12 +225,13 @@ def culprit(
     """Find what broke a program, as far as `seconds` allow.
 
     `pipeline` and `options` are those of `record`; a recording has its own. `inputs`, `entry`, `seed` and `undeclared`
-    are those of `bisect`. With more `executors` than "debug" each is compared with the reference evaluator where no
-    pass is at fault. `progress(stage, text, seconds_left)` is called as the search goes on. An `executor` (of
+    are those of `bisect`. Where no pass is at fault, each of the `executors` is compared with the reference evaluator:
+    "definition" holds kernels to what operators mean, "vm", "aot" and "graph" their compilers, kernels, instructions. `progress(stage, text, seconds_left)` is called as the search goes on. An `executor` (of
     `concurrent.futures`) helps to reduce. Raises `PassError` for passes that do not exist and `RunError` where the
     program does not run before any pass.
     """
     check_seconds(seconds)
+    check_kinds(executors)
     if isinstance(program, Recording) and (pipeline is not None or options):
         raise PassError(Diagnostic("a recording has its pipeline already", hint="culprit(mod, passes) runs another"))
     start = program.input if isinstance(program, Recording) else program
@@ -257,11 +281,11 @@ class _Search:
                 result.recording = record(program, pipeline, seconds=self.left(SHARE), **options)
             with deadline:
                 self._bisect(result.recording, bisecting)
+                if result.event is None:
+                    self._compare(executors, bisecting)
                 if result.event is not None:
                     self._narrow(executor)
-                elif others := [kind for kind in executors if kind != "debug"]:
-                    self.tell("executors", f"comparing {', '.join(others)} with the reference evaluator")
-                    result.fault = compare_executors(result.program, others, bisecting, result.coverage.notes)
+                    self._clear_kernels()
         except deadline.error:
             deadline.close()
             result.stopped = f"stopped after {self.seconds:g} s"
@@ -275,6 +299,39 @@ class _Search:
             self.tell("compare", f"step {event.id} of {steps}, {event.name}")
 
         self.culprit.bisection = bisect(recording, coverage=self.culprit.coverage, looking=looking, **bisecting)
+
+    def _compare(self, executors: Sequence[str], bisecting: dict[str, Any]) -> None:
+        """Compare executors; where a pass of a compiler is wrong, it is the culprit, and its recording the one."""
+        result = self.culprit
+
+        def tell(kind: str) -> None:
+            self.tell("executors", f"comparing {kind} with the reference evaluator")
+
+        fault = compare_executors(result.program, executors, bisecting, result.coverage.notes, tell)
+        if fault is None or fault.stage is None:
+            result.fault = fault
+            return
+        result.compiler = fault.executor
+        result.bisection, result.recording = fault.stage, fault.stage.recording
+
+    def _clear_kernels(self) -> None:
+        """Take the blame from a pass that put a right operator in the place of one whose kernel is wrong."""
+        result = self.culprit
+        check = result.check
+        if result.bisection is None or check is None or result.bisection.criterion.good is not None:
+            return
+        self.tell("kernels", "holding the kernels to their definitions")
+        for mod in (result.module, result.bisection.after(result.module)):
+            if mod is None or result.bisection.criterion.entry not in mod:
+                continue
+            trial = result.bisection.criterion.small_trial(check, mod)
+            try:
+                wrong = wrong_kernel(infer_module(mod), trial, CLEAR_SECONDS)
+            except PasslabError:
+                continue
+            if wrong is not None:
+                result.fault = kernel_fault(wrong)
+                return
 
     def _narrow(self, executor: Executor | None) -> None:
         """Go on from the guilty pass to its rewrite, to the passes that are needed, and to a smaller program."""

@@ -1,100 +1,128 @@
-"""Which executor computes something else than the reference evaluator, and which of its kernels does?
+"""Which executor computes something else than the reference evaluator: by which stage, kernel or instruction?
 
-Each executor runs the program on draws of many kinds. Where one is wrong, the program is fused as that executor fuses
-it, and each kernel runs by itself, on inputs of its own, so that the answer names operators and not a whole program.
+    fault = compare_executors(mod, ("definition", "vm", "graph", "aot"))
+
+"definition" stands for the kernels: each operator is held to its documented meaning. Each other executor runs the
+program on draws of many kinds. Where one is wrong, the passes of its compiler are bisected; where they are right the
+program is reduced to what that executor gets wrong, and the answer names the operator, construct or instruction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from passlab.diffing.diff import node_name
-from passlab.errors import Diagnostic, PasslabError, RunError, did_you_mean
+from passlab.errors import Diagnostic, PassError, PasslabError, RunError, VerifyError, counted, did_you_mean
 from passlab.evaluate.agreement import Disagreement, disagreement
+from passlab.executor.building import build_graph
 from passlab.executor.create import create_executor
+from passlab.executor.graph_module import GraphModule
 from passlab.infer import infer_module
 from passlab.instrument.draws import Draw
+from passlab.instrument.statistics import count_module
 from passlab.instrument.tolerance import LEAST_NOISE, beyond
-from passlab.instrument.validation import UNDECLARED, Trial
+from passlab.instrument.validation import GIVEN, UNDECLARED, Trial
 from passlab.instrument.watched import noisy_runs
-from passlab.ir.expr import Call, Function
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, If, Match, RefCreate, RefRead, RefWrite, TupleGetItem
 from passlab.ir.module import IRModule
+from passlab.ir.op import Op
 from passlab.ir.walk import post_order
-from passlab.lab.script import array_literal, program_source
-from passlab.transform.context import PassContext
-from passlab.transform.pipeline import as_pass
+from passlab.lab.bisection import Bisection, bisect
+from passlab.lab.compilation import COMPILERS, record_compilation
+from passlab.lab.instruction_search import wrong_instruction
+from passlab.lab.kernel_search import WrongKernel, wrong_kernel
+from passlab.lab.reduction import reduce
+from passlab.lab.script import executor_script
 
-KINDS = ("debug", "graph", "vm", "aot")
+KINDS = ("definition", "vm", "aot", "graph")
+KERNEL_SECONDS = 2.0
+REDUCE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class ExecutorFault:
-    """An executor that is wrong: on which kind of inputs, how, and the kernel (its operators) where one was found."""
+    """An executor (or "kernel") that is wrong: the smallest program, on which kind of inputs, how, and where.
+
+    `stage` is the bisection of its compiler where one of its passes is to blame.
+    """
 
     executor: str
     module: IRModule
     draw: Draw
     why: str
     finding: Disagreement | None
-    operators: tuple[str, ...] = ()
+    where: str = ""
+    stage: Bisection | None = None
 
     def sentences(self) -> tuple[str, ...]:
         """What is wrong, and where."""
+        nodes = counted(count_module(self.module)[0], "node")
+        if self.executor == "kernel":
+            what = f"No pass is at fault; the kernel of `{self.where}` does not compute what the operator means: {self.why}."
+            return (what, f"It shows on {self.draw}, in a program of {nodes}, and in every executor.")
         what = f"No pass is at fault; the executor `{self.executor}` is wrong on {self.draw}: {self.why}."
-        if not self.operators:
+        if not self.where:
             return (what, "Each of its kernels is right by itself: the fault lies between them.")
-        return (what, f"The kernel of {', '.join(f'`{name}`' for name in self.operators)} gives it by itself.")
+        return (what, f"It is {self.where}, in a program of {nodes}.")
 
     def script(self) -> str:
-        """Return a script that runs the program on both executors."""
-        program, bindings = program_source(self.module)
-        values = ", ".join(array_literal(value) for value in self.draw.arguments)
-        lines = [
-            "import numpy as np",
-            "import passlab",
-            "from passlab import relay",
-            program,
-            *bindings,
-            f"args = [{values}]",
-            f'for kind in ("debug", "{self.executor}"):',
-            "    print(kind, relay.create_executor(kind, net).evaluate()(*args))",
-        ]
-        return "\n".join(lines) + "\n"
+        """Return a script that compares the program on this executor, and fails once it is mended."""
+        kind = "definition" if self.executor == "kernel" else self.executor
+        return executor_script(self.module, kind, self.draw, " ".join(self.sentences()))
+
+
+def check_kinds(executors: Sequence[str]) -> list[str]:
+    """Return the executors to compare. Raises `RunError` for one that does not exist."""
+    for kind in executors:
+        if kind not in (*KINDS, "debug"):
+            hint = did_you_mean(kind, KINDS) or ", ".join(KINDS)
+            raise RunError(Diagnostic(f"there is no executor `{kind}`", hint=hint))
+    return [kind for kind in KINDS if kind in executors]
 
 
 def compare_executors(
-    mod: IRModule, executors: Sequence[str], options: dict[str, Any], notes: list[str]
+    mod: IRModule,
+    executors: Sequence[str] = KINDS,
+    options: dict[str, Any] | None = None,
+    notes: list[str] | None = None,
+    tell: Callable[[str], Any] = lambda text: None,
 ) -> ExecutorFault | None:
     """Return the first executor that disagrees with the evaluator, None when all agree. `notes` gets what was left out.
 
-    Raises `RunError` for an executor that does not exist.
+    `options` are `inputs`, `entry` and `seed` as for `bisect`. Raises `RunError` for an executor that does not exist.
     """
-    for kind in executors:
-        if kind not in KINDS:
-            hint = did_you_mean(kind, KINDS) or ", ".join(KINDS)
-            raise RunError(Diagnostic(f"there is no executor `{kind}`", hint=hint))
+    kinds, options = check_kinds(executors), options or {}
+    left_out: list[str] = [] if notes is None else notes
     typed = infer_module(mod)
     trial = Trial(options.get("inputs"), options.get("entry", "main"), options.get("seed", 0))
-    if trial.entry != "main":
-        notes.append(f"executors: they run @main, not @{trial.entry}")
-        return None
-    for kind in executors:
-        fault = _fault(typed, kind, trial, notes)
+    for kind in kinds:
+        tell(kind)
+        if kind == "definition":
+            wrong = wrong_kernel(typed, trial, KERNEL_SECONDS, left_out)
+            if wrong is not None:
+                return kernel_fault(wrong)
+            continue
+        if trial.entry != "main":
+            left_out.append(f"the executor `{kind}` (it runs @main, not @{trial.entry})")
+            continue
+        fault = _fault(typed, kind, trial, left_out)
         if fault is not None:
-            return _kernel_fault(typed, kind, options.get("seed", 0)) or fault
+            return _located(fault, options)
     return None
+
+
+def kernel_fault(wrong: WrongKernel) -> ExecutorFault:
+    """Return what is said of an operator whose kernel is wrong."""
+    draw = Draw(wrong.kind, wrong.arguments)
+    return ExecutorFault("kernel", wrong.module, draw, str(wrong.finding), wrong.finding, wrong.operator)
 
 
 def _fault(mod: IRModule, kind: str, trial: Trial, notes: list[str] | None = None) -> ExecutorFault | None:
     """Return how one executor disagrees with the evaluator, None where it agrees on all draws."""
-    try:
-        function = create_executor(kind, mod).evaluate()
-    except PasslabError as error:
-        if notes is not None:
-            notes.append(f"the executor `{kind}` ({error.diagnostics[0].message})")
-        return None
+    function = create_executor(kind, mod).evaluate()
     for number, draw in enumerate(trial.draws(mod)):
         run = trial.run(mod, number)
         if run.error is not None or draw.extreme:
@@ -102,6 +130,10 @@ def _fault(mod: IRModule, kind: str, trial: Trial, notes: list[str] | None = Non
         try:
             value = function(*draw.arguments)
         except PasslabError as error:
+            if _is_refusal(error):
+                if notes is not None:
+                    notes.append(f"the executor `{kind}` ({error.diagnostics[0].message})")
+                return None
             return ExecutorFault(kind, mod, draw, f"it fails: {error.diagnostics[0].message}", None)
         difference = disagreement(run.value, value, UNDECLARED.ulps, finite_only=not draw.special)
         if difference is not None:
@@ -112,26 +144,122 @@ def _fault(mod: IRModule, kind: str, trial: Trial, notes: list[str] | None = Non
     return None
 
 
-def _kernel_fault(mod: IRModule, kind: str, seed: int) -> ExecutorFault | None:
-    """Run each kernel of a program by itself and return the first that is wrong."""
-    with PassContext(opt_level=3):
-        fused = as_pass("InferType, SimplifyInference, FuseOps, InferType")(mod)
-    kernels = [
-        node
-        for function in fused.functions.values()
-        for node in post_order(function)
-        if isinstance(node, Function) and node.is_primitive
-    ]
-    for kernel in kernels:
-        alone = infer_module(IRModule.from_expr(Function(kernel.params, kernel.body, kernel.ret_type)))
+_REFUSALS = (
+    "the graph executor does not support",
+    "a graph is made of",
+    "the virtual machine cannot run",
+    "a Python module is",
+)
+
+
+def _is_refusal(error: PasslabError) -> bool:
+    """Whether an executor only says that it does not run such programs."""
+    message = error.diagnostics[0].message if error.diagnostics else ""
+    written = isinstance(error, VerifyError) and ("in Python" in message or "the kernel" in message)
+    return message.startswith(_REFUSALS) or written
+
+
+def _located(fault: ExecutorFault, options: dict[str, Any]) -> ExecutorFault:
+    """Find the stage of the compiler that is wrong; where none is, the smallest program and what of it is wrong."""
+    kind, mod = fault.executor, fault.module
+    if kind in COMPILERS:
         try:
-            fault = _fault(alone, kind, Trial(seed=seed))
+            stage = bisect(record_compilation(mod, kind), unpromised=True, **_criterion(options))
         except PasslabError:
-            continue  # its parameters have no values of their own
-        if fault is not None:
-            names = tuple(node_name(n) for n in post_order(kernel.body) if isinstance(n, Call))
-            return ExecutorFault(kind, alone, fault.draw, fault.why, fault.finding, names)
-    return None
+            stage = None
+        if stage is not None and stage.found:
+            return replace(fault, stage=stage, where=stage.event.name if stage.event else "")
+    given = options.get("inputs") is not None
+    inputs = options.get("inputs")
+
+    def trial(smaller: IRModule) -> Trial:
+        if given and len(smaller["main"].params) == len(fault.draw.arguments):
+            return Trial(inputs)
+        return Trial(seed=options.get("seed", 0), kinds=() if fault.draw.kind == GIVEN else (fault.draw.kind,))
+
+    def still(smaller: IRModule) -> bool:
+        try:
+            return _fault(smaller, kind, trial(smaller)) is not None
+        except RunError:
+            return False
+
+    small = mod
+    try:
+        small = reduce(mod, still, seconds=REDUCE_SECONDS).module
+    except PassError:
+        return replace(fault, where=_named(fault))
+    typed = infer_module(small)
+    again = _fault(typed, kind, trial(typed)) or fault
+    return replace(again, where=_named(again))
 
 
-__all__ = ["ExecutorFault", "compare_executors"]
+def _criterion(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: options[name] for name in ("inputs", "entry", "seed", "undeclared") if name in options}
+
+
+def _named(fault: ExecutorFault) -> str:
+    """Name what of a small program an executor gets wrong."""
+    parts = _constructs(fault.module)
+    if fault.executor == "vm":
+        instruction = ""
+        if not _is_of_one_kernel(fault.module):
+            manifest = record_compilation(fault.module, "vm").last
+            instruction = wrong_instruction(infer_module(manifest), fault.draw.arguments)
+        return f"the instruction {instruction}" if instruction else f"the kernel of {parts}"
+    if fault.executor == "graph" and not _is_of_one_kernel(fault.module) and _right_without_sharing(fault):
+        return f"the memory that {parts} share"
+    what = "the kernel of" if _is_of_one_kernel(fault.module) else "what is made of"
+    return f"{what} {parts}"
+
+
+def _right_without_sharing(fault: ExecutorFault) -> bool:
+    """Whether the graph is right when each result has memory of its own."""
+    try:
+        factory = build_graph(infer_module(fault.module))
+        values = []
+        for module in (factory.module(), factory.debug_create()):
+            assert isinstance(module, GraphModule)
+            module.use_inputs(list(fault.draw.arguments))
+            module.run()
+            values.append(tuple(module.get_output(n) for n in range(module.get_num_outputs())))
+    except PasslabError:
+        return False
+    return disagreement(values[0], values[1]) is not None
+
+
+def _is_of_one_kernel(mod: IRModule) -> bool:
+    """Whether a program is one call of an operator, or several that may be one kernel, and nothing else."""
+    nodes = [n for f in mod.functions.values() for n in post_order(f.body)]
+    others = [
+        n for n in nodes if isinstance(n, (If, Match, Function, GlobalVar, Constructor, RefCreate, RefRead, RefWrite))
+    ]
+    return not others and sum(isinstance(n, Call) for n in nodes) == 1 and not _is_reshape(nodes)
+
+
+def _is_reshape(nodes: Sequence[Expr]) -> bool:
+    names = [n.op.name for n in nodes if isinstance(n, Call) and isinstance(n.op, Op)]
+    return names in (["reshape"], ["expand_dims"], ["squeeze"], ["nn.batch_flatten"], ["dyn.reshape"])
+
+
+def _constructs(mod: IRModule) -> str:
+    """Return what a program is made of: its operators, branches, matches, calls, projections."""
+    names: dict[str, None] = {}
+    for function in mod.functions.values():
+        for node in post_order(function.body):
+            name = _construct(node)
+            if name:
+                names[name] = None
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _construct(node: Expr) -> str:
+    if isinstance(node, Call):
+        if isinstance(node.op, GlobalVar):
+            return f"call of @{node.op.name_hint}"
+        return node_name(node) if isinstance(node.op, (Op, Constructor)) else "call of a closure"
+    if isinstance(node, (If, Match, RefCreate, RefRead, RefWrite)):
+        return type(node).__name__.lower()
+    return "projection" if isinstance(node, TupleGetItem) else ""
+
+
+__all__ = ["KINDS", "ExecutorFault", "check_kinds", "compare_executors", "kernel_fault"]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab.errors import Diagnostic, PassError, visible
+from passlab.instrument.draws import Draw
 from passlab.ir.expr import Constant, Expr, Var
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order, rewrite
@@ -61,6 +62,25 @@ def bisection_script(bisection: Bisection, mod: IRModule, arguments: Sequence[An
         f"found = lab.bisect(net, [{guilty.expression}], {asked})",
         "print(found)",
         "assert found.found, 'no pass breaks the program any more'",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def executor_script(mod: IRModule, kind: str, draw: Draw, summary: str) -> str:
+    """Return a script in which an executor is wrong about a program, and which fails once it is mended."""
+    program, bindings = program_source(mod)
+    options = {"executors": f'["{kind}"]', **_inputs(draw.arguments, "main", 0)}
+    asked = ", ".join(f"{name}={value}" for name, value in options.items())
+    lines = [
+        f'"""{_comment(summary)}"""',
+        "import numpy as np",
+        "import passlab",
+        "from passlab import lab, relay",
+        program,
+        *bindings,
+        f'found = lab.culprit(net, "InferType", {asked})',
+        "print(found)",
+        f"assert found.fault, 'the executor `{kind}` is right about it now'",
     ]
     return "\n".join(lines) + "\n"
 
@@ -161,4 +181,4 @@ def _comment(text: str) -> str:
     return line if len(line) <= 300 else f"{line[:297]}..."
 
 
-__all__ = ["array_literal", "bisection_script", "program_source"]
+__all__ = ["array_literal", "bisection_script", "executor_script", "program_source"]

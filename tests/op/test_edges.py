@@ -12,19 +12,15 @@ import numpy as np
 import pytest
 
 import passlab
+from passlab.definitions import MEANING, SHAPE_FROM_RELATION, Refused
 from passlab.errors import LimitError, PasslabError, RunError
 from passlab.ir.expr import Call, Constant, Tuple, Var
 from passlab.ir.op import Op, OpPattern
 from passlab.op.dtypes import array_dtype, is_float
 from passlab.op.edge_cases import is_swept, program
-from tests.op import cases_gradient, cases_value, meaning_image, meaning_nn, meaning_rest
-from tests.op.meaning import MEANING, Refused
-from tests.op.meaning_shape import SHAPE_FROM_RELATION
+from tests.op import cases_gradient, cases_value
 from tests.op_nn.running import run_call
 
-assert meaning_nn
-assert meaning_rest
-assert meaning_image
 DTYPES = (
     "float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
     "uint64", "bool",

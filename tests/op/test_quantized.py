@@ -9,9 +9,9 @@ import pytest
 
 import passlab
 from passlab import relay
+from passlab.definitions.elements import nearest as away
 from passlab.ir.op import Op
 from passlab.op.qnn.scales import fixed_point, rescale
-from tests.op.meaning import nearest as away
 from tests.op_nn.running import run
 
 RANDOM = np.random.default_rng(11)

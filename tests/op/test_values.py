@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from passlab.definitions.elements import nearest
 from passlab.errors import RunError
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, IncompleteType, TensorType, TupleType, Type
 from passlab.op.dtypes import array_dtype
 from tests.op import cases_index, cases_shape
 from tests.op.cases import CASES, Case
-from tests.op.meaning import nearest
 from tests.op_nn.running import run, same, types_of
 
 assert CASES, "the tables are filled by importing them"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
+from passlab.definitions.places import grid_value, resize_line
 from passlab.errors import RunError
 from passlab.ir.expr import Var
 from passlab.ir.op import Op
@@ -21,55 +20,6 @@ def normal(*shape: int) -> np.ndarray:
 
 
 # ---------------------------------------------------------------- resize
-def place(mode: str, i: int, length: int, count: int, start: float, end: float) -> float:
-    """Where new element i of `count` lies on an axis of `length` elements (ONNX, operator Resize)."""
-    scale = length / count
-    return {
-        "half_pixel": (i + 0.5) * scale - 0.5,
-        "pytorch_half_pixel": (i + 0.5) * scale - 0.5 if count > 1 else 0.0,
-        "align_corners": (length - 1) / max(count - 1, 1) * i,
-        "asymmetric": i * scale,
-        "tf_half_pixel_for_nn": (i + 0.5) * scale,
-        "tf_crop_and_resize": start * (length - 1) + i * (end - start) * (length - 1) / (count - 1)
-        if count > 1
-        else 0.5 * (start + end) * (length - 1),
-    }[mode]
-
-
-def cubic(t: float, a: float) -> float:
-    """Keys' kernel at distance t."""
-    t = abs(t)
-    if t <= 1:
-        return (a + 2) * t**3 - (a + 3) * t**2 + 1
-    return a * t**3 - 5 * a * t**2 + 8 * a * t - 4 * a if t < 2 else 0.0
-
-
-def resized(x, count, method, mode, *, rounding="floor", alpha=-0.5, exclude=False, roi=(0.0, 1.0), fill=0.0):
-    """The last axis of x resized, one element at a time."""
-    length, made = x.shape[-1], np.zeros((*x.shape[:-1], count))
-    for i in range(count):
-        at = place(mode, i, length, count, *roi)
-        if mode == "tf_crop_and_resize" and not 0 <= at <= length - 1:
-            made[..., i] = fill
-            continue
-        if method == "nearest_neighbor":
-            near = {
-                "floor": math.floor(at + 1e-5), "ceil": math.ceil(at - 1e-5), "round": math.floor(at + 0.5) if at >= 0 else math.ceil(at - 0.5),
-                "round_prefer_floor": math.ceil(at - 0.5), "round_prefer_ceil": math.floor(at + 0.5),
-            }[rounding]  # fmt: skip
-            made[..., i] = x[..., min(max(near, 0), length - 1)]
-            continue
-        low = math.floor(at)
-        spots = (low, low + 1) if method == "linear" else (low - 1, low, low + 1, low + 2)
-        weights = [1 - abs(at - s) if method == "linear" else cubic(at - s, alpha) for s in spots]
-        if exclude:
-            weights = [w if 0 <= s < length else 0.0 for w, s in zip(weights, spots, strict=True)]
-            weights = [w / sum(weights) for w in weights]
-        for s, w in zip(spots, weights, strict=True):
-            made[..., i] += w * x[..., min(max(s, 0), length - 1)]
-    return made
-
-
 MODES = ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn"]
 
 
@@ -79,10 +29,10 @@ MODES = ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_
 def test_resize1d_is_its_formula(method, mode, count):
     x = normal(2, 3, 5)
     options = {"method": method, "coordinate_transformation_mode": mode}
-    close(run("image.resize1d", x, size=(count,), **options), resized(x, count, method, mode))
+    close(run("image.resize1d", x, size=(count,), **options), resize_line(x, count, method, mode))
     if method == "cubic":
         got = run("image.resize1d", x, size=(count,), **options, cubic_alpha=-0.75, cubic_exclude=1)
-        close(got, resized(x, count, method, mode, alpha=-0.75, exclude=True), 1e-3)
+        close(got, resize_line(x, count, method, mode, alpha=-0.75, exclude=True), 1e-3)
 
 
 @pytest.mark.parametrize("rounding", ["floor", "ceil", "round", "round_prefer_floor", "round_prefer_ceil"])
@@ -95,26 +45,26 @@ def test_nearest_neighbours(rounding, mode, count):
         rounding = "floor"  # an upscaling by whole numbers repeats each element, whatever the rounding
     close(
         run("image.resize1d", x, size=(count,), **options),
-        resized(x, count, "nearest_neighbor", mode, rounding=rounding),
+        resize_line(x, count, "nearest_neighbor", mode, rounding=rounding),
     )
 
 
 def test_resize_works_axis_by_axis():
     x = normal(1, 2, 4, 5)
-    rows = resized(x.transpose(0, 1, 3, 2), 7, "linear", "half_pixel").transpose(0, 1, 3, 2)
-    want = resized(rows, 3, "linear", "half_pixel")
+    rows = resize_line(x.transpose(0, 1, 3, 2), 7, "linear", "half_pixel").transpose(0, 1, 3, 2)
+    want = resize_line(rows, 3, "linear", "half_pixel")
     close(run("image.resize2d", x, size=(7, 3)), want)
     last = np.ascontiguousarray(x.transpose(0, 2, 3, 1))
     close(run("image.resize2d", last, size=(7, 3), layout="NHWC"), want.transpose(0, 2, 3, 1))
     volume = normal(1, 1, 2, 4, 5)
-    close(run("image.resize3d", volume, size=(2, 4, 8)), resized(volume, 8, "linear", "half_pixel"))
+    close(run("image.resize3d", volume, size=(2, 4, 8)), resize_line(volume, 8, "linear", "half_pixel"))
 
 
 def test_regions_are_cut_out_and_filled_up():
     x = normal(1, 2, 6)
     options = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": -1.0}
     for roi in ((0.2, 0.7), (-0.5, 1.2)):
-        want = resized(x, 5, "linear", "tf_crop_and_resize", roi=roi, fill=-1.0)
+        want = resize_line(x, 5, "linear", "tf_crop_and_resize", roi=roi, fill=-1.0)
         close(run("image.resize1d", x, size=(5,), roi=roi, **options), want)
 
 
@@ -158,8 +108,8 @@ def test_crop_and_resize(layout, method):
         "mode": "tf_crop_and_resize",
     }
     for i, (y1, x1, y2, x2) in enumerate(boxes):
-        columns = resized(x[indices[i]], 5, roi=(x1, x2), **how)
-        want[i] = resized(columns.transpose(0, 2, 1), 4, roi=(y1, y2), **how).transpose(0, 2, 1)
+        columns = resize_line(x[indices[i]], 5, roi=(x1, x2), **how)
+        want[i] = resize_line(columns.transpose(0, 2, 1), 4, roi=(y1, y2), **how).transpose(0, 2, 1)
     order = (0, 1, 2, 3) if layout == "NCHW" else (0, 2, 3, 1)
     given = np.ascontiguousarray(x.transpose(order))
     options = {"crop_size": (4, 5), "layout": layout, "method": method, "extrapolation_value": 9.0}
@@ -211,50 +161,6 @@ def test_affine_grid_maps_the_corners_to_one():
     assert "affine matrices" in str(refused("image.affine_grid", T(2, 3, 3), target_shape=(3, 4)))
 
 
-def reflected(at: float, length: int, aligned: bool) -> float:
-    """A coordinate folded back at the borders, by walking."""
-    low, high = (0.0, length - 1.0) if aligned else (-0.5, length - 0.5)
-    if high <= low:
-        return 0.0
-    while not low <= at <= high:
-        at = 2 * low - at if at < low else 2 * high - at
-    return min(max(at, 0.0), length - 1.0)
-
-
-def pixel(image, spot, mode):
-    if all(0 <= s < n for s, n in zip(spot, image.shape[1:], strict=True)):
-        return image[(slice(None), *spot)]
-    return np.zeros(len(image))
-
-
-def sampled(image, at, method, mode, aligned):
-    """One sample of image (C, *S), by definition."""
-    sizes = image.shape[1:]
-    if method == "bicubic":
-        total = np.zeros(len(image))
-        for i, j in np.ndindex(4, 4):
-            spot = [math.floor(at[0]) - 1 + i, math.floor(at[1]) - 1 + j]
-            weight = cubic(at[0] - spot[0], -0.75) * cubic(at[1] - spot[1], -0.75)
-            if mode == "border":
-                spot = [min(max(s, 0), n - 1) for s, n in zip(spot, sizes, strict=True)]
-            elif mode == "reflection":
-                spot = [int(reflected(s, n, aligned)) for s, n in zip(spot, sizes, strict=True)]
-            total += weight * pixel(image, spot, mode)
-        return total
-    if mode == "reflection":
-        at = [reflected(a, n, aligned) for a, n in zip(at, sizes, strict=True)]
-    elif mode == "border":
-        at = [min(max(a, 0), n - 1) for a, n in zip(at, sizes, strict=True)]
-    if method == "nearest":
-        return pixel(image, [int(a + 0.5) if a > 0 else int(a - 0.5) for a in at], mode)
-    total = np.zeros(len(image))
-    for corner in np.ndindex(*(2,) * len(at)):
-        spot = [math.floor(a) + c for a, c in zip(at, corner, strict=True)]
-        weight = np.prod([1 - abs(a - s) for a, s in zip(at, spot, strict=True)])
-        total += weight * pixel(image, spot, mode)
-    return total
-
-
 @pytest.mark.parametrize("method", ["bilinear", "nearest", "bicubic"])
 @pytest.mark.parametrize("mode", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("aligned", [True, False])
@@ -268,7 +174,7 @@ def test_grid_sample_is_its_definition(method, mode, aligned):
             part = grid[(n, slice(None), *spot)][::-1].astype(np.float64)
             sizes = x.shape[2:]
             at = [(p + 1) * (s - 1) / 2 if aligned else (p + 1) * s / 2 - 0.5 for p, s in zip(part, sizes, strict=True)]
-            close(got[(n, slice(None), *spot)], sampled(x[n], at, method, mode, aligned), 1e-3)
+            close(got[(n, slice(None), *spot)], grid_value(x[n], at, method, mode, aligned), 1e-3)
 
 
 def test_grid_sample_refuses():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from passlab.definitions.places import bilinear
 from passlab.errors import RunError
 from passlab.ir.types import ANY
 from tests.op_nn.definitions import conv
@@ -156,18 +157,6 @@ def test_without_offsets_a_deformable_convolution_is_a_convolution(groups):
         run("nn.deformable_conv2d", x, np.zeros((2, 18, 3, 5), np.float32), w, **options),
         conv(x, w, (2, 1), 1, 1, groups),
     )
-
-
-def bilinear(image, y, x):
-    """The value of image (H, W) at a place, zero outside; past the last row or column it is mixed with zeros."""
-    height, width = image.shape
-    if not (0 <= y < height and 0 <= x < width):
-        return 0.0
-    y0, x0 = int(np.floor(y)), int(np.floor(x))
-    dy, dx = y - y0, x - x0
-    wide = np.pad(image, ((0, 1), (0, 1)))
-    rows = [(wide[r, x0] * (1 - dx) + wide[r, x0 + 1] * dx) for r in (y0, y0 + 1)]
-    return rows[0] * (1 - dy) + rows[1] * dy
 
 
 def test_deformable_conv2d_reads_at_moved_places():

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from passlab.definitions.places import iou, sample, survivors
 from passlab.errors import RunError
 from passlab.ir.expr import TupleWrapper, Var
 from passlab.ir.op import Op
@@ -18,16 +19,6 @@ RNG = np.random.default_rng(7)
 
 def normal(*shape: int) -> np.ndarray:
     return RNG.standard_normal(shape).astype(np.float32)
-
-
-def iou(a, b, edge=0.0):
-    a = (min(a[0], a[2]), min(a[1], a[3]), max(a[0], a[2]), max(a[1], a[3]))
-    b = (min(b[0], b[2]), min(b[1], b[3]), max(b[0], b[2]), max(b[1], b[3]))
-    width = max(0.0, min(a[2], b[2]) - max(a[0], b[0]) + edge)
-    height = max(0.0, min(a[3], b[3]) - max(a[1], b[1]) + edge)
-    areas = [(x[2] - x[0] + edge) * (x[3] - x[1] + edge) for x in (a, b)]
-    union = sum(areas) - width * height
-    return width * height / union if union > 0 else 0.0
 
 
 def boxes(*shape: int) -> np.ndarray:
@@ -46,17 +37,6 @@ def test_get_valid_counts_moves_detections_to_the_front():
         np.testing.assert_array_equal(moved[i, : len(wanted)], x[i, wanted])
         assert (moved[i, len(wanted) :] == -1).all()
         np.testing.assert_array_equal(places[i], wanted + [-1] * (6 - len(wanted)))
-
-
-def survivors(rows, limit, threshold, force, top_k):
-    """The rows (class, score, box) that stay, best first, by definition."""
-    order = sorted(range(len(rows)), key=lambda i: -rows[i][1])[: top_k if top_k > 0 else None]
-    kept = []
-    for i in order:
-        rivals = [k for k in kept if force or rows[k][0] == rows[i][0]]
-        if len(kept) != limit and all(iou(rows[k][2:], rows[i][2:]) < threshold for k in rivals):
-            kept.append(i)
-    return kept
 
 
 @pytest.mark.parametrize("force", [False, True])
@@ -159,19 +139,6 @@ def regions(count: int, batch: int) -> np.ndarray:
     low = RNG.random((count, 2)) * 10
     image = RNG.integers(0, batch, (count, 1))
     return np.concatenate((image, low, low + RNG.random((count, 2)) * 12), axis=1).astype(np.float32)
-
-
-def sample(image, y, x):
-    height, width = image.shape[1:]
-    if y < -1 or x < -1 or y > height or x > width:
-        return np.zeros(len(image))
-    y, x = min(max(y, 0.0), height - 1), min(max(x, 0.0), width - 1)
-    y0, x0 = int(y), int(x)
-    y1, x1 = min(y0 + 1, height - 1), min(x0 + 1, width - 1)
-    dy, dx = y - y0, x - x0
-    upper = image[:, y0, x0] * (1 - dx) + image[:, y0, x1] * dx
-    lower = image[:, y1, x0] * (1 - dx) + image[:, y1, x1] * dx
-    return upper * (1 - dy) + lower * dy
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])

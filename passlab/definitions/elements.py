@@ -1,9 +1,4 @@
-"""What each operator means, as plainly as NumPy or loops over elements can say it: the other half of the laws on values.
-
-`MEANING[name](attrs, *arrays)` is the result of the operator `name`. Floating-point inputs of every width arrive as
-float64 and the law rounds the result; integers and bools arrive as they are, and wrap. `Refused` is raised where the
-operator must refuse its values. Nothing here may use a kernel of passlab.
-"""
+"""Definitions of the operators on single elements, and the table of all definitions; see the package."""
 
 from __future__ import annotations
 
@@ -37,10 +32,11 @@ def means(*names: str) -> Callable[[Meaning], Meaning]:
 
 
 def wide(x: Any) -> Any:
+    """Return a tensor in float64."""
     return np.asarray(x).astype(np.float64)
 
 
-def wrapped(values: Any, dtype: Any) -> Any:
+def wrap(values: Any, dtype: Any) -> Any:
     """Python integers of any size as the integers of a dtype that they wrap to."""
     kind = np.dtype(dtype)
     if kind.kind == "b":
@@ -51,16 +47,17 @@ def wrapped(values: Any, dtype: Any) -> Any:
 
 
 def is_int(x: Any) -> bool:
+    """Whether a tensor holds integers or bools."""
     return x.dtype.kind in "iub"
 
 
 def each(function: Callable[..., Any], *arrays: Any) -> Any:
-    """A function of Python integers, element by element, broadcast and wrapped."""
+    """A function of Python integers, element by element, broadcast and wrap."""
     spread = np.broadcast_arrays(*arrays)
     flat = [function(*(int(v) for v in values)) for values in zip(*(s.ravel() for s in spread), strict=True)]
-    made = np.empty(spread[0].shape, object)
-    made.ravel()[:] = flat
-    return wrapped(made, arrays[0].dtype)
+    result = np.empty(spread[0].shape, object)
+    result.ravel()[:] = flat
+    return wrap(result, arrays[0].dtype)
 
 
 # ---------------------------------------------------------------- one element at a time
@@ -71,12 +68,30 @@ def nearest(x: Any) -> Any:
 
 
 _FUNCTIONS: dict[str, Any] = {
-    "exp": np.exp, "log": np.log, "log2": np.log2, "log10": np.log10, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos,
-    "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh,
-    "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "fast_exp": np.exp,
-    "fast_tanh": np.tanh, "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "rsqrt": lambda x: 1 / np.sqrt(x),
-    "erf": np.vectorize(math.erf, otypes=[float]), "fast_erf": np.vectorize(math.erf, otypes=[float]),
-}  # fmt: skip
+    "exp": np.exp,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "sqrt": np.sqrt,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "fast_exp": np.exp,
+    "fast_tanh": np.tanh,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "erf": np.vectorize(math.erf, otypes=[float]),
+    "fast_erf": np.vectorize(math.erf, otypes=[float]),
+}
 for _name, _function in _FUNCTIONS.items():
     MEANING[_name] = lambda attrs, x, f=_function: f(wide(x))
 for _name, _function in (("floor", np.floor), ("ceil", np.ceil), ("trunc", np.trunc), ("round", nearest)):
@@ -92,14 +107,23 @@ MEANING["isfinite"] = lambda attrs, x: np.abs(wide(x)) < np.inf
 MEANING["zeros_like"] = lambda attrs, x: np.zeros(x.shape)
 MEANING["ones_like"] = lambda attrs, x: np.ones(x.shape)
 for _name in (
-    "copy", "annotation.bitpack_start", "annotation.bitpack_end", "annotation.checkpoint", "annotation.stop_fusion",
-    "annotation.cast_hint", "annotation.compiler_begin", "annotation.compiler_end", "device_copy", "on_device",
-):  # fmt: skip
+    "copy",
+    "annotation.bitpack_start",
+    "annotation.bitpack_end",
+    "annotation.checkpoint",
+    "annotation.stop_fusion",
+    "annotation.cast_hint",
+    "annotation.compiler_begin",
+    "annotation.compiler_end",
+    "device_copy",
+    "on_device",
+):
     MEANING[_name] = lambda attrs, x: x
 
 
 @means("clip")
 def clip(attrs: Any, x: Any) -> Any:
+    """Return what `clip` gives."""
     if is_int(x):
         info = np.iinfo(x.dtype) if x.dtype.kind != "b" else None
         ends = (0, 1) if info is None else (int(info.min), int(info.max))
@@ -130,18 +154,39 @@ def _power(a: int, b: int) -> int:
 
 
 _WHOLE: dict[str, Callable[[int, int], int]] = {
-    "add": lambda a, b: a + b, "subtract": lambda a, b: a - b, "multiply": lambda a, b: a * b, "maximum": max,
-    "minimum": min, "divide": _quotient, "trunc_divide": _quotient, "mod": lambda a, b: a - _quotient(a, b) * b,
-    "trunc_mod": lambda a, b: a - _quotient(a, b) * b, "floor_divide": _floor, "floor_mod": lambda a, b: a - _floor(a, b) * b,
-    "power": _power, "logical_and": lambda a, b: int(a != 0 and b != 0), "logical_or": lambda a, b: int(a != 0 or b != 0),
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "maximum": max,
+    "minimum": min,
+    "divide": _quotient,
+    "trunc_divide": _quotient,
+    "mod": lambda a, b: a - _quotient(a, b) * b,
+    "trunc_mod": lambda a, b: a - _quotient(a, b) * b,
+    "floor_divide": _floor,
+    "floor_mod": lambda a, b: a - _floor(a, b) * b,
+    "power": _power,
+    "logical_and": lambda a, b: int(a != 0 and b != 0),
+    "logical_or": lambda a, b: int(a != 0 or b != 0),
     "logical_xor": lambda a, b: int((a != 0) != (b != 0)),
-}  # fmt: skip
+}
 _REAL: dict[str, Any] = {
-    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum,
-    "divide": np.divide, "trunc_divide": lambda a, b: np.trunc(a / b), "mod": np.fmod, "trunc_mod": np.fmod,
-    "floor_divide": np.floor_divide, "floor_mod": np.mod, "power": np.power, "logical_and": np.logical_and,
-    "logical_or": np.logical_or, "logical_xor": np.logical_xor,
-}  # fmt: skip
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "divide": np.divide,
+    "trunc_divide": lambda a, b: np.trunc(a / b),
+    "mod": np.fmod,
+    "trunc_mod": np.fmod,
+    "floor_divide": np.floor_divide,
+    "floor_mod": np.mod,
+    "power": np.power,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
+}
 for _name in _WHOLE:
     MEANING[_name] = lambda attrs, a, b, w=_WHOLE[_name], r=_REAL[_name]: each(w, a, b) if is_int(a) else r(a, b)
 # On bools arithmetic is that of truth: + is or, * is and, - is their difference (one and not the other way: xor).
@@ -151,15 +196,19 @@ for _name, _function in _TRUTH.items():
         t(a, b) if a.dtype.kind == "b" else m(attrs, a, b)
     )
 for _name, _ask in (
-    ("equal", lambda a, b: a == b), ("not_equal", lambda a, b: a != b), ("less", lambda a, b: a < b),
-    ("less_equal", lambda a, b: a <= b), ("greater", lambda a, b: a > b), ("greater_equal", lambda a, b: a >= b),
-):  # fmt: skip
+    ("equal", lambda a, b: a == b),
+    ("not_equal", lambda a, b: a != b),
+    ("less", lambda a, b: a < b),
+    ("less_equal", lambda a, b: a <= b),
+    ("greater", lambda a, b: a > b),
+    ("greater_equal", lambda a, b: a >= b),
+):
     MEANING[_name] = lambda attrs, a, b, f=_ask: f(a, b)
 for _name, _bits in (("and", lambda a, b: a & b), ("or", lambda a, b: a | b), ("xor", lambda a, b: a ^ b)):
     MEANING[f"bitwise_{_name}"] = lambda attrs, a, b, f=_bits: each(f, a, b)
 
 
-def _shifted(left: bool) -> Meaning:
+def _shift(left: bool) -> Meaning:
     def meaning(attrs: Any, a: Any, b: Any) -> Any:
         if a.dtype.kind == "b":
             return a & ~b
@@ -176,11 +225,12 @@ def _shifted(left: bool) -> Meaning:
     return meaning
 
 
-MEANING["left_shift"], MEANING["right_shift"] = _shifted(True), _shifted(False)
+MEANING["left_shift"], MEANING["right_shift"] = _shift(True), _shift(False)
 
 
 @means("where")
 def where(attrs: Any, c: Any, x: Any, y: Any) -> Any:
+    """Return what `where` gives."""
     return np.where(c != 0, x, y)
 
 
@@ -192,7 +242,7 @@ def _as(x: Any, dtype: str) -> Any:
     if (kind.kind in "iu" or "int" in kind.name) and not is_int(x) and x.dtype.kind != "b":
         whole = np.empty(x.shape, object)
         whole.ravel()[:] = [_cut(float(v), kind.name) for v in x.ravel()]
-        return wrapped(whole, kind)
+        return wrap(whole, kind)
     return x != 0 if kind.kind == "b" else x.astype(kind)
 
 
@@ -209,6 +259,7 @@ MEANING["cast_like"] = lambda attrs, x, like: _as(x, like.dtype.name)
 
 @means("reinterpret")
 def reinterpret(attrs: Any, x: Any) -> Any:
+    """Return what `reinterpret` gives."""
     kind = array_dtype(attrs.dtype)
     return np.frombuffer(x.astype(_STORED.get(kind.name, x.dtype)).tobytes(), kind).reshape(x.shape)
 
@@ -218,25 +269,32 @@ _STORED = {"int32": "float32"}  # the edge cases that arrive widened
 
 @means("hardswish")
 def hardswish(attrs: Any, x: Any) -> Any:
+    """Return what `hardswish` gives."""
     return wide(x) * (np.minimum(np.maximum(wide(x) + 3, 0), 6) / 6)
 
 
 @means("fixed_point_multiply")
 def fixed_point(attrs: Any, x: Any) -> Any:
+    """Return what `fixed_point_multiply` gives."""
+
     def one(v: int) -> int:
-        moved = v << attrs.shift if attrs.shift > 0 else v
+        shift_value = v << attrs.shift if attrs.shift > 0 else v
         total = 31 - min(attrs.shift, 0)
-        return (moved * attrs.multiplier + (1 << (total - 1))) >> total
+        product: int = shift_value * attrs.multiplier + (1 << (total - 1))
+        return int(product >> total)
 
     return each(one, x)
 
 
 @means("fixed_point_multiply_per_axis")
 def fixed_point_per_axis(attrs: Any, x: Any, m: Any, left: Any, right: Any) -> Any:
+    """Return what `fixed_point_multiply_per_axis` gives."""
+
     def one(v: int, by: int, up: int, down: int) -> int:
         up, down = up * attrs.is_lshift_required, down * attrs.is_rshift_required
         total = 31 + down
-        return ((v << up) * by + (1 << (total - 1))) >> total
+        product: int = (v << up) * by + (1 << (total - 1))
+        return product >> total
 
     shape = [x.shape[d] if d in [a % x.ndim for a in attrs.axes] else 1 for d in range(x.ndim)]
     return each(one, x, m.reshape(shape), left.reshape(shape), right.reshape(shape))
@@ -244,6 +302,7 @@ def fixed_point_per_axis(attrs: Any, x: Any, m: Any, left: Any, right: Any) -> A
 
 @means("relay.op.annotation.simulated_quantize")
 def simulated_quantize(attrs: Any, x: Any, scale: Any, low: Any, high: Any) -> Any:
+    """Return what `relay.op.annotation.simulated_quantize` gives."""
     return (
         np.minimum(
             np.maximum({"floor": np.floor, "ceil": np.ceil}.get(attrs.rounding, nearest)(wide(x) / scale), low), high
@@ -263,7 +322,7 @@ MEANING["dyn.full"] = lambda attrs, v, shape: np.full(shape, v)
 
 
 def _arange(attrs: Any, start: Any, stop: Any, step: Any) -> Any:
-    bounds = start, stop, step
+    bounds: tuple[Any, ...] = start, stop, step
     if not all(isinstance(attrs[name], Constant) for name in ("start", "stop", "step")) and abs(step) >= 1:
         bounds = tuple(int(bound) for bound in bounds)  # what is known only at run time is counted in whole numbers
     return start + step * np.arange(len(np.arange(*bounds)))
@@ -275,10 +334,10 @@ MEANING["ndarray_size"] = lambda attrs, x: np.array(x.size)
 
 
 def _one_hot(attrs: Any, i: Any, on: Any, off: Any, depth: Any) -> Any:
-    made = np.empty((*i.shape, int(depth)), on.dtype)
-    for at in np.ndindex(*made.shape):
-        made[at] = on if i[at[:-1]] == at[-1] else off
-    return np.moveaxis(made, -1, attrs.axis)
+    result = np.empty((*i.shape, int(depth)), on.dtype)
+    for at in np.ndindex(*result.shape):
+        result[at] = on if i[at[:-1]] == at[-1] else off
+    return np.moveaxis(result, -1, attrs.axis)
 
 
 MEANING["one_hot"] = lambda attrs, i, on, off: _one_hot(attrs, i, on, off, attrs.depth)
@@ -287,4 +346,5 @@ MEANING["dyn.one_hot"] = _one_hot
 
 @means("meshgrid")
 def meshgrid(attrs: Any, vectors: Any) -> Any:
+    """Return what `meshgrid` gives."""
     return tuple(np.meshgrid(*vectors, indexing=attrs.indexing))

@@ -1,4 +1,4 @@
-"""What the operators of neural networks, images and quantized tensors mean, for small arrays; see `meaning`."""
+"""What the operators of neural networks, images and quantized tensors mean, for small arrays; see `elements`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from tests.op.meaning import MEANING, Meaning, _quotient, is_int, means, wide
-from tests.op_nn.test_loss_sparse import bilinear
+from passlab.definitions.elements import MEANING, Meaning, _quotient, is_int, means, wide
+from passlab.definitions.places import bilinear
 
 
 def _spread(values: Any, rank: int) -> tuple[int, ...]:
-    values = (values,) if isinstance(values, int) else tuple(values)
-    return values * (rank // len(values)) if len(values) < rank else values
+    size_list: tuple[int, ...] = (values,) if isinstance(values, int) else tuple(values)
+    return size_list * (rank // len(size_list)) if len(size_list) < rank else size_list
 
 
 def _sides(padding: Any, rank: int) -> list[tuple[int, int]]:
@@ -25,7 +25,7 @@ def _sides(padding: Any, rank: int) -> list[tuple[int, int]]:
     return list(zip(values[:rank], values[rank:], strict=True))
 
 
-def _to(x: Any, layout: str, wanted: str) -> Any:
+def _to(x: Any, layout: str, other: str) -> Any:
     """X in another layout; parts split off an axis, such as 4c, are put back before, and split off after."""
     names = re.findall("[A-Za-z]", layout)
     for letter in [name for name in names if name.islower()]:
@@ -34,7 +34,7 @@ def _to(x: Any, layout: str, wanted: str) -> Any:
         names.remove(letter)
         at = names.index(letter.upper())
         x = x.reshape(*x.shape[:at], -1, *x.shape[at + 2 :])
-    parts = re.findall(r"(\d*)([A-Za-z])", wanted)
+    parts = re.findall(r"(\d*)([A-Za-z])", other)
     x = x.transpose([names.index(name) for _, name in parts if name.isupper()])
     names = [name for _, name in parts if name.isupper()]
     for size, letter in [part for part in parts if part[0]]:
@@ -50,20 +50,20 @@ def _number(x: Any) -> Any:
 
 # ---------------------------------------------------------------- convolutions
 def conv(x: Any, w: Any, attrs: Any) -> Any:
-    """X (N, C, *S), w (O, C / groups, *K), the padding made of zeros."""
+    """X (N, C, *S), w (O, C / groups, *K), the padding result of zeros."""
     rank = x.ndim - 2
     strides, dilation = _spread(attrs.strides, rank), _spread(attrs.dilation, rank)
     x, w = np.pad(_number(x), [(0, 0), (0, 0), *_sides(attrs.padding, rank)]), _number(w)
     reach = [(k - 1) * d + 1 for k, d in zip(w.shape[2:], dilation, strict=True)]
     out = [(n - r) // s + 1 for n, r, s in zip(x.shape[2:], reach, strides, strict=True)]
     each_in, each_out = w.shape[1], w.shape[0] // attrs.groups
-    made = np.zeros((x.shape[0], w.shape[0], *out), np.result_type(x, w))
+    result = np.zeros((x.shape[0], w.shape[0], *out), np.result_type(x, w))
     for o, *at in np.ndindex(w.shape[0], *out):
         first = o // each_out * each_in
         spots = tuple(slice(a * s, a * s + r, d) for a, s, r, d in zip(at, strides, reach, dilation, strict=True))
         patch = x[(slice(None), slice(first, first + each_in), *spots)]
-        made[(slice(None), o, *at)] = (patch * w[o]).sum(tuple(range(1, patch.ndim)))
-    return made
+        result[(slice(None), o, *at)] = (patch * w[o]).sum(tuple(range(1, patch.ndim)))
+    return result
 
 
 _PLAIN = {1: ("NCW", "OIW"), 2: ("NCHW", "OIHW"), 3: ("NCDHW", "OIDHW")}
@@ -87,14 +87,14 @@ def _conv_transpose(attrs: Any, x: Any, w: Any) -> Any:
     reach = [(k - 1) * d + 1 for k, d in zip(w.shape[2:], dilation, strict=True)]
     full = [(n - 1) * s + r + e for n, s, r, e in zip(x.shape[2:], strides, reach, extra, strict=True)]
     each_in, each_out = x.shape[1] // attrs.groups, w.shape[1]
-    made = np.zeros((len(x), each_out * attrs.groups, *full), np.result_type(x, w))
+    result = np.zeros((len(x), each_out * attrs.groups, *full), np.result_type(x, w))
     for c, *at in np.ndindex(*x.shape[1:]):
         spots = tuple(slice(a * s, a * s + r, d) for a, s, r, d in zip(at, strides, reach, dilation, strict=True))
         first = c // each_in * each_out
         part = x[(slice(None), c, *at)].reshape(-1, *[1] * (rank + 1)) * w[c]
-        made[(slice(None), slice(first, first + each_out), *spots)] += part
+        result[(slice(None), slice(first, first + each_out), *spots)] += part
     cut = tuple(slice(a, n - b) for (a, b), n in zip(sides, full, strict=True))
-    return _to(made[(slice(None), slice(None), *cut)], data, attrs.out_layout or attrs.data_layout)
+    return _to(result[(slice(None), slice(None), *cut)], data, attrs.out_layout or attrs.data_layout)
 
 
 MEANING["nn.contrib_conv2d_NCHWc"] = MEANING["nn.contrib_depthwise_conv2d_NCHWc"] = _conv
@@ -105,34 +105,36 @@ for _rank in (1, 2, 3):
 
 @means("nn.conv2d_backward_weight")
 def conv2d_backward_weight(attrs: Any, g: Any, x: Any) -> Any:
+    """Return what `nn.conv2d_backward_weight` gives."""
     kh, kw = attrs.kernel_size
     (sh, sw), (dh, dw) = attrs.strides, attrs.dilation
     g, x = _to(g, attrs.data_layout, "NCHW"), _to(x, attrs.kernel_layout, "NCHW")
     x = np.pad(x, [(0, 0), (0, 0), *_sides(attrs.padding, 2)])
     each = x.shape[1] // attrs.groups
-    made = np.zeros((g.shape[1], each, kh, kw), _number(g).dtype)
-    for o, k, i, j in np.ndindex(*made.shape):
+    result = np.zeros((g.shape[1], each, kh, kw), _number(g).dtype)
+    for o, k, i, j in np.ndindex(*result.shape):
         c = o // (g.shape[1] // attrs.groups) * each + k
         taps = x[:, c, i * dh : i * dh + g.shape[2] * sh : sh, j * dw : j * dw + g.shape[3] * sw : sw]
-        made[o, k, i, j] = (_number(g[:, o]) * _number(taps)[:, : g.shape[2], : g.shape[3]]).sum()
-    return _to(made, "OIHW", attrs.out_layout or "OIHW")
+        result[o, k, i, j] = (_number(g[:, o]) * _number(taps)[:, : g.shape[2], : g.shape[3]]).sum()
+    return _to(result, "OIHW", attrs.out_layout or "OIHW")
 
 
 @means("nn.deformable_conv2d")
 def deformable_conv2d(attrs: Any, x: Any, offset: Any, w: Any) -> Any:
+    """Return what `nn.deformable_conv2d` gives."""
     x, offset = _to(x, attrs.data_layout, "NCHW"), _to(offset, attrs.data_layout, "NCHW")
     w = _to(w, attrs.kernel_layout, "OIHW")
     (kh, kw), each_in = w.shape[2:], w.shape[1]
-    made = np.zeros((x.shape[0], w.shape[0], *offset.shape[2:]))
+    result = np.zeros((x.shape[0], w.shape[0], *offset.shape[2:]))
     deep = x.shape[1] // attrs.deformable_groups
-    for n, o, i, j in np.ndindex(*made.shape):
+    for n, o, i, j in np.ndindex(*result.shape):
         for c, a, b in np.ndindex(*w.shape[1:]):
             channel = o // (w.shape[0] // attrs.groups) * each_in + c
             tap = 2 * (channel // deep * kh * kw + a * kw + b)
             y = i * attrs.strides[0] - attrs.padding[0] + a * attrs.dilation[0] + wide(offset[n, tap, i, j])
             z = j * attrs.strides[1] - attrs.padding[1] + b * attrs.dilation[1] + wide(offset[n, tap + 1, i, j])
-            made[n, o, i, j] += bilinear(wide(x[n, channel]), y, z) * w[o, c, a, b]
-    return _to(made, "NCHW", attrs.out_layout or attrs.data_layout)
+            result[n, o, i, j] += bilinear(wide(x[n, channel]), y, z) * w[o, c, a, b]
+    return _to(result, "NCHW", attrs.out_layout or attrs.data_layout)
 
 
 @means("nn.correlation")
@@ -143,31 +145,33 @@ def correlation(attrs: Any, x: Any, y: Any) -> Any:
     half, far, step = (attrs.kernel_size - 1) // 2, attrs.max_displacement, attrs.stride2
     border, span = half + far, range(-(far // step) * step, far + 1, step)
     places = [range(border, n - border, attrs.stride1) for n in x.shape[2:]]
-    made = np.zeros((len(x), len(span) ** 2, len(places[0]), len(places[1])))
+    result = np.zeros((len(x), len(span) ** 2, len(places[0]), len(places[1])))
     for number, (dy, dx) in enumerate(itertools.product(span, span)):
         for (a, i), (b, j) in itertools.product(enumerate(places[0]), enumerate(places[1])):
             one = x[:, :, i - half : i + half + 1, j - half : j + half + 1]
             two = y[:, :, i + dy - half : i + dy + half + 1, j + dx - half : j + dx + half + 1]
             terms = one * two if attrs.is_multiply else np.abs(one - two)
-            made[:, number, a, b] = terms.sum((1, 2, 3)) / (attrs.kernel_size**2 * x.shape[1])
-    return made
+            result[:, number, a, b] = terms.sum((1, 2, 3)) / (attrs.kernel_size**2 * x.shape[1])
+    return result
 
 
 # ---------------------------------------------------------------- products
 @means("nn.dense")
 def dense(attrs: Any, x: Any, w: Any) -> Any:
+    """Return what `nn.dense` gives."""
     return np.einsum("...k,uk->...u", _number(x), _number(w))
 
 
 @means("nn.contrib_dense_pack")
 def contrib_dense_pack(attrs: Any, x: Any, w: Any) -> Any:
+    """Return what `nn.contrib_dense_pack` gives."""
     return np.einsum("mk,uk->mu", _number(x), _number(_to(w, attrs.weight_layout, "NC")))
 
 
 def _digits(x: Any, count: int, ones: int = 1, zeros: int = 0) -> Any:
     """The low binary digits of numbers, each worth `ones` or `zeros` times its power of two."""
-    found = [np.where(np.mod(_number(x) // 2**at, 2) == 1, ones, zeros) * 2**at for at in range(count)]
-    return np.sum(found, 0)
+    plane_list = [np.where(np.mod(_number(x) // 2**at, 2) == 1, ones, zeros) * 2**at for at in range(count)]
+    return np.sum(plane_list, 0)
 
 
 def _weight(attrs: Any, w: Any) -> Any:
@@ -176,19 +180,22 @@ def _weight(attrs: Any, w: Any) -> Any:
 
 @means("nn.bitserial_dense")
 def bitserial_dense(attrs: Any, x: Any, w: Any) -> Any:
+    """Return what `nn.bitserial_dense` gives."""
     return np.einsum("...k,uk->...u", _digits(x, attrs.data_bits), _weight(attrs, w))
 
 
 @means("nn.bitserial_conv2d")
 def bitserial_conv2d(attrs: Any, x: Any, w: Any) -> Any:
+    """Return what `nn.bitserial_conv2d` gives."""
     x, w = _to(x, attrs.data_layout, "NCHW"), _to(w, attrs.kernel_layout, "OIHW")
     plain = SimpleNamespace(strides=attrs.strides, padding=attrs.padding, dilation=(1, 1), groups=1)
-    made = conv(_digits(x, attrs.activation_bits), _weight(attrs, w), plain)
-    return _to(made, "NCHW", attrs.data_layout)
+    result = conv(_digits(x, attrs.activation_bits), _weight(attrs, w), plain)
+    return _to(result, "NCHW", attrs.data_layout)
 
 
 @means("nn.bitpack")
 def bitpack(attrs: Any, x: Any) -> Any:
+    """Return what `nn.bitpack` gives."""
     width = np.dtype(attrs.pack_type).itemsize * 8
     planes = []
     for bit in range(attrs.bits):
@@ -200,6 +207,7 @@ def bitpack(attrs: Any, x: Any) -> Any:
 
 @means("nn.matmul", "nn.batch_matmul")
 def matmul(attrs: Any, a: Any, b: Any) -> Any:
+    """Return what `nn.matmul` and `nn.batch_matmul` give."""
     a, b = _number(a), _number(b)
     a, b = (a.swapaxes(-1, -2) if attrs.transpose_a else a), (b.swapaxes(-1, -2) if attrs.transpose_b else b)
     return np.einsum("...mk,...kn->...mn", a, b)
@@ -208,40 +216,43 @@ def matmul(attrs: Any, a: Any, b: Any) -> Any:
 def _csr(data: Any, indices: Any, indptr: Any, columns: int) -> Any:
     """A matrix in compressed rows, of elements or of blocks, written out."""
     block = data.shape[1:] if data.ndim == 3 else (1, 1)
-    made = np.zeros(((len(indptr) - 1) * block[0], columns), data.dtype)
+    result = np.zeros(((len(indptr) - 1) * block[0], columns), data.dtype)
     for row in range(len(indptr) - 1):
         for at in range(int(indptr[row]), int(indptr[row + 1])):
             column = int(indices[at])
-            made[row * block[0] : (row + 1) * block[0], column * block[1] : (column + 1) * block[1]] += data[at]
-    return _number(made)
+            result[row * block[0] : (row + 1) * block[0], column * block[1] : (column + 1) * block[1]] += data[at]
+    return _number(result)
 
 
 def _sparse_product(data: Any, indices: Any, indptr: Any, x: Any) -> Any:
     """A matrix in compressed rows times a matrix: what is not stored takes no part, whatever it would meet."""
     block = data.shape[1:] if data.ndim == 3 else (1, 1)
     data, x = _number(data.reshape(-1, *block)), _number(x)
-    made = np.zeros(((len(indptr) - 1) * block[0], x.shape[1]), np.result_type(x))
+    result = np.zeros(((len(indptr) - 1) * block[0], x.shape[1]), np.result_type(x))
     for row in range(len(indptr) - 1):
         for at in range(int(indptr[row]), int(indptr[row + 1])):
             first = int(indices[at]) * block[1]
             for i, j in np.ndindex(*block):
-                made[row * block[0] + i] += data[at, i, j] * x[first + j]
-    return made
+                result[row * block[0] + i] += data[at, i, j] * x[first + j]
+    return result
 
 
 @means("nn.sparse_dense", "nn.internal.sparse_dense_padded")
 def sparse_dense(attrs: Any, x: Any, data: Any, indices: Any, indptr: Any) -> Any:
+    """Return what `nn.sparse_dense` and `nn.internal.sparse_dense_padded` give."""
     product = _sparse_product(data, indices, indptr, x.T)
     return product if attrs.sparse_lhs else product.T
 
 
 @means("nn.sparse_add")
 def sparse_add(attrs: Any, x: Any, data: Any, indices: Any, indptr: Any) -> Any:
+    """Return what `nn.sparse_add` gives."""
     return _number(x) + _csr(data, indices, indptr, x.shape[1])
 
 
 @means("nn.sparse_transpose")
 def sparse_transpose(attrs: Any, data: Any, indices: Any, indptr: Any) -> Any:
+    """Return what `nn.sparse_transpose` gives."""
     rows = [row for row in range(len(indptr) - 1) for _ in range(int(indptr[row]), int(indptr[row + 1]))]
     entries = sorted((int(c), r, n) for n, (r, c) in enumerate(zip(rows, indices, strict=True)))
     starts = [sum(c < row for c, _, _ in entries) for row in range(len(indptr))]
@@ -250,6 +261,7 @@ def sparse_transpose(attrs: Any, data: Any, indices: Any, indptr: Any) -> Any:
 
 @means("nn.sparse_conv2d")
 def sparse_conv2d(attrs: Any, x: Any, data: Any, indices: Any, indptr: Any) -> Any:
+    """Return what `nn.sparse_conv2d` gives."""
     x = _to(x, attrs.layout, "NHWC")
     n, h, w, _ = x.shape
     if attrs.kernel_size == (3, 3):
@@ -269,8 +281,8 @@ def _pool(attrs: Any, x: Any, mean: bool) -> Any:
     for d in range(rank):
         room = x.shape[2 + d] + sum(sides[d]) - (size[d] - 1) * dilation[d] - 1
         counts.append(-(-room // strides[d]) + 1 if attrs.ceil_mode else room // strides[d] + 1)
-    made = np.zeros((*x.shape[:2], *counts), object if is_int(x) else np.float64)
-    for n, c, *at in np.ndindex(*made.shape):
+    result = np.zeros((*x.shape[:2], *counts), object if is_int(x) else np.float64)
+    for n, c, *at in np.ndindex(*result.shape):
         inside, area = [], 0
         for tap in itertools.product(*map(range, size)):
             spot = [a * s - p[0] + t * f for a, s, p, t, f in zip(at, strides, sides, tap, dilation, strict=True)]
@@ -279,12 +291,12 @@ def _pool(attrs: Any, x: Any, mean: bool) -> Any:
                 inside.append(x[(n, c, *spot)])
         if not mean:
             most = np.max(np.array(inside)) if inside else np.iinfo(x.dtype).min if is_int(x) else -np.inf
-            made[(n, c, *at)] = int(most) if is_int(x) else most
+            result[(n, c, *at)] = int(most) if is_int(x) else most
             continue
         count = area if attrs.count_include_pad else max(len(inside), 1)
-        total = sum((int(v) if is_int(x) else v for v in inside), 0 if is_int(x) else 0.0)
-        made[(n, c, *at)] = _quotient(total, count) if is_int(x) else total / count
-    return _to(made, plain, attrs.layout)
+        total: Any = sum((int(v) if is_int(x) else v for v in inside), 0 if is_int(x) else 0.0)
+        result[(n, c, *at)] = _quotient(total, count) if is_int(x) else total / count
+    return _to(result, plain, attrs.layout)
 
 
 def _adaptive(attrs: Any, x: Any, mean: bool) -> Any:
@@ -292,18 +304,18 @@ def _adaptive(attrs: Any, x: Any, mean: bool) -> Any:
     plain = _PLAIN[rank][0]
     x = _to(x, attrs.layout, plain)
     counts = attrs.output_size or x.shape[2:]
-    made = np.zeros((*x.shape[:2], *counts), object if is_int(x) else np.float64)
-    for n, c, *at in np.ndindex(*made.shape):
+    result = np.zeros((*x.shape[:2], *counts), object if is_int(x) else np.float64)
+    for n, c, *at in np.ndindex(*result.shape):
         spots = tuple(
             slice(a * length // count, -(-(a + 1) * length // count))
             for a, length, count in zip(at, x.shape[2:], counts, strict=True)
         )
         part = x[(n, c, *spots)]
         if mean and is_int(x):
-            made[(n, c, *at)] = _quotient(sum(int(v) for v in part.ravel()), part.size)
+            result[(n, c, *at)] = _quotient(sum(int(v) for v in part.ravel()), part.size)
         else:
-            made[(n, c, *at)] = part.mean() if mean else int(part.max()) if is_int(x) else part.max()
-    return _to(made, plain, attrs.layout)
+            result[(n, c, *at)] = part.mean() if mean else int(part.max()) if is_int(x) else part.max()
+    return _to(result, plain, attrs.layout)
 
 
 for _rank in (1, 2, 3):
@@ -331,7 +343,7 @@ MEANING["nn.global_avg_pool2d"], MEANING["nn.global_max_pool2d"] = _global(True)
 def _pool_grad(mean: bool) -> Meaning:
     def meaning(attrs: Any, g: Any, x: Any) -> Any:
         g, x = _to(g, attrs.layout, "NCHW"), _to(x, attrs.layout, "NCHW")
-        made = np.zeros(x.shape, np.float64 if mean or not is_int(x) else x.dtype)
+        result = np.zeros(x.shape, np.float64 if mean or not is_int(x) else x.dtype)
         (sh, sw), (dh, dw), sides = attrs.strides, attrs.dilation, _sides(attrs.padding, 2)
         taps = [range(0, k * d, d) for k, d in zip(attrs.pool_size, (dh, dw), strict=True)]
         for n, c, i, j in np.ndindex(*g.shape):
@@ -341,11 +353,11 @@ def _pool_grad(mean: bool) -> Meaning:
             if mean:
                 count = len(taps[0]) * len(taps[1]) if attrs.count_include_pad else len(spots)
                 for r, k in spots:
-                    made[n, c, r, k] += _number(g)[n, c, i, j] / count
+                    result[n, c, r, k] += _number(g)[n, c, i, j] / count
             else:
                 values = np.array([x[n, c, r, k] for r, k in spots])
-                made[(n, c, *spots[int(np.argmax(values))])] += g[n, c, i, j]
-        return _to(made, "NCHW", attrs.layout)
+                result[(n, c, *spots[int(np.argmax(values))])] += g[n, c, i, j]
+        return _to(result, "NCHW", attrs.layout)
 
     return meaning
 
@@ -365,16 +377,19 @@ MEANING["nn.dropout"] = lambda attrs, x: (x, np.ones(x.shape))
 
 @means("nn.leaky_relu")
 def leaky_relu(attrs: Any, x: Any) -> Any:
+    """Return what `nn.leaky_relu` gives."""
     return np.where(x > 0, x, x * np.asarray(attrs.alpha).astype(x.dtype))
 
 
 @means("nn.prelu")
 def prelu(attrs: Any, x: Any, alpha: Any) -> Any:
+    """Return what `nn.prelu` gives."""
     return np.where(x > 0, x, x * _along(alpha, attrs.axis, x.ndim))
 
 
 @means("nn.softmax", "nn.fast_softmax")
 def softmax(attrs: Any, x: Any) -> Any:
+    """Return what `nn.softmax` and `nn.fast_softmax` give."""
     x = wide(x)
     e = np.exp(x - x.max(attrs.axis, keepdims=True)) if x.size else x
     return e / e.sum(attrs.axis, keepdims=True)
@@ -382,6 +397,7 @@ def softmax(attrs: Any, x: Any) -> Any:
 
 @means("nn.log_softmax")
 def log_softmax(attrs: Any, x: Any) -> Any:
+    """Return what `nn.log_softmax` gives."""
     x = wide(x)
     moved = x - x.max(attrs.axis, keepdims=True) if x.size else x
     return moved - np.log(np.exp(moved).sum(attrs.axis, keepdims=True))
@@ -389,17 +405,18 @@ def log_softmax(attrs: Any, x: Any) -> Any:
 
 @means("nn.batch_norm")
 def batch_norm(attrs: Any, x: Any, gamma: Any, beta: Any, mean: Any, var: Any) -> Any:
+    """Return what `nn.batch_norm` gives."""
     g, b, m, v = (_along(wide(t), attrs.axis, x.ndim) for t in (gamma, beta, mean, var))
-    made = (wide(x) - m) / np.sqrt(v + attrs.epsilon)
-    return (made * g if attrs.scale else made) + (b if attrs.center else 0), mean, var
+    result = (wide(x) - m) / np.sqrt(v + attrs.epsilon)
+    return (result * g if attrs.scale else result) + (b if attrs.center else 0), mean, var
 
 
 def _normal(attrs: Any, x: Any, gamma: Any, beta: Any, axes: tuple[int, ...]) -> Any:
     x = wide(x)
     mean = x.mean(axes, keepdims=True)
-    made = (x - mean) / np.sqrt(((x - mean) ** 2).mean(axes, keepdims=True) + attrs.epsilon)
-    made = made * _along(wide(gamma), attrs.axis, x.ndim) if attrs.scale else made
-    return made + _along(wide(beta), attrs.axis, x.ndim) if attrs.center else made
+    result = (x - mean) / np.sqrt(((x - mean) ** 2).mean(axes, keepdims=True) + attrs.epsilon)
+    result = result * _along(wide(gamma), attrs.axis, x.ndim) if attrs.scale else result
+    return result + _along(wide(beta), attrs.axis, x.ndim) if attrs.center else result
 
 
 MEANING["nn.layer_norm"] = lambda attrs, x, g, b: _normal(attrs, x, g, b, (attrs.axis % x.ndim,))
@@ -410,43 +427,49 @@ MEANING["nn.instance_norm"] = lambda attrs, x, g, b: _normal(
 
 @means("nn.group_norm")
 def group_norm(attrs: Any, x: Any, gamma: Any, beta: Any) -> Any:
+    """Return what `nn.group_norm` gives."""
     x, axis = wide(x), attrs.axis % x.ndim
     lead = math.prod(x.shape[:axis])
     parts = x.reshape(lead, attrs.num_groups, math.prod(x.shape[axis:]) // attrs.num_groups)
     mean = parts.mean(2, keepdims=True)
-    made = ((parts - mean) / np.sqrt(((parts - mean) ** 2).mean(2, keepdims=True) + attrs.epsilon)).reshape(x.shape)
-    made = made * _along(wide(gamma), axis, x.ndim) if attrs.scale else made
-    return made + _along(wide(beta), axis, x.ndim) if attrs.center else made
+    result = ((parts - mean) / np.sqrt(((parts - mean) ** 2).mean(2, keepdims=True) + attrs.epsilon)).reshape(x.shape)
+    result = result * _along(wide(gamma), axis, x.ndim) if attrs.scale else result
+    return result + _along(wide(beta), axis, x.ndim) if attrs.center else result
 
 
 @means("nn.l2_normalize")
 def l2_normalize(attrs: Any, x: Any) -> Any:
+    """Return what `nn.l2_normalize` gives."""
     return wide(x) / np.sqrt(np.maximum((wide(x) ** 2).sum(attrs.axis, keepdims=True), attrs.eps))
 
 
 @means("nn.lrn")
 def lrn(attrs: Any, x: Any) -> Any:
+    """Return what `nn.lrn` gives."""
     x = wide(x)
-    made, half = np.zeros(x.shape), attrs.size // 2
+    result, half = np.zeros(x.shape), attrs.size // 2
     for at in np.ndindex(*x.shape):
         near = list(at)
         near[attrs.axis] = slice(max(at[attrs.axis] - half, 0), at[attrs.axis] + attrs.size - half)
-        made[at] = x[at] / (attrs.bias + attrs.alpha / attrs.size * (x[tuple(near)] ** 2).sum()) ** attrs.beta
-    return made
+        result[at] = x[at] / (attrs.bias + attrs.alpha / attrs.size * (x[tuple(near)] ** 2).sum()) ** attrs.beta
+    return result
 
 
 @means("nn.cross_entropy")
 def cross_entropy(attrs: Any, x: Any, y: Any) -> Any:
+    """Return what `nn.cross_entropy` gives."""
     return -np.sum(wide(y) * np.log(wide(x))) / len(x)
 
 
 @means("nn.cross_entropy_with_logits")
 def cross_entropy_with_logits(attrs: Any, x: Any, y: Any) -> Any:
+    """Return what `nn.cross_entropy_with_logits` gives."""
     return -np.sum(wide(y) * wide(x)) / len(x)
 
 
 @means("nn.nll_loss")
 def nll_loss(attrs: Any, x: Any, targets: Any, weights: Any) -> Any:
+    """Return what `nn.nll_loss` gives."""
     losses, counted = np.zeros(targets.shape), np.zeros(targets.shape)
     for n, *at in np.ndindex(*targets.shape):
         target = int(targets[(n, *at)])

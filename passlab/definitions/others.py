@@ -1,4 +1,4 @@
-"""What quantized operators and those of vision mean, for small arrays; see `meaning`."""
+"""What quantized operators and those of vision mean, for small arrays; see `elements`."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from tests.op.meaning import MEANING, means, nearest, wide
-from tests.op.meaning_image import _padded
-from tests.op.meaning_nn import _along, _pool, _spread, _to
-from tests.op_nn.test_vision import iou, sample, survivors
+from passlab.definitions.elements import MEANING, means, nearest, wide
+from passlab.definitions.images import _pad
+from passlab.definitions.networks import _along, _pool, _spread, _to
+from passlab.definitions.places import iou, sample, survivors
 
 
 # ---------------------------------------------------------------- quantized
 def _real(q: Any, scale: Any, zero: Any, axis: int = -1) -> Any:
-    fit = (lambda v: _along(v, axis, q.ndim)) if np.ndim(scale) else wide
+    fit: Any = (lambda v: _along(v, axis, q.ndim)) if np.ndim(scale) else wide
     return (q.astype(np.float64) - (fit(zero) if np.ndim(zero) else wide(zero))) * wide(fit(scale))
 
 
 def _steps(x: Any, scale: Any, zero: Any, axis: int = -1) -> Any:
     """Numbers as integers that are not yet held in a range; NaN counts as infinity."""
-    fit = (lambda v: _along(v, axis, x.ndim)) if np.ndim(scale) else wide
+    fit: Any = (lambda v: _along(v, axis, x.ndim)) if np.ndim(scale) else wide
     return nearest(wide(x) / wide(fit(scale)) + (fit(zero) if np.ndim(zero) else wide(zero)))
 
 
@@ -32,12 +32,22 @@ def _held(x: Any, dtype: Any) -> Any:
 
 
 _FUNCTIONS: dict[str, Any] = {
-    "abs": lambda x, a: np.abs(x), "exp": lambda x, a: np.exp(x), "log": lambda x, a: np.log(x), "sqrt": lambda x, a: np.sqrt(x),
-    "rsqrt": lambda x, a: 1 / np.sqrt(x), "erf": lambda x, a: np.vectorize(math.erf, otypes=[float])(x),
-    "sigmoid": lambda x, a: 1 / (1 + np.exp(-x)), "tanh": lambda x, a: np.tanh(x),
-    "hardswish": lambda x, a: x * np.clip(x + 3, 0, 6) / 6, "leaky_relu": lambda x, a: np.where(x < 0, x * a.alpha, x),
-    "softmax": lambda x, a: np.exp(x - x.max(a.axis, keepdims=True)) / np.exp(x - x.max(a.axis, keepdims=True)).sum(a.axis, keepdims=True) if x.size else x,
-}  # fmt: skip
+    "abs": lambda x, a: np.abs(x),
+    "exp": lambda x, a: np.exp(x),
+    "log": lambda x, a: np.log(x),
+    "sqrt": lambda x, a: np.sqrt(x),
+    "rsqrt": lambda x, a: 1 / np.sqrt(x),
+    "erf": lambda x, a: np.vectorize(math.erf, otypes=[float])(x),
+    "sigmoid": lambda x, a: 1 / (1 + np.exp(-x)),
+    "tanh": lambda x, a: np.tanh(x),
+    "hardswish": lambda x, a: x * np.clip(x + 3, 0, 6) / 6,
+    "leaky_relu": lambda x, a: np.where(x < 0, x * a.alpha, x),
+    "softmax": lambda x, a: (
+        np.exp(x - x.max(a.axis, keepdims=True)) / np.exp(x - x.max(a.axis, keepdims=True)).sum(a.axis, keepdims=True)
+        if x.size
+        else x
+    ),
+}
 for _name, _function in _FUNCTIONS.items():
     MEANING[f"qnn.{_name}"] = lambda attrs, q, s, z, os, oz, f=_function: _held(
         _steps(f(_real(q, s, z), attrs), os, oz), q.dtype
@@ -59,18 +69,21 @@ _CODES = {1: "int8", 2: "uint8", 3: "int32"}
 
 @means("qnn.simulated_quantize")
 def simulated_quantize(attrs: Any, x: Any, code: Any, s: Any, z: Any) -> Any:
+    """Return what `qnn.simulated_quantize` gives."""
     info = np.iinfo(_CODES.get(int(code), "int8"))
     return x if int(code) == 0 else np.clip(_steps(x, s, z, attrs.axis), info.min, info.max)
 
 
 @means("qnn.simulated_dequantize")
 def simulated_dequantize(attrs: Any, x: Any, code: Any, s: Any, z: Any) -> Any:
+    """Return what `qnn.simulated_dequantize` gives."""
     s, z = (_along(v, attrs.axis, x.ndim) if np.size(v) > 1 else v for v in (wide(s), wide(z)))
     return x if int(code) == 0 else (wide(x) - z) * s
 
 
 @means("qnn.avg_pool2d")
 def avg_pool2d(attrs: Any, q: Any, s: Any, z: Any, os: Any, oz: Any) -> Any:
+    """Return what `qnn.avg_pool2d` gives."""
     return _held(_steps(_real(_pool(attrs, q.astype(np.int32), True), s, z), os, oz), q.dtype)
 
 
@@ -82,7 +95,7 @@ def _centred(name: str) -> Any:
             sides = dict(
                 zip(spots, zip(_spread(attrs.padding, 4)[:2], _spread(attrs.padding, 4)[2:], strict=True), strict=True)
             )
-            data = _padded(data, [sides.get(d, (0, 0)) for d in range(data.ndim)], 0, "constant")
+            data = _pad(data, [sides.get(d, (0, 0)) for d in range(data.ndim)], 0, "constant")
             attrs = (
                 SimpleNamespace(**{f: getattr(attrs, f) for f in attrs.field_names} | {"padding": (0, 0, 0, 0)})
                 if hasattr(attrs, "field_names")
@@ -99,13 +112,15 @@ for _name in ("dense", "batch_matmul", "conv2d_transpose"):
 
 @means("qnn.conv2d")
 def conv2d(attrs: Any, q: Any, w: Any, zq: Any, zw: Any, sq: Any, sw: Any) -> Any:
+    """Return what `qnn.conv2d` gives."""
     return MEANING["nn.conv2d"](attrs, q.astype(np.int64) - int(zq), w.astype(np.int64) - int(zw))
 
 
 # ---------------------------------------------------------------- boxes
 @means("vision.get_valid_counts")
 def get_valid_counts(attrs: Any, x: Any, threshold: Any) -> Any:
-    made, places, counts = np.full(x.shape, -1.0), np.full(x.shape[:2], -1), np.zeros(len(x), int)
+    """Return what `vision.get_valid_counts` gives."""
+    result, places, counts = np.full(x.shape, -1.0), np.full(x.shape[:2], -1), np.zeros(len(x), int)
     for n in range(len(x)):
         good = [
             i
@@ -113,38 +128,43 @@ def get_valid_counts(attrs: Any, x: Any, threshold: Any) -> Any:
             if x[n, i, attrs.score_index] > threshold and (attrs.id_index < 0 or x[n, i, attrs.id_index] >= 0)
         ]
         counts[n] = len(good)
-        made[n, : len(good)], places[n, : len(good)] = x[n, good], good
-    return counts, made, places
+        result[n, : len(good)], places[n, : len(good)] = x[n, good], good
+    return counts, result, places
 
 
 @means("vision.non_max_suppression")
 def non_max_suppression(attrs: Any, x: Any, counts: Any, indices: Any, limit: Any, threshold: Any) -> Any:
-    made, places, totals = np.full(x.shape, -1.0), np.full(x.shape[:2], -1), np.zeros((len(x), 1), int)
+    """Return what `vision.non_max_suppression` gives."""
+    result, places, totals = np.full(x.shape, -1.0), np.full(x.shape[:2], -1), np.zeros((len(x), 1), int)
     for n in range(len(x)):
         first = attrs.coord_start
         rows = [(r[attrs.id_index], r[attrs.score_index], *r[first : first + 4]) for r in wide(x[n, : counts[n]])]
-        kept = survivors(rows, int(limit), float(threshold), attrs.force_suppress, attrs.top_k)
-        made[n, : len(kept)], totals[n] = x[n, kept], len(kept)
-        places[n, : len(kept)] = [indices[n, k] for k in kept]
-    return (places, totals) if attrs.return_indices else made
+        best_boxes = survivors(rows, int(limit), float(threshold), attrs.force_suppress, attrs.top_k)
+        result[n, : len(best_boxes)], totals[n] = x[n, best_boxes], len(best_boxes)
+        places[n, : len(best_boxes)] = [indices[n, k] for k in best_boxes]
+    return (places, totals) if attrs.return_indices else result
 
 
 @means("vision.all_class_non_max_suppression")
 def all_class(attrs: Any, boxes: Any, scores: Any, limit: Any, threshold: Any, low: Any) -> Any:
+    """Return what `vision.all_class_non_max_suppression` gives."""
     rows = []
     for n, c in np.ndindex(*scores.shape[:2]):
         good = [i for i in range(boxes.shape[1]) if scores[n, c, i] > low]
-        kept = survivors([(0, scores[n, c, i], *boxes[n, i]) for i in good], int(limit), float(threshold), True, -1)
-        rows += [(n, c, good[k]) for k in kept]
-    made = np.zeros((scores.size, 3), int)
-    made[: len(rows)] = np.array(rows).reshape(-1, 3)
-    return made, np.array([len(rows)])
+        best_boxes = survivors(
+            [(0, scores[n, c, i], *boxes[n, i]) for i in good], int(limit), float(threshold), True, -1
+        )
+        rows += [(n, c, good[k]) for k in best_boxes]
+    result = np.zeros((scores.size, 3), int)
+    result[: len(rows)] = np.array(rows).reshape(-1, 3)
+    return result, np.array([len(rows)])
 
 
 @means("vision.regular_non_max_suppression")
 def regular(attrs: Any, boxes: Any, scores: Any) -> Any:
+    """Return what `vision.regular_non_max_suppression` gives."""
     count = attrs.max_detections
-    made = (
+    result = (
         np.zeros((len(boxes), count, 4)),
         np.zeros((len(boxes), count)),
         np.zeros((len(boxes), count)),
@@ -154,37 +174,39 @@ def regular(attrs: Any, boxes: Any, scores: Any) -> Any:
         best = []
         for c in range(attrs.num_classes):
             row = scores[n, :, c + scores.shape[2] - attrs.num_classes]
-            kept: list[int] = []
+            best_boxes: list[int] = []
             for i in sorted((i for i in range(len(row)) if row[i] >= attrs.score_threshold), key=lambda i: -row[i]):
-                if len(kept) < attrs.max_detections_per_class and all(
-                    iou(boxes[n, k], boxes[n, i]) <= attrs.iou_threshold for k in kept
+                if len(best_boxes) < attrs.max_detections_per_class and all(
+                    iou(boxes[n, k], boxes[n, i]) <= attrs.iou_threshold for k in best_boxes
                 ):
-                    kept.append(i)
-            best += [(row[i], c, i) for i in kept]
+                    best_boxes.append(i)
+            best += [(row[i], c, i) for i in best_boxes]
         best = sorted(best, key=lambda item: -item[0])[:count]
-        made[3][n] = len(best)
+        result[3][n] = len(best)
         for at, (score, c, i) in enumerate(best):
-            made[0][n, at], made[1][n, at], made[2][n, at] = boxes[n, i], c, score
-    return made
+            result[0][n, at], result[1][n, at], result[2][n, at] = boxes[n, i], c, score
+    return result
 
 
 @means("vision.multibox_prior")
 def multibox_prior(attrs: Any, x: Any) -> Any:
+    """Return what `vision.multibox_prior` gives."""
     height, width = x.shape[2:]
     steps = [s if s > 0 else 1 / n for s, n in zip(attrs.steps, (height, width), strict=True)]
     first = attrs.sizes[0]
     shapes = [(s * height / width / 2, s / 2) for s in attrs.sizes]
     shapes += [(first * height / width * math.sqrt(r) / 2, first / math.sqrt(r) / 2) for r in attrs.ratios[1:]]
-    made = []
+    result = []
     for i, j in np.ndindex(height, width):
         cy, cx = (i + attrs.offsets[0]) * steps[0], (j + attrs.offsets[1]) * steps[1]
-        made += [(cx - w, cy - h, cx + w, cy + h) for w, h in shapes]
-    return np.clip(np.array([made]), 0, 1) if attrs.clip else np.array([made])
+        result += [(cx - w, cy - h, cx + w, cy + h) for w, h in shapes]
+    return np.clip(np.array([result]), 0, 1) if attrs.clip else np.array([result])
 
 
 @means("vision.multibox_transform_loc")
 def multibox_transform_loc(attrs: Any, p: Any, loc: Any, anchor: Any) -> Any:
-    made, counts = np.full((len(p), p.shape[2], 6), -1.0), np.zeros(len(p), int)
+    """Return what `vision.multibox_transform_loc` gives."""
+    result, counts = np.full((len(p), p.shape[2], 6), -1.0), np.zeros(len(p), int)
     for n, a in np.ndindex(len(p), p.shape[2]):
         scores = p[n, 0 if attrs.keep_background else 1 :, a]
         if scores.max() < attrs.threshold:
@@ -195,14 +217,15 @@ def multibox_transform_loc(attrs: Any, p: Any, loc: Any, anchor: Any) -> Any:
         cx, cy = (left + right) / 2 + move[0] * w, (top + bottom) / 2 + move[1] * h
         half = np.exp(move[2]) * w / 2, np.exp(move[3]) * h / 2
         box = np.array([cx - half[0], cy - half[1], cx + half[0], cy + half[1]])
-        made[n, counts[n]] = [scores.argmax(), scores.max(), *(np.clip(box, 0, 1) if attrs.clip else box)]
+        result[n, counts[n]] = [scores.argmax(), scores.max(), *(np.clip(box, 0, 1) if attrs.clip else box)]
         counts[n] += 1
-    return made, counts
+    return result, counts
 
 
 @means("vision.proposal")
 def proposal(attrs: Any, scores: Any, moves: Any, info: Any) -> Any:
-    made = np.zeros((len(scores) * attrs.rpn_post_nms_top_n, 5))
+    """Return what `vision.proposal` gives."""
+    result = np.zeros((len(scores) * attrs.rpn_post_nms_top_n, 5))
     anchors, stride = [(s, r) for r in attrs.ratios for s in attrs.scales], attrs.feature_stride
     for n in range(len(scores)):
         rows = []
@@ -227,20 +250,21 @@ def proposal(attrs: Any, scores: Any, moves: Any, info: Any) -> Any:
             if box[2] - box[0] + 1 < least or box[3] - box[1] + 1 < least:
                 box, score = [box[0] - least / 2, box[1] - least / 2, box[2] + least / 2, box[3] + least / 2], -1.0
             rows.append((score, box))
-        kept: list[Any] = []
+        best_boxes: list[Any] = []
         for _, box in sorted(rows, key=lambda row: -row[0])[: attrs.rpn_pre_nms_top_n]:
-            if all(iou(other, box, 1.0) <= attrs.threshold for other in kept):
-                kept.append(box)
+            if all(iou(other, box, 1.0) <= attrs.threshold for other in best_boxes):
+                best_boxes.append(box)
         for m in range(attrs.rpn_post_nms_top_n):
-            made[n * attrs.rpn_post_nms_top_n + m] = [n, *kept[m % len(kept)]]
-    return made
+            result[n * attrs.rpn_post_nms_top_n + m] = [n, *best_boxes[m % len(best_boxes)]]
+    return result
 
 
 @means("vision.roi_align")
 def roi_align(attrs: Any, x: Any, rois: Any) -> Any:
+    """Return what `vision.roi_align` gives."""
     x = _to(x, attrs.layout, "NCHW")
     ph, pw = attrs.pooled_size
-    made = np.zeros((len(rois), x.shape[1], ph, pw))
+    result = np.zeros((len(rois), x.shape[1], ph, pw))
     for n, i, j in np.ndindex(len(rois), ph, pw):
         left, top, right, bottom = rois[n, 1:] * attrs.spatial_scale
         tall, broad = max(bottom - top, 1.0) / ph, max(right - left, 1.0) / pw
@@ -250,16 +274,17 @@ def roi_align(attrs: Any, x: Any, rois: Any) -> Any:
             for a in range(ny)
             for b in range(nx)
         ]
-        found = [sample(wide(x[int(rois[n, 0])]), *spot) for spot in spots]
-        made[n, :, i, j] = np.max(found, axis=0) if attrs.mode == "max" else np.mean(found, axis=0)
-    return _to(made, "NCHW", attrs.layout)
+        samples = [sample(wide(x[int(rois[n, 0])]), *spot) for spot in spots]
+        result[n, :, i, j] = np.max(samples, axis=0) if attrs.mode == "max" else np.mean(samples, axis=0)
+    return _to(result, "NCHW", attrs.layout)
 
 
 @means("vision.roi_pool")
 def roi_pool(attrs: Any, x: Any, rois: Any) -> Any:
+    """Return what `vision.roi_pool` gives."""
     x = _to(x, attrs.layout, "NCHW")
     ph, pw = attrs.pooled_size
-    made = np.zeros((len(rois), x.shape[1], ph, pw), x.dtype)
+    result = np.zeros((len(rois), x.shape[1], ph, pw), x.dtype)
     for n, i, j in np.ndindex(len(rois), ph, pw):
         left, top, right, bottom = (math.floor(v * attrs.spatial_scale + 0.5) for v in rois[n, 1:])
         tall, broad = max(bottom - top + 1, 1) / ph, max(right - left + 1, 1) / pw
@@ -271,18 +296,19 @@ def roi_pool(attrs: Any, x: Any, rois: Any) -> Any:
             min(max(left + math.floor(j * broad), 0), width), min(max(left + math.ceil((j + 1) * broad), 0), width)
         )
         part = x[int(rois[n, 0]), :, rows, columns]
-        made[n, :, i, j] = part.max(axis=(1, 2)) if part.size else 0
-    return _to(made, "NCHW", attrs.layout)
+        result[n, :, i, j] = part.max(axis=(1, 2)) if part.size else 0
+    return _to(result, "NCHW", attrs.layout)
 
 
 @means("vision.yolo_reorg")
 def yolo_reorg(attrs: Any, x: Any) -> Any:
+    """Return what `vision.yolo_reorg` gives."""
     s, (n, c, h, w) = attrs.stride, x.shape
-    flat, made = x.reshape(n, c * h * w), np.zeros_like(x)
+    flat, result = x.reshape(n, c * h * w), np.zeros_like(x)
     few = c // (s * s) if c >= s * s else 1
     if s == 1:
         return x
     for k, j, i in np.ndindex(c, h, w):
         column, row = i * s + k // few % s, j * s + k // few // s
-        made[:, k, j, i] = flat[:, column + w * s * (row + h * s * (k % few))]
-    return made.reshape(n, c * s * s, h // s, w // s)
+        result[:, k, j, i] = flat[:, column + w * s * (row + h * s * (k % few))]
+    return result.reshape(n, c * s * s, h // s, w // s)

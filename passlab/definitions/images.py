@@ -1,4 +1,4 @@
-"""What borders, blocks of pixels and operators on images mean, for small arrays; see `meaning`."""
+"""What borders, blocks of pixels and operators on images mean, for small arrays; see `elements`."""
 
 from __future__ import annotations
 
@@ -7,38 +7,41 @@ from typing import Any
 
 import numpy as np
 
-from tests.op.meaning import MEANING, each, is_int, means, wide
-from tests.op.meaning_nn import _PLAIN, _sides, _to
-from tests.op_nn.test_image import resized, sampled
-from tests.op_nn.test_vision import sample
+from passlab.definitions.elements import MEANING, each, is_int, means, wide
+from passlab.definitions.networks import _PLAIN, _sides, _to
+from passlab.definitions.places import grid_value, resize_line, sample
 
 
 # ---------------------------------------------------------------- borders and blocks
-def _padded(x: Any, widths: Any, value: Any, mode: str) -> Any:
+def _pad(x: Any, widths: Any, value: Any, mode: Any) -> Any:
     inner = x[tuple(slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(widths, x.shape, strict=True))]
     widths = [(max(int(a), 0), max(int(b), 0)) for a, b in widths]
     return (
-        np.pad(inner, widths, "constant", constant_values=value) if mode == "constant" else np.pad(inner, widths, mode)
+        np.pad(inner, widths, "constant", constant_values=value)
+        if mode == "constant"
+        else np.pad(inner, widths, mode=mode)
     )
 
 
-MEANING["nn.pad"] = lambda attrs, x, v: _padded(x, attrs.pad_width, np.asarray(v).astype(x.dtype), attrs.pad_mode)
-MEANING["dyn.nn.pad"] = lambda attrs, x, w, v: _padded(x, w, np.asarray(v).astype(x.dtype), attrs.pad_mode)
+MEANING["nn.pad"] = lambda attrs, x, v: _pad(x, attrs.pad_width, np.asarray(v).astype(x.dtype), attrs.pad_mode)
+MEANING["dyn.nn.pad"] = lambda attrs, x, w, v: _pad(x, w, np.asarray(v).astype(x.dtype), attrs.pad_mode)
 MEANING["nn.mirror_pad"] = lambda attrs, x: np.pad(x, attrs.pad_width, attrs.mode.lower())
 
 
 @means("nn.dilate")
 def dilate(attrs: Any, x: Any) -> Any:
-    made = np.full(
+    """Return what `nn.dilate` gives."""
+    result = np.full(
         [max((n - 1) * s + 1, 0) for n, s in zip(x.shape, attrs.strides, strict=True)],
         np.asarray(attrs.dilation_value).astype(x.dtype),
     )
-    made[tuple(slice(None, None, s) for s in attrs.strides)] = x
-    return made
+    result[tuple(slice(None, None, s) for s in attrs.strides)] = x
+    return result
 
 
 @means("nn.fifo_buffer")
 def fifo_buffer(attrs: Any, x: Any, buffer: Any) -> Any:
+    """Return what `nn.fifo_buffer` gives."""
     both = np.concatenate((buffer, x), attrs.axis)
     length = both.shape[attrs.axis]
     return np.take(both, range(length - buffer.shape[attrs.axis], length), attrs.axis)
@@ -46,27 +49,30 @@ def fifo_buffer(attrs: Any, x: Any, buffer: Any) -> Any:
 
 @means("nn.depth_to_space")
 def depth_to_space(attrs: Any, x: Any) -> Any:
+    """Return what `nn.depth_to_space` gives."""
     b, x = attrs.block_size, _to(x, attrs.layout, "NCHW")
     n, c, h, w = x.shape
-    made = np.zeros((n, c // b**2, h * b, w * b), x.dtype)
-    for k, i, j in np.ndindex(*made.shape[1:]):
+    result = np.zeros((n, c // b**2, h * b, w * b), x.dtype)
+    for k, i, j in np.ndindex(*result.shape[1:]):
         place = i % b * b + j % b
         source = place * (c // b**2) + k if attrs.mode == "DCR" else k * b * b + place
-        made[:, k, i, j] = x[:, source, i // b, j // b]
-    return _to(made, "NCHW", attrs.layout)
+        result[:, k, i, j] = x[:, source, i // b, j // b]
+    return _to(result, "NCHW", attrs.layout)
 
 
 @means("nn.space_to_depth")
 def space_to_depth(attrs: Any, x: Any) -> Any:
+    """Return what `nn.space_to_depth` gives."""
     b, x = attrs.block_size, _to(x, attrs.layout, "NCHW")
-    made = np.zeros((x.shape[0], x.shape[1] * b**2, x.shape[2] // b, x.shape[3] // b), x.dtype)
+    result = np.zeros((x.shape[0], x.shape[1] * b**2, x.shape[2] // b, x.shape[3] // b), x.dtype)
     for k, i, j in np.ndindex(*x.shape[1:]):
-        made[:, (i % b * b + j % b) * x.shape[1] + k, i // b, j // b] = x[:, k, i, j]
-    return _to(made, "NCHW", attrs.layout)
+        result[:, (i % b * b + j % b) * x.shape[1] + k, i // b, j // b] = x[:, k, i, j]
+    return _to(result, "NCHW", attrs.layout)
 
 
 @means("nn.space_to_batch_nd")
 def space_to_batch_nd(attrs: Any, x: Any) -> Any:
+    """Return what `nn.space_to_batch_nd` gives."""
     blocks, rank = attrs.block_shape, len(attrs.block_shape)
     x = np.pad(
         x,
@@ -81,14 +87,17 @@ def space_to_batch_nd(attrs: Any, x: Any) -> Any:
 
 @means("nn.batch_to_space_nd")
 def batch_to_space_nd(attrs: Any, x: Any) -> Any:
+    """Return what `nn.batch_to_space_nd` gives."""
     blocks, rank = attrs.block_shape, len(attrs.block_shape)
     count = len(x) // math.prod(blocks)
-    made = np.zeros((count, *(n * b for n, b in zip(x.shape[1:], blocks, strict=False)), *x.shape[rank + 1 :]), x.dtype)
+    result = np.zeros(
+        (count, *(n * b for n, b in zip(x.shape[1:], blocks, strict=False)), *x.shape[rank + 1 :]), x.dtype
+    )
     for number, at in enumerate(np.ndindex(*blocks)):
-        made[(slice(None), *(slice(s, None, b) for s, b in zip(at, blocks, strict=True)))] = x[
+        result[(slice(None), *(slice(s, None, b) for s, b in zip(at, blocks, strict=True)))] = x[
             number * count : (number + 1) * count
         ]
-    return made[(slice(None), *(slice(a, made.shape[1 + d] - b) for d, (a, b) in enumerate(attrs.crops)))]
+    return result[(slice(None), *(slice(a, result.shape[1 + d] - b) for d, (a, b) in enumerate(attrs.crops)))]
 
 
 # ---------------------------------------------------------------- images
@@ -100,8 +109,8 @@ def _resize(attrs: Any, x: Any, size: Any, roi: Any) -> Any:
         how = (attrs.method, attrs.coordinate_transformation_mode)
         region = (float(roi[d]), float(roi[d + len(size)])) if roi is not None and len(roi) else (0.0, 1.0)
         rest = {"alpha": attrs.cubic_alpha, "exclude": bool(attrs.cubic_exclude), "fill": attrs.extrapolation_value}
-        made = resized(rows, int(count), *how, rounding=attrs.rounding_method or "round", roi=region, **rest)
-        x = np.moveaxis(made, -1, 2 + d)
+        result = resize_line(rows, int(count), *how, rounding=attrs.rounding_method or "round", roi=region, **rest)
+        x = np.moveaxis(result, -1, 2 + d)
     return _to(x, plain, attrs.layout)
 
 
@@ -121,7 +130,7 @@ def _upsampled(attrs: Any, x: Any, scales: Any) -> Any:
         count = math.floor(x.shape[2 + d] * float(scale) + 0.5)
         rows = np.moveaxis(x, 2 + d, -1)
         how = ("nearest_neighbor", near) if nearest else ("cubic" if attrs.method == "bicubic" else "linear", mode)
-        x = np.moveaxis(resized(rows, count, *how), -1, 2 + d)
+        x = np.moveaxis(resize_line(rows, count, *how), -1, 2 + d)
     return _to(x, plain, attrs.layout)
 
 
@@ -132,9 +141,10 @@ MEANING["dyn.nn.upsampling"] = MEANING["dyn.nn.upsampling3d"] = lambda attrs, x,
 
 @means("image.crop_and_resize")
 def crop_and_resize(attrs: Any, x: Any, boxes: Any, indices: Any) -> Any:
+    """Return what `image.crop_and_resize` gives."""
     x = wide(_to(x, attrs.layout, "NCHW"))
     (oh, ow), (height, width) = attrs.crop_size, x.shape[2:]
-    made = np.full((len(boxes), x.shape[1], oh, ow), attrs.extrapolation_value)
+    result = np.full((len(boxes), x.shape[1], oh, ow), attrs.extrapolation_value)
     for k, i, j in np.ndindex(len(boxes), oh, ow):
         y1, x1, y2, x2 = wide(boxes[k])
         y = y1 * (height - 1) + i * (y2 - y1) * (height - 1) / (oh - 1) if oh > 1 else 0.5 * (y1 + y2) * (height - 1)
@@ -143,43 +153,46 @@ def crop_and_resize(attrs: Any, x: Any, boxes: Any, indices: Any) -> Any:
             continue
         image = x[int(indices[k])]
         if attrs.method == "nearest_neighbor":
-            made[k, :, i, j] = image[:, math.floor(y + 0.5), math.floor(z + 0.5)]
+            result[k, :, i, j] = image[:, math.floor(y + 0.5), math.floor(z + 0.5)]
         else:
-            made[k, :, i, j] = sample(image, y, z)
-    return _to(made, "NCHW", attrs.layout)
+            result[k, :, i, j] = sample(image, y, z)
+    return _to(result, "NCHW", attrs.layout)
 
 
 @means("image.dilation2d")
 def dilation2d(attrs: Any, x: Any, w: Any) -> Any:
+    """Return what `image.dilation2d` gives."""
     x, w = _to(x, attrs.data_layout, "NCHW"), _to(w, attrs.kernel_layout, "IHW")
     sides, (sh, sw), (dh, dw) = _sides(attrs.padding, 2), attrs.strides, attrs.dilations
     reach = [(k - 1) * d + 1 for k, d in zip(w.shape[1:], (dh, dw), strict=True)]
     counts = [(n + sum(p) - r) // s + 1 for n, p, r, s in zip(x.shape[2:], sides, reach, (sh, sw), strict=True)]
-    made = np.zeros((*x.shape[:2], *counts), x.dtype)
+    result = np.zeros((*x.shape[:2], *counts), x.dtype)
     x = np.pad(x, [(0, 0), (0, 0), *sides])
-    for n, c, i, j in np.ndindex(*made.shape):
+    for n, c, i, j in np.ndindex(*result.shape):
         taps = []
         for a, b in np.ndindex(*w.shape[1:]):
             y, z = i * sh + a * dh, j * sw + b * dw
             taps.append(
                 each(lambda u, v: u + v, x[n, c, y, z], w[c, a, b]) if is_int(x) else x[n, c, y, z] + w[c, a, b]
             )
-        made[n, c, i, j] = np.max(np.array(taps))
-    return _to(made, "NCHW", attrs.data_layout)
+        result[n, c, i, j] = np.max(np.array(taps))
+    return _to(result, "NCHW", attrs.data_layout)
 
 
 @means("image.affine_grid")
 def affine_grid(attrs: Any, theta: Any) -> Any:
+    """Return what `image.affine_grid` gives."""
     rows, columns = attrs.target_shape
-    made = np.zeros((len(theta), 2, rows, columns))
+    result = np.zeros((len(theta), 2, rows, columns))
     for i, j in np.ndindex(rows, columns):
-        made[:, :, i, j] = wide(theta) @ np.array([-1 + 2 * j / (columns - 1), -1 + 2 * i / (rows - 1), 1])
-    return made
+        result[:, :, i, j] = wide(theta) @ np.array([-1 + 2 * j / (columns - 1), -1 + 2 * i / (rows - 1), 1])
+    return result
 
 
 @means("image.grid_sample")
 def grid_sample(attrs: Any, x: Any, grid: Any) -> Any:
-    made = np.zeros((*x.shape[:2], *grid.shape[2:]))
+    """Return what `image.grid_sample` gives."""
+    result = np.zeros((*x.shape[:2], *grid.shape[2:]))
     rank = x.ndim - 2
     for n, *at in np.ndindex(len(x), *grid.shape[2:]):
         spot = []
@@ -187,8 +200,8 @@ def grid_sample(attrs: Any, x: Any, grid: Any) -> Any:
             g, length = float(wide(grid)[(n, d, *at)]), x.shape[2:][rank - 1 - d]
             spot.append((g + 1) / 2 * (length - 1) if attrs.align_corners else ((g + 1) * length - 1) / 2)
         if not all(map(math.isfinite, spot)):
-            made[(n, slice(None), *at)] = np.nan
+            result[(n, slice(None), *at)] = np.nan
             continue
-        found = sampled(wide(x)[n], tuple(spot), attrs.method, attrs.padding_mode, attrs.align_corners)
-        made[(n, slice(None), *at)] = found
-    return made
+        color = grid_value(wide(x)[n], tuple(spot), attrs.method, attrs.padding_mode, attrs.align_corners)
+        result[(n, slice(None), *at)] = color
+    return result

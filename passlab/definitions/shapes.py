@@ -1,4 +1,4 @@
-"""What the operators mean that shape, reduce, pick, scatter, sort, multiply and transform; see `meaning`."""
+"""What the operators mean that shape, reduce, pick, scatter, sort, multiply and transform; see `elements`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from passlab.definitions.elements import MEANING, Meaning, _quotient, each, is_int, means, wide
 from passlab.op.dtypes import array_dtype
-from tests.op.meaning import MEANING, Meaning, _quotient, each, is_int, means, wide
 
 
 # ---------------------------------------------------------------- shape
@@ -19,9 +19,17 @@ def _like_got(attrs: Any, x: Any, *_: Any) -> Any:
 
 
 for _name in (
-    "reshape", "contrib_reverse_reshape", "reshape_like", "squeeze", "expand_dims", "dyn.reshape", "dyn.squeeze",
-    "dyn.expand_dims", "vm.reshape_tensor", "nn.batch_flatten",
-):  # fmt: skip
+    "reshape",
+    "contrib_reverse_reshape",
+    "reshape_like",
+    "squeeze",
+    "expand_dims",
+    "dyn.reshape",
+    "dyn.squeeze",
+    "dyn.expand_dims",
+    "vm.reshape_tensor",
+    "nn.batch_flatten",
+):
     MEANING[_name] = _like_got
 SHAPE_FROM_RELATION = {name for name, meaning in MEANING.items() if meaning is _like_got}
 
@@ -33,6 +41,7 @@ MEANING["stack"] = lambda attrs, parts: np.stack(parts, attrs.axis)
 
 @means("layout_transform")
 def layout_transform(attrs: Any, x: Any) -> Any:
+    """Return what `layout_transform` gives."""
     plain = attrs.src_layout
     if attrs.dst_layout == "NCHW2c":
         n, c, h, w = x.shape
@@ -42,19 +51,21 @@ def layout_transform(attrs: Any, x: Any) -> Any:
 
 @means("split")
 def split(attrs: Any, x: Any) -> Any:
+    """Return what `split` gives."""
     return tuple(np.split(x, list(v) if isinstance(v := attrs.indices_or_sections, tuple) else v, attrs.axis))
 
 
 @means("reverse_sequence")
 def reverse_sequence(attrs: Any, x: Any, lengths: Any) -> Any:
-    made = x.copy()
+    """Return what `reverse_sequence` gives."""
+    result = x.copy()
     for at in np.ndindex(*x.shape):
         length = min(int(lengths[at[attrs.batch_axis]]), x.shape[attrs.seq_axis])
         if at[attrs.seq_axis] < length:
             source = list(at)
             source[attrs.seq_axis] = length - 1 - at[attrs.seq_axis]
-            made[at] = x[tuple(source)]
-    return made
+            result[at] = x[tuple(source)]
+    return result
 
 
 def _cut(x: Any, begin: Any, end: Any, strides: Any, attrs: Any) -> Any:
@@ -78,13 +89,15 @@ MEANING["dyn.strided_slice"] = lambda attrs, x, b, e, s: x[_cut(x, b, e, s, attr
 
 @means("strided_set")
 def strided_set(attrs: Any, x: Any, v: Any, begin: Any, end: Any, strides: Any) -> Any:
-    made = x.copy()
-    made[_cut(x, begin, end, strides, None)] = v
-    return made
+    """Return what `strided_set` gives."""
+    result = x.copy()
+    result[_cut(x, begin, end, strides, None)] = v
+    return result
 
 
 @means("slice_like")
 def slice_like(attrs: Any, x: Any, y: Any) -> Any:
+    """Return what `slice_like` gives."""
     axes = [a % x.ndim for a in attrs.axes] if attrs.axes else range(y.ndim)
     return x[tuple(slice(0, y.shape[d]) if d in axes else slice(None) for d in range(x.ndim))]
 
@@ -108,6 +121,7 @@ MEANING["collapse_sum_to"] = lambda attrs, x, shape: _collapse(x, [int(n) for n 
 
 @means("sliding_window")
 def sliding_window(attrs: Any, x: Any) -> Any:
+    """Return what `sliding_window` gives."""
     axis = attrs.axis % x.ndim
     view = np.lib.stride_tricks.sliding_window_view(
         x, attrs.window_shape, tuple(range(axis, axis + len(attrs.window_shape)))
@@ -117,25 +131,27 @@ def sliding_window(attrs: Any, x: Any) -> Any:
 
 @means("trilu")
 def trilu(attrs: Any, x: Any, k: Any) -> Any:
-    made = x.copy()
+    """Return what `trilu` gives."""
+    result = x.copy()
     for at in np.ndindex(*x.shape):
         above = at[-1] - at[-2]
         if above < k if attrs.upper else above > k:
-            made[at] = 0
-    return made
+            result[at] = 0
+    return result
 
 
 @means("matrix_set_diag")
 def matrix_set_diag(attrs: Any, x: Any, d: Any) -> Any:
-    made, (rows, columns) = x.copy(), x.shape[-2:]
+    """Return what `matrix_set_diag` gives."""
+    result, (rows, columns) = x.copy(), x.shape[-2:]
     for k in range(attrs.k1, attrs.k2 + 1):
         row = d if attrs.k1 == attrs.k2 else d[..., attrs.k2 - k, :]
         places = [(i, i + k) for i in range(rows) if 0 <= i + k < columns]
         right = attrs.super_diag_right_align if k > 0 else attrs.sub_diag_right_align if k < 0 else False
         start = row.shape[-1] - len(places) if right else 0
         for number, (i, j) in enumerate(places):
-            made[..., i, j] = row[..., start + number]
-    return made
+            result[..., i, j] = row[..., start + number]
+    return result
 
 
 # ---------------------------------------------------------------- reductions
@@ -158,6 +174,7 @@ MEANING["any"] = _reduced(np.any)
 
 @means("mean")
 def mean(attrs: Any, x: Any) -> Any:
+    """Return what `mean` gives."""
     axes = _axes(attrs, x.ndim)
     if not is_int(x):
         return np.mean(x, axis=axes, keepdims=attrs.keepdims)
@@ -167,6 +184,7 @@ def mean(attrs: Any, x: Any) -> Any:
 
 @means("variance")
 def variance(attrs: Any, x: Any, center: Any) -> Any:
+    """Return what `variance` gives."""
     axes = _axes(attrs, x.ndim)
     count = math.prod(x.shape[d] for d in axes) - attrs.unbiased
     if is_int(x):
@@ -179,18 +197,18 @@ def variance(attrs: Any, x: Any, center: Any) -> Any:
 def _position(best: Callable[[Any], Any]) -> Meaning:
     def meaning(attrs: Any, x: Any) -> Any:
         axes = _axes(attrs, x.ndim)
-        kept = [d for d in range(x.ndim) if d not in axes]
-        rows = x.transpose(*kept, *axes).reshape([x.shape[d] for d in kept] + [math.prod(x.shape[d] for d in axes)])
-        made = np.zeros(rows.shape[:-1], np.int64)
-        for at in np.ndindex(*made.shape):
+        stay = [d for d in range(x.ndim) if d not in axes]
+        rows = x.transpose(*stay, *axes).reshape([x.shape[d] for d in stay] + [math.prod(x.shape[d] for d in axes)])
+        result = np.zeros(rows.shape[:-1], np.int64)
+        for at in np.ndindex(*result.shape):
             row = list(rows[at])
-            found = best(row)
-            made[at] = (
-                len(row) - 1 - row[::-1].index(row[found])
-                if attrs.select_last_index and row[found] == row[found]
-                else found
+            place = best(row)
+            result[at] = (
+                len(row) - 1 - row[::-1].index(row[place])
+                if attrs.select_last_index and row[place] == row[place]
+                else place
             )
-        return made.reshape([1 if d in axes else n for d, n in enumerate(x.shape)]) if attrs.keepdims else made
+        return result.reshape([1 if d in axes else n for d, n in enumerate(x.shape)]) if attrs.keepdims else result
 
     return meaning
 
@@ -210,12 +228,12 @@ def _scan(function: Any, start: int) -> Meaning:
         kind = array_dtype(attrs.dtype) if attrs.dtype else rows.dtype
         rows = rows.astype(kind if kind.kind != "f" or attrs.dtype else rows.dtype)
         moved = np.moveaxis(rows, axis, 0)
-        made = np.empty_like(moved)
+        result = np.empty_like(moved)
         so_far = np.full(moved.shape[1:], start, rows.dtype)
         for i in range(len(moved)):
             before, so_far = so_far, function(so_far, moved[i])
-            made[i] = before if attrs.exclusive else so_far
-        return np.moveaxis(made, 0, axis)
+            result[i] = before if attrs.exclusive else so_far
+        return np.moveaxis(result, 0, axis)
 
     return meaning
 
@@ -226,6 +244,7 @@ MEANING["cumsum"], MEANING["cumprod"] = _scan(np.add, 0), _scan(np.multiply, 1)
 # ---------------------------------------------------------------- indices
 @means("take")
 def take(attrs: Any, x: Any, i: Any) -> Any:
+    """Return what `take` gives."""
     flat = x.ravel() if attrs.axis is None else x
     axis = 0 if attrs.axis is None else attrs.axis % x.ndim
     size = flat.shape[axis]
@@ -238,21 +257,24 @@ def take(attrs: Any, x: Any, i: Any) -> Any:
 
 
 def take_one(x: Any, places: Any, axis: int) -> Any:
+    """Return the elements at some places along an axis."""
     return x[(slice(None),) * axis + (places,)]
 
 
 @means("gather")
 def gather(attrs: Any, x: Any, i: Any) -> Any:
-    made = np.empty(i.shape, x.dtype)
+    """Return what `gather` gives."""
+    result = np.empty(i.shape, x.dtype)
     for at in np.ndindex(*i.shape):
         source = list(at)
         source[attrs.axis] = int(i[at])
-        made[at] = x[tuple(source)]
-    return made
+        result[at] = x[tuple(source)]
+    return result
 
 
 @means("gather_nd")
 def gather_nd(attrs: Any, x: Any, i: Any) -> Any:
+    """Return what `gather_nd` gives."""
     if attrs.batch_dims:
         return np.stack([x[b][tuple(i[:, b])] for b in range(len(x))])
     return x[tuple(i)] if len(i) else np.broadcast_to(x, (*i.shape[1:], *x.shape))
@@ -275,38 +297,41 @@ def _combined(old: Any, new: Any, how: str) -> Any:
 
 @means("scatter", "scatter_elements")
 def scatter_elements(attrs: Any, x: Any, i: Any, u: Any) -> Any:
-    made = x.copy()
+    """Return what `scatter` and `scatter_elements` give."""
+    result = x.copy()
     for at in np.ndindex(*i.shape):
         to = list(at)
         to[attrs.axis] = int(i[at])
-        made[tuple(to)] = _combined(made[tuple(to)], u[at], getattr(attrs, "reduction", "update"))
-    return made
+        result[tuple(to)] = _combined(result[tuple(to)], u[at], getattr(attrs, "reduction", "update"))
+    return result
 
 
 @means("scatter_nd")
 def scatter_nd(attrs: Any, x: Any, i: Any, u: Any) -> Any:
-    made = x.copy()
+    """Return what `scatter_nd` gives."""
+    result = x.copy()
     for at in np.ndindex(*i.shape[1:]):
         to = tuple(int(v) for v in i[(slice(None), *at)])
-        made[to] = _combined(made[to], u[at], attrs.mode)
-    return made
+        result[to] = _combined(result[to], u[at], attrs.mode)
+    return result
 
 
 @means("sequence_mask")
 def sequence_mask(attrs: Any, x: Any, lengths: Any) -> Any:
-    made = x.copy()
+    """Return what `sequence_mask` gives."""
+    result = x.copy()
     for at in np.ndindex(*x.shape):
         if at[attrs.axis] >= lengths[at[1 - attrs.axis]]:
-            made[at] = np.asarray(attrs.mask_value).astype(x.dtype)
-    return made
+            result[at] = np.asarray(attrs.mask_value).astype(x.dtype)
+    return result
 
 
 def _dense(i: Any, v: Any, default: Any, shape: Any) -> Any:
-    made = np.full([int(n) for n in shape], default)
+    result = np.full([int(n) for n in shape], default)
     rows = i.reshape(-1, 1) if i.ndim < 2 else i
     for row, value in zip(rows, np.broadcast_to(v, (len(rows),)), strict=True):
-        made[tuple(int(n) for n in row)] = value
-    return made
+        result[tuple(int(n) for n in row)] = value
+    return result
 
 
 MEANING["sparse_to_dense"] = lambda attrs, i, v, default: _dense(i, v, default, attrs.output_shape)
@@ -315,15 +340,17 @@ MEANING["dyn.sparse_to_dense"] = lambda attrs, i, v, default, shape: _dense(i, v
 
 @means("sparse_reshape")
 def sparse_reshape(attrs: Any, i: Any, old: Any, new: Any) -> Any:
+    """Return what `sparse_reshape` gives."""
     size = math.prod(int(n) for n in old)
-    given = math.prod(int(n) for n in new if n != -1)
-    shape = [size // given if n == -1 else int(n) for n in new]
+    listing = math.prod(int(n) for n in new if n != -1)
+    shape = [size // listing if n == -1 else int(n) for n in new]
     rows = [np.unravel_index(np.ravel_multi_index(tuple(int(n) for n in row), tuple(old)), shape) for row in i]
     return np.array(rows, i.dtype).reshape(len(i), len(new)), np.array(shape)
 
 
 @means("sparse_fill_empty_rows")
 def sparse_fill_empty_rows(attrs: Any, i: Any, v: Any, shape: Any, default: Any) -> Any:
+    """Return what `sparse_fill_empty_rows` gives."""
     rows: list[tuple[Any, Any]] = []
     empty = []
     for row in range(int(shape[0])):
@@ -335,7 +362,7 @@ def sparse_fill_empty_rows(attrs: Any, i: Any, v: Any, shape: Any, default: Any)
 
 # ---------------------------------------------------------------- sorting: NaN is the largest
 def _order(row: Any, ascending: bool) -> list[int]:
-    key = (
+    key: Any = (
         (lambda n: (row[n] != row[n], row[n]))
         if ascending
         else (lambda n: (row[n] == row[n], -wide(row[n]) if not is_int(row) else -int(row[n])))
@@ -345,19 +372,21 @@ def _order(row: Any, ascending: bool) -> list[int]:
 
 def _orders(x: Any, axis: int, ascending: bool) -> Any:
     moved = np.moveaxis(x, axis, -1)
-    made = np.zeros(moved.shape, np.int64)
+    result = np.zeros(moved.shape, np.int64)
     for at in np.ndindex(*moved.shape[:-1]):
-        made[at] = _order(moved[at], ascending)
-    return made, moved
+        result[at] = _order(moved[at], ascending)
+    return result, moved
 
 
 @means("argsort")
 def argsort(attrs: Any, x: Any) -> Any:
+    """Return what `argsort` gives."""
     return np.moveaxis(_orders(x, attrs.axis, attrs.is_ascend)[0], -1, attrs.axis)
 
 
 @means("sort")
 def sort(attrs: Any, x: Any) -> Any:
+    """Return what `sort` gives."""
     places, moved = _orders(x, attrs.axis, attrs.is_ascend)
     return np.moveaxis(np.take_along_axis(moved, places, -1), -1, attrs.axis)
 
@@ -376,15 +405,17 @@ MEANING["dyn.topk"] = _topk
 
 @means("searchsorted")
 def searchsorted(attrs: Any, rows: Any, values: Any) -> Any:
-    made = np.zeros(values.shape, np.int64)
+    """Return what `searchsorted` gives."""
+    result = np.zeros(values.shape, np.int64)
     for at in np.ndindex(*values.shape):
         row = rows if rows.ndim == 1 else rows[at[:-1]]
-        made[at] = sum(bool(v <= values[at] if attrs.right else v < values[at]) for v in row)
-    return made
+        result[at] = sum(bool(v <= values[at] if attrs.right else v < values[at]) for v in row)
+    return result
 
 
 @means("unique")
 def unique(attrs: Any, x: Any) -> Any:
+    """Return what `unique` gives."""
     seen = list(dict.fromkeys(x.tolist()))
     values = sorted(seen) if attrs.sorted else seen
     all_ = x.tolist()
@@ -399,6 +430,7 @@ def unique(attrs: Any, x: Any) -> Any:
 # ---------------------------------------------------------------- products and transforms
 @means("einsum")
 def einsum(attrs: Any, parts: Any) -> Any:
+    """Return what `einsum` gives."""
     if all(p.dtype.kind == "b" for p in parts):
         return np.einsum(attrs.equation, *(p.astype(np.int64) for p in parts)) != 0
     return np.einsum(attrs.equation, *parts)
@@ -412,18 +444,20 @@ def _fourier(x: Any, sign: int) -> Any:
 
 @means("dft")
 def dft(attrs: Any, re: Any, im: Any) -> Any:
-    made = _fourier(wide(re) + 1j * wide(im), 1 if attrs.inverse else -1)
-    made = made / re.shape[-1] if attrs.inverse else made
-    return made.real, made.imag
+    """Return what `dft` gives."""
+    result = _fourier(wide(re) + 1j * wide(im), 1 if attrs.inverse else -1)
+    result = result / re.shape[-1] if attrs.inverse else result
+    return result.real, result.imag
 
 
 @means("stft")
 def stft(attrs: Any, x: Any, window: Any) -> Any:
+    """Return what `stft` gives."""
     rows = wide(x).reshape(-1, x.shape[-1])
     starts = range(0, x.shape[-1] - attrs.n_fft + 1, attrs.hop_length)
     width = min(attrs.win_length, len(window))
     bands = np.arange(attrs.n_fft // 2 + 1 if attrs.onesided else attrs.n_fft)
     waves = np.exp(-2j * np.pi * np.outer(bands, np.arange(width)) / attrs.win_length)
     frames = [(rows[:, s : s + width] * wide(window)[:width]) @ waves.T for s in starts]
-    made = np.stack(frames, -1) / (math.sqrt(attrs.n_fft) if attrs.normalized else 1)
-    return np.stack([made.real, made.imag], -1)
+    result = np.stack(frames, -1) / (math.sqrt(attrs.n_fft) if attrs.normalized else 1)
+    return np.stack([result.real, result.imag], -1)

@@ -1,0 +1,18 @@
+"""What each operator means, as plainly as NumPy or loops over elements can say it; nothing here uses a kernel.
+
+`MEANING[name](attrs, *arrays)` is the result of the operator `name`. Floating-point inputs of every width arrive as
+float64, and the caller rounds the result to the type that the operator gives; integers and bools arrive as they are,
+and wrap. `Refused` is raised where the operator must refuse its values. Results of the operators in
+`SHAPE_FROM_RELATION` have their elements in order, and whatever shape. The tests of operators hold kernels to these
+definitions on every dtype and edge; the executor `"definition"` runs programs by them.
+"""
+
+from __future__ import annotations
+
+from passlab.definitions import images as images
+from passlab.definitions import networks as networks
+from passlab.definitions import others as others
+from passlab.definitions.elements import MEANING, Meaning, Refused
+from passlab.definitions.shapes import SHAPE_FROM_RELATION
+
+__all__ = ["MEANING", "SHAPE_FROM_RELATION", "Meaning", "Refused", "images", "networks", "others"]

@@ -1,0 +1,118 @@
+"""Programs by the documented meaning of their operators: the evaluator, with definitions in the place of kernels.
+
+    relay.create_executor("definition", mod).evaluate()(x)
+
+Slow and obvious: the answer to "is it the kernel?". Operators without a definition (random numbers, instructions of the
+virtual machine) are computed by their kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from passlab.definitions import MEANING, SHAPE_FROM_RELATION, Refused
+from passlab.errors import Diagnostic, PasslabError, RunError
+from passlab.evaluate.evaluator import STEPS, Activation, Evaluator, Waits
+from passlab.evaluate.operators import apply_operator
+from passlab.evaluate.values import Value
+from passlab.infer import infer_expr
+from passlab.ir.expr import Call, Expr, Var
+from passlab.ir.op import Op
+from passlab.ir.span import Span
+from passlab.ir.types import TensorType, TupleType, Type
+from passlab.op.dtypes import array_dtype, is_float
+
+_KEPT = 4096  # types of calls that are remembered
+
+
+class NoDefinitionError(PasslabError):
+    """An operator has no definition, or none for such arguments."""
+
+
+def defined_value(op: Op, attrs: Any, args: Sequence[Value], span: Span | None = None) -> Value:
+    """Return what an operator means on arrays or tuples of arrays.
+
+    Raises `NoDefinitionError` where that is not said, and `RunError` where the operator refuses its arguments.
+    """
+    meaning = MEANING.get(op.name)
+    types = [_type_of(arg) for arg in args]
+    ty = None if meaning is None or None in types else _result_type(op, attrs, tuple(types))
+    if meaning is None or ty is None:
+        raise NoDefinitionError(Diagnostic(f"`{op.name}` has no definition for these arguments", span))
+    try:
+        with np.errstate(all="ignore"):
+            return _rounded(meaning(attrs, *map(_widened, args)), ty, op.name in SHAPE_FROM_RELATION)
+    except Refused:
+        raise RunError(Diagnostic(f"`{op.name}` refuses its arguments", span)) from None
+    except (ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError, AssertionError) as error:
+        what = f"the definition of `{op.name}` does not cover such arguments: {type(error).__name__}: {error}"
+        raise NoDefinitionError(Diagnostic(what, span)) from error
+
+
+def _type_of(value: Value) -> Type | None:
+    if isinstance(value, np.ndarray):
+        return TensorType(value.shape, value.dtype.name)
+    if isinstance(value, tuple):
+        fields = [_type_of(field) for field in value]  # recurses: arguments of operators are tuples of arrays at most
+        return None if None in fields else TupleType([field for field in fields if field is not None])
+    return None
+
+
+@lru_cache(_KEPT)
+def _result_type(op: Op, attrs: Any, types: tuple[Type, ...]) -> Type | None:
+    """Return the type of a call of an operator on arguments of some types, None where it has none."""
+    params: list[Expr] = [Var(f"x{n}", ty) for n, ty in enumerate(types)]
+    try:
+        return infer_expr(Call(op, params, attrs)).checked_type_
+    except PasslabError:
+        return None
+
+
+def _widened(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_widened(field) for field in value)  # recurses: as deep as arguments of operators
+    return value.astype(np.float64) if is_float(value.dtype) else value
+
+
+def _rounded(value: Any, ty: Type, by_order: bool) -> Value:
+    """Return a value in the type that the operator gives; of any shape where only the order of elements is defined."""
+    if isinstance(ty, TupleType):
+        return tuple(_rounded(part, field, by_order) for part, field in zip(value, ty.fields, strict=True))
+    assert isinstance(ty, TensorType)
+    array = np.asarray(value).astype(array_dtype(ty.dtype))
+    if by_order and not ty.dynamic:
+        return array.reshape(ty.concrete_shape)
+    if len(array.shape) != len(ty.shape) or any(
+        isinstance(d, int) and d != n for d, n in zip(ty.shape, array.shape, strict=True)
+    ):
+        raise ValueError(f"{array.shape} for {ty}")
+    return array
+
+
+class DefinitionEvaluator(Evaluator):
+    """Runs programs by definition."""
+
+    def __init__(self, mod: Any = None) -> None:
+        super().__init__(mod)
+        self._steps = {**STEPS, Call: _defined_call}
+
+
+def _defined_call(ev: Evaluator, node: Call, act: Activation) -> Waits:
+    if isinstance(node.op, Op) and node.op.name in MEANING:
+        missing = [arg for arg in node.args if arg not in act.home(arg).known]
+        if missing:
+            return [(arg, act.home(arg)) for arg in missing]
+        args = [act.home(arg).known[arg] for arg in node.args]
+        try:
+            act.known[node] = defined_value(node.op, node.attrs, args, node.span)
+        except NoDefinitionError:
+            act.known[node] = apply_operator(node.op, node.attrs, args, node.span)
+        return []
+    return STEPS[Call](ev, node, act)
+
+
+__all__ = ["DefinitionEvaluator", "NoDefinitionError", "defined_value"]

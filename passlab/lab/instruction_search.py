@@ -1,0 +1,172 @@
+"""Which instruction of the virtual machine is wrong? Bytecode held to the meaning of each instruction, one by one.
+
+The stepping engine runs a program. After each instruction its registers are held to what the instruction table says it
+does, and to the value that the evaluator gives for the node that the instruction stands for. Where all are right and the
+running engine is wrong all the same, it is the text that engine writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import PasslabError
+from passlab.evaluate import Evaluator
+from passlab.evaluate.agreement import disagreement
+from passlab.evaluate.values import ADTValue
+from passlab.ir.expr import Expr, If, Match
+from passlab.ir.module import IRModule
+from passlab.vm.compiling.compiler import generate
+from passlab.vm.executable import Executable
+from passlab.vm.interpreter import Machine
+from passlab.vm.isa import Instruction, Opcode
+from passlab.vm.objects import VMClosure
+
+MOST = 20_000  # instructions that are looked at
+CLOSE = 64  # units in the last place: kernels round otherwise than the evaluator
+# What nearly all programs consist of: named only where a program has no other instruction.
+_EVERYWHERE = frozenset((
+    Opcode.RET, Opcode.LOAD_CONST, Opcode.ALLOC_STORAGE, Opcode.ALLOC_TENSOR, Opcode.INVOKE_PACKED,
+    Opcode.KILL_REGISTER, Opcode.MOVE, Opcode.LOAD_CONSTI, Opcode.GOTO,
+))  # fmt: skip
+
+
+def wrong_instruction(manifest: IRModule, arguments: Sequence[Any]) -> str:
+    """Return the instruction that is wrong in a program whose memory is manifest, as words; "" where none is known."""
+    try:
+        exe = generate(manifest)
+        values = Evaluator(manifest).values("main", arguments)
+    except PasslabError as error:
+        return f"the code is refused: {error.diagnostics[0].message}"
+    expected = values.get(manifest["main"].body)
+    stepped = _stepped(exe, arguments, values)
+    if stepped:
+        return stepped
+    main = next(n for n, f in enumerate(exe.functions) if f.name == "main")
+    try:
+        result = Machine(exe).invoke(main, [np.asarray(a) if not isinstance(a, tuple) else a for a in arguments])
+    except PasslabError as error:
+        return f"{_rare(exe)}, as the running engine writes it ({error.diagnostics[0].message})"
+    if expected is None or _same(expected, result):
+        return ""
+    return f"{_rare(exe)}, as the running engine writes it"
+
+
+def _rare(exe: Executable) -> str:
+    """Name the instructions of a small program that not all programs have."""
+    opcodes = dict.fromkeys(i.opcode for f in exe.functions for i in f.instructions)
+    special = [o for o in opcodes if o not in _EVERYWHERE] or list(opcodes)
+    return ", ".join(
+        f"`{next(i for f in exe.functions for i in f.instructions if i.opcode is o).spec.mnemonic}`" for o in special
+    )
+
+
+def _stepped(exe: Executable, arguments: Sequence[Any], values: dict[Expr, Any]) -> str:
+    """Run step by step and return the first instruction that does something else than it means."""
+    main = next(n for n, f in enumerate(exe.functions) if f.name == "main")
+    machine = Machine(exe)
+    machine.start(main, list(arguments))
+    for _ in range(MOST):
+        if not machine.frames:
+            return ""
+        frame, depth = machine.frames[-1], len(machine.frames)
+        instruction = exe.functions[frame.func_index].instructions[frame.pc]
+        at, before = frame.pc, list(frame.registers)
+        outer = frame.func_index == main and depth == 1
+        name = f"`{instruction.spec.mnemonic}`"
+        try:
+            going = machine.step()
+        except PasslabError as error:
+            return f"{name} (it fails: {error.diagnostics[0].message})"
+        if not going:
+            return ""
+        now = machine.frames[-1]
+        if not _as_it_means(
+            exe, instruction, at, before, now, frame.registers if len(machine.frames) == depth else None
+        ):
+            return name
+        if outer and len(machine.frames) == depth and _is_another(instruction, frame.registers, values):
+            return (
+                "`if`"
+                if isinstance(instruction.node, If)
+                else "`match`"
+                if isinstance(instruction.node, Match)
+                else name
+            )
+    return ""
+
+
+def _as_it_means(
+    exe: Executable, i: Instruction, at: int, before: list[Any], now: Any, after: list[Any] | None
+) -> bool:
+    """Whether an instruction did what the instruction table says."""
+    if i.opcode is Opcode.GOTO:
+        return bool(now.pc == at + i.offset)
+    if i.opcode is Opcode.IF:
+        same = int(np.asarray(before[i.test])) == int(np.asarray(before[i.target]))
+        return bool(now.pc == at + (i.true_offset if same else i.false_offset))
+    if i.opcode in (Opcode.INVOKE, Opcode.INVOKE_CLOSURE):
+        args = [before[a] for a in i.args]
+        if i.opcode is Opcode.INVOKE_CLOSURE:
+            args = [*before[i.closure].captured, *args]
+        return all(a is b for a, b in zip(args, now.registers, strict=False))
+    if after is None:
+        return True
+    meaning = _MEANING.get(i.opcode)
+    return meaning is None or _same(meaning(exe, i, before), after[i.writes()[0]])
+
+
+def _field(exe: Executable, i: Instruction, r: list[Any]) -> Any:
+    whole = r[i.object]
+    return whole[i.field] if isinstance(whole, tuple) else whole.fields[i.field]
+
+
+def _data(exe: Executable, i: Instruction, r: list[Any]) -> Any:
+    fields = tuple(np.asarray(v) if isinstance(v := r[f], (int, np.generic)) else v for f in i.fields)
+    return fields if i.tag == 0 else ADTValue(exe.constructors[i.tag], fields) if i.tag in exe.constructors else None
+
+
+_MEANING: dict[Opcode, Any] = {
+    Opcode.MOVE: lambda exe, i, r: r[i.operands[0]],
+    Opcode.GET_FIELD: _field,
+    Opcode.LOAD_CONST: lambda exe, i, r: exe.constants[i.operands[0]],
+    Opcode.LOAD_CONSTI: lambda exe, i, r: i.operands[0],
+    Opcode.GET_TAG: lambda exe, i, r: r[i.object].constructor.tag,
+    Opcode.ALLOC_ADT: _data,
+    Opcode.SHAPE_OF: lambda exe, i, r: np.array(r[i.tensor].shape, np.int64),
+    Opcode.RESHAPE_TENSOR: lambda exe, i, r: np.array(list(r[i.tensor].flat), r[i.tensor].dtype).reshape(
+        tuple(int(n) for n in r[i.shape].reshape(-1))
+    ),
+}
+
+
+def _is_another(i: Instruction, registers: list[Any], values: dict[Expr, Any]) -> bool:
+    """Whether an instruction wrote something else than the value of the node that it stands for."""
+    if i.node is None or i.node not in values or i.opcode in (Opcode.LOAD_CONSTI, Opcode.GET_TAG, Opcode.KILL_REGISTER):
+        return False
+    if i.opcode in (Opcode.ALLOC_STORAGE, Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG, Opcode.ALLOC_CLOSURE):
+        return False
+    if isinstance(i.node, (If, Match)) and i.opcode is not Opcode.MOVE:
+        return False
+    written = i.writes()
+    if not written or isinstance(i.node, Match):
+        return False
+    return not _same(values[i.node], registers[written[0]])
+
+
+def _same(expected: Any, value: Any) -> bool:
+    """Whether two values of the machine agree, up to rounding; functions and memory are not looked into."""
+    if value is expected:
+        return True
+    if isinstance(value, VMClosure) or isinstance(expected, VMClosure) or callable(expected):
+        return True
+    if isinstance(value, (int, float, np.generic)) or isinstance(expected, (int, float, np.generic)):
+        return bool(np.array_equal(np.asarray(value), np.asarray(expected), equal_nan=True))
+    if not isinstance(expected, (np.ndarray, tuple, ADTValue)) or not isinstance(value, (np.ndarray, tuple, ADTValue)):
+        return True
+    return disagreement(expected, value, CLOSE) is None
+
+
+__all__ = ["wrong_instruction"]

@@ -1,0 +1,232 @@
+"""Which operator computes something else than it means? Kernels held to their definitions, on the values of a program.
+
+    wrong = wrong_kernel(mod, trial, seconds=2.0)
+    wrong.operator, wrong.module, wrong.finding
+
+Each operator that a program calls is computed a second time, by its definition, on the very arguments that it got. Where
+they are too large for a definition that loops over elements, the operator is held to it on its declared edge cases.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from passlab.definitions import MEANING
+from passlab.errors import PasslabError
+from passlab.evaluate import Evaluator
+from passlab.evaluate.agreement import Disagreement, disagreement
+from passlab.evaluate.by_definition import NoDefinitionError, defined_value
+from passlab.evaluate.evaluator import STEPS
+from passlab.infer import infer_module
+from passlab.instrument.tolerance import LEAST_NOISE, RUNS, beyond
+from passlab.instrument.validation import Trial
+from passlab.instrument.watched import Watched
+from passlab.ir.expr import Call, Expr, Function, Tuple, Var
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType
+from passlab.ir.walk import post_order
+from passlab.op.dtypes import is_float
+from passlab.testing.programs.registry import templates
+
+LARGEST = 4096  # elements of a result, up to which a definition is computed
+LARGEST_ARGUMENT = 65_536
+OFTEN = 3  # times that one operator is held to its definition with the same attributes and types on one draw
+TOLERANCE = {2: 4e-2, 4: 2e-5, 8: 1e-9}  # of results, by the bytes of their elements
+# Results between pixels are computed in float32 there; steps of quantization may fall on either side.
+COARSE = (
+    "image.",
+    "vision.",
+    "dyn.image",
+    "nn.upsampling",
+    "dyn.nn.upsampling",
+    "qnn.",
+    "nn.deformable",
+    "nn.correlation",
+)
+EDGE_DRAWS = 5
+
+
+@dataclass(frozen=True)
+class WrongKernel:
+    """An operator whose kernel is wrong: a program of this one call, its arguments, and how the values differ."""
+
+    operator: str
+    module: IRModule
+    arguments: tuple[Any, ...]
+    finding: Disagreement
+    kind: str  # of the inputs of the program on which it showed
+
+
+class _FoundError(Exception):
+    """Carries what was found out of a run."""
+
+    def __init__(self, wrong: tuple[Call, list[Any], Disagreement]) -> None:
+        super().__init__()
+        self.wrong = wrong
+
+
+class _Held(Evaluator):
+    """Runs programs and holds each operator to its definition; `unseen` are those that were too large."""
+
+    def __init__(self, mod: IRModule, end: float) -> None:
+        super().__init__(mod)
+        self.end = end
+        self.counts: Counter[Any] = Counter()
+        self.unseen: dict[str, Call] = {}
+        self._steps = {**STEPS, Call: _held_call}
+
+    def hold(self, node: Call, args: list[Any], value: Any) -> None:
+        """Compare the value of an operator with its definition. Raises `_FoundError` where it is another."""
+        assert isinstance(node.op, Op)
+        name = node.op.name
+        if name not in MEANING:
+            return
+        arrays = [a for arg in args for a in (arg if isinstance(arg, tuple) else (arg,))]
+        results = [r for r in (value if isinstance(value, tuple) else (value,)) if isinstance(r, np.ndarray)]
+        key = (name, node.attrs, *((a.shape, a.dtype.name) for a in arrays if isinstance(a, np.ndarray)))
+        self.counts[key] += 1
+        if self.counts[key] > OFTEN:
+            return
+        large = sum(r.size for r in results) > LARGEST or sum(getattr(a, "size", 0) for a in arrays) > LARGEST_ARGUMENT
+        if large or monotonic() > self.end:
+            self.unseen.setdefault(name, node)
+            return
+        finding = kernel_disagreement(node.op, node.attrs, args, value)
+        if finding is not None:
+            raise _FoundError((node, args, finding))
+
+
+def _held_call(ev: Any, node: Call, act: Any) -> Any:
+    waits = STEPS[Call](ev, node, act)
+    if not waits and isinstance(node.op, Op) and node in act.known:
+        ev.hold(node, [act.home(arg).known[arg] for arg in node.args], act.known[node])
+    return waits
+
+
+def kernel_disagreement(op: Op, attrs: Any, args: Sequence[Any], value: Any) -> Disagreement | None:
+    """Return how the value of a kernel differs from the definition by more than rounding; None where it does not."""
+    try:
+        expected = defined_value(op, attrs, args)
+    except PasslabError:
+        return None
+    difference = _beyond_tolerance(op.name, expected, value)
+    if difference is None:
+        return None
+    floats = [a for arg in args for a in (arg if isinstance(arg, tuple) else (arg,)) if is_float(a.dtype)]
+    if not floats:
+        return difference
+    if any(not np.isfinite(a.astype(np.float64)).all() for a in floats):
+        return None  # what becomes of NaN and infinities in sums depends on their order
+    noisy = []
+    for seed in range(RUNS):
+        noise = Watched(IRModule(), 2 * LEAST_NOISE, seed)
+        try:
+            noisy.append(defined_value(op, attrs, [_moved(noise, arg) for arg in args]))
+        except PasslabError:
+            return None
+    return beyond(difference, expected, value, noisy, finite_only=False, overall=True)
+
+
+def _moved(noise: Watched, arg: Any) -> Any:
+    return tuple(noise.noisy(field) for field in arg) if isinstance(arg, tuple) else noise.noisy(arg)
+
+
+def _beyond_tolerance(name: str, expected: Any, value: Any) -> Disagreement | None:
+    """Return how two values differ beyond what a kernel may round."""
+    if isinstance(expected, tuple) or isinstance(value, tuple):
+        if not isinstance(expected, tuple) or not isinstance(value, tuple) or len(expected) != len(value):
+            return disagreement(expected, value)
+        parts = zip(expected, value, strict=True)  # recurses: results of operators are tuples of arrays at most
+        return next((found for a, b in parts if (found := _beyond_tolerance(name, a, b)) is not None), None)
+    if not isinstance(value, np.ndarray) or value.shape != expected.shape or value.dtype != expected.dtype:
+        return disagreement(expected, value)
+    coarse = name.startswith(COARSE)
+    if not is_float(value.dtype):
+        close = np.abs(value.astype(np.float64) - expected.astype(np.float64)) <= (1.0 if coarse else 0.0)
+        return None if close.all() else disagreement(expected, np.where(close, expected, value))
+    a, b = expected.astype(np.float64), value.astype(np.float64)
+    tolerance = TOLERANCE.get(value.dtype.itemsize, 0.1) * (50.0 if coarse else 1.0)
+    with np.errstate(all="ignore"):
+        size = np.max(np.abs(a[np.isfinite(a)]), initial=0.0) if coarse else np.abs(a)
+        close = (np.abs(a - b) <= tolerance * np.maximum(size, 1e-30)) | (a == b) | (np.isnan(a) & np.isnan(b))
+    return None if close.all() else disagreement(expected, np.where(close, expected, value))
+
+
+def wrong_kernel(mod: IRModule, trial: Trial, seconds: float, notes: list[str] | None = None) -> WrongKernel | None:
+    """Return the first operator of a program whose kernel is wrong on some draw of a trial; None where none is found.
+
+    `notes` gets the operators that were held to their definitions on edge cases alone.
+    """
+    evaluator = _Held(mod, monotonic() + seconds)
+    for draw in trial.draws(mod):
+        if draw.special or draw.extreme or monotonic() > evaluator.end:
+            continue
+        evaluator.counts.clear()
+        try:
+            evaluator.run(trial.entry, draw.arguments)
+        except _FoundError as found:
+            return _alone(*found.wrong, draw.kind)
+        except PasslabError:
+            continue
+    for name, call in evaluator.unseen.items():
+        wrong = _on_edges(name, call, evaluator.end)
+        if wrong is not None:
+            return wrong
+    if evaluator.unseen and notes is not None:
+        names = ", ".join(f"`{name}`" for name in evaluator.unseen)
+        notes.append(f"the kernels of {names} on tensors this large: they were held to their definitions on small ones")
+    return None
+
+
+def _on_edges(name: str, call: Call, end: float) -> WrongKernel | None:
+    """Hold an operator to its definition on its declared edge cases, in the dtype of its result."""
+    ty = call.checked_type_
+    dtype = ty.dtype if isinstance(ty, TensorType) else "float32"
+    for template in templates(name, dtype):
+        params = tuple(p for p in template.params if p not in template.constants)
+        mod = IRModule.from_expr(Function(params, template.fill(lambda ty: Var("x", ty))))
+        if any(isinstance(n, Var) and n not in params for n in post_order(mod["main"])):
+            mod = _with_parameters(mod)
+        try:
+            typed = infer_module(mod)
+            trial = Trial()
+            evaluator = _Held(typed, end)
+            for draw in list(trial.draws(typed))[:EDGE_DRAWS]:
+                evaluator.run("main", draw.arguments)
+        except _FoundError as found:
+            return _alone(*found.wrong, "the edge cases of the operator")
+        except PasslabError:
+            continue
+        if monotonic() > end + 2.0:
+            break
+    return None
+
+
+def _with_parameters(mod: IRModule) -> IRModule:
+    variables = list(dict.fromkeys(n for n in post_order(mod["main"].body) if isinstance(n, Var)))
+    return IRModule.from_expr(Function(tuple(variables), mod["main"].body))
+
+
+def _alone(call: Call, args: list[Any], finding: Disagreement, kind: str) -> WrongKernel:
+    """Return a program that makes one call on arguments of its own."""
+    assert isinstance(call.op, Op)
+    params: list[Var] = []
+
+    def parameter(value: Any) -> Expr:
+        params.append(Var(f"p{len(params)}", TensorType(value.shape, value.dtype.name)))
+        return params[-1]
+
+    operands = [Tuple([parameter(v) for v in a]) if isinstance(a, tuple) else parameter(a) for a in args]
+    arrays = tuple(v for a in args for v in (a if isinstance(a, tuple) else (a,)))
+    mod = infer_module(IRModule.from_expr(Function(tuple(params), Call(call.op, operands, call.attrs))))
+    return WrongKernel(call.op.name, mod, arrays, finding, kind)
+
+
+__all__ = ["NoDefinitionError", "WrongKernel", "kernel_disagreement", "wrong_kernel"]
