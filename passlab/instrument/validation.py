@@ -21,10 +21,8 @@ from passlab.instrument.events import Event
 from passlab.instrument.first_wrong import WrongNode, first_wrong
 from passlab.instrument.tolerance import LEAST_NOISE, RUNS, beyond, special_disagreement
 from passlab.instrument.watched import Branch, Watched, branches_of, noisy_runs
-from passlab.ir.expr import Call, Expr, Function
+from passlab.ir.expr import Expr, Function
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
-from passlab.ir.walk import post_order
 from passlab.transform.base import Pass
 from passlab.transform.numeric_contract import Promise, combined
 
@@ -32,6 +30,7 @@ Inputs = Sequence[Any] | Mapping[str, Any] | None
 Outcome = Literal["kept", "unchanged", "not promised", "not checked", "broken"]
 UNDECLARED = Promise(4, finite_only=True)  # what a pass that declares no promise is held to
 GIVEN = "the inputs given"
+DRAW_SECONDS = 0.5  # that a program may take at least on unusual inputs, before any pass
 SECONDS = 1.0  # for which one program is run on draws, the first in any case
 
 
@@ -85,6 +84,7 @@ class Run:
     error: PasslabError | None = None
     finite: bool = True
     branches: frozenset[Branch] = frozenset()
+    endless: bool = False
 
 
 def _check_options(inputs: Any, seed: Any) -> None:
@@ -123,7 +123,9 @@ class Trial:
         self.unpromised = unpromised
         self.patience = patience
         self.kinds = tuple(kinds)  # of draws; all without any
+        self._endless: dict[int, Run] = {}  # draws on which the first program does not end: later ones are not run
         self._slowest = 0.0
+        self._usual = 0.0  # seconds on typical inputs
         self.taken: set[Branch] = set()  # of the branches of the first program
         self._first: IRModule | None = None
         self._draws: tuple[Draw, ...] | None = None
@@ -150,10 +152,14 @@ class Trial:
         runs: dict[int, Run] = next((stored for program, stored in self._known if program.same_contents(mod)), {})
         others = [pair for pair in self._known if pair[1] is not runs]
         self._known = [*others[-1:], (mod, runs)]
+        if number in self._endless:
+            return self._endless[number]
         if number not in runs:
             runs[number] = self._run(mod, self.draws(mod)[number])
             if self._first is not None and mod.same_contents(self._first):
                 self.taken |= runs[number].branches
+                if runs[number].endless:
+                    self._endless[number] = runs[number]
         return runs[number]
 
     def noisy(self, mod: IRModule, number: int, noise: float, count: int) -> list[Value]:
@@ -170,7 +176,9 @@ class Trial:
         evaluator = Watched(mod)
         started = perf_counter()
         first = self._first is None or mod.same_contents(self._first)
-        seconds = None if self.patience is None or first else max(self.patience, 20 * self._slowest)
+        seconds = None if self.patience is None else max(self.patience, 20 * self._slowest)
+        if first:  # a loop may go on as long as a number that was drawn says
+            seconds = None if draw.typical or draw.kind == GIVEN else max(DRAW_SECONDS, 4 * self._usual)
         deadline = Deadline(seconds)
         try:
             with deadline:
@@ -180,8 +188,10 @@ class Trial:
         except deadline.error:
             deadline.close()
             slow = f"it did not end within {seconds:g} s; programs before it took {self._slowest:.2g} s at most"
-            return Run(error=RunError(slow), branches=frozenset(evaluator.branches))
+            return Run(error=RunError(slow), branches=frozenset(evaluator.branches), endless=True)
         self._slowest = max(self._slowest, perf_counter() - started)
+        if draw.typical:
+            self._usual = max(self._usual, perf_counter() - started)
         return Run(value, None, evaluator.finite, frozenset(evaluator.branches))
 
     def missing_branches(self) -> int:
@@ -296,7 +306,7 @@ class _Comparison:
                 return check
             self.compared.append(draw.kind)
         if not self.compared:
-            if failure is not None and instructions_of(self.before) is None:
+            if failure is not None:
                 raise failure
             return self._check("not checked")
         return self._check("kept" if self.promise is not None else "not promised")
@@ -309,9 +319,6 @@ class _Comparison:
     def _reason(self, draw: Draw, run: Run) -> str:
         """Why the programs are not compared on a draw, "" where they are."""
         if run.error is not None:
-            instruction = instructions_of(self.before)
-            if instruction is not None:
-                return f"`{instruction}` is an instruction of the virtual machine, which the evaluator does not run"
             return f"the program does not run on them: {run.error.diagnostics[0].message}"
         if self.held.exact:
             return ""
@@ -328,11 +335,6 @@ class _Comparison:
         where = {"inputs": draw.kind, "arguments": draw.arguments}
         later = self.trial.run(self.after, number)
         if later.error is not None:
-            instruction = instructions_of(self.after)
-            if instruction is not None:
-                what = f"`{instruction}` is an instruction of the virtual machine, which the evaluator does not run"
-                self.left_out.append(what)
-                return self._check("not checked")
             return self._check("broken", error=later.error, **where)
         if draw.special and not self.held.exact:
             difference = special_disagreement(run.value, later.value)
@@ -356,12 +358,3 @@ class _Comparison:
             if rest is not None:
                 return rest
         return None
-
-
-def instructions_of(mod: IRModule) -> str | None:
-    """Return an instruction of the virtual machine that a program holds as an operator, None where there is none."""
-    for function in mod.functions.values():
-        for node in post_order(function):
-            if isinstance(node, Call) and isinstance(node.op, Op) and node.op.name.startswith(("memory.", "vm.")):
-                return node.op.name
-    return None

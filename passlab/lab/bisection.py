@@ -19,7 +19,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from passlab.diffing.diff import Diff, diff, node_name
+from passlab.diffing.diff import node_name
 from passlab.errors import Diagnostic, PassError, PasslabError, RunError, counted
 from passlab.instrument.deadline import TimeUpError
 from passlab.instrument.events import Event
@@ -28,6 +28,7 @@ from passlab.instrument.validation import UNDECLARED, Check, Inputs, Trial, chec
 from passlab.ir.module import IRModule
 from passlab.ir.walk import unnamed_permitted
 from passlab.lab.coverage import Coverage
+from passlab.lab.guilty_rewrite import GuiltyRewrite, rewrite_that_raised
 from passlab.lab.neighbourhood import neighbourhood
 from passlab.lab.oracle import Predicate, judge, raised
 from passlab.lab.predicate_search import PredicateSearch, StepVerdict
@@ -119,30 +120,6 @@ class Criterion:
         return node_name(check.node.node) == node_name(found.node.node) and check.node.removed == found.node.removed
 
 
-@dataclass(frozen=True, repr=False)
-class GuiltyRewrite:
-    """The rewrite of a pass that broke a program: the `number`-th of `count`, by a rule ("" for one without a name).
-
-    `before` is the program with the rewrites before it made and no other, `after` the one with it.
-    """
-
-    number: int
-    count: int
-    rule: str
-    before: IRModule
-    after: IRModule
-
-    def diff(self) -> Diff:
-        """Return what the rewrite changed."""
-        return diff(self.before, self.after)
-
-    def __str__(self) -> str:
-        rule = f"by the rule `{self.rule}`" if self.rule else self.diff().summary
-        return f"rewrite {self.number:,} of {self.count:,}, {rule}"
-
-    __repr__ = __str__
-
-
 class Bisection:
     """The pass that broke a program.
 
@@ -227,8 +204,10 @@ class Bisection:
         event = self.event
         if event is None:
             return None
-        return self._rewrite_by(run_with_named) or (
-            None if event.pass_ and event.pass_.trusted else self._rewrite_by(run_with_unnamed)
+        return (
+            self._rewrite_by(run_with_named)
+            or (None if event.pass_ and event.pass_.trusted else self._rewrite_by(run_with_unnamed))
+            or rewrite_that_raised(event)
         )
 
     def _rewrite_by(self, limited: Limiter) -> GuiltyRewrite | None:

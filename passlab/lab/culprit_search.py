@@ -88,6 +88,8 @@ class Culprit:
         if self.fault is not None:
             return self.fault.where
         parts = [] if self.rewrite is None else [self.rewrite.rule or "rewrite"]
+        if self.rewrite is not None and self.rewrite.node is not None:
+            parts.append(node_name(self.rewrite.node))
         if self.node is not None:
             parts.append(node_name(self.node.old if self.node.removed else self.node.node))
         return "; ".join(parts)
@@ -226,7 +228,8 @@ def culprit(
 
     `pipeline` and `options` are those of `record`; a recording has its own. `inputs`, `entry`, `seed` and `undeclared`
     are those of `bisect`. Where no pass is at fault, each of the `executors` is compared with the reference evaluator:
-    "definition" holds kernels to what operators mean, "vm", "aot" and "graph" their compilers, kernels, instructions. `progress(stage, text, seconds_left)` is called as the search goes on. An `executor` (of
+    "definition" holds kernels to what operators mean, "vm", "aot" and "graph" their compilers, kernels, instructions.
+    `progress(stage, text, seconds_left)` is called as the search goes on. An `executor` (of
     `concurrent.futures`) helps to reduce. Raises `PassError` for passes that do not exist and `RunError` where the
     program does not run before any pass.
     """

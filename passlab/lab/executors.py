@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from time import monotonic
 from typing import Any
 
 from passlab.diffing.diff import node_name
@@ -20,6 +21,7 @@ from passlab.executor.building import build_graph
 from passlab.executor.create import create_executor
 from passlab.executor.graph_module import GraphModule
 from passlab.infer import infer_module
+from passlab.instrument.deadline import Deadline
 from passlab.instrument.draws import Draw
 from passlab.instrument.statistics import count_module
 from passlab.instrument.tolerance import LEAST_NOISE, beyond
@@ -36,10 +38,14 @@ from passlab.lab.instruction_search import wrong_instruction
 from passlab.lab.kernel_search import WrongKernel, wrong_kernel
 from passlab.lab.reduction import reduce
 from passlab.lab.script import executor_script
+from passlab.vm.compiling.compiler import compile as compile_module
+from passlab.vm.interpreter import Machine
 
 KINDS = ("definition", "vm", "aot", "graph")
 KERNEL_SECONDS = 2.0
 REDUCE_SECONDS = 10.0
+PATIENCE, SHORT = 5.0, 0.5  # seconds that one run may take at least: of the program, and of smaller ones
+STEPPING = "vm, step by step"  # the engine that debuggers use; results are those of the running one
 
 
 @dataclass(frozen=True)
@@ -61,8 +67,8 @@ class ExecutorFault:
         """What is wrong, and where."""
         nodes = counted(count_module(self.module)[0], "node")
         if self.executor == "kernel":
-            what = f"No pass is at fault; the kernel of `{self.where}` does not compute what the operator means: {self.why}."
-            return (what, f"It shows on {self.draw}, in a program of {nodes}, and in every executor.")
+            what = f"No pass is at fault; the kernel of `{self.where}` does not compute what the operator means"
+            return (f"{what}: {self.why}.", f"It shows on {self.draw}, in a program of {nodes}, and in every executor.")
         what = f"No pass is at fault; the executor `{self.executor}` is wrong on {self.draw}: {self.why}."
         if not self.where:
             return (what, "Each of its kernels is right by itself: the fault lies between them.")
@@ -70,7 +76,7 @@ class ExecutorFault:
 
     def script(self) -> str:
         """Return a script that compares the program on this executor, and fails once it is mended."""
-        kind = "definition" if self.executor == "kernel" else self.executor
+        kind = {"kernel": "definition", STEPPING: "vm"}.get(self.executor, self.executor)
         return executor_script(self.module, kind, self.draw, " ".join(self.sentences()))
 
 
@@ -109,6 +115,8 @@ def compare_executors(
             left_out.append(f"the executor `{kind}` (it runs @main, not @{trial.entry})")
             continue
         fault = _fault(typed, kind, trial, left_out)
+        if fault is None and kind == "vm":
+            fault = _fault(typed, STEPPING, trial)
         if fault is not None:
             return _located(fault, options)
     return None
@@ -120,15 +128,23 @@ def kernel_fault(wrong: WrongKernel) -> ExecutorFault:
     return ExecutorFault("kernel", wrong.module, draw, str(wrong.finding), wrong.finding, wrong.operator)
 
 
-def _fault(mod: IRModule, kind: str, trial: Trial, notes: list[str] | None = None) -> ExecutorFault | None:
+def _fault(
+    mod: IRModule, kind: str, trial: Trial, notes: list[str] | None = None, patience: float = PATIENCE
+) -> ExecutorFault | None:
     """Return how one executor disagrees with the evaluator, None where it agrees on all draws."""
-    function = create_executor(kind, mod).evaluate()
+    function = create_executor(kind, mod).evaluate() if kind != STEPPING else _stepping(mod)
     for number, draw in enumerate(trial.draws(mod)):
+        started = monotonic()
         run = trial.run(mod, number)
         if run.error is not None or draw.extreme:
             continue
+        deadline = Deadline(max(patience, 20 * (monotonic() - started)))
         try:
-            value = function(*draw.arguments)
+            with deadline:
+                value = function(*draw.arguments)
+        except deadline.error:
+            deadline.close()
+            return ExecutorFault(kind, mod, draw, f"it did not end within {deadline.seconds:.1f} s", None)
         except PasslabError as error:
             if _is_refusal(error):
                 if notes is not None:
@@ -150,6 +166,20 @@ _REFUSALS = (
     "the virtual machine cannot run",
     "a Python module is",
 )
+
+
+def _stepping(mod: IRModule) -> Callable[..., Any]:
+    """Return what runs a program by the stepping engine of the virtual machine."""
+
+    def run(*arguments: Any) -> Any:
+        exe = compile_module(mod)
+        machine = Machine(exe)
+        machine.start(next(n for n, f in enumerate(exe.functions) if f.name == "main"), list(arguments))
+        while machine.step():
+            pass
+        return machine.result
+
+    return run
 
 
 def _is_refusal(error: PasslabError) -> bool:
@@ -179,7 +209,7 @@ def _located(fault: ExecutorFault, options: dict[str, Any]) -> ExecutorFault:
 
     def still(smaller: IRModule) -> bool:
         try:
-            return _fault(smaller, kind, trial(smaller)) is not None
+            return _fault(smaller, kind, trial(smaller), patience=SHORT) is not None
         except RunError:
             return False
 
@@ -189,7 +219,7 @@ def _located(fault: ExecutorFault, options: dict[str, Any]) -> ExecutorFault:
     except PassError:
         return replace(fault, where=_named(fault))
     typed = infer_module(small)
-    again = _fault(typed, kind, trial(typed)) or fault
+    again = _fault(typed, kind, trial(typed), patience=SHORT) or fault
     return replace(again, where=_named(again))
 
 
@@ -200,11 +230,9 @@ def _criterion(options: dict[str, Any]) -> dict[str, Any]:
 def _named(fault: ExecutorFault) -> str:
     """Name what of a small program an executor gets wrong."""
     parts = _constructs(fault.module)
-    if fault.executor == "vm":
-        instruction = ""
-        if not _is_of_one_kernel(fault.module):
-            manifest = record_compilation(fault.module, "vm").last
-            instruction = wrong_instruction(infer_module(manifest), fault.draw.arguments)
+    if fault.executor in ("vm", STEPPING):
+        manifest = infer_module(record_compilation(fault.module, "vm").last)
+        instruction = wrong_instruction(manifest, fault.draw.arguments, not _is_of_one_kernel(fault.module))
         return f"the instruction {instruction}" if instruction else f"the kernel of {parts}"
     if fault.executor == "graph" and not _is_of_one_kernel(fault.module) and _right_without_sharing(fault):
         return f"the memory that {parts} share"

@@ -1,8 +1,8 @@
 """Which instruction of the virtual machine is wrong? Bytecode held to the meaning of each instruction, one by one.
 
-The stepping engine runs a program. After each instruction its registers are held to what the instruction table says it
-does, and to the value that the evaluator gives for the node that the instruction stands for. Where all are right and the
-running engine is wrong all the same, it is the text that engine writes.
+The stepping engine runs a program. After each instruction its registers are held to what the instruction table says
+it does, and to the value that the evaluator gives for the node that the instruction stands for. Where all are right and
+the running engine is wrong all the same, it is the text that engine writes.
 """
 
 from __future__ import annotations
@@ -33,8 +33,11 @@ _EVERYWHERE = frozenset((
 ))  # fmt: skip
 
 
-def wrong_instruction(manifest: IRModule, arguments: Sequence[Any]) -> str:
-    """Return the instruction that is wrong in a program whose memory is manifest, as words; "" where none is known."""
+def wrong_instruction(manifest: IRModule, arguments: Sequence[Any], running: bool = True) -> str:
+    """Return the instruction that is wrong in a program whose memory is manifest, as words; "" where none is known.
+
+    With `running` the engine that writes Python text is looked at where the stepping one is right.
+    """
     try:
         exe = generate(manifest)
         values = Evaluator(manifest).values("main", arguments)
@@ -42,7 +45,7 @@ def wrong_instruction(manifest: IRModule, arguments: Sequence[Any]) -> str:
         return f"the code is refused: {error.diagnostics[0].message}"
     expected = values.get(manifest["main"].body)
     stepped = _stepped(exe, arguments, values)
-    if stepped:
+    if stepped or not running:
         return stepped
     main = next(n for n, f in enumerate(exe.functions) if f.name == "main")
     try:

@@ -3,8 +3,8 @@
     wrong = wrong_kernel(mod, trial, seconds=2.0)
     wrong.operator, wrong.module, wrong.finding
 
-Each operator that a program calls is computed a second time, by its definition, on the very arguments that it got. Where
-they are too large for a definition that loops over elements, the operator is held to it on its declared edge cases.
+Each operator that a program calls is computed a second time, by its definition, on the very arguments that it got.
+Where they are too large for a definition that loops over elements, it is held to it on its declared edge cases.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from passlab.evaluate.agreement import Disagreement, disagreement
 from passlab.evaluate.by_definition import NoDefinitionError, defined_value
 from passlab.evaluate.evaluator import STEPS
 from passlab.infer import infer_module
+from passlab.instrument.deadline import Deadline
 from passlab.instrument.tolerance import LEAST_NOISE, RUNS, beyond
 from passlab.instrument.validation import Trial
 from passlab.instrument.watched import Watched
@@ -31,7 +32,6 @@ from passlab.ir.expr import Call, Expr, Function, Tuple, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType
-from passlab.ir.walk import post_order
 from passlab.op.dtypes import is_float
 from passlab.testing.programs.registry import templates
 
@@ -165,12 +165,16 @@ def wrong_kernel(mod: IRModule, trial: Trial, seconds: float, notes: list[str] |
     `notes` gets the operators that were held to their definitions on edge cases alone.
     """
     evaluator = _Held(mod, monotonic() + seconds)
-    for draw in trial.draws(mod):
-        if draw.special or draw.extreme or monotonic() > evaluator.end:
+    for number, draw in enumerate(trial.draws(mod)):
+        if draw.special or draw.extreme or monotonic() > evaluator.end or trial.run(mod, number).error is not None:
             continue
         evaluator.counts.clear()
+        deadline = Deadline(max(0.1, evaluator.end - monotonic()))
         try:
-            evaluator.run(trial.entry, draw.arguments)
+            with deadline:
+                evaluator.run(trial.entry, draw.arguments)
+        except deadline.error:
+            deadline.close()
         except _FoundError as found:
             return _alone(*found.wrong, draw.kind)
         except PasslabError:
@@ -190,10 +194,14 @@ def _on_edges(name: str, call: Call, end: float) -> WrongKernel | None:
     ty = call.checked_type_
     dtype = ty.dtype if isinstance(ty, TensorType) else "float32"
     for template in templates(name, dtype):
-        params = tuple(p for p in template.params if p not in template.constants)
-        mod = IRModule.from_expr(Function(params, template.fill(lambda ty: Var("x", ty))))
-        if any(isinstance(n, Var) and n not in params for n in post_order(mod["main"])):
-            mod = _with_parameters(mod)
+        params: list[Var] = []
+
+        def parameter(ty: TensorType, params: list[Var] = params) -> Expr:
+            params.append(Var(f"x{len(params)}", ty))
+            return params[-1]
+
+        body = template.fill(parameter)
+        mod = IRModule.from_expr(Function(tuple(params), body))
         try:
             typed = infer_module(mod)
             trial = Trial()
@@ -207,11 +215,6 @@ def _on_edges(name: str, call: Call, end: float) -> WrongKernel | None:
         if monotonic() > end + 2.0:
             break
     return None
-
-
-def _with_parameters(mod: IRModule) -> IRModule:
-    variables = list(dict.fromkeys(n for n in post_order(mod["main"].body) if isinstance(n, Var)))
-    return IRModule.from_expr(Function(tuple(variables), mod["main"].body))
 
 
 def _alone(call: Call, args: list[Any], finding: Disagreement, kind: str) -> WrongKernel:

@@ -29,6 +29,7 @@ from passlab.ir.op import Op
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import LEAVES, children, let_chain, make_lets, post_order, rewrite
+from passlab.lab.reduction_calls import drop_called_parameters, fewer_clauses, inline_calls
 from passlab.op.declare import call
 from passlab.rewriting.let_removal import LetAction, remove_lets
 
@@ -183,6 +184,7 @@ def _parts(node: Expr) -> Iterator[Expr]:
     elif isinstance(node, Match):
         yield from (clause.rhs for clause in node.clauses)
         yield node.data
+        yield from fewer_clauses(node)
     elif isinstance(node, Tuple):
         yield from node.fields[:ARGUMENTS]
     elif isinstance(node, TupleGetItem):
@@ -316,7 +318,9 @@ STAGES: tuple[Callable[[Search], None], ...] = (
     cut_ends,
     cut_starts,
     drop_functions,
+    inline_calls,
     simplify_nodes,
     drop_parameters,
+    drop_called_parameters,
     shrink_shapes,
 )

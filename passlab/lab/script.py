@@ -7,6 +7,7 @@ that the script binds. What cannot be written as a short literal stays in the me
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,7 @@ def program_source(mod: IRModule, entry: str = "main") -> tuple[str, list[str]]:
     """Return statements that make a program, `net`: its text, and what binds its constants."""
     plain, arrays = _constants_as_parameters(mod, entry)
     text = (
-        plain.astext(annotate=lambda expr: "")
+        _short(plain.astext(annotate=lambda expr: ""))
         .removeprefix('#[version = "0.0.5"]')
         .strip()
         .replace("\\", "\\\\")
@@ -101,6 +102,33 @@ def program_source(mod: IRModule, entry: str = "main") -> tuple[str, list[str]]:
         bound = f'relay.build_module.bind_params_by_name(net["{entry}"], {{{values}}})'
         lines[1:] = [f'net["{entry}"] = {bound}']
     return lines[0], lines[1:]
+
+
+_BLOCK = re.compile(r"\{\n\s*([^\n{}]+)\n\s*\}|\{\n\s*([^\n{}]*\{[^\n{}]*\})\n\s*\}")
+_BRANCH = re.compile(r"\{\n\s*([^\n]+)\n\s*(\} else \{[^\n]*)")
+_TYPE = re.compile(r"^type [^\n]*\{\n(?:  [^\n]*,\n)+\}", re.MULTILINE)
+WIDTH = 110
+
+
+def _short(text: str) -> str:
+    """Return Relay text with blocks of one line written on the line where they begin, and without empty lines.
+
+    What stands in strings has no line breaks, so that no string is changed.
+    """
+    text = _TYPE.sub(lambda m: " ".join(part.strip() for part in m[0].split("\n")), text)
+    before = ""
+    while before != text:
+        before = text
+        text = _BLOCK.sub(lambda m: _line(m, f"{{ {m[1] or m[2]} }}"), text)
+        text = _BRANCH.sub(lambda m: _line(m, f"{{ {m[1]} {m[2]}"), text)
+    head, mark, rest = text.partition("#[metadata]")
+    return re.sub(r"\n\n+", "\n", head) + mark + rest
+
+
+def _line(match: re.Match[str], line: str) -> str:
+    """Return a block on one line, where that is not too long."""
+    start = match.string.rfind("\n", 0, match.start()) + 1
+    return line if match.start() - start + len(line) <= WIDTH else match[0]
 
 
 def _compact(definition: str, imports: set[str]) -> str:

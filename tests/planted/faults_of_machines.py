@@ -12,8 +12,9 @@ _MATRIX = "%x: Tensor[(3, 4), float32], %y: Tensor[(3, 4), float32]"
 _TUPLES = """
 #[version = "0.0.5"]
 def @main(%x: Tensor[(3), float32], %y: Tensor[(3), float32], %c: bool) {
-  let %t = if (%c) { (tanh(%x), %y) } else { (%y, exp(%x)) };
-  subtract(exp(%t.0), multiply(%t.1, %x))
+  let %t = if (%c) { ((tanh(%x), %y), %x) } else { ((%y, exp(%x)), %y) };
+  let %u = %t.0;
+  subtract(exp(%u.0), multiply(%u.1, %t.1))
 }
 """
 _RESHAPED = """
@@ -59,33 +60,32 @@ MACHINES = (
           dataflow("tanh(where(less(%x, %y), exp(%x), %y))", _MATRIX), _PLAIN, "kernel", "where"),
     Fault("less or equal", "tie", "op/compare.py", 'less = _comparison("less", np.less,', 'less = _comparison("less", np.less_equal,',
           dataflow("where(less(%x, %y), exp(%x), tanh(%y))", _MATRIX), _PLAIN, "kernel", "less"),
-    Fault("pooling begins one element late", "off by one", "op/nn/pooling.py", "start = tap * dilation - before", "start = tap * dilation - before + (size > 2)",
+    Fault("pooling leaves the last element of a window out", "off by one", "op/nn/pooling.py", "for tap in range(2, size):", "for tap in range(2, size - 1):",
           dataflow("tanh(nn.max_pool2d(exp(%x), pool_size=[3, 3], padding=[1, 1]))", _IMAGE), _PLAIN, "kernel", "nn.max_pool2d"),
     Fault("variance divided by n - 1", "off by one", "op/reduce.py", "return count - 1 if attrs.unbiased else count", "return count - 1",
           dataflow("sqrt(variance(exp(%x), mean(exp(%x), axis=[1], keepdims=True), axis=[1]))", _MATRIX), _PLAIN, "kernel", "variance"),
     # ------------------------------------------------------------ memory and the passes of the machine
     Fault("a storage too small by one element", "buffers", "passes/lowering/memory_plan.py", "self.size = start + _number(let.value, 0)",
-          "self.size = start + _number(let.value, 0) - 4", MLP, f"{_LOWER}, MemoryPlan", "MemoryPlan", ""),
+          "self.size = start + _number(let.value, 0) - 4", MLP, f"{_LOWER}, MemoryPlan", "MemoryPlan", "allocations as one"),
     Fault("two tensors in one place", "buffers", "passes/lowering/memory_plan.py", "start = -(-self.size // self.alignment) * self.alignment",
-          "start = (self.size // self.alignment // 2) * self.alignment", MLP, f"{_LOWER}, MemoryPlan", "MemoryPlan", ""),
-    Fault("a value dies before its last use", "lifetimes", "passes/lowering/manifest_lifetimes.py",
-          "self._stack.append(let.value)\n            self._stack.append(partial(setattr, body, \"at\", let))",
-          "self._stack.append(partial(setattr, body, \"at\", let))\n            self._stack.append(let.value)", MLP, f"{_LOWER}, ManifestLifetimes",
-          "ManifestLifetimes", ""),
+          "start = (self.size // self.alignment // 2) * self.alignment", MLP, f"{_LOWER}, MemoryPlan", "MemoryPlan", "allocations as one"),
+    Fault("a value dies before the branch that uses it", "lifetimes", "passes/lowering/manifest_lifetimes.py",
+          "self._stack.append(lambda: [body.enter(var) for var in gone])", "self._stack.append(lambda: None)",
+          BRANCHES.replace("subtract(%a, %0)", "subtract(%a, %1)"), f"{_LOWER}, ManifestLifetimes", "ManifestLifetimes", "last use"),
     Fault("what a branch uses dies before it", "lifetimes", "passes/lowering/manifest_lifetimes.py",
           "dead = [(Var(\"killed\", TupleType(())), make(\"memory.kill\", v)) for v in kills[pre]]\n        return Let(post.var, post.value, make_lets(dead, post.body), post.span)",
           "dead = [(Var(\"killed\", TupleType(())), make(\"memory.kill\", v)) for v in kills[pre]]\n        return make_lets(dead, Let(post.var, post.value, post.body, post.span))",
-          BRANCHES, f"{_LOWER}, ManifestLifetimes", "ManifestLifetimes", ""),
+          BRANCHES, f"{_LOWER}, ManifestLifetimes", "ManifestLifetimes", "last use"),
     Fault("a tensor with the bytes of its elements alone", "buffers", "passes/lowering/manifest_alloc.py",
           "size = _int64(prod(ty.concrete_shape) * itemsize(ty.dtype))", "size = _int64(prod(ty.concrete_shape) * max(1, itemsize(ty.dtype) // 2))",
-          MLP, _LOWER, "ManifestAlloc", ""),
+          MLP, _LOWER, "ManifestAlloc", "memory of a kernel"),
     Fault("inputs of a kernel reversed", "operands", "passes/lowering/manifest_alloc.py",
           'make("vm.invoke_tvm_op", call.op, Tuple(call.args), Tuple(outs))', 'make("vm.invoke_tvm_op", call.op, Tuple(call.args[::-1]), Tuple(outs))',
-          dataflow("tanh(subtract(exp(%x), %y))", _MATRIX), _LOWER, "ManifestAlloc", ""),
+          dataflow("tanh(subtract(exp(%x), %y))", _MATRIX), _LOWER, "ManifestAlloc", "memory of a kernel"),
     Fault("the reshaped value is another parameter", "operands", "passes/lowering/manifest_alloc.py",
           "return make(\"vm.reshape_tensor\", call.args[source], shape, newshape=ty.shape)",
           "return make(\"vm.reshape_tensor\", call.args[source], shape, newshape=ty.shape) if len(ty.shape) > 1 else call.args[source]",
-          dataflow("let %a = tanh(%x);\nlet %b = reshape(%a, newshape=[12]);\n(%b, sum(%a, axis=[0]))", _MATRIX), _LOWER, "ManifestAlloc", ""),
+          dataflow("let %a = tanh(%x);\nlet %b = reshape(%a, newshape=[12]);\n(%b, sum(%a, axis=[0]))", _MATRIX), _LOWER, "ManifestAlloc", "memory of a kernel"),
     # ------------------------------------------------------------ instructions and code of the machine
     Fault("if jumps the other way", "instruction", "vm/compiling/codegen.py", "Instruction(Opcode.IF, cond, one, 1, len(self.code) - test, node=expr)",
           "Instruction(Opcode.IF, cond, one, len(self.code) - test, 1, node=expr)", BRANCHES, _PLAIN, "vm", "if"),
@@ -94,8 +94,9 @@ MACHINES = (
     Fault("constants of one shape are one", "instruction", "vm/compiling/codegen.py",
           "alike = self._alike.setdefault((device, data.shape, data.dtype, flat[:SAMPLE].tobytes()), [])",
           "alike = self._alike.setdefault((device, data.shape, data.dtype), [])",
-          dataflow("add(multiply(tanh(%x), 3f), reshape(arange(0f, 8f, 1f, start=meta[relay.Constant][0], stop=meta[relay.Constant][0], step=meta[relay.Constant][0]), newshape=[8]))", "%x: Tensor[(8), float32]"), "InferType", "vm", "load_const"),
-    Fault("captured values come last", "captures", "vm/control.py", "given = (*closure.captured, *args)", "given = (*args, *closure.captured)", CLOSURES,
+          dataflow("%0 = nn.dense(%x, ones(shape=[4, 4], dtype=\"float32\"));\nnn.dense(%0, full(0.5f, shape=[4, 4], dtype=\"float32\"))", "%x: Tensor[(3, 4), float32]"), "InferType", "vm", "load_const"),
+    Fault("captured values come last", "captures", "vm/control.py", "given = (*closure.captured, *args)", "given = (*args, *closure.captured)",
+          CLOSURES.replace("subtract(multiply(%a, %u), multiply(%b, %y))", "subtract(%a, multiply(%u, subtract(%b, %y)))"),
           "InferType, FuseOps", "vm", "invoke_closure"),
     Fault("the tag of the first constructor", "match order", "vm/compiling/match_code.py",
           "wanted = code.into(Opcode.LOAD_CONSTI, constructor.tag, ..., node=expr)",
@@ -124,8 +125,7 @@ MACHINES = (
           dataflow("%0 = split(exp(%x), indices_or_sections=2, axis=1);\nsubtract(tanh(%0.0), %0.1)", _MATRIX), _PLAIN, "vm", "split"),
     # ------------------------------------------------------------ the graph executor and programs ahead of time
     Fault("results share memory with what is still read", "buffers", "executor/arena.py",
-          "beside = [(at, at + sizes[k]) for at, k in done if lives[k][0] <= death and birth <= lives[k][1]]",
-          "beside = [(at, at + sizes[k]) for at, k in done if lives[k][0] < death and birth < lives[k][1] - 1]",
+          "while ends and ends[0][0] < lives[number][0]:", "while ends and ends[0][0] < lives[number][0] + 2:",
           dataflow("%0 = nn.dense(%x, %w);\n%1 = nn.dense(%0, %w);\n%2 = nn.dense(%1, %w);\n%3 = nn.dense(add(%2, %0), %w);\n(tanh(%3), %1)",
                    "%x: Tensor[(3, 16), float32], %w: Tensor[(16, 16), float32]"), "InferType", "graph", "memory"),
     Fault("a field of another place in the graph", "executor", "executor/graph_codegen.py",
@@ -133,8 +133,8 @@ MACHINES = (
           dataflow("%0 = split(exp(%x), indices_or_sections=2, axis=1);\n%1 = nn.dense(%0.1, %w);\n(tanh(%1), %0.0)",
                    "%x: Tensor[(3, 4), float32], %w: Tensor[(4, 2), float32]"), "InferType", "graph", "split"),
     Fault("reshaped in the graph, but not", "executor", "executor/graph_module.py", "values[first] = values[sources[0]].reshape(shape)",
-          "values[first] = values[sources[0]].reshape(shape[::-1]).T", dataflow("%0 = tanh(%x);\n%1 = reshape(%0, newshape=[2, 6]);\nnn.dense(%1, %w)",
-          "%x: Tensor[(3, 4), float32], %w: Tensor[(5, 6), float32]"), "InferType", "graph", "reshape"),
+          "values[first] = values[sources[0]].reshape(shape[::-1]).T", dataflow("%0 = nn.dense(%x, %v);\n%1 = reshape(%0, newshape=[2, 6]);\nnn.dense(%1, %w)",
+          "%x: Tensor[(3, 4), float32], %v: Tensor[(4, 4), float32], %w: Tensor[(5, 6), float32]"), "InferType", "graph", "reshape"),
     Fault("branches swapped ahead of time", "executor", "executor/aot/program_source.py", 'self._line(depth, f"if {cond}:")', 'self._line(depth, f"if not {cond}:")',
           BRANCHES, "InferType", "aot", "if"),
     Fault("loop arguments in another order", "executor", "executor/aot/program_source.py",

@@ -109,7 +109,7 @@ RULES = (
     Fault("a last group of concatenate left out", "off by one", "passes/simplify/split_args.py",
           "range(0, len(fields), limit)", "range(0, len(fields) - 1, limit)",
           dataflow("tanh(concatenate((%x, %y, %x, %y, %x), axis=0))", "%x: Tensor[(2), float32], %y: Tensor[(2), float32]"),
-          "InferType, SplitArgs(max_function_args=3)", "SplitArgs", ""),
+          "InferType, SplitArgs(max_function_args=3)", "SplitArgs", "concatenate in steps"),
     Fault("a sum of sums with a difference", "operands", _ARITHMETIC,
           'made = make(match["root"].op.name, match["x"], joined)', 'made = make("subtract", match["x"], joined)',
           among("add(add(%w, 2f), 3f)"), _SIMPLIFY, "SimplifyExpr", "sum of sums|product"),

@@ -60,7 +60,7 @@ class EtaExpand(ModulePass):
             called = post.op if type(post) is Call and type(post.op) is Constructor else None
             return rebuild(post, lambda e: e if e is called or type(e) not in (Constructor, GlobalVar) else wrap(e))
 
-        return rewrite(function, expand)
+        return rewrite(function, expand, name="name as function literal")
 
     def _wrapped(self, leaf: Expr, mod: IRModule) -> Function | None:
         """Return the function literal that stands for a name, None when the name stays."""

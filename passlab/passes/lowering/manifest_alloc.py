@@ -84,7 +84,7 @@ class _Allocation:
 
     def manifest(self, function: Function) -> Function:
         """Return a function with its allocations manifest."""
-        return rewrite(_with_tuples(function), self._let, only=(Let,))
+        return rewrite(_with_tuples(function), self._let, only=(Let,), name="memory of a kernel")
 
     def _let(self, pre: Expr, post: Expr) -> Expr:
         assert isinstance(post, Let)

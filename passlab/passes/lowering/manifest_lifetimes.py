@@ -69,7 +69,7 @@ class ManifestLifetimes(FunctionPass):
             return func
         plain = without_aliases(func, nodes)
         kills = _LastUses(plain).kills
-        return rewrite(plain, _with(kills), only=(Let,)) if kills else plain
+        return rewrite(plain, _with(kills), only=(Let,), name="last use") if kills else plain
 
 
 def _with(kills: dict[Let, list[Var]]) -> Callable[[Expr, Expr], Expr]:

@@ -45,7 +45,7 @@ import numpy as np
 from passlab.ir.expr import Call, Constant, Expr, Function, Let, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.walk import CHILDREN, post_order, rewrite
+from passlab.ir.walk import CHILDREN, may_rewrite, post_order, rewrite
 from passlab.op import make
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
@@ -80,6 +80,9 @@ class MemoryPlan(FunctionPass):
             return post if storage not in home else home[storage].placed(post)
 
         return rewrite(func, rule, only=(Let, Call))
+
+
+_NAME = "allocations as one"  # of each region
 
 
 class _Region:
@@ -158,5 +161,5 @@ def _regions(order: list[Expr]) -> list[_Region]:
         if _is_fixed(node.value) and node.var not in other_uses:
             attrs: Any = node.value.attrs  # type: ignore[attr-defined]
             found[(head, attrs["dtype"], attrs["virtual_device"])].append(node)
-    groups = [lets for lets in found.values() if len(lets) > 1]
+    groups = [lets for lets in found.values() if len(lets) > 1 and may_rewrite(_NAME)]
     return [_Region(number, lets) for number, lets in enumerate(groups)]

@@ -58,7 +58,7 @@ class CanonicalizeCast(FunctionPass):
             changed = any(a is not b for a, b in zip(args, post.args, strict=True))
             return post.with_fields(args=tuple(args)) if changed else post
 
-        return rewrite(func, own_casts, only=(Call,))
+        return rewrite(func, own_casts, only=(Call,), name="cast of its own")
 
 
 def _widens(expr: Expr) -> bool:

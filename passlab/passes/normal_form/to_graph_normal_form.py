@@ -19,12 +19,15 @@ keep:
 from __future__ import annotations
 
 from passlab.analysis.state import Movable
-from passlab.ir.expr import Function
+from passlab.ir.expr import Expr, Function, Let
 from passlab.ir.module import IRModule
+from passlab.ir.walk import may_rewrite
 from passlab.rewriting.let_removal import LetAction, remove_lets
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
+
+_NAME = "let as shared node"  # of each let that goes
 
 
 @standard_pass(opt_level=1, promise=EXACT)
@@ -37,4 +40,8 @@ class ToGraphNormalForm(FunctionPass):
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         movable = Movable(mod)
-        return remove_lets(func, lambda let, value: LetAction.INLINE if movable(let.value) else LetAction.KEEP)
+
+        def fate(let: Let, value: Expr) -> LetAction:
+            return LetAction.INLINE if movable(let.value) and may_rewrite(_NAME) else LetAction.KEEP
+
+        return remove_lets(func, fate, let_name=lambda let: _NAME)

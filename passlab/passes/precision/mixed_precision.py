@@ -30,7 +30,7 @@ from passlab.ir.expr import (
 )
 from passlab.ir.op import Op, Precision
 from passlab.ir.types import TensorType, TupleType, Type, map_type
-from passlab.ir.walk import CHILDREN, note_rewrite, post_order, rebuild
+from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, post_order, rebuild
 from passlab.op import make
 from passlab.op.dtypes import array_dtype, is_float_name
 from passlab.rewriting.node_types import NodeTypes
@@ -46,6 +46,7 @@ class MixedPrecision:
         self.short = short
         self.types = NodeTypes()
         self.missing: dict[str, int] = {}
+        self._name = ""  # of the rewrite of the current node
         self._casts: dict[tuple[Expr, str], Expr] = {}
         self._result: dict[Expr, Expr] = {}
 
@@ -62,10 +63,11 @@ class MixedPrecision:
             self._closed.add(function)
         for node in order:
             if CHILDREN[type(node)](node):
+                self._name = ""
                 made = self._node(node)
                 if made is not node:
                     set_span(made, node.span)
-                    note_rewrite(node, made)
+                    note_rewrite(node, made, self._name)
                     self._result[node] = made
             for let in binders.get(node, ()):
                 self._rebind(let)
@@ -145,11 +147,19 @@ class MixedPrecision:
         if category is Precision.FOLLOW:
             short = all(self._can_be_short(a) for a in args)
             category = Precision.ALWAYS if short else Precision.NEVER
-        if category is Precision.NEVER:
+        self._name = f"{call.op.name} in {self.short}"  # type: ignore[attr-defined]
+        if category is Precision.NEVER or not self._may(args, call, accumulate):
+            self._name = ""
             return self._with_args(call, [self._original(a) for a in call.args], call.attrs)
         cast = [self._to_dtype(a, self.types.of(a), self.short) for a in args]
         made = self._with_args(call, cast, self._short_attrs(call, accumulate))
         return made if accumulate == result else self._to_dtype(made, self.types.of(made), result)
+
+    def _may(self, args: list[Expr], call: Call, accumulate: str) -> bool:
+        """Whether a call may become a short one; asked only where that changes anything."""
+        changes = self._short_attrs(call, accumulate) is not call.attrs
+        changes = changes or any(self.types.of(a) is not _short_type(self.types.of(a), self.short) for a in args)
+        return not changes or may_rewrite(self._name)
 
     def _with_args(self, call: Call, args: list[Expr], attrs: Any) -> Expr:
         same = all(a is b for a, b in zip(args, call.args, strict=True))
@@ -222,6 +232,10 @@ class MixedPrecision:
         have, want = types
         known = type(have) is TensorType and type(want) is TensorType
         return self._cast(values[0], have.dtype, want.dtype) if known else values[0]  # type: ignore[attr-defined]
+
+
+def _short_type(ty: Type | None, dtype: str) -> Type | None:
+    return None if ty is None else _with_dtype(ty, dtype)
 
 
 def _rejoined(fields: list[Expr], values: tuple[Expr, ...]) -> Expr:

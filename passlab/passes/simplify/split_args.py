@@ -62,4 +62,4 @@ class SplitArgs(FunctionPass):
                 fields = tuple(make("annotation.stop_fusion", post.with_fields(args=(g,))) for g in groups)
             return post.with_fields(args=(Tuple(fields),))
 
-        return func if limit < 0 else rewrite(func, split, only=(Call,))
+        return func if limit < 0 else rewrite(func, split, only=(Call,), name="concatenate in steps")

@@ -1,0 +1,65 @@
+"""`GuiltyRewrite`: the one application of a rule that broke a program, and how to find it where a rule raised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import FrameType
+
+from passlab.diffing.diff import Diff, diff, node_name
+from passlab.instrument.events import Event
+from passlab.ir.expr import Expr
+from passlab.ir.module import IRModule
+from passlab.ir.walk import rewrite
+from passlab.rewriting.let_removal import remove_lets
+
+
+@dataclass(frozen=True, repr=False)
+class GuiltyRewrite:
+    """The rewrite of a pass that broke a program: the `number`-th of `count`, by a rule ("" for one without a name).
+
+    `before` is the program with the rewrites before it made and no other, `after` the one with it. For a rule that
+    raised there is no number (0): `node` is what it was asked about, and the program stays what it was.
+    """
+
+    number: int
+    count: int
+    rule: str
+    before: IRModule
+    after: IRModule
+    node: Expr | None = None
+
+    def diff(self) -> Diff:
+        """Return what the rewrite changed."""
+        return diff(self.before, self.after)
+
+    def __str__(self) -> str:
+        rule = f"by the rule `{self.rule}`" if self.rule else ""
+        if self.node is not None:
+            return f"the rewrite of `{node_name(self.node)}`{f' {rule}' if rule else ''}, which raised"
+        return f"rewrite {self.number:,} of {self.count:,}, {rule or self.diff().summary}"
+
+    __repr__ = __str__
+
+
+_WALKS = {rewrite.__code__: ("pre", "name"), remove_lets.__code__: ("pre", "name")}  # where the node and rule stand
+
+
+def rewrite_that_raised(event: Event) -> GuiltyRewrite | None:
+    """Return the rewrite in which a pass raised, None where it raised in none.
+
+    The walks over programs say which node they are at: their frames are in the traceback.
+    """
+    trace = None if event.error is None else event.error.__traceback__
+    result = None
+    while trace is not None:
+        frame: FrameType = trace.tb_frame
+        names = _WALKS.get(frame.f_code)
+        node = None if names is None else frame.f_locals.get(names[0])
+        if names is not None and isinstance(node, Expr):
+            rule = str(frame.f_locals.get(names[1], ""))
+            result = GuiltyRewrite(0, 0, rule, event.before, event.before, node)
+        trace = trace.tb_next
+    return result
+
+
+__all__ = ["GuiltyRewrite", "rewrite_that_raised"]
