@@ -53,11 +53,12 @@ def defined_value(op: Op, attrs: Any, args: Sequence[Value], span: Span | None =
         raise NoDefinitionError(Diagnostic(what, span)) from error
 
 
+# recurses: arguments and results of operators are tuples of arrays at most
 def _type_of(value: Value) -> Type | None:
     if isinstance(value, np.ndarray):
         return TensorType(value.shape, value.dtype.name)
     if isinstance(value, tuple):
-        fields = [_type_of(field) for field in value]  # recurses: arguments of operators are tuples of arrays at most
+        fields = [_type_of(field) for field in value]
         return None if None in fields else TupleType([field for field in fields if field is not None])
     return None
 
@@ -72,12 +73,14 @@ def _result_type(op: Op, attrs: Any, types: tuple[Type, ...]) -> Type | None:
         return None
 
 
+# recurses: arguments and results of operators are tuples of arrays at most
 def _widened(value: Any) -> Any:
     if isinstance(value, tuple):
-        return tuple(_widened(field) for field in value)  # recurses: as deep as arguments of operators
+        return tuple(_widened(field) for field in value)
     return value.astype(np.float64) if is_float(value.dtype) else value
 
 
+# recurses: arguments and results of operators are tuples of arrays at most
 def _rounded(value: Any, ty: Type, by_order: bool) -> Value:
     """Return a value in the type that the operator gives; of any shape where only the order of elements is defined."""
     if isinstance(ty, TupleType):
