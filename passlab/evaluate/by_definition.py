@@ -53,14 +53,13 @@ def defined_value(op: Op, attrs: Any, args: Sequence[Value], span: Span | None =
         raise NoDefinitionError(Diagnostic(what, span)) from error
 
 
-# recurses: arguments and results of operators are tuples of arrays at most
 def _type_of(value: Value) -> Type | None:
-    if isinstance(value, np.ndarray):
-        return TensorType(value.shape, value.dtype.name)
-    if isinstance(value, tuple):
-        fields = [_type_of(field) for field in value]
-        return None if None in fields else TupleType([field for field in fields if field is not None])
-    return None
+    """Return the type of an argument of an operator: an array, or a tuple of arrays; None for anything else."""
+    arrays = value if isinstance(value, tuple) else (value,)
+    if not all(isinstance(array, np.ndarray) for array in arrays):
+        return None
+    types = [TensorType(array.shape, array.dtype.name) for array in arrays]
+    return TupleType(types) if isinstance(value, tuple) else types[0]
 
 
 @lru_cache(_KEPT)
@@ -73,18 +72,21 @@ def _result_type(op: Op, attrs: Any, types: tuple[Type, ...]) -> Type | None:
         return None
 
 
-# recurses: arguments and results of operators are tuples of arrays at most
 def _widened(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_widened(field) for field in value)
-    return value.astype(np.float64) if is_float(value.dtype) else value
+    arrays = value if isinstance(value, tuple) else (value,)
+    wide = tuple([array.astype(np.float64) if is_float(array.dtype) else array for array in arrays])
+    return wide if isinstance(value, tuple) else wide[0]
 
 
-# recurses: arguments and results of operators are tuples of arrays at most
 def _rounded(value: Any, ty: Type, by_order: bool) -> Value:
-    """Return a value in the type that the operator gives; of any shape where only the order of elements is defined."""
+    """Return a value, or a tuple of them, in the type that the operator gives."""
     if isinstance(ty, TupleType):
-        return tuple(_rounded(part, field, by_order) for part, field in zip(value, ty.fields, strict=True))
+        return tuple(_tensor(part, field, by_order) for part, field in zip(value, ty.fields, strict=True))
+    return _tensor(value, ty, by_order)
+
+
+def _tensor(value: Any, ty: Type, by_order: bool) -> Value:
+    """Return an array of a type; of any shape where only the order of elements is defined."""
     assert isinstance(ty, TensorType)
     array = np.asarray(value).astype(array_dtype(ty.dtype))
     if by_order and not ty.dynamic:

@@ -138,14 +138,17 @@ def _moved(noise: Watched, arg: Any) -> Any:
     return tuple(noise.noisy(field) for field in arg) if isinstance(arg, tuple) else noise.noisy(arg)
 
 
-# recurses: arguments and results of operators are tuples of arrays at most
 def _beyond_tolerance(name: str, expected: Any, value: Any) -> Disagreement | None:
-    """Return how two values differ beyond what a kernel may round."""
-    if isinstance(expected, tuple) or isinstance(value, tuple):
-        if not isinstance(expected, tuple) or not isinstance(value, tuple) or len(expected) != len(value):
-            return disagreement(expected, value)
-        parts = zip(expected, value, strict=True)
-        return next((found for a, b in parts if (found := _beyond_tolerance(name, a, b)) is not None), None)
+    """Return how two values, or tuples of them, differ beyond what a kernel may round."""
+    if not isinstance(expected, tuple) and not isinstance(value, tuple):
+        return _array_beyond_tolerance(name, expected, value)
+    if not isinstance(expected, tuple) or not isinstance(value, tuple) or len(expected) != len(value):
+        return disagreement(expected, value)
+    parts = zip(expected, value, strict=True)
+    return next((found for a, b in parts if (found := _array_beyond_tolerance(name, a, b)) is not None), None)
+
+
+def _array_beyond_tolerance(name: str, expected: Any, value: Any) -> Disagreement | None:
     if not isinstance(value, np.ndarray) or value.shape != expected.shape or value.dtype != expected.dtype:
         return disagreement(expected, value)
     coarse = name.startswith(COARSE)
