@@ -57,6 +57,9 @@ _WRAPS = re.compile(
 _INLINER = re.compile(r"Inliner(?:Pass)?\Z")
 _CALL = re.compile(rb"\bcall\b[^\n@]*@")
 _LOCATIONS = re.compile(r"(?i)debug|location")  # passes that change what a state of the program leaves out
+ELSEWHERE = "it ran on another program, which the pass around it made for itself"
+EMPTY, FAR = 8, 16  # lines of a module with nothing in it; steps within which a program may come back
+_NOTHING = re.compile(rb"^\s+pass\s*$", re.MULTILINE)
 _TVM_LEAVES = frozenset(
     [
         "FoldConstant",
@@ -110,7 +113,7 @@ def _last_program(assembly: Assembly, step: Step) -> Step | int | None:
     """The step before, when it left a whole program; or a digest of the input."""
     for at in range(len(assembly.steps) - 2, -1, -1):
         other = assembly.steps[at]
-        if assembly.traits.chains and other.phase != step.phase:
+        if (assembly.traits.chains and other.phase != step.phase) or (other.ambiguous and assembly.traits.nested):
             continue
         if other.scope in (NONE, FRAGMENT):
             return None
@@ -123,7 +126,9 @@ def _last_program(assembly: Assembly, step: Step) -> Step | int | None:
 def _judge_program(step: Step, assembly: Assembly) -> None:
     last = _last_program(assembly, step)
     digest = last.digest if isinstance(last, Step) else last
-    if digest != step.digest:
+    if assembly.traits.nested and digest != step.digest and _on_another_program(step, last, assembly):
+        return
+    if digest != step.digest and not _is_alike(step, last):
         step.verdict = "changed"
         if assembly.traits.partial:
             step.verdict, step.since = "unknown", last.number if isinstance(last, Step) else 0
@@ -144,6 +149,32 @@ def _judge_program(step: Step, assembly: Assembly) -> None:
     step.verdict = "unchanged"
     if assembly.traits.wraps and _WRAPS.search(step.name):
         _judge_wrapper(step, assembly)
+
+
+def _on_another_program(step: Step, last: Step | int | None, assembly: Assembly) -> bool:
+    """Whether a pass of TVM ran on a program that an outer pass made for itself; marks the steps that did."""
+    if not isinstance(last, Step) or step.after_body is None:
+        return False
+    if step.after_body.lines < EMPTY and _NOTHING.search(step.after_body.data):
+        step.verdict, step.ambiguous, step.note = "unknown", True, ELSEWHERE
+        return True
+    for at in range(step.number - 3, max(step.number - 3 - FAR, -1), -1):
+        if assembly.steps[at].digest == step.digest and assembly.steps[at].names == step.names:
+            for other in assembly.steps[at + 1 : step.number - 1]:
+                other.verdict, other.ambiguous, other.note = "unknown", True, other.note or ELSEWHERE
+            for name in step.names:
+                if name in assembly.units:
+                    assembly.units[name].forget(at + 1)
+            step.verdict = "unchanged" if step.name in _TVM_LEAVES else "unknown"
+            return True
+    return False
+
+
+def _is_alike(step: Step, last: Step | int | None) -> bool:
+    """Whether two programs of MLIR differ only in what is no part of them: names of aliases, counters of drivers."""
+    if not isinstance(last, Step) or step.language != "mlir" or _LOCATIONS.search(step.name):
+        return False
+    return bool(step.names) and step.names == last.names and step.pieces == last.pieces
 
 
 def _is_elsewhere(step: Step, last: Step) -> bool:
@@ -183,8 +214,8 @@ def _judge_wrapper(step: Step, assembly: Assembly) -> None:
     quiet = all(child.verdict == "unchanged" for child in inside)
     if step.verdict == "unchanged" and not (only_runs and quiet):
         changed = any(child.verdict == "changed" for child in inside)
-        step.verdict = "changed" if changed and assembly.traits.assumes_first else "unknown"
-        step.assumed = step.verdict == "changed"
+        step.verdict = "unknown" if not assembly.traits.assumes_first else "changed" if changed else "unchanged"
+        step.assumed = assembly.traits.assumes_first
         step.since = inside[0].number if inside else step.number
         step.note = (
             step.note or "the text is that of the step before: nothing changed, or all of it in passes inside this one"

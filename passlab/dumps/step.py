@@ -133,6 +133,14 @@ class Unit:
         self.pieces.append(piece)
         self.since.append(since)
 
+    def forget(self, number: int) -> None:
+        """Drop the texts after step `number`: they were of something else."""
+        while self.steps and self.steps[-1] > number:
+            self.steps.pop()
+            self.pieces.pop()
+            self.since.pop()
+        self.last_seen = number
+
     def at(self, number: int) -> Piece | None:
         """Return the text after step `number`, None where the unit is not part of the program or not yet known."""
         index = bisect_right(self.steps, number) - 1

@@ -43,8 +43,8 @@ def scan_xdsl(source: Source) -> Scan:
 
 def _unnamed(source: Source, start: int, banners: list[Banner]) -> Banner:
     """The pass behind the last heading. A pipeline that ran a clean-up before is assumed to end with it."""
-    names = {banner.name for banner in banners}
-    name = next((name for name in ("canonicalize", "dce", "cse") if name in names), LAST)
+    names = {banner.name for banner in banners[:-1]} - {banners[-1].name}
+    name = "canonicalize" if "canonicalize" in names else LAST
     note = "xDSL prints no heading for the last pass"
     if name != LAST:
         note += f"; its name is not in the dump, `{name}` is assumed because the pipeline ran it before"
@@ -85,7 +85,9 @@ _TORCH_HEAD = re.compile(
     r"(?:\S.*)?={3,}\s*(?P<title>.+?)\s*={3,}|(?P<plain>(?:[A-Z]\w*|Joint|Forward|Backward) graph\b.*)"
 )
 _TRACED = re.compile(r"TRACED GRAPH\s*")
-_OUTPUT = re.compile(r"Output code(?: written to)?:.*")
+_OUTPUT = re.compile(r"Output code:.*")
+_GRAPHS = re.compile(rb"graph|bytecode|ir_\w+")  # artifacts that have a program and no heading
+_UUID = re.compile(r"_[0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12}\Z")
 
 
 def scan_torch(source: Source) -> Scan:
@@ -109,6 +111,8 @@ def scan_torch(source: Source) -> Scan:
             if open_one is not None and last == (artifact, graph) and not (traced or head):
                 open_one.holes += (open_one.end, start)
                 open_one.end = end
+            elif not (traced or head or _GRAPHS.fullmatch(artifact)):
+                open_one = None  # what Dynamo tells of its work: other output
             else:
                 name = "TRACED GRAPH" if traced else _title(head, text) if head else decode(artifact)
                 named = bool(traced or head)
@@ -125,7 +129,7 @@ def scan_torch(source: Source) -> Scan:
 
 def _title(head: re.Match[str], text: str) -> str:
     hit = head.groupdict()
-    return (hit.get("title") or hit.get("plain") or text).strip()
+    return _UUID.sub("", (hit.get("title") or hit.get("plain") or text).strip())
 
 
 __all__ = ["TORCH_LINE", "TVM_MARK", "UNIT", "XDSL_MARK", "scan_torch", "scan_tvm", "scan_xdsl"]

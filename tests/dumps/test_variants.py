@@ -309,3 +309,53 @@ def test_an_xla_folder_without_passes_has_the_program_before_and_after_all(tmp_p
     assert [(step.name, step.verdict) for step in recording.steps] == [("all passes", "changed")]
     assert any("xla_dump_hlo_pass_re" in note for note in recording.notes)
     assert recording[1].diff().counts["changed"] == 1
+
+
+# ---------------------------------------------------------------- TVM
+def tvm(name, *functions):
+    body = "\n".join([f"    @R.function\n    def {f}(x):\n        return x" for f in functions]) or "    pass"
+    info = f'transform.PassInfo(opt_level=0, name="{name}", required=(), traceable=False)'
+    return f"After Running Pass: {info}\n# from tvm.script import ir as I\n@I.ir_module\nclass Module:\n{body}\n"
+
+
+def test_a_pass_of_tvm_that_ran_on_a_program_of_its_own_changed_nothing_of_this_one():
+    text = tvm("LegalizeOps", "f") + tvm("NormalizeGlobalVar") + tvm("ComputePrimValue", "f") + tvm("VMShapeLower", "g")
+    recording = read(text.encode())
+    assert [step.verdict for step in recording.steps][1:] == ["unknown", "unchanged", "changed"]
+    assert "another program" in recording[2].note
+    assert [str(origin) for origin in recording.blame(step=3).origins] == ["1"] * len(recording.blame(step=3))
+
+
+# ---------------------------------------------------------------- torch
+def torch_lines(artifact, graph, *lines):
+    prefix = f"V1122 02:59:17.582000 16144 torch/_inductor/compile_fx.py:1382] [{graph}] [__{artifact}] "
+    return "".join([f"{prefix}{line}\n" for line in lines])
+
+
+def test_only_what_holds_a_program_is_a_step_of_torch_logs():
+    text = (
+        torch_lines("trace_bytecode", "0/0", "TRACE LOAD_FAST x []")
+        + torch_lines(
+            "graph_code",
+            "0/0",
+            "TRACED GRAPH",
+            f" ===== __compiled_fn_1_{'0' * 8}{'_0000' * 3}_{'0' * 12} =====",
+            "x = 1",
+        )
+        + torch_lines("guards", "0/0", "GUARDS: x")
+        + torch_lines("graph", "0/0", "opcode  name", "placeholder  x")
+        + torch_lines("output_code", "0/0", "Output code: ", "import torch", "Output code written to: /tmp/a.py")
+    )
+    recording = read(text.encode())
+    names = [(step.name, step.phase) for step in recording.steps]
+    assert names == [("__compiled_fn_1", "graph_code"), ("graph", "graph"), ("Output code:", "output_code")]
+    assert "GUARDS" in recording.other_output
+    assert "LOAD_FAST" in recording.other_output
+
+
+# ---------------------------------------------------------------- xDSL
+@pytest.mark.parametrize(("before", "name"), [(["cse"], "(last pass)"), (["canonicalize", "cse"], "canonicalize")])
+def test_the_last_pass_of_xdsl_is_named_only_where_there_is_a_reason(before, name):
+    module = "builtin.module {\n  func.func @f() {\n    func.return\n  }\n}\n"
+    text = "".join([f"IR after {one}:\n{module}\n\n\n" for one in before]) + module
+    assert [step.name for step in read(text.encode()).steps] == [*before, name]
