@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_call_of, is_op_call
 from passlab.ir.walk import CHILDREN, post_order
 
 
@@ -21,7 +21,7 @@ def operator_calls(*roots: Expr) -> list[Call]:
 
 
 def _operator_calls(nodes: list[Expr]) -> list[Call]:
-    return [node for node in nodes if isinstance(node, Call) and type(node.op) is Op]
+    return [node for node in nodes if is_op_call(node)]
 
 
 def list_op_freqs(mod: IRModule | Expr) -> dict[str, int]:
@@ -40,23 +40,21 @@ def list_fake_quantized_op_freqs(mod: IRModule | Expr) -> dict[str, int]:
     order = post_order(*_functions(mod))
     reaches = _closed(order)
     for node in order:
-        if _calls(node, "qnn.quantize") and reaches.get(node.args[0]):  # type: ignore[attr-defined]
-            _spread(node.args[0], inside)  # type: ignore[attr-defined]
-    counts = Counter(str(node.op) for node in inside if isinstance(node, Call) and not _calls(node, "qnn.dequantize"))
+        if is_call_of(node, "qnn.quantize") and reaches.get(node.args[0]):
+            _spread(node.args[0], inside)
+    counts = Counter(
+        str(node.op) for node in inside if isinstance(node, Call) and not is_call_of(node, "qnn.dequantize")
+    )
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
-
-def _calls(node: Expr, name: str) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name == name
 
 
 def _closed(order: list[Expr]) -> dict[Expr, bool]:
     """Tell of each node whether all it depends on, back to dequantizations, is operators on constants."""
     closed: dict[Expr, bool] = {}
     for node in order:
-        if isinstance(node, Constant) or _calls(node, "qnn.dequantize"):
+        if isinstance(node, Constant) or is_call_of(node, "qnn.dequantize"):
             closed[node] = True
-        elif (isinstance(node, Call) and type(node.op) is Op) or isinstance(node, (Tuple, TupleGetItem)):
+        elif (is_op_call(node)) or isinstance(node, (Tuple, TupleGetItem)):
             closed[node] = all(closed.get(child, type(child) is Op) for child in CHILDREN[type(node)](node))
         else:
             closed[node] = type(node) is Op
@@ -70,7 +68,7 @@ def _spread(root: Expr, inside: dict[Expr, None]) -> None:
         node = stack.pop()
         if node not in inside:
             inside[node] = None
-            if not _calls(node, "qnn.dequantize"):
+            if not is_call_of(node, "qnn.dequantize"):
                 stack.extend(CHILDREN[type(node)](node))
 
 
@@ -81,7 +79,7 @@ def count_layers(expr: IRModule | Expr, valid_ops: Iterable[str | Op]) -> int:
     depth: dict[Expr, int] = {}
     for node in post_order(root):
         below = max((depth[child] for child in CHILDREN[type(node)](node)), default=0)
-        counts = isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in wanted
+        counts = is_op_call(node) and node.op.name in wanted
         depth[node] = below + counts
     return depth[root]
 

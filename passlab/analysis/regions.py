@@ -11,7 +11,7 @@ from typing import TypeGuard
 
 from passlab.errors import Diagnostic, PassError
 from passlab.ir.expr import Call, Expr, Function, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_call_of
 from passlab.ir.walk import CHILDREN, post_order
 
 BEGIN, END = "annotation.compiler_begin", "annotation.compiler_end"
@@ -21,12 +21,12 @@ _MARKED = (Call, Tuple, TupleGetItem, RefCreate, RefRead, RefWrite)  # what can 
 
 def is_begin(expr: Expr) -> TypeGuard[Call]:
     """Whether an expression marks where a value enters a region."""
-    return type(expr) is Call and type(expr.op) is Op and expr.op.name == BEGIN
+    return is_call_of(expr, BEGIN)
 
 
 def is_end(expr: Expr) -> TypeGuard[Call]:
     """Whether an expression marks where a value leaves a region."""
-    return type(expr) is Call and type(expr.op) is Op and expr.op.name == END
+    return is_call_of(expr, END)
 
 
 def compiler_of(mark: Call) -> str:

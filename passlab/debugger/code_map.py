@@ -15,7 +15,7 @@ import numpy as np
 
 from passlab.diffing.diff import node_name
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_op_call
 from passlab.ir.walk import post_order
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.tracing.log import site_bases
@@ -133,7 +133,7 @@ class Sites:
         """The IR nodes an instruction stands for: the calls of its kernel in order, else the node it was made of."""
         kernel = self.kernel(site)
         if kernel is not None:
-            return [n for n in post_order(kernel.body) if isinstance(n, Call) and isinstance(n.op, Op)]
+            return [n for n in post_order(kernel.body) if is_op_call(n)]
         node = self.instructions[site].node
         return [] if node is None else [node]
 

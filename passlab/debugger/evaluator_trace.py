@@ -34,7 +34,7 @@ from passlab.ir.expr import (
     Var,
 )
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_op_call
 from passlab.ir.walk import post_order
 from passlab.lab.recording import Recording
 from passlab.vm.tracing.log import Log, SavedFrame, Segment
@@ -327,7 +327,7 @@ class _Evaluation(Evaluator):
             name, operands = self._callee(node.op), list(node.args)
             given = tuple([code.registers.get(_behind(a), -1) for a in operands])
             operands = [node.op, *operands] if name == "call" else operands
-        kind = KERNEL if isinstance(node, Call) and isinstance(node.op, Op) else role
+        kind = KERNEL if is_op_call(node) else role
         text = f"{name}.{node.index}" if isinstance(node, TupleGetItem) else name
         text = f"{text} ({', '.join(map(code.shown, operands))}) -> ${dst}"
         return code.place(node, mnemonic, kind, dst, args, text, given)
@@ -373,7 +373,7 @@ class _Evaluation(Evaluator):
 
 def _name(node: Expr) -> str:
     """The operator or constructor of a call, or what kind of node it is."""
-    if isinstance(node, Call) and isinstance(node.op, Op):
+    if is_op_call(node):
         return node.op.name
     return node.op.name_hint if isinstance(node, Call) and isinstance(node.op, Constructor) else node_name(node)
 

@@ -20,7 +20,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_op_call
 from passlab.ir.walk import CHILDREN, children, post_order
 
 _KINDS = frozenset(
@@ -207,9 +207,9 @@ def _homes(order: list[Expr]) -> dict[Expr, Expr]:
     setdefault = home.setdefault
     for node in reversed(order):
         kind = type(node)
-        if kind is Let:
-            setdefault(node.value, node)  # type: ignore[attr-defined]
-        place = node if kind is Function else home.get(node)
+        if type(node) is Let:
+            setdefault(node.value, node)
+        place = node if type(node) is Function else home.get(node)
         if place is not None:
             for kid in CHILDREN[kind](node):
                 setdefault(kid, place)
@@ -284,8 +284,8 @@ def node_name(node: Expr) -> str:
 def count_operators(program: Any) -> Counter[str]:
     """Return operator -> number of calls in a module or expression."""
     roots = [f for _, f in program.items()] if isinstance(program, IRModule) else _roots(program)
-    calls = (n for n in post_order(*roots) if isinstance(n, Call) and isinstance(n.op, Op))
-    return Counter(n.op.name for n in calls)  # type: ignore[attr-defined]
+    calls = (n for n in post_order(*roots) if is_op_call(n))
+    return Counter(n.op.name for n in calls)
 
 
 def short(value: Any, width: int = 60) -> str:

@@ -24,7 +24,7 @@ CARRIERS = frozenset((Var, Op, GlobalVar, Constructor, Let))
 def is_carrier(node: Expr) -> bool:
     """Whether a node computes nothing itself: a name, a let, or a function literal called on the spot."""
     kind = type(node)
-    return kind in CARRIERS or (kind is Call and type(node.op) is Function)  # type: ignore[attr-defined]
+    return kind in CARRIERS or (type(node) is Call and type(node.op) is Function)
 
 
 def nodes_of(*roots: Expr) -> list[Expr]:
@@ -138,12 +138,11 @@ def _carried(order: Iterable[Expr]) -> dict[Expr, Expr]:
     """Return for each carrier the node whose value it carries: a let and a call on the spot that of their bodies."""
     source: dict[Expr, Expr] = {}
     for node in order:
-        kind = type(node)
-        if kind is Let:
+        if type(node) is Let:
             assert isinstance(node, Let)
             source[node.var] = node.value
             source[node] = node.body
-        elif kind is Call and type(node.op) is Function and len(node.op.params) == len(node.args):  # type: ignore[attr-defined]
+        elif type(node) is Call and type(node.op) is Function and len(node.op.params) == len(node.args):
             assert isinstance(node, Call)
             assert isinstance(node.op, Function)
             source.update(zip(node.op.params, node.args, strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 from passlab.errors import Diagnostic, LimitError, PasslabError, RunError
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_op_call
 from passlab.ir.span import Span
 from passlab.ir.walk import post_order
 
@@ -63,7 +63,7 @@ def values_inside(function: Function, inputs: Sequence[Value]) -> Iterator[tuple
             known[node] = tuple(known[field] for field in node.fields)
         elif isinstance(node, TupleGetItem):
             known[node] = known[node.tuple_value][node.index]
-        elif isinstance(node, Call) and isinstance(node.op, Op):
+        elif is_op_call(node):
             known[node] = apply_operator(node.op, node.attrs, [known[a] for a in node.args], node.span)
             yield node, known[node]
 

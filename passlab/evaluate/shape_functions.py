@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
-from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
-from passlab.ir.op import Op
+from passlab.ir.expr import Constant, Expr, Function, Tuple, TupleGetItem
+from passlab.ir.op import Op, is_op_call
 from passlab.ir.types import IncompleteType, TensorType, TupleType, Type, fold_tuple, tensor_types
 from passlab.ir.walk import post_order
 from passlab.op.dtypes import array_dtype
@@ -74,7 +74,7 @@ def _type_of(node: Expr, types: dict[Expr, Type], arrays: dict[Expr, Any]) -> Ty
         whole = types[node.tuple_value]
         assert isinstance(whole, TupleType)
         return whole.fields[node.index]
-    if not (isinstance(node, Call) and isinstance(node.op, Op)):
+    if not (is_op_call(node)):
         raise RunError(Diagnostic(f"a shape function cannot hold a {type(node).__name__}", node.span))
     spec = node.op.spec
     if spec.shape_function is not None:

@@ -29,7 +29,7 @@ from passlab.ir.expr import (
     Var,
 )
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_call_of, is_op_call
 from passlab.ir.types import TensorType, TupleType, Type, tensor_types
 from passlab.ir.walk import children, post_order
 from passlab.op.dtypes import array_dtype
@@ -72,8 +72,10 @@ class GraphCode:
         self.named: dict[Expr, Expr] = {
             n.var: n.value for n in nodes if isinstance(n, Let) and not isinstance(n.value, Function)
         }
-        pinned = {n.args[0] for n in nodes if isinstance(n, Call) and _is(n, "on_device")}
-        pinned -= {part for n in (*nodes, Tuple((function.body,))) if not _is(n, "on_device") for part in children(n)}
+        pinned = {n.args[0] for n in nodes if isinstance(n, Call) and is_call_of(n, "on_device")}
+        pinned -= {
+            part for n in (*nodes, Tuple((function.body,))) if not is_call_of(n, "on_device") for part in children(n)
+        }
         for node in nodes:
             if (
                 node not in self.entries
@@ -128,7 +130,7 @@ class GraphCode:
             self._call(node, node.op.name_hint)
         elif isinstance(node, Op) and node.name in OF_DEVICES:
             self.entries[node] = []
-        elif isinstance(node, Call) and isinstance(node.op, Op) and node.op in self.entries:
+        elif is_op_call(node) and node.op in self.entries:
             self._device_call(node, node.op.name)
         elif isinstance(node, Var):
             raise _no(f"a loop (%{node.name_hint} is a function that calls itself)", node)
@@ -254,10 +256,6 @@ def _gap(lives: list[tuple[int, int]], life: tuple[int, int]) -> int | None:
     before = life[0] - lives[at - 1][1] if at else IDLE
     after = lives[at][0] - life[1] if at < len(lives) else IDLE
     return min(before, after) if before > 0 and after > 0 else None
-
-
-def _is(node: Expr, name: str) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name == name
 
 
 def _no(what: str, expr: Expr, cure: str = "the `vm` executor runs it") -> VerifyError:

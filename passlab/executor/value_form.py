@@ -14,7 +14,7 @@ from passlab.errors import Diagnostic, VerifyError
 from passlab.infer import infer_module
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import op_name
 from passlab.ir.types import FuncType, TupleType, Type
 from passlab.ir.walk import post_order, rewrite, substitute
 from passlab.op import make
@@ -38,13 +38,13 @@ def value_form(mod: IRModule) -> IRModule:
 
 def _of_values(function: Function, mod: IRModule) -> Function:
     order = post_order(function)
-    if all(_operator(n) not in MEMORY for n in order):
+    if all(op_name(n) not in MEMORY for n in order):
         return function
     named = {n.var: n.value for n in order if isinstance(n, Let)}
     invokes: dict[Expr, _Invoke] = {}  # by the variable that each is bound to
     values: dict[Expr, Expr] = {}  # what stands for tensors that kernels write, and for the results of the writing
     for node in order:
-        if isinstance(node, Let) and isinstance(node.value, Call) and _operator(node.value) == "vm.invoke_tvm_op":
+        if isinstance(node, Let) and isinstance(node.value, Call) and op_name(node.value) == "vm.invoke_tvm_op":
             invokes[node.var] = invoke = _Invoke(node.value, named, mod)
             values[node.var] = Tuple(())
             if not invoke.of_shapes:
@@ -52,11 +52,11 @@ def _of_values(function: Function, mod: IRModule) -> Function:
 
     def rule(pre: Expr, post: Expr) -> Expr:
         if isinstance(post, Call):
-            return _reshaped(post) if _operator(post) == "vm.reshape_tensor" else post
+            return _reshaped(post) if op_name(post) == "vm.reshape_tensor" else post
         assert isinstance(pre, Let)
         assert isinstance(post, Let)
         invoke = invokes.get(pre.var)
-        if _operator(pre.value) in ALLOCATIONS or (invoke is not None and invoke.of_shapes):
+        if op_name(pre.value) in ALLOCATIONS or (invoke is not None and invoke.of_shapes):
             return post.body
         if invoke is None:
             return post
@@ -99,7 +99,3 @@ def _reshaped(call: Call) -> Expr:
     if not all(isinstance(d, int) for d in attrs.newshape):
         raise VerifyError(Diagnostic("only the virtual machine reshapes to a shape that is computed", call.span))
     return make("reshape", call.args[0], newshape=list(attrs.newshape))
-
-
-def _operator(node: Expr) -> str:
-    return node.op.name if isinstance(node, Call) and isinstance(node.op, Op) else ""

@@ -71,12 +71,12 @@ class Finisher:
             kind = type(step)
             if plain and not changed and kind in _PLAIN and step._checked_type is None:  # type: ignore[union-attr]
                 set_checked_type(step, types[step])  # type: ignore[arg-type,index]
-            elif kind is BindLet:
-                self._node(step.let.var)  # type: ignore[union-attr]
-            elif kind is EnterClause:
-                for var in pattern_vars(step.clause.lhs):  # type: ignore[union-attr]
+            elif type(step) is BindLet:
+                self._node(step.let.var)
+            elif type(step) is EnterClause:
+                for var in pattern_vars(step.clause.lhs):
                     self._node(var)
-            elif kind is not EnterFunction:
+            elif type(step) is not EnterFunction:
                 self._node(step)  # type: ignore[arg-type]
 
     def _node(self, node: Expr) -> None:
@@ -102,17 +102,17 @@ class Finisher:
     def _filled(self, node: Expr, ty: Type) -> Expr:
         """Return a node with its parts replaced and what was left out filled in."""
         kind = type(node)
-        if kind is Call:
-            return self._call(node)  # type: ignore[arg-type]
-        if kind is Var:
-            known = node.type_annotation  # type: ignore[attr-defined]
-            return node if known is ty else Var(node.name_hint, ty, node.span, node.virtual_device)  # type: ignore[attr-defined]
-        if kind is GlobalVar:
-            return self.draft.world.global_var(node, ty)  # type: ignore[arg-type]
+        if type(node) is Call:
+            return self._call(node)
+        if type(node) is Var:
+            known = node.type_annotation
+            return node if known is ty else Var(node.name_hint, ty, node.span, node.virtual_device)
+        if type(node) is GlobalVar:
+            return self.draft.world.global_var(node, ty)
         if kind in _LEAVES:
             return node
         post = rebuild(node, self._now) if self.changed else node
-        if kind is Function and post.ret_type is not ty.ret_type:  # type: ignore[attr-defined]
+        if type(node) is Function and post.ret_type is not ty.ret_type:  # type: ignore[attr-defined]
             post = post.with_fields(ret_type=ty.ret_type)  # type: ignore[attr-defined]
         return post
 
@@ -137,10 +137,10 @@ class Finisher:
     def _relies(self, node: Expr) -> bool:
         """Whether the type of a node depends on the module."""
         kind = type(node)
-        if kind is GlobalVar or kind is Constructor:
+        if type(node) is GlobalVar or type(node) is Constructor:
             return True
-        if kind is Var:
-            annotation = node.type_annotation  # type: ignore[attr-defined]
+        if type(node) is Var:
+            annotation = node.type_annotation
             return annotation is not None and holds(annotation, GlobalTypeVar)
         kids = CHILDREN[kind](node)
         if not self._relying.isdisjoint(kids):

@@ -9,9 +9,9 @@ from weakref import WeakKeyDictionary
 from passlab.analysis.cost import costs
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.per_run import Running
-from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.expr import Constant, Expr
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import is_op_call
 from passlab.ir.walk import post_order
 from passlab.table import Table
 from passlab.transform.pass_info import PassInfo
@@ -41,7 +41,7 @@ def count_function(function: Expr) -> tuple[int, Counter[str]]:
     known = _COUNTS.get(function)
     if known is None:
         order = post_order(function)
-        calls = Counter(node.op.name for node in order if type(node) is Call and type(node.op) is Op)
+        calls = Counter(node.op.name for node in order if is_op_call(node))
         known = _COUNTS[function] = (len(order), calls)
     return known
 

@@ -149,11 +149,11 @@ def _dim_text(dim: PyAny) -> str:
 def _token(ty: Type) -> int:
     """Return the token of a type whose children have theirs; variables of one kind share one token."""
     kind = type(ty)
-    if kind is TensorType:
-        return text_token(f"{ty.dtype}[{','.join(map(_dim_text, ty.shape))}]")  # type: ignore[attr-defined]
-    name = getattr(ty, "name_hint", "") if kind is not TypeVar else ""
-    if kind is TypeRelation:
-        name = f"{ty.name} {ty.num_inputs}"  # type: ignore[attr-defined]
+    if type(ty) is TensorType:
+        return text_token(f"{ty.dtype}[{','.join(map(_dim_text, ty.shape))}]")
+    name = getattr(ty, "name_hint", "") if type(ty) is not TypeVar else ""
+    if type(ty) is TypeRelation:
+        name = f"{ty.name} {ty.num_inputs}"
     head = text_token(f"{kind.__name__} {name} {int(getattr(ty, 'kind', 0))} {len(getattr(ty, 'type_params', ()))}")
     return hash((head, *(kid._token for kid in type_children(ty))))
 
@@ -173,17 +173,17 @@ def _variable_form(ty: Type, nodes: list[Type], loose: set[int], closed: dict[in
         kind = type(node)
         if kind in (TypeVar, IncompleteType):
             record: PyAny = (kind, node.kind, numbers.setdefault(node, len(numbers)))  # type: ignore[attr-defined]
-        elif kind is TensorType:
-            record = (kind, node.dtype, *(  # type: ignore[attr-defined]
-                ("v", numbers.setdefault(d, len(numbers))) if type(d) is SizeVar else d for d in node.shape  # type: ignore[attr-defined]
+        elif type(node) is TensorType:
+            record = (kind, node.dtype, *(
+                ("v", numbers.setdefault(d, len(numbers))) if type(d) is SizeVar else d for d in node.shape
             ))  # fmt: skip
         else:
             own: tuple[PyAny, ...] = ()
-            if kind is FuncType:
-                bound.update(node.type_params)  # type: ignore[attr-defined]
-                own = (len(node.type_params), len(node.arg_types))  # type: ignore[attr-defined]
-            elif kind is TypeRelation:
-                own = (node.name, node.num_inputs, node.attrs)  # type: ignore[attr-defined]
+            if type(node) is FuncType:
+                bound.update(node.type_params)
+                own = (len(node.type_params), len(node.arg_types))
+            elif type(node) is TypeRelation:
+                own = (node.name, node.num_inputs, node.attrs)
             record = (kind, own, *(parts[id(kid)] for kid in type_children(node)))
         parts[id(node)] = len(records)
         records.append(record)

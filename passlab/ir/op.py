@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Flag, IntEnum, auto
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from passlab.errors import Diagnostic, OpNotFoundError, did_you_mean
 from passlab.ir.attrs import Attrs
@@ -120,7 +120,7 @@ class OpSpec:
     stateful: bool = False
     non_computational: bool = False
     shape_function: Callable[..., Type] | None = None
-    gradient: Callable[[Call, Expr], list[Expr]] | None = None
+    gradient: Callable[[OpCall, Expr], list[Expr]] | None = None
     precision: Precision | None = None
     layout: Callable[..., Any] | None = None
     builder: Callable[..., Expr] | None = None
@@ -271,7 +271,36 @@ def _load() -> None:
             raise
 
 
-def has_trait(node: Expr, trait: Trait) -> bool:
+if TYPE_CHECKING:
+
+    class OpCall(Call):
+        """The call of an operator, as `is_op_call` and `is_call_of` find it."""
+
+        op: Op
+        attrs: Any  # the operator's record
+
+        def with_fields(self, **changes: Any) -> OpCall: ...
+
+else:
+    OpCall = Call
+
+
+def is_op_call(node: object) -> TypeGuard[OpCall]:
+    """Whether a node is the call of an operator."""
+    return type(node) is Call and type(node.op) is Op
+
+
+def is_call_of(node: object, *names: str) -> TypeGuard[OpCall]:
+    """Whether a node is the call of an operator of one of these names."""
+    return type(node) is Call and type(node.op) is Op and node.op.name in names
+
+
+def op_name(node: object) -> str:
+    """Return the name of the operator that a node calls, "" for any other node."""
+    return node.op.name if type(node) is Call and type(node.op) is Op else ""
+
+
+def has_trait(node: object, trait: Trait) -> TypeGuard[OpCall]:
     """Whether a node is the call of an operator that has a trait, or one of several joined by `|`."""
     return type(node) is Call and type(node.op) is Op and bool(node.op.spec.traits & trait)
 

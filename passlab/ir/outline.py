@@ -27,13 +27,13 @@ def outline(function: Function) -> Hashable:
         kind = type(node)
         number = numbers[node] = len(numbers)
         parts = [numbers[part] for part in CHILDREN[kind](node)]
-        if kind is Call:
-            records.append((node.attrs, node._type_args, *parts))  # type: ignore[attr-defined]
-        elif kind is Var and number < count:
-            records.append((node.type_annotation, node.virtual_device))  # type: ignore[attr-defined]
-        elif kind is TupleGetItem:
-            records.append((kind, node.index, *parts))  # type: ignore[attr-defined]
-        elif kind is Tuple or node is function:
+        if type(node) is Call:
+            records.append((node.attrs, node._type_args, *parts))
+        elif type(node) is Var and number < count:
+            records.append((node.type_annotation, node.virtual_device))
+        elif type(node) is TupleGetItem:
+            records.append((kind, node.index, *parts))
+        elif type(node) is Tuple or node is function:
             records.append(tuple(parts))
         else:
             records.append((node, *parts))

@@ -34,11 +34,11 @@ def type_text(root: Type, name: Callable[[Type], str | None] = lambda ty: None) 
             out.append(own)
             continue
         kind = type(item)
-        if kind is TensorType:
-            out.append(_tensor_text(item, name))  # type: ignore[arg-type]
+        if type(item) is TensorType:
+            out.append(_tensor_text(item, name))
         elif kind in (TypeVar, GlobalTypeVar):
             out.append(item.name_hint)  # type: ignore[attr-defined]
-        elif kind is IncompleteType:
+        elif type(item) is IncompleteType:
             out.append("_")
         else:
             stack.extend(reversed(_type_parts(item)))

@@ -353,17 +353,16 @@ class TypeRelation(StructuredType):
 # ---------------------------------------------------------------- looking at types
 def type_children(ty: Type) -> tuple[Type, ...]:
     """Return the types a type is made of, in the order they are written."""
-    kind = type(ty)
-    if kind is TupleType:
-        return ty.fields  # type: ignore[attr-defined,no-any-return]
-    if kind is FuncType:
-        return (*ty.type_params, *ty.arg_types, ty.ret_type, *ty.type_constraints)  # type: ignore[attr-defined]
-    if kind is TypeCall:
-        return (ty.func, *ty.args)  # type: ignore[attr-defined]
-    if kind is RefType:
-        return (ty.value,)  # type: ignore[attr-defined]
-    if kind is TypeRelation:
-        return ty.args  # type: ignore[attr-defined,no-any-return]
+    if type(ty) is TupleType:
+        return ty.fields
+    if type(ty) is FuncType:
+        return (*ty.type_params, *ty.arg_types, ty.ret_type, *ty.type_constraints)
+    if type(ty) is TypeCall:
+        return (ty.func, *ty.args)
+    if type(ty) is RefType:
+        return (ty.value,)
+    if type(ty) is TypeRelation:
+        return ty.args
     return ()
 
 
@@ -411,15 +410,14 @@ def rebuild_type(ty: Type, new: Callable[[Type], Type]) -> Type:
     made = [new(kid) for kid in kids]
     if all(a is b for a, b in zip(kids, made, strict=True)):
         return ty
-    kind = type(ty)
-    if kind is TupleType:
+    if type(ty) is TupleType:
         return TupleType(made)
-    if kind is RefType:
+    if type(ty) is RefType:
         return RefType(made[0])
-    if kind is TypeCall:
+    if type(ty) is TypeCall:
         return TypeCall(made[0], made[1:])
-    if kind is TypeRelation:
-        return TypeRelation(ty.name, made, ty.num_inputs, ty.attrs)  # type: ignore[attr-defined]
+    if type(ty) is TypeRelation:
+        return TypeRelation(ty.name, made, ty.num_inputs, ty.attrs)
     params, args = len(ty.type_params), len(ty.arg_types)  # type: ignore[attr-defined]
     kept = [t for t in made[:params] if isinstance(t, TypeVar)]
     return FuncType(made[params : params + args], made[params + args], kept, made[params + args + 1 :])  # type: ignore[arg-type]

@@ -26,15 +26,15 @@ def _collect(root: Expr) -> tuple[dict[Var, None], dict[Var, None]]:
             continue
         seen.add(node)
         kind = type(node)
-        if kind is Var:
-            met[node] = None  # type: ignore[index]
+        if type(node) is Var:
+            met[node] = None
             continue
-        if kind is Let:
-            bound[node.var] = None  # type: ignore[attr-defined]
-        elif kind is Function:
-            bound.update(dict.fromkeys(node.params))  # type: ignore[attr-defined]
-        elif kind is Match:
-            for clause in node.clauses:  # type: ignore[attr-defined]
+        if type(node) is Let:
+            bound[node.var] = None
+        elif type(node) is Function:
+            bound.update(dict.fromkeys(node.params))
+        elif type(node) is Match:
+            for clause in node.clauses:
                 bound.update(dict.fromkeys(pattern_vars(clause.lhs)))
         stack.extend(CHILDREN[kind](node)[::-1])
     return met, bound

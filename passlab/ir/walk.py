@@ -7,10 +7,10 @@ body, a function's parameters before its body, a match's data before its clauses
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, cast
 
 from passlab.ir.adt import Clause, Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, pattern_vars
 from passlab.ir.expr import (
@@ -190,9 +190,14 @@ REBUILD: dict[type, Callable[[Any, Callable[[Expr], Expr]], Expr]] = {
 }
 
 
-def rebuild(expr: Expr, new: Callable[[Expr], Expr]) -> Expr:
+def rebuild(expr: ExprT, new: Callable[[Expr], Expr]) -> ExprT:
     """Return `expr` with each child replaced by `new(child)`; the same object when nothing changed. Keeps the span."""
-    return REBUILD[type(expr)](expr, new)
+    return REBUILD[type(expr)](expr, new)  # type: ignore[return-value]  # each class is rebuilt as itself
+
+
+def result_of(root: ExprT, results: Mapping[Expr, Expr]) -> ExprT:
+    """Return what became of a root, itself where nothing did. A root gives way to a node of its class."""
+    return cast(ExprT, results.get(root, root))
 
 
 Rule = Callable[[Expr, Expr], Expr]
@@ -303,7 +308,7 @@ def rewrite(
             changed[pre] = post
             if observer is not None:
                 observer(pre, post, "")
-    return changed.get(root, root)  # type: ignore[return-value]  # a root gives way to a node of its class
+    return result_of(root, changed)
 
 
 def substitute(root: ExprT, mapping: dict[Expr, Expr]) -> ExprT:

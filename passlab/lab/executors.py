@@ -30,7 +30,7 @@ from passlab.instrument.watched import noisy_runs
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, If, Match, RefCreate, RefRead, RefWrite, TupleGetItem
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_op_call
 from passlab.ir.walk import post_order
 from passlab.lab.bisection import Bisection, bisect
 from passlab.lab.compilation import COMPILERS, record_compilation
@@ -265,7 +265,7 @@ def _is_of_one_kernel(mod: IRModule) -> bool:
 
 
 def _is_reshape(nodes: Sequence[Expr]) -> bool:
-    names = [n.op.name for n in nodes if isinstance(n, Call) and isinstance(n.op, Op)]
+    names = [n.op.name for n in nodes if is_op_call(n)]
     return names in (["reshape"], ["expand_dims"], ["squeeze"], ["nn.batch_flatten"], ["dyn.reshape"])
 
 

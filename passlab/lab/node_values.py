@@ -25,7 +25,7 @@ from passlab.evaluate.evaluator import STEPS, Activation, Evaluator, Waits, _Ret
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Call, Expr, Function, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import is_op_call
 from passlab.ir.walk import post_order
 from passlab.lab.recording import Recording, module_of
 from passlab.op.dtypes import is_float
@@ -126,7 +126,7 @@ class NodeValues:
     @property
     def seconds(self) -> float:
         """The time of all operators together."""
-        return sum(f.seconds for node, f in self.facts.items() if isinstance(node, Call) and isinstance(node.op, Op))
+        return sum(f.seconds for node, f in self.facts.items() if is_op_call(node))
 
     def compare(self, other: NodeValues) -> ValueComparison:
         """Hold another run, of this program or of one that came out of it, against this one."""

@@ -25,7 +25,7 @@ from passlab.ir.expr import (
     TupleGetItem,
     Var,
 )
-from passlab.ir.op import Op
+from passlab.ir.op import is_op_call
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import LEAVES, children, let_chain, make_lets, post_order, rewrite
@@ -160,7 +160,7 @@ def _smaller(search: Search, name: str, function: Function, node: Expr) -> Itera
     if isinstance(node, (*LEAVES, Function)):
         return
     what = f"a {type(node).__name__.lower()} in @{name}"
-    if isinstance(node, Call) and isinstance(node.op, Op):
+    if is_op_call(node):
         what = f"`{node.op.name}` in @{name}"
     for part in _parts(node):
         yield _replaced(function, node, part), what

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.expr import Constant, Expr
+from passlab.ir.op import OpCall
 from passlab.op.declare import call
 from passlab.op.dtypes import array_dtype
 
@@ -54,7 +55,7 @@ def part(data: Expr, axis: int, start: int, stop: int, step: int = 1) -> Expr:
     return call("strided_slice", data, begin=[start], end=[stop], strides=[step], axes=[axis])
 
 
-def reshaped(data: Expr, shape: Sequence[Any]) -> Call:
+def reshaped(data: Expr, shape: Sequence[Any]) -> OpCall:
     """Return data in another shape, which may have sizes of 0 and one of -1."""
     return call("reshape", data, newshape=shape, allowzero=0 in shape)
 

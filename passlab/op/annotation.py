@@ -10,8 +10,8 @@ import numpy as np
 from passlab.devices import Device, VirtualDevice, device
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call, Expr
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.expr import Expr
+from passlab.ir.op import Op, OpCall, OpPattern, Reporter
 from passlab.ir.types import IncompleteType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import call, operator
@@ -26,7 +26,7 @@ def same_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     return None if isinstance(types[0], IncompleteType) else types[0]
 
 
-def _pass_on(orig: Call, grad: Expr) -> list[Expr]:
+def _pass_on(orig: OpCall, grad: Expr) -> list[Expr]:
     return [grad]
 
 
@@ -131,7 +131,7 @@ def listen(function: Callable[[Any], object]) -> str:
     return name
 
 
-def _debug_builder(expr: Any, debug_func: Callable[[Any], object] | None = None) -> Call:
+def _debug_builder(expr: Any, debug_func: Callable[[Any], object] | None = None) -> OpCall:
     """`expr`, whose value is shown to `debug_func` whenever it is computed."""
     return call("debug", expr, debug_func="" if debug_func is None else listen(debug_func))
 
@@ -193,13 +193,13 @@ def place(where: Any) -> Any:
     return VirtualDevice(where) if isinstance(where, Device) else where
 
 
-def _on_device_builder(body: Any, device: Any, constrain_result: bool = False, constrain_body: bool = True) -> Call:
+def _on_device_builder(body: Any, device: Any, constrain_result: bool = False, constrain_body: bool = True) -> OpCall:
     """State that `body` runs, and with `constrain_result` is left, on a device: by name, or a `VirtualDevice`."""
     constraints = {"constrain_result": constrain_result, "constrain_body": constrain_body}
     return call("on_device", body, virtual_device=place(device), **constraints)
 
 
-def _device_copy_builder(data: Any, src_device: Any, dst_device: Any) -> Call:
+def _device_copy_builder(data: Any, src_device: Any, dst_device: Any) -> OpCall:
     """`data`, copied from one device to another: each by name, or a `VirtualDevice`."""
     return call("device_copy", data, src_virtual_device=place(src_device), dst_virtual_device=place(dst_device))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from passlab.ir.expr import Call, Expr
+from passlab.ir.expr import Expr
+from passlab.ir.op import OpCall
 from passlab.op.layout_names import parse_layout
 
 
@@ -56,7 +57,7 @@ class Arguments(Protocol):
         """Return the tensor in another layout, None where it cannot be brought there."""
 
 
-Rule = Callable[[Call, Arguments], Result | None]
+Rule = Callable[[OpCall, Arguments], Result | None]
 
 
 def settled(arrangement: Arranged) -> Arrangement:

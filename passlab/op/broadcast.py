@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
-from passlab.ir.expr import Call, Expr
-from passlab.ir.op import Op, OpPattern, Precision, Reporter, Trait
+from passlab.ir.expr import Expr
+from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import Type
 from passlab.op import layout_rules
 from passlab.op.declare import call, deliver, operator
@@ -90,13 +90,13 @@ def _power(lhs: Array, rhs: Array, out: Array | None = None) -> Any:
 
 
 # ---------------------------------------------------------------- gradients
-def both(formula: Callable[[Expr, Expr, Expr, Expr], tuple[Expr, Expr]]) -> Callable[[Call, Expr], list[Expr]]:
+def both(formula: Callable[[Expr, Expr, Expr, Expr], tuple[Expr, Expr]]) -> Callable[[OpCall, Expr], list[Expr]]:
     """Make the gradient of a broadcasting operator from `formula(x, y, z, grad)`, z being the call itself.
 
     What was broadcast is summed up again.
     """
 
-    def gradient(orig: Call, grad: Expr) -> list[Expr]:
+    def gradient(orig: OpCall, grad: Expr) -> list[Expr]:
         x, y = orig.args
         dx, dy = formula(x, y, orig, grad)
         return [call("collapse_sum_like", dx, x), call("collapse_sum_like", dy, y)]
@@ -104,12 +104,12 @@ def both(formula: Callable[[Expr, Expr, Expr, Expr], tuple[Expr, Expr]]) -> Call
     return gradient
 
 
-def flat_in_both(orig: Call, grad: Expr) -> list[Expr]:
+def flat_in_both(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient of a step: zero in both inputs."""
     return [call("zeros_like", arg) for arg in orig.args]
 
 
-def _choose(condition: str) -> Callable[[Call, Expr], list[Expr]]:
+def _choose(condition: str) -> Callable[[OpCall, Expr], list[Expr]]:
     """The gradient of maximum or minimum goes to the input that was chosen, to the first one where both are equal."""
 
     def formula(x: Expr, y: Expr, z: Expr, grad: Expr) -> tuple[Expr, Expr]:
@@ -119,7 +119,7 @@ def _choose(condition: str) -> Callable[[Call, Expr], list[Expr]]:
     return both(formula)
 
 
-def _remainder(quotient: str) -> Callable[[Call, Expr], list[Expr]]:
+def _remainder(quotient: str) -> Callable[[OpCall, Expr], list[Expr]]:
     """The gradient of a remainder: the quotient is a step, and the divisor counts that often."""
     return both(lambda x, y, z, grad: (grad, -(grad * call(quotient, x, y))))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from passlab.ir.expr import Call, Expr
-from passlab.ir.op import OpPattern, Precision, Reporter, Trait
+from passlab.ir.expr import Expr
+from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import call, operator
@@ -22,7 +22,7 @@ def _cast_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return None if data is None else TensorType(data.shape, attrs.dtype)
 
 
-def _cast_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _cast_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     return [call("cast_like", grad, orig.args[0])]
 
 
@@ -62,7 +62,7 @@ def _cast_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
     return None if data is None or like is None else TensorType(data.shape, like.dtype)
 
 
-def _cast_like_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _cast_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     x, like = orig.args
     return [call("cast_like", grad, x), call("zeros_like", like)]
 

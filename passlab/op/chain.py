@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, RelationError
-from passlab.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var, set_checked_type
-from passlab.ir.op import Op
+from passlab.ir.expr import Constant, Expr, Tuple, TupleGetItem, Var, set_checked_type
+from passlab.ir.op import Op, OpCall, is_op_call
 from passlab.ir.types import TensorType, TupleType, Type, type_nodes
 from passlab.ir.walk import children, post_order, substitute
 from passlab.op.declare import call, field_of
 from passlab.op.dtypes import is_float_name
 
-Gradient = Callable[[Call, Expr], list[Expr]]
+Gradient = Callable[[OpCall, Expr], list[Expr]]
 
 
 class _Known:
@@ -42,7 +42,7 @@ def typed(root: Expr) -> Expr:
 
 
 def _type_of(node: Expr) -> Type:
-    if isinstance(node, Call) and isinstance(node.op, Op):
+    if is_op_call(node):
         found = node.op.spec.relation([arg.checked_type for arg in node.args], node.attrs, _Known())
         if found is not None:
             return found
@@ -144,7 +144,7 @@ def _step_back(node: Expr, slope: Expr, moved: set[Expr], slopes: _Slopes) -> No
                 slopes.add(field, field_of(slope, i))
     elif isinstance(node, TupleGetItem):
         slopes.add_field(node.tuple_value, node.index, slope)
-    elif isinstance(node, Call) and isinstance(node.op, Op):
+    elif is_op_call(node):
         gradient = node.op.spec.gradient
         assert gradient is not None, f"a definition uses {node.op}, which has no gradient"
         for arg, part in zip(node.args, gradient(node, slope), strict=True):
@@ -158,7 +158,7 @@ def by_definition(define: Callable[..., Expr]) -> Gradient:
     The inputs it is given are typed variables. The definition is made anew for each call of the operator.
     """
 
-    def gradient(orig: Call, grad: Expr) -> list[Expr]:
+    def gradient(orig: OpCall, grad: Expr) -> list[Expr]:
         leaves = [_leaf(f"x{i}", arg.checked_type) for i, arg in enumerate(orig.args)]
         seed = _leaf("grad", orig.checked_type)
         result = typed(define(orig.attrs, *leaves))
@@ -176,12 +176,12 @@ def _leaf(name: str, ty: Type) -> Var:
     return var
 
 
-def flat(orig: Call, grad: Expr) -> list[Expr]:
+def flat(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient of what moves in steps, or not at all: zero for every input."""
     return [zeros_of(arg) for arg in orig.args]
 
 
-def attrs_of(orig: Call) -> Any:
+def attrs_of(orig: OpCall) -> Any:
     """Return the attributes of a call of an operator that has some."""
     assert orig.attrs is not None
     return orig.attrs

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Expr
-from passlab.ir.op import Op, OpPattern, Precision, Reporter, Trait
+from passlab.ir.expr import Expr
+from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.broadcast import binary, binary_kernel, flat_in_both
@@ -64,7 +64,7 @@ def _where_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     return TensorType(broadcast_shape(condition, branches), x.dtype)
 
 
-def _where_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _where_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     condition, x, y = orig.args
     none = call("zeros_like", grad)
     return [

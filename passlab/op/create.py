@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import call, operator
@@ -40,7 +40,7 @@ def _init_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return TensorType(attrs.shape, attrs.dtype)
 
 
-def _no_gradient(orig: Call, grad: Expr) -> list[Expr]:
+def _no_gradient(orig: OpCall, grad: Expr) -> list[Expr]:
     return []
 
 
@@ -84,7 +84,7 @@ def _like(name: str, fill: Callable[[Array], Array], doc: str) -> Op:
     def kernel(attrs: Any, data: Array) -> Array:
         return fill(data)
 
-    def gradient(orig: Call, grad: Expr) -> list[Expr]:
+    def gradient(orig: OpCall, grad: Expr) -> list[Expr]:
         return [call("zeros_like", orig.args[0])]
 
     return operator(
@@ -131,7 +131,7 @@ def _full_builder(fill_value: Any, shape: Any = (), dtype: str = "") -> Call:
     return call("full", fill_value, shape=wanted, dtype=dtype)
 
 
-def _full_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _full_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     return [call("cast_like", call("sum", grad), orig.args[0])]
 
 
@@ -167,7 +167,7 @@ def _full_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
     return tensor(types, 0, "data")
 
 
-def _full_like_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _full_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     data, value = orig.args
     return [call("zeros_like", data), call("cast_like", call("sum", grad), value)]
 

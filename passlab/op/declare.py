@@ -24,9 +24,9 @@ import numpy as np
 
 from passlab.errors import AttrsError, Diagnostic, NodeTypeError, did_you_mean
 from passlab.ir.attrs import REQUIRED, Attrs
-from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem, TupleWrapper
+from passlab.ir.expr import Expr, Tuple, TupleGetItem, TupleWrapper
 from passlab.ir.node_errors import not_a_node_error
-from passlab.ir.op import Op, OpPattern, OpSpec, Precision, Relation, declare_op
+from passlab.ir.op import Op, OpCall, OpPattern, OpSpec, Precision, Relation, declare_op
 from passlab.op.copying import copy_into
 from passlab.op.edge_cases import family
 
@@ -142,7 +142,7 @@ def field_of(value: Expr, index: int) -> Expr:
     return value.fields[index] if isinstance(value, Tuple) else TupleGetItem(value, index)
 
 
-def make_call(op: Op, args: Sequence[Any], values: dict[str, Any]) -> Call:
+def make_call(op: Op, args: Sequence[Any], values: dict[str, Any]) -> OpCall:
     """Return the call of an operator on expressions with attributes by name. Raises `AttrsError` for wrong names."""
     spec = op.spec
     if spec.attrs is None:
@@ -150,11 +150,11 @@ def make_call(op: Op, args: Sequence[Any], values: dict[str, Any]) -> Call:
             raise AttrsError(
                 Diagnostic(f"`{spec.name}` has no attribute `{next(iter(values))}`", hint="it takes no attributes")
             )
-        return Call(op, tuple([as_expr(a) for a in args]))
-    return Call(op, tuple([as_expr(a) for a in args]), spec.attrs(**values))
+        return OpCall(op, tuple([as_expr(a) for a in args]))
+    return OpCall(op, tuple([as_expr(a) for a in args]), spec.attrs(**values))
 
 
-def call(name: str, *args: Any, **attrs: Any) -> Call:
+def call(name: str, *args: Any, **attrs: Any) -> OpCall:
     """Return the call of the operator `name` on `args` with attributes by name."""
     return make_call(Op.get(name), args, attrs)
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
-from passlab.ir.expr import Call, Expr
-from passlab.ir.op import Op, OpPattern, Precision, Reporter, Trait
+from passlab.ir.expr import Expr
+from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import dyn_gradients, scatter_gradients
 from passlab.op.create import INIT, scalar
@@ -83,7 +83,7 @@ def _init(name: str, value: int, doc: str) -> Op:
     )(kernel)  # fmt: skip
 
 
-def _flat(orig: Call, grad: Expr) -> list[Expr]:
+def _flat(orig: OpCall, grad: Expr) -> list[Expr]:
     return [call("zeros_like", arg) for arg in orig.args]
 
 
@@ -169,7 +169,7 @@ def _reshaped(attrs: Any, data: Array, shape: tuple[int, ...]) -> Array:
     return data.reshape(shape)
 
 
-def _with_zero(formula: Callable[[Call, Expr], list[Expr]]) -> Callable[[Call, Expr], list[Expr]]:
+def _with_zero(formula: Callable[[OpCall, Expr], list[Expr]]) -> Callable[[OpCall, Expr], list[Expr]]:
     """Give a gradient of the data the zero gradient of the vector."""
     return lambda orig, grad: [*formula(orig, grad), call("zeros_like", orig.args[1])]
 

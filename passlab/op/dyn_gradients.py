@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Constant, Expr, Tuple
+from passlab.ir.expr import Constant, Expr, Tuple
+from passlab.ir.op import OpCall
 from passlab.op.along_axis import indices, number, reshaped
 from passlab.op.chain import attrs_of, dtype_of, shape_of, zeros_of
 from passlab.op.declare import call, field_of
@@ -20,13 +21,13 @@ def _wide(vector: Expr, more: int = 0) -> Expr:
     return call("concatenate", Tuple([indices([1] * more), made]), axis=0) if more else made
 
 
-def full(orig: Call, grad: Expr) -> list[Expr]:
+def full(orig: OpCall, grad: Expr) -> list[Expr]:
     """The value gets the sum of all gradients."""
     value, shape = orig.args
     return [call("cast_like", call("sum", grad), value), call("zeros_like", shape)]
 
 
-def tile(orig: Call, grad: Expr) -> list[Expr]:
+def tile(orig: OpCall, grad: Expr) -> list[Expr]:
     """The sum over all times an element was said."""
     data, reps = orig.args
     rank, counts = len(shape_of(orig)), shape_of(reps)[0] if shape_of(reps) else 1
@@ -38,7 +39,7 @@ def tile(orig: Call, grad: Expr) -> list[Expr]:
     return [call("reshape_like", total, data), call("zeros_like", reps)]
 
 
-def strided_slice(orig: Call, grad: Expr) -> list[Expr]:
+def strided_slice(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient, written into zeros where the slice was taken."""
     attrs, (data, begin, end, strides) = attrs_of(orig), orig.args
     if attrs.axes is not None:
@@ -58,7 +59,7 @@ def _at_least(a: Expr, b: Expr) -> Expr:
     return call("greater_equal", a, b)
 
 
-def topk(orig: Call, grad: Expr) -> list[Expr]:
+def topk(orig: OpCall, grad: Expr) -> list[Expr]:
     """The chosen elements take the gradients of the values."""
     attrs, (data, k) = attrs_of(orig), orig.args
     zeros, none = call("zeros_like", data), call("zeros_like", k)
@@ -70,7 +71,7 @@ def topk(orig: Call, grad: Expr) -> list[Expr]:
     return [call("scatter_elements", zeros, places, values, axis=attrs.axis, reduction="add"), none]
 
 
-def one_hot(orig: Call, grad: Expr) -> list[Expr]:
+def one_hot(orig: OpCall, grad: Expr) -> list[Expr]:
     """The value that is on has the gradients of the places where it is, the value that is off those of the others."""
     attrs, (places, on, off, depth) = attrs_of(orig), orig.args
     one, zero = (Constant(np.array(value, np.float32)) for value in (1, 0))
@@ -81,7 +82,7 @@ def one_hot(orig: Call, grad: Expr) -> list[Expr]:
     return [zeros_of(places), *slopes, zeros_of(depth)]
 
 
-def pad(orig: Call, grad: Expr) -> list[Expr]:
+def pad(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient inside the border: a border of the same widths, taken away. The border's value gets the rest."""
     attrs, (data, widths, value) = attrs_of(orig), orig.args
     if attrs.pad_mode != "constant":

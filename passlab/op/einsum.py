@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
-from passlab.ir.expr import Call, Constant, Expr, Tuple
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.expr import Constant, Expr, Tuple
+from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import Dim, TensorType, TupleType, Type
 from passlab.op.declare import Python, call, field_of, operator
 from passlab.op.dtypes import Array, array_dtype, as_array
@@ -97,7 +97,7 @@ def _spelled_out(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     return made[:-1], made[-1]
 
 
-def _einsum_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _einsum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """For each tensor, the equation with the gradient in its place; what only it has is said again along.
 
     A dimension that a tensor names twice is its diagonal: the gradient is zero beside it.

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import Op, OpPattern, Precision, Trait
+from passlab.ir.expr import Constant, Expr
+from passlab.ir.op import Op, OpCall, OpPattern, Precision, Trait
 from passlab.ir.types import TensorType
 from passlab.op import layout_rules
 from passlab.op.declare import Python, call, deliver, operator, quiet
@@ -20,7 +20,7 @@ from passlab.op.dtypes import Array, array_dtype, as_array, half_away, is_float
 from passlab.op.fields import attrs, number
 from passlab.op.relations import identity
 
-Gradient = Callable[[Call, Expr], list[Expr]]
+Gradient = Callable[[OpCall, Expr], list[Expr]]
 F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -96,7 +96,7 @@ def _erf(data: Array, out: Array | None = None) -> Array:
 def _grad(formula: Callable[[Expr, Expr, Expr], Expr]) -> Gradient:
     """Make the gradient of an operator on one input from `formula(x, y, grad)`, y being the call itself."""
 
-    def gradient(orig: Call, grad: Expr) -> list[Expr]:
+    def gradient(orig: OpCall, grad: Expr) -> list[Expr]:
         return [formula(orig.args[0], orig, grad)]
 
     return gradient
@@ -349,7 +349,7 @@ copy = elementwise(
 )
 
 
-def _clip_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _clip_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     x = orig.args[0]
     assert orig.attrs is not None
     low, high = (call("broadcast_to_like", constant_like(orig.attrs[k], x), x) for k in ("a_min", "a_max"))

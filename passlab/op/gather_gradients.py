@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem
+from passlab.ir.expr import Constant, Expr, Tuple, TupleGetItem
+from passlab.ir.op import OpCall
 from passlab.ir.types import Dim, TensorType, TupleType
 from passlab.op.chain import attrs_of, by_definition, dtype_of, shape_of, sizes_of
 from passlab.op.declare import call
@@ -15,7 +16,7 @@ from passlab.op.dtypes import array_dtype
 from passlab.op.relations import broadcast_shape, normal_axis, product
 
 
-def take(orig: Call, grad: Expr) -> list[Expr]:
+def take(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient added up, in zeros, where elements were taken."""
     data, indices = orig.args
     attrs = attrs_of(orig)
@@ -81,7 +82,7 @@ def _from_front(rank: int, axis: int) -> list[int]:
     return [order.index(at) for at in range(rank)]
 
 
-def gather(orig: Call, grad: Expr) -> list[Expr]:
+def gather(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient added up, in zeros, where elements were taken."""
     data, indices = orig.args
     summed = call(
@@ -90,7 +91,7 @@ def gather(orig: Call, grad: Expr) -> list[Expr]:
     return [summed, call("zeros_like", indices)]
 
 
-def gather_nd(orig: Call, grad: Expr) -> list[Expr]:
+def gather_nd(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient added up, in zeros, at the indices, before which the number of the sample stands."""
     data, indices = orig.args
     batch, places = attrs_of(orig)["batch_dims"], indices
@@ -117,7 +118,7 @@ def _indexed(attrs: Any, inputs: Expr) -> Expr:
 adv_index = by_definition(_indexed)
 
 
-def one_hot(orig: Call, grad: Expr) -> list[Expr]:
+def one_hot(orig: OpCall, grad: Expr) -> list[Expr]:
     """The value that is on has the gradients of the places where it is, the value that is off those of the others."""
     indices, on, off = orig.args
     attrs = attrs_of(orig)

@@ -10,8 +10,8 @@ import numpy as np
 
 from passlab import limits
 from passlab.errors import Diagnostic, RelationError, RunError
-from passlab.ir.expr import Call, Expr, Tuple, TupleGetItem, TupleWrapper, set_checked_type
-from passlab.ir.op import OpPattern, Precision, Reporter
+from passlab.ir.expr import Expr, Tuple, TupleGetItem, TupleWrapper, set_checked_type
+from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
 from passlab.op import layout_rules
 from passlab.op.chain import dtype_of, flat
@@ -89,8 +89,8 @@ def _extent(part: Expr, axis: int) -> int:
     return dim
 
 
-def _concatenate_grad(orig: Call, grad: Expr) -> list[Expr]:
-    parts, axis = tuple_parts(orig.args[0]), orig.attrs.axis  # type: ignore[union-attr]
+def _concatenate_grad(orig: OpCall, grad: Expr) -> list[Expr]:
+    parts, axis = tuple_parts(orig.args[0]), orig.attrs.axis
     if not is_float_name(dtype_of(orig)):
         return flat(orig, grad)
     ends = np.cumsum([_extent(part, axis) for part in parts]).tolist()
@@ -135,8 +135,8 @@ def _stack_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     return TensorType((*shape[:axis], len(fields), *shape[axis:]), fields[0].dtype)
 
 
-def _stack_grad(orig: Call, grad: Expr) -> list[Expr]:
-    parts, axis = tuple_parts(orig.args[0]), orig.attrs.axis  # type: ignore[union-attr]
+def _stack_grad(orig: OpCall, grad: Expr) -> list[Expr]:
+    parts, axis = tuple_parts(orig.args[0]), orig.attrs.axis
     pieces = TupleWrapper(call("split", grad, indices_or_sections=len(parts), axis=axis), len(parts))
     return [Tuple([call("squeeze", piece, axis=[axis]) for piece in pieces])]
 
@@ -200,8 +200,8 @@ def _split_builder(data: Any, indices_or_sections: Any, axis: int = 0) -> TupleW
     return TupleWrapper(call("split", data, indices_or_sections=indices_or_sections, axis=axis), count)
 
 
-def _split_grad(orig: Call, grad: Expr) -> list[Expr]:
-    return [call("concatenate", grad, axis=orig.attrs.axis)]  # type: ignore[union-attr]
+def _split_grad(orig: OpCall, grad: Expr) -> list[Expr]:
+    return [call("concatenate", grad, axis=orig.attrs.axis)]
 
 
 @operator(
@@ -268,7 +268,7 @@ def _meshgrid_builder(data: Any, indexing: str = "ij") -> TupleWrapper:
     return TupleWrapper(call("meshgrid", made, indexing=indexing), count)
 
 
-def _meshgrid_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _meshgrid_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """Each vector takes the sum of its grid over the dimensions of the others."""
     ty, attrs = orig.args[0].checked_type, orig.attrs
     assert isinstance(ty, TupleType)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Expr
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.expr import Expr
+from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, call, operator
@@ -35,7 +35,7 @@ def _layout_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     return TensorType(back.backward_shape(forward_shape(there, data.shape, "data", 0)), data.dtype)
 
 
-def _layout_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _layout_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     assert orig.attrs is not None
     return [call("layout_transform", grad, src_layout=orig.attrs["dst_layout"], dst_layout=orig.attrs["src_layout"])]
 

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from passlab.ir.expr import Call, Expr, Tuple
-from passlab.ir.types import TensorType, TupleType
+from passlab.ir.expr import Expr, Tuple
+from passlab.ir.op import OpCall
+from passlab.ir.types import TensorType, TupleType, tensor_types
 from passlab.op.arrangement import Arguments, Arranged, Result, Rule, settled
 from passlab.op.declare import call as make
 from passlab.op.layout_names import parse_layout
@@ -27,26 +28,26 @@ def _rank(expr: Expr) -> int:
     return len(_shape(expr)) if isinstance(expr.checked_type, TensorType) else -1
 
 
-def _with(call: Call, given: Arguments, attrs: Any = None, data: Expr | None = None) -> Call:
+def _with(call: OpCall, given: Arguments, attrs: Any = None, data: Expr | None = None) -> OpCall:
     """Return a call on its first argument as it is now, and the others as they were written."""
     first = given.now(call.args[0]) if data is None else data
     return _again(call, (first, *map(given.plain, call.args[1:])), call.attrs if attrs is None else attrs)
 
 
-def _again(call: Call, args: tuple[Expr, ...], attrs: Any) -> Call:
+def _again(call: OpCall, args: tuple[Expr, ...], attrs: Any) -> OpCall:
     """Return a call with other arguments and attributes, the same object where they are the same."""
     args = call.args if args == call.args else args
-    made: Call = call.with_fields(args=args, attrs=call.attrs if attrs == call.attrs else attrs)
+    made: OpCall = call.with_fields(args=args, attrs=call.attrs if attrs == call.attrs else attrs)
     return made
 
 
 # ---------------------------------------------------------------- one element at a time
-def elementwise(call: Call, given: Arguments) -> Result | None:
+def elementwise(call: OpCall, given: Arguments) -> Result | None:
     """The operator computes each element by itself."""
     return _with(call, given), given.arrangement(call.args[0])
 
 
-def broadcast(call: Call, given: Arguments) -> Result | None:
+def broadcast(call: OpCall, given: Arguments) -> Result | None:
     """All arguments are brought into the layout of the first one that is in another and has all axes."""
     rank = _rank(call)
     found = (given.arrangement(a) for a in call.args if _rank(a) == rank)
@@ -104,7 +105,7 @@ def _split_as(shape: Sequence[Any], wanted: Arranged) -> str | None:
     return "".join(out)
 
 
-def rescaled(call: Call, given: Arguments) -> Result | None:
+def rescaled(call: OpCall, given: Arguments) -> Result | None:
     """A function of each element that is given scales: one for all elements, or it needs things as they were."""
     return elementwise(call, given) if all(_single(a) for a in call.args[1:]) else None
 
@@ -114,7 +115,7 @@ def _single(expr: Expr) -> bool:
     return isinstance(ty, TensorType) and all(d == 1 for d in ty.shape)
 
 
-def rescaled_pair(call: Call, given: Arguments) -> Result | None:
+def rescaled_pair(call: OpCall, given: Arguments) -> Result | None:
     """As `broadcast` for the first two arguments; scales that vary along an axis vary along its new place."""
     ranks = {_rank(a) for a in call.args[:2]}
     if (wanted := next(filter(None, map(given.arrangement, call.args[:2])), None)) is None or len(ranks) != 1:
@@ -127,10 +128,10 @@ def rescaled_pair(call: Call, given: Arguments) -> Result | None:
     if None in moved.values() or any(a is None for a in args):
         return None
     whole = (*(a for a in args if a is not None), *map(given.plain, call.args[2:]))
-    return _again(call, whole, call.attrs.with_fields(**moved)), wanted  # type: ignore[union-attr]
+    return _again(call, whole, call.attrs.with_fields(**moved)), wanted
 
 
-def dropped(call: Call, given: Arguments) -> Result | None:
+def dropped(call: OpCall, given: Arguments) -> Result | None:
     """Both results are laid out as the data."""
     return _with(call, given), [given.arrangement(call.args[0])] * 2
 
@@ -139,13 +140,13 @@ def dropped(call: Call, given: Arguments) -> Result | None:
 def along(results: int = 0) -> Rule:
     """A rule for operators that name an axis of their first argument; of several results the first is alike."""
 
-    def rule(call: Call, given: Arguments) -> Result | None:
+    def rule(call: OpCall, given: Arguments) -> Result | None:
         arrangement = given.arrangement(call.args[0])
         if arrangement is None:
             return None
-        if (axis := _one_place(arrangement, call.attrs.axis, _rank(call.args[0]))) is None:  # type: ignore[union-attr]
+        if (axis := _one_place(arrangement, call.attrs.axis, _rank(call.args[0]))) is None:
             return None
-        made = _with(call, given, call.attrs.with_fields(axis=axis))  # type: ignore[union-attr]
+        made = _with(call, given, call.attrs.with_fields(axis=axis))
         return made, [arrangement, *[None] * (results - 1)] if results else arrangement
 
     return rule
@@ -165,57 +166,57 @@ def _blocks(arrangement: Arranged, axis: int, rank: int) -> tuple[int, int] | No
     return places[0], layout.factor(arrangement.old[axis % rank])
 
 
-def batch_first(call: Call, given: Arguments) -> Result | None:
+def batch_first(call: OpCall, given: Arguments) -> Result | None:
     """Normalization over all axes but the first and the one that is named."""
     arrangement = given.arrangement(call.args[0])
     return along()(call, given) if arrangement is not None and arrangement.places(0) == [0] else None
 
 
-def behind_axis(call: Call, given: Arguments) -> Result | None:
+def behind_axis(call: OpCall, given: Arguments) -> Result | None:
     """Normalization over the axes that stand behind the one that is named: they may move among themselves."""
     arrangement = given.arrangement(call.args[0])
     if arrangement is None:
         return None
-    front = call.attrs.axis % len(arrangement.old) + 1  # type: ignore[union-attr]
+    front = call.attrs.axis % len(arrangement.old) + 1
     stays = arrangement.whole and arrangement.new[:front] == arrangement.old[:front]
     return elementwise(call, given) if stays else None
 
 
-def normalized(call: Call, given: Arguments) -> Result | None:
+def normalized(call: OpCall, given: Arguments) -> Result | None:
     """Normalization along the axes that a list names."""
     arrangement = given.arrangement(call.args[0])
-    axes = call.attrs.axis  # type: ignore[union-attr]
+    axes = call.attrs.axis
     if arrangement is None or not isinstance(axes, tuple):
         return None
     places = [_one_place(arrangement, a, _rank(call.args[0])) for a in axes]
     if None in places:
         return None
-    return _with(call, given, call.attrs.with_fields(axis=tuple(places))), arrangement  # type: ignore[union-attr]
+    return _with(call, given, call.attrs.with_fields(axis=tuple(places))), arrangement
 
 
-def reduced(call: Call, given: Arguments) -> Result | None:
+def reduced(call: OpCall, given: Arguments) -> Result | None:
     """Reductions take away the places of the axes they name; `variance` takes its mean in the layout of its data."""
     arrangement, attrs = given.arrangement(call.args[0]), call.attrs
     rank = _rank(call.args[0])
-    axes = attrs.axis  # type: ignore[union-attr]
+    axes = attrs.axis
     axes = range(rank) if axes is None else (axes,) if isinstance(axes, int) else axes
     gone = {a % rank for a in axes}
-    if attrs.exclude:  # type: ignore[union-attr]
+    if attrs.exclude:
         gone = set(range(rank)) - gone
-    picks = call.op.name in ("argmax", "argmin")  # type: ignore[attr-defined]
+    picks = call.op.name in ("argmax", "argmin")
     order = [p for a in sorted(gone) for p in arrangement.places(a)] if arrangement is not None else []
     if arrangement is None or (picks and (len(order) != len(gone) or order != sorted(order))):
         return None  # places are counted in the order of the axes
     letters = {arrangement.old[a] for a in gone}
-    named = set(range(rank)) - gone if attrs.exclude else gone  # type: ignore[union-attr]
+    named = set(range(rank)) - gone if attrs.exclude else gone
     places = sorted(p for a in named for p in arrangement.places(a))
-    left = (_of_size_1 if attrs.keepdims else _without)(arrangement, letters)  # type: ignore[union-attr]
+    left = (_of_size_1 if attrs.keepdims else _without)(arrangement, letters)
     shape = _shape(call.args[0])
     around = [_around(mean, shape, arrangement, given) for mean in call.args[1:]]
     if any(mean is None for mean in around):
         return None
     args = (given.now(call.args[0]), *(mean for mean in around if mean is not None))
-    return _again(call, args, attrs.with_fields(axis=tuple(places))), settled(left)  # type: ignore[union-attr]
+    return _again(call, args, attrs.with_fields(axis=tuple(places))), settled(left)
 
 
 def _around(mean: Expr, shape: Sequence[Any], data: Arranged, given: Arguments) -> Expr | None:
@@ -242,21 +243,21 @@ def _without(arrangement: Arranged, letters: set[str]) -> Arranged:
     return Arranged("".join(p for p in arrangement.old if p not in letters), "".join(parts))
 
 
-def squeezed(call: Call, given: Arguments) -> Result | None:
+def squeezed(call: OpCall, given: Arguments) -> Result | None:
     """The axes taken away are those of the same letters."""
     arrangement, ty = given.arrangement(call.args[0]), call.args[0].checked_type
     if arrangement is None or not arrangement.whole or not isinstance(ty, TensorType):
         return None
-    axes = call.attrs.axis  # type: ignore[union-attr]
+    axes = call.attrs.axis
     gone = [i for i, d in enumerate(ty.shape) if d == 1] if axes is None else [a % len(ty.shape) for a in axes]
     places = sorted(p for a in gone for p in arrangement.places(a))
     left = _without(arrangement, {arrangement.old[a] for a in gone})
-    return _with(call, given, call.attrs.with_fields(axis=tuple(places))), settled(left)  # type: ignore[union-attr]
+    return _with(call, given, call.attrs.with_fields(axis=tuple(places))), settled(left)
 
 
-def transposed(call: Call, given: Arguments) -> Result | None:
+def transposed(call: OpCall, given: Arguments) -> Result | None:
     """The result is as it was written, in one step from the data as it is now."""
-    arrangement, axes = given.arrangement(call.args[0]), call.attrs.axes  # type: ignore[union-attr]
+    arrangement, axes = given.arrangement(call.args[0]), call.attrs.axes
     if arrangement is None or not arrangement.whole:
         return None
     rank = len(arrangement.old)
@@ -264,49 +265,49 @@ def transposed(call: Call, given: Arguments) -> Result | None:
     now = tuple(arrangement.places(a)[0] for a in order)
     if now == tuple(range(rank)):
         return given.now(call.args[0]), None
-    return _with(call, given, call.attrs.with_fields(axes=now)), None  # type: ignore[union-attr]
+    return _with(call, given, call.attrs.with_fields(axes=now)), None
 
 
-def laid_out(call: Call, given: Arguments) -> Result | None:
+def laid_out(call: OpCall, given: Arguments) -> Result | None:
     """The result of `layout_transform`, too, is made in one step from the data as it is now."""
     arrangement, attrs = given.arrangement(call.args[0]), call.attrs
-    named = arrangement.named(attrs.src_layout) if arrangement is not None else None  # type: ignore[union-attr]
+    named = arrangement.named(attrs.src_layout) if arrangement is not None else None
     if named is None:
         return None
-    if named.new == attrs.dst_layout:  # type: ignore[union-attr]
+    if named.new == attrs.dst_layout:
         return given.now(call.args[0]), None
-    return _with(call, given, attrs.with_fields(src_layout=named.new)), None  # type: ignore[union-attr]
+    return _with(call, given, attrs.with_fields(src_layout=named.new)), None
 
 
-def joined(call: Call, given: Arguments) -> Result | None:
+def joined(call: OpCall, given: Arguments) -> Result | None:
     """All parts are brought into the layout of the first one that is in another."""
     whole = call.args[0]
     if not isinstance(whole, Tuple) or not whole.fields:
         return None
     if (wanted := next((a for a in map(given.arrangement, whole.fields) if a is not None), None)) is None:
         return None
-    place = _blocks(wanted, call.attrs.axis, _rank(whole.fields[0]))  # type: ignore[union-attr]
+    place = _blocks(wanted, call.attrs.axis, _rank(whole.fields[0]))
     fields = [given.arranged(f, wanted) for f in whole.fields]
     if place is None or any(f is None for f in fields):
         return None
     data = Tuple([f for f in fields if f is not None], span=whole.span)
-    return _with(call, given, call.attrs.with_fields(axis=place[0]), data), wanted  # type: ignore[union-attr]
+    return _with(call, given, call.attrs.with_fields(axis=place[0]), data), wanted
 
 
-def split(call: Call, given: Arguments) -> Result | None:
+def split(call: OpCall, given: Arguments) -> Result | None:
     """All parts are laid out as the data. An axis in blocks is cut only between blocks."""
     arrangement, ty, attrs = given.arrangement(call.args[0]), call.checked_type, call.attrs
     rank = _rank(call.args[0])
-    place = None if arrangement is None else _blocks(arrangement, attrs.axis, rank)  # type: ignore[union-attr]
+    place = None if arrangement is None else _blocks(arrangement, attrs.axis, rank)
     if place is None or not isinstance(ty, TupleType):
         return None
     axis, size = place
-    lengths = [field.shape[attrs.axis % rank] for field in ty.fields]  # type: ignore[attr-defined, union-attr]
+    lengths = [part.shape[attrs.axis % rank] for part in tensor_types(ty)]
     if size > 1 and any(not isinstance(n, int) or n % size for n in lengths):
         return None
-    cuts = attrs.indices_or_sections  # type: ignore[union-attr]
+    cuts = attrs.indices_or_sections
     cuts = cuts if isinstance(cuts, int) else tuple(i // size for i in cuts)
-    moved = attrs.with_fields(axis=axis, indices_or_sections=cuts)  # type: ignore[union-attr]
+    moved = attrs.with_fields(axis=axis, indices_or_sections=cuts)
     return _with(call, given, moved), [arrangement] * len(ty.fields)
 
 
@@ -314,7 +315,7 @@ def split(call: Call, given: Arguments) -> Result | None:
 def permuted(name: str) -> Rule:
     """A rule for operators with a list of one entry for each axis, the attribute `name`."""
 
-    def rule(call: Call, given: Arguments) -> Result | None:
+    def rule(call: OpCall, given: Arguments) -> Result | None:
         arrangement = given.arrangement(call.args[0])
         layout = None if arrangement is None else parse_layout(arrangement.new)
         values = getattr(call.attrs, name)
@@ -324,12 +325,12 @@ def permuted(name: str) -> Rule:
         if not arrangement.whole and any(entry[letter] != (0, 0) for letter, factor in layout.parts if factor):
             return None
         moved = {name: tuple(entry[letter] for letter, _ in layout.parts)}
-        return _with(call, given, call.attrs.with_fields(**moved)), arrangement  # type: ignore[union-attr]
+        return _with(call, given, call.attrs.with_fields(**moved)), arrangement
 
     return rule
 
 
-def sliced(call: Call, given: Arguments) -> Result | None:
+def sliced(call: OpCall, given: Arguments) -> Result | None:
     """The axes that are cut are named where they are now, if they were; an axis in blocks is cut between blocks."""
     arrangement, ty = given.arrangement(call.args[0]), call.args[0].checked_type
     attrs: Any = call.attrs
@@ -356,14 +357,14 @@ def _bounds(attrs: Any, dim: Any) -> list[tuple[Any, int]]:
     return [(attrs.begin, 0), (attrs.end, -1 if attrs.slice_mode == "size" else dim), (attrs.strides, 1)]
 
 
-def sliced_like(call: Call, given: Arguments) -> Result | None:
+def sliced_like(call: OpCall, given: Arguments) -> Result | None:
     """Two tensors that have moved alike; the axes are named where they are now."""
     data, like = (given.arrangement(a) for a in call.args)
     if data is None or data != like or not data.whole:
         return None
-    rank, axes = _rank(call.args[0]), call.attrs.axes  # type: ignore[union-attr]
+    rank, axes = _rank(call.args[0]), call.attrs.axes
     places = tuple(data.places(a % rank)[0] for a in axes) if axes else axes
-    moved = call.attrs.with_fields(axes=places)  # type: ignore[union-attr]
+    moved = call.attrs.with_fields(axes=places)
     return _again(call, tuple(map(given.now, call.args)), moved), data
 
 
@@ -381,7 +382,7 @@ class OneLayout:
     still: str = ""
     follows: bool = True
 
-    def __call__(self, call: Call, given: Arguments) -> Result | None:
+    def __call__(self, call: OpCall, given: Arguments) -> Result | None:
         """Return the call in the layout that its data is in, None where it has none for it."""
         attrs: Any = call.attrs
         arrangement = given.arrangement(call.args[0])
@@ -406,12 +407,12 @@ class TwoLayouts:
     weights: Mapping[str, str]
     images: int = 1
 
-    def __call__(self, call: Call, given: Arguments) -> Result | None:
+    def __call__(self, call: OpCall, given: Arguments) -> Result | None:
         """Return the call on its arguments in the layouts that it names."""
         return in_layouts(call, given, call.attrs)
 
 
-def in_layout(call: Call, given: Arguments, layout: str, names_result: bool = False) -> Result | None:
+def in_layout(call: OpCall, given: Arguments, layout: str, names_result: bool = False) -> Result | None:
     """Return a call of an operator that names one layout in another, with its data brought there."""
     attrs: Any = call.attrs
     data = given.arranged(call.args[0], Arranged(attrs.layout, layout))
@@ -422,12 +423,12 @@ def in_layout(call: Call, given: Arguments, layout: str, names_result: bool = Fa
     return made, settled(Arranged(attrs.layout, layout))
 
 
-def in_layouts(call: Call, given: Arguments, new: Any) -> Result | None:
+def in_layouts(call: OpCall, given: Arguments, new: Any) -> Result | None:
     """Return a convolution with attributes that name other layouts, with its data and weight brought there."""
     return in_place(call, given, call, new, dict(enumerate(call.args)))
 
 
-def in_place(call: Call, given: Arguments, made: Call, new: Any, known: dict[int, Expr]) -> Result | None:
+def in_place(call: OpCall, given: Arguments, made: OpCall, new: Any, known: dict[int, Expr]) -> Result | None:
     """Return the call `made` with the attributes `new`, in the place of one that names layouts, too.
 
     `known` gives those of its arguments, by number, that are arguments of `call`: they are brought into the layouts
@@ -449,12 +450,12 @@ def in_place(call: Call, given: Arguments, made: Call, new: Any, known: dict[int
     return _again(made, tuple(args), new), settled(result)
 
 
-def _named_layouts(call: Call, new: Any) -> tuple[list[Arranged], Arranged] | None:
+def _named_layouts(call: OpCall, new: Any) -> tuple[list[Arranged], Arranged] | None:
     """Return how the arguments that come first, and the result, are laid out in `call` and with attributes `new`."""
     old: Any = call.attrs
     if hasattr(old, "kernel_layout") and hasattr(new, "kernel_layout"):
         data = Arranged(old.data_layout, new.data_layout)
-        rule = call.op.spec.layout  # type: ignore[attr-defined]
+        rule = call.op.spec.layout
         images = rule.images if isinstance(rule, TwoLayouts) else 1
         leading = [*[data] * images, Arranged(old.kernel_layout, new.kernel_layout)]
     elif hasattr(old, "layout") and hasattr(new, "layout"):

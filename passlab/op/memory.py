@@ -13,7 +13,7 @@ from typing import Any
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import DictAttrs
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import Dim, FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, TypeCall
 from passlab.op.chain import flat
 from passlab.op.declare import call, operator
@@ -203,7 +203,7 @@ def _reshape_tensor_shape(attrs: Any, data: Array, shape: Array) -> Type:
     return TensorType(tuple(shape.reshape(-1).tolist()), data.dtype)
 
 
-def _reshape_tensor_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _reshape_tensor_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     return [call("reshape_like", grad, orig.args[0]), call("zeros_like", orig.args[1])]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Expr
-from passlab.ir.op import OpPattern, Precision, Reporter, Trait
+from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.chain import flat
@@ -38,8 +38,8 @@ def _transpose_builder(data: Any, axes: Any = None) -> Call:
     return call("transpose", data, axes=axes)
 
 
-def _transpose_grad(orig: Call, grad: Expr) -> list[Expr]:
-    axes = orig.attrs.axes  # type: ignore[union-attr]
+def _transpose_grad(orig: OpCall, grad: Expr) -> list[Expr]:
+    axes = orig.attrs.axes
     back = None if axes is None else np.argsort([axis % len(axes) for axis in axes]).tolist()
     return [call("transpose", grad, axes=back)]
 
@@ -86,8 +86,8 @@ def _axis_or_zero(attrs: Any) -> int:
     return attrs.axis if attrs.axis is not None else 0
 
 
-def _reverse_grad(orig: Call, grad: Expr) -> list[Expr]:
-    return [call("reverse", grad, axis=orig.attrs.axis)]  # type: ignore[union-attr]
+def _reverse_grad(orig: OpCall, grad: Expr) -> list[Expr]:
+    return [call("reverse", grad, axis=orig.attrs.axis)]
 
 
 @operator(
@@ -131,7 +131,7 @@ def _reverse_sequence_type(types: Sequence[Type], attrs: Any, reporter: Reporter
     return data
 
 
-def _reverse_sequence_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _reverse_sequence_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     lengths, attrs = orig.args[1], orig.attrs
     assert attrs is not None
     back = call("reverse_sequence", grad, lengths, seq_axis=attrs["seq_axis"], batch_axis=attrs["batch_axis"])

@@ -14,7 +14,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Expr
-from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.broadcast import truncated_quotient
@@ -124,7 +124,7 @@ def _kernel(function: Callable[..., Array]) -> Callable[..., Any]:
 
 
 # ---------------------------------------------------------------- gradients
-def _spread(value: Expr, orig: Call) -> Expr:
+def _spread(value: Expr, orig: OpCall) -> Expr:
     """Return a reduced value as large as the data again: reduced dimensions put back, then broadcast."""
     data, attrs = orig.args[0], orig.attrs
     ty = data.checked_type
@@ -135,11 +135,11 @@ def _spread(value: Expr, orig: Call) -> Expr:
     return call("broadcast_to_like", value, data)
 
 
-def _sum_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _sum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     return [_spread(grad, orig)]
 
 
-def _count(orig: Call) -> int:
+def _count(orig: OpCall) -> int:
     """The number of elements that make one element of the result. Raises `RelationError` when it is not known."""
     ty = orig.args[0].checked_type
     assert isinstance(ty, TensorType)
@@ -149,11 +149,11 @@ def _count(orig: Call) -> int:
     return count
 
 
-def _mean_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _mean_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     return [_spread(grad, orig) * constant_like(1 / max(_count(orig), 1), orig.args[0])]
 
 
-def _extremum_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _extremum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient is shared among the elements that are the extremum."""
     data = orig.args[0]
     hit = call("cast_like", call("equal", data, _spread(orig, orig)), data)
@@ -163,11 +163,11 @@ def _extremum_grad(orig: Call, grad: Expr) -> list[Expr]:
     return [_spread(grad, orig) * hit / hits]
 
 
-def _prod_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _prod_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     return [_spread(grad * orig, orig) / orig.args[0]]
 
 
-def _no_slope(orig: Call, grad: Expr) -> list[Expr]:
+def _no_slope(orig: OpCall, grad: Expr) -> list[Expr]:
     return [call("zeros_like", orig.args[0])]
 
 
@@ -309,7 +309,7 @@ def _divisor(count: int, attrs: Any) -> int:
     return count - 1 if attrs.unbiased else count
 
 
-def _variance_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _variance_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     data, center = orig.args
     scale = constant_like(2 / max(_divisor(_count(orig), orig.attrs), 1), data)
     slope = scale * _spread(grad, orig) * (data - center)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import OpPattern, Precision, Reporter, Trait
+from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, call, operator
@@ -153,7 +153,7 @@ def _reshape_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     return None if data is None else TensorType(infer_newshape(data.shape, attrs.newshape, attrs.allowzero), data.dtype)
 
 
-def reshape_back(orig: Call, grad: Expr) -> list[Expr]:
+def reshape_back(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient of an operator that keeps the elements in order: the gradient in the shape of the input."""
     return [call("reshape_like", grad, orig.args[0])]
 
@@ -260,7 +260,7 @@ def _reshape_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) ->
     return TensorType(out, data.dtype)
 
 
-def _reshape_like_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _reshape_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     data, like = orig.args
     return [call("reshape_like", grad, data), call("zeros_like", like)]
 

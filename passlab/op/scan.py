@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Call, Expr
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import Op, OpCall, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import call, operator
@@ -66,7 +66,7 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
     )(kernel)  # fmt: skip
 
 
-def _cumsum_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _cumsum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """Each element counts in all sums after it: a running sum from the other end."""
     data, attrs = orig.args[0], orig.attrs
     assert attrs is not None
@@ -77,7 +77,7 @@ def _cumsum_grad(orig: Call, grad: Expr) -> list[Expr]:
     return [call("cast_like", call("reshape_like", back, data), data)]
 
 
-def _cumprod_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _cumprod_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """Each element is a factor of all products after it; as for `prod`, none may be zero."""
     data, attrs = orig.args[0], orig.attrs
     assert attrs is not None

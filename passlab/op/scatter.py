@@ -9,7 +9,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import OpPattern, Precision, Reporter
+from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import Shape, TensorType, Type
 from passlab.op import scatter_gradients
 from passlab.op.declare import Python, call, operator
@@ -68,7 +68,7 @@ def _agree(a: Shape, b: Shape) -> bool:
     return len(a) == len(b) and all(join_dim(x, y) is not None for x, y in zip(a, b, strict=True))
 
 
-def _scatter_elements_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _scatter_elements_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     assert orig.attrs is not None
     return scatter_gradients.scatter_elements(orig, grad, orig.attrs["reduction"])
 
@@ -120,7 +120,7 @@ def _scattered(data: Array, indices: Array, updates: Array, axis: int, reduction
     return made
 
 
-def _scatter_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _scatter_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     return scatter_gradients.scatter_elements(orig, grad, "update")
 
 
@@ -294,7 +294,7 @@ def _sequence_mask_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -
     return data
 
 
-def _sequence_mask_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _sequence_mask_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     lengths = orig.args[1]
     assert orig.attrs is not None
     return [call("sequence_mask", grad, lengths, axis=orig.attrs["axis"]), call("zeros_like", lengths)]

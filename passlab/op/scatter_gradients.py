@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.expr import Constant, Expr
+from passlab.ir.op import OpCall
 from passlab.op.along_axis import number, picked, reshaped
 from passlab.op.chain import attrs_of, dtype_of, shape_of, sizes_of, typed
 from passlab.op.declare import call
@@ -17,7 +18,7 @@ Scatter = Callable[[Expr, Expr, str], Expr]
 Gather = Callable[[Expr], Expr]
 
 
-def _written(orig: Call, used: Expr, grad: Expr, how: str, scatter: Scatter, gather: Gather) -> tuple[Expr, Expr]:
+def _written(orig: OpCall, used: Expr, grad: Expr, how: str, scatter: Scatter, gather: Gather) -> tuple[Expr, Expr]:
     """The gradients of the data and of the updates that are used.
 
     `scatter(data, updates, how)` writes at the places of the operator, `gather(data)` reads there.
@@ -49,7 +50,7 @@ def _of_the_last(data: Expr, used: Expr, grad: Expr, scatter: Scatter, gather: G
     return call("where", stands, gather(grad), call("zeros_like", used))
 
 
-def scatter_elements(orig: Call, grad: Expr, how: str) -> list[Expr]:
+def scatter_elements(orig: OpCall, grad: Expr, how: str) -> list[Expr]:
     """The gradients of data, indices (none) and updates; updates beyond the indices have none."""
     indices, updates = orig.args[1:]
     axis = attrs_of(orig)["axis"] if attrs_of(orig) is not None else 0
@@ -72,7 +73,7 @@ def scatter_elements(orig: Call, grad: Expr, how: str) -> list[Expr]:
     return [for_data, call("zeros_like", indices), for_used]
 
 
-def scatter_nd(orig: Call, grad: Expr) -> list[Expr]:
+def scatter_nd(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradients of data, indices (none) and updates."""
     indices, updates = orig.args[1:]
 
@@ -86,7 +87,7 @@ def scatter_nd(orig: Call, grad: Expr) -> list[Expr]:
     return [for_data, call("zeros_like", indices), for_updates]
 
 
-def sparse_to_dense(orig: Call, grad: Expr) -> list[Expr]:
+def sparse_to_dense(orig: OpCall, grad: Expr) -> list[Expr]:
     """What stands at the indices gets its gradient, the default the rest."""
     rows, values = orig.args[:2]
     rank, given = len(shape_of(orig)), shape_of(rows)
@@ -106,7 +107,7 @@ def sparse_to_dense(orig: Call, grad: Expr) -> list[Expr]:
     return [call("zeros_like", rows), call("collapse_sum_like", for_used, values), call("sum", for_default), *rest]
 
 
-def matrix_set_diag(orig: Call, grad: Expr) -> list[Expr]:
+def matrix_set_diag(orig: OpCall, grad: Expr) -> list[Expr]:
     """Zero for what was replaced; the diagonals for what stands there, read at constant places of each matrix."""
     attrs, (data, diagonal) = attrs_of(orig), orig.args
     shape, held = sizes_of(data, "matrix_set_diag"), sizes_of(diagonal, "matrix_set_diag")

@@ -10,7 +10,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import OpPattern, Precision, Reporter
+from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, TensorType, Type
 from passlab.op.chain import flat
 from passlab.op.create import scalar
@@ -139,7 +139,7 @@ def _arange_builder(start: Any, stop: Any = None, step: Any = None, dtype: str =
     return call("arange", *ends, start=ends[0], stop=ends[1], step=ends[2], dtype=dtype)
 
 
-def _arange_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _arange_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """The start moves every number, the step each as often as it was added; the end moves none."""
     start, end, step = orig.args
     first, by = (call("cast", value, dtype=orig.checked_type.dtype) for value in (start, step))  # type: ignore[attr-defined]

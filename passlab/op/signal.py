@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Call, Expr
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, TupleType, Type
 from passlab.op.declare import Python, call, field_of, operator
 from passlab.op.dtypes import Array, is_float_name
@@ -113,7 +113,7 @@ def _dft_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     return TupleType([real, imaginary])
 
 
-def _dft_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _dft_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """The transform is symmetric, so its adjoint is the inverse transform times the number of elements."""
     ty, attrs = orig.args[0].checked_type, orig.attrs
     assert isinstance(ty, TensorType)

@@ -9,7 +9,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import OpPattern, Precision, Reporter, Trait
+from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import call, operator
@@ -131,7 +131,7 @@ def as_index(value: Any) -> Expr:
     return value if isinstance(value, Expr) else Constant(np.asarray(value, np.int64).reshape(-1))
 
 
-def _slice_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _slice_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient, written into zeros where the slice was taken."""
     data, attrs = orig.args[0], orig.attrs
     ty = data.checked_type
@@ -198,7 +198,7 @@ def _strided_set_builder(data: Any, v: Any, begin: Any, end: Any, strides: Any =
     )
 
 
-def _strided_set_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _strided_set_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     _, v, begin, end, strides = orig.args
     inside = call("dyn.strided_slice", grad, begin, end, strides, begin=None, end=None, strides=None)
     outside = call("strided_set", grad, call("zeros_like", v), begin, end, strides)
@@ -284,7 +284,7 @@ def _slice_like_builder(data: Any, shape_like: Any, axes: Any = None) -> Call:
     return call("slice_like", data, shape_like, axes=axes or None)
 
 
-def _slice_like_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _slice_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     data, like = orig.args
     ty = orig.checked_type
     if not isinstance(ty, TensorType) or ty.dynamic:

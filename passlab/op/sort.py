@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Constant, Expr, TupleWrapper
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.expr import Constant, Expr, TupleWrapper
+from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
 from passlab.op.arrangement import Arguments, Result
@@ -44,12 +44,12 @@ def _sort_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return data
 
 
-def _sort_builder(data: Any, axis: int = -1, is_ascend: bool = True) -> Call:
+def _sort_builder(data: Any, axis: int = -1, is_ascend: bool = True) -> OpCall:
     """The elements of `data` in sorted order along `axis`."""
     return call("sort", data, axis=axis, is_ascend=bool(is_ascend))
 
 
-def _sort_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _sort_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """Each element takes its gradient from where it went."""
     data, attrs = orig.args[0], orig.attrs
     assert attrs is not None
@@ -91,7 +91,7 @@ def _argsort_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     return TensorType(data.shape, attrs.dtype or "int32") if isinstance(data, TensorType) else None
 
 
-def _argsort_builder(data: Any, axis: int = -1, is_ascend: bool = True, dtype: str = "int32") -> Call:
+def _argsort_builder(data: Any, axis: int = -1, is_ascend: bool = True, dtype: str = "int32") -> OpCall:
     """The positions of the elements of `data` in sorted order along `axis`."""
     return call("argsort", data, axis=axis, is_ascend=bool(is_ascend), dtype=dtype)
 
@@ -178,7 +178,7 @@ def _topk_builder(
     return TupleWrapper(made, 2) if ret_type == "both" else made
 
 
-def _topk_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _topk_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """The chosen elements take the gradients of the values."""
     data, attrs = orig.args[0], orig.attrs
     assert attrs is not None
@@ -191,7 +191,7 @@ def _topk_grad(orig: Call, grad: Expr) -> list[Expr]:
     return [call("scatter_elements", zeros, places, values, axis=attrs["axis"])]
 
 
-def _topk_laid_out(call: Call, given: Arguments) -> Result | None:
+def _topk_laid_out(call: OpCall, given: Arguments) -> Result | None:
     """The axis is named where it is now, and all results are laid out as the data."""
     result = layout_rules.along()(call, given)
     several = isinstance(call.checked_type, TupleType)

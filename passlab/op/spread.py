@@ -9,7 +9,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import OpPattern, Precision, Reporter, Trait
+from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.create import INIT, shape_argument
@@ -52,7 +52,7 @@ def _broadcast_to_builder(data: Any, shape: Any) -> Call:
     return call("broadcast_to", data, shape=wanted)
 
 
-def sum_back(orig: Call, grad: Expr) -> list[Expr]:
+def sum_back(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient of broadcasting one tensor: the copies summed up."""
     return [call("collapse_sum_like", grad, orig.args[0])]
 
@@ -92,7 +92,7 @@ def _broadcast_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) 
     return TensorType(like.shape, data.dtype)
 
 
-def _broadcast_like_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _broadcast_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     data, like = orig.args
     return [call("collapse_sum_like", grad, data), call("zeros_like", like)]
 
@@ -141,7 +141,7 @@ def _collapse_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -
     return TensorType(like.shape, data.dtype)
 
 
-def _collapse_like_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _collapse_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     data, like = orig.args
     return [call("broadcast_to_like", grad, data), call("zeros_like", like)]
 
@@ -192,7 +192,7 @@ def _collapse_to_builder(data: Any, shape: Any) -> Call:
     return call("collapse_sum_to", data, wanted, shape=known, dtype="")
 
 
-def _collapse_to_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _collapse_to_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     data, shape = orig.args
     return [call("broadcast_to_like", grad, data), call("zeros_like", shape)]
 
@@ -264,7 +264,7 @@ def _tile_builder(data: Any, reps: Any) -> Call:
     return call("tile", data, reps=wanted)
 
 
-def _tile_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _tile_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     data, attrs = orig.args[0], orig.attrs
     ty = data.checked_type
     assert isinstance(ty, TensorType)
@@ -322,7 +322,7 @@ def _repeat_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     )
 
 
-def _repeat_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _repeat_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     data, attrs = orig.args[0], orig.attrs
     ty = data.checked_type
     assert isinstance(ty, TensorType)

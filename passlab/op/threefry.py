@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
-from passlab.ir.expr import Call, Constant, Expr, TupleWrapper
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.expr import Constant, Expr, TupleWrapper
+from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op.chain import attrs_of, flat
 from passlab.op.create import scalar
@@ -214,7 +214,7 @@ def _draw(name: str, key: Any, shape: Any, dtype: str, *ends: Any) -> TupleWrapp
     return TupleWrapper(call(name, key, *bounds, out_shape=shape, out_dtype=dtype), 2)
 
 
-def _along_draws(orig: Call, grad: Expr) -> list[Expr]:
+def _along_draws(orig: OpCall, grad: Expr) -> list[Expr]:
     """The numbers are a draw of the standard distribution, stretched and moved: its parameters get their share.
 
     The key is used again, so that the draw is the same (Kingma and Welling, Auto-encoding variational Bayes, 2014).

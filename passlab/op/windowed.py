@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
@@ -87,7 +87,7 @@ def _trilu_builder(data: Any, k: Any, upper: bool = True) -> Call:
     return call("trilu", data, k if isinstance(k, Expr) else Constant(np.array(k, np.int32)), upper=upper)
 
 
-def _trilu_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _trilu_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     assert orig.attrs is not None
     return [call("trilu", grad, orig.args[1], upper=orig.attrs["upper"]), call("zeros_like", orig.args[1])]
 

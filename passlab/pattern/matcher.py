@@ -15,7 +15,7 @@ from passlab.ir.deep_recursion import call_on_fresh_stack, nearly_used_up
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_call_of
 from passlab.ir.types import TensorType, Type
 from passlab.ir.walk import CHILDREN
 from passlab.pattern.language import (
@@ -204,16 +204,12 @@ def _call(m: Matcher, p: CallPattern, e: Expr) -> bool:
     return pattern_operator(p) in ("add", "multiply") and m.all(p.args[::-1], e.args)
 
 
-def _calls(e: Expr, name: str) -> bool:
-    return isinstance(e, Call) and isinstance(e.op, Op) and e.op.name == name
-
-
 def _rearranged(m: Matcher, p: CallPattern, e: Call) -> bool:
     """Try the pattern (a * b) / c as a * (b / c), and the pattern (a / b) * c as (a * c) / b."""
     name, args = pattern_operator(p), p.args or ()
-    if name == "divide" and len(args) == 2 and _calls(e, "multiply"):
+    if name == "divide" and len(args) == 2 and is_call_of(e, "multiply"):
         product = args[0]
-        if pattern_operator(product) != "multiply" or not any(_calls(a, "divide") for a in e.args):
+        if pattern_operator(product) != "multiply" or not any(is_call_of(a, "divide") for a in e.args):
             return False
         assert isinstance(product, CallPattern)
         pairs = product.args or ()
@@ -221,9 +217,9 @@ def _rearranged(m: Matcher, p: CallPattern, e: Call) -> bool:
             m.visit(CallPattern(product.op, (other, CallPattern(p.op, (one, args[1])))), e)
             for one, other in (pairs, pairs[::-1])
         )
-    if name == "multiply" and len(args) == 2 and _calls(e, "divide"):
+    if name == "multiply" and len(args) == 2 and is_call_of(e, "divide"):
         for quotient, factor in (args, args[::-1]):
-            if pattern_operator(quotient) == "divide" and any(_calls(a, "multiply") for a in e.args):
+            if pattern_operator(quotient) == "divide" and any(is_call_of(a, "multiply") for a in e.args):
                 assert isinstance(quotient, CallPattern)
                 above, below = quotient.args or (None, None)
                 if above is None or below is None:

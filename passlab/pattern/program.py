@@ -11,7 +11,7 @@ from typing import Any
 
 from passlab.analysis.dominators import NONE, PostDominators
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_op_call
 from passlab.ir.walk import CHILDREN, post_order
 from passlab.pattern.language import (
     AltPattern,
@@ -65,8 +65,8 @@ class Program:
         for i, node in enumerate(self.order):
             kind = type(node)
             found.setdefault(kind, []).append(i)
-            if kind is Call and type(node.op) is Op:  # type: ignore[attr-defined]
-                found.setdefault(node.op, []).append(i)  # type: ignore[attr-defined]
+            if is_op_call(node):
+                found.setdefault(node.op, []).append(i)
         return found
 
     def candidates(self, keys: frozenset[Any] | None) -> list[Expr]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
-from passlab.ir.walk import CHILDREN, make_lets, note_rewrite, post_order, rebuild
+from passlab.ir.walk import CHILDREN, make_lets, note_rewrite, post_order, rebuild, result_of
 from passlab.rewriting.fresh_copy import applied
 
 
@@ -62,7 +62,7 @@ def _beta_reduce(func: Function, calls: list[Call], movable: Movable) -> Functio
             if made is not node:
                 result[node] = made
                 note_rewrite(node, made)
-    return new(func)  # type: ignore[return-value]
+    return result_of(func, result)
 
 
 def _made(func: Function, node: Expr, once: dict[Expr, Call], movable: Movable, new: Callable[[Expr], Expr]) -> Expr:

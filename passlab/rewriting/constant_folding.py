@@ -9,7 +9,7 @@ import numpy as np
 from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Constant, Expr, ExprT, Function, If, Let, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, OpCall
 from passlab.ir.types import TensorType
 from passlab.ir.walk import post_order
 from passlab.rewriting.constant_values import folded_call, without_place
@@ -52,12 +52,11 @@ def _enter(node: Expr) -> bool:
 
 def _starts_folding(node: Expr) -> bool:
     """Whether a node may be the first of what is folded: known itself, or made known without a constant."""
-    kind = type(node)
-    if kind is Op:
-        return node.name in SHAPES  # type: ignore[attr-defined]
-    if kind is TupleGetItem:
-        return type(node.tuple_value) is Tuple  # type: ignore[attr-defined]
-    return kind is Constant or (kind is Tuple and not node.fields)  # type: ignore[attr-defined]
+    if type(node) is Op:
+        return node.name in SHAPES
+    if type(node) is TupleGetItem:
+        return type(node.tuple_value) is Tuple
+    return type(node) is Constant or (type(node) is Tuple and not node.fields)
 
 
 def _field(post: TupleGetItem, whole: Tuple, movable: Movable) -> Expr:
@@ -75,10 +74,10 @@ def from_type(pre: Expr, post: Call, movable: Movable) -> Expr | None:
     return shape_constant(post, ty) if known else None  # type: ignore[arg-type]
 
 
-def shape_constant(call: Call, ty: TensorType) -> Constant:
+def shape_constant(call: OpCall, ty: TensorType) -> Constant:
     """Return what `shape_of` or `ndarray_size` gives for a tensor of static type."""
     attrs: Any = call.attrs
     shape = ty.concrete_shape
-    size = call.op.name == "ndarray_size"  # type: ignore[attr-defined]
+    size = call.op.name == "ndarray_size"
     value = int(np.prod(shape, dtype="int64")) if size else shape
     return Constant(np.asarray(value, dtype=attrs.dtype or "int32"))

@@ -10,7 +10,7 @@ import numpy as np
 from passlab.errors import PasslabError
 from passlab.evaluate import apply_operator
 from passlab.ir.expr import Call, Constant, Expr, Tuple
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_call_of
 
 UNKNOWN: Any = object()
 NOT_FOLDED = frozenset(
@@ -20,7 +20,7 @@ NOT_FOLDED = frozenset(
 
 def without_place(expr: Expr) -> Expr:
     """Return what an `on_device` says the place of; any other expression as it is."""
-    while type(expr) is Call and type(expr.op) is Op and expr.op.name == "on_device":
+    while is_call_of(expr, "on_device"):
         expr = expr.args[0]
     return expr
 

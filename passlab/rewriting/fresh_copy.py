@@ -12,7 +12,7 @@ from passlab.ir.adt import Constructor, pattern_vars
 from passlab.ir.expr import Call, Expr, ExprT, Function, Let, Match, RefCreate, RefRead, RefWrite, Var
 from passlab.ir.op import Op
 from passlab.ir.types import Type, TypeVar, map_type
-from passlab.ir.walk import CHILDREN, REBUILD, make_lets, post_order
+from passlab.ir.walk import CHILDREN, REBUILD, make_lets, post_order, result_of
 
 Types = dict[Type, Type]
 
@@ -65,7 +65,7 @@ def fresh_copy(
             made = made.with_fields(ret_type=typed(made.ret_type), type_params=_same(made.type_params, params))
         if made is not node:
             result[node] = made
-    return new(expr)  # type: ignore[return-value]
+    return result_of(expr, result)
 
 
 def another(node: ExprT) -> ExprT:
@@ -87,13 +87,12 @@ def _same(old: tuple[Any, ...], made: Sequence[Any]) -> tuple[Any, ...]:
 
 def binders(node: Expr) -> Sequence[Var]:
     """Return the variables that a node itself binds."""
-    kind = type(node)
-    if kind is Let:
-        return (node.var,)  # type: ignore[attr-defined]
-    if kind is Function:
-        return node.params  # type: ignore[attr-defined, no-any-return]
-    if kind is Match:
-        return [v for c in node.clauses for v in pattern_vars(c.lhs)]  # type: ignore[attr-defined]
+    if type(node) is Let:
+        return (node.var,)
+    if type(node) is Function:
+        return node.params
+    if type(node) is Match:
+        return [v for c in node.clauses for v in pattern_vars(c.lhs)]
     return ()
 
 

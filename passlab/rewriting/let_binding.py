@@ -71,14 +71,14 @@ def evaluation_children(expr: Expr) -> tuple[Expr, ...]:
     Binders are left out, and primitive functions are opaque.
     """
     kind = type(expr)
-    if kind is Call:
-        return (*expr.args, expr.op)  # type: ignore[attr-defined]
-    if kind is Let:
-        return (expr.value, expr.body)  # type: ignore[attr-defined]
-    if kind is Function:
-        return () if expr.is_primitive else (expr.body,)  # type: ignore[attr-defined]
-    if kind is Match:
-        return (expr.data, *(c.rhs for c in expr.clauses))  # type: ignore[attr-defined]
+    if type(expr) is Call:
+        return (*expr.args, expr.op)
+    if type(expr) is Let:
+        return (expr.value, expr.body)
+    if type(expr) is Function:
+        return () if expr.is_primitive else (expr.body,)
+    if type(expr) is Match:
+        return (expr.data, *(c.rhs for c in expr.clauses))
     return CHILDREN[kind](expr)
 
 

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any
 
 from passlab.ir.expr import Expr, ExprT, Let, Var, set_span
-from passlab.ir.walk import CHILDREN, REBUILD, may_rewrite, note_rewrite, post_order
+from passlab.ir.walk import CHILDREN, REBUILD, may_rewrite, note_rewrite, post_order, result_of
 
 
 class LetAction(Enum):
@@ -57,17 +57,17 @@ def remove_lets(
         post = pre
         by = ""
         kids: Any = CHILDREN[kind](pre)
-        if kind is Let:
+        if type(pre) is Let:
             kids = kids[1:]
-        if kind is not Var and kids and (enter is None or enter(pre)):
+        if type(pre) is not Var and kids and (enter is None or enter(pre)):
             if pending and not pending.isdisjoint(kids):
                 recursive.update(kid for kid in kids if kid in pending)
-            if kind is Let and pre in removed:
+            if type(pre) is Let and pre in removed:
                 post = new(pre.body)
                 by = "" if let_name is None else let_name(pre)
             elif not replaced.isdisjoint(kids):
-                post = _rebuild_let(pre, new) if kind is Let else REBUILD[kind](pre, new)  # type: ignore[arg-type]
-        if rule is not None and kind is not Let:
+                post = _rebuild_let(pre, new) if type(pre) is Let else REBUILD[kind](pre, new)
+        if rule is not None and type(pre) is not Let:
             made = rule(pre, post)
             if made is not post and (not name or may_rewrite(name)):
                 post, by = made, name
@@ -86,7 +86,7 @@ def remove_lets(
             removed[let] = chosen
             if chosen is LetAction.INLINE:
                 changed[let.var] = Let(let.var, value, let.var, let.span) if let.var in recursive else value
-    return changed.get(root, root)  # type: ignore[return-value]
+    return result_of(root, changed)
 
 
 def _rebuild_let(let: Let, new: Callable[[Expr], Expr]) -> Expr:

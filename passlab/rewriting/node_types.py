@@ -75,15 +75,15 @@ class NodeTypes:
     def _parts(self, node: Expr) -> tuple[Expr, ...]:
         """Return the nodes whose types the type of `node` is made of."""
         kind = type(node)
-        if kind is Call:
-            return node.args if type(node.op) is Op else (node.op,)  # type: ignore[attr-defined]
-        if kind is Let:
-            return (node.body,)  # type: ignore[attr-defined]
-        if kind is If:
-            return (node.true_branch,)  # type: ignore[attr-defined]
-        if kind is Match:
-            return (node.clauses[0].rhs,) if node.clauses else ()  # type: ignore[attr-defined]
-        if kind is Function:
+        if type(node) is Call:
+            return node.args if type(node.op) is Op else (node.op,)
+        if type(node) is Let:
+            return (node.body,)
+        if type(node) is If:
+            return (node.true_branch,)
+        if type(node) is Match:
+            return (node.clauses[0].rhs,) if node.clauses else ()
+        if type(node) is Function:
             return CHILDREN[kind](node)
         return CHILDREN[kind](node) if kind in (Tuple, TupleGetItem, RefCreate, RefRead) else ()
 

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 from passlab.analysis.purity import LocalPurity
 from passlab.ir.expr import Call, Constant, Expr, ExprT, set_span
-from passlab.ir.op import Op, Trait
+from passlab.ir.op import Op, Trait, is_op_call
 from passlab.ir.types import TensorType, Type
-from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, rebuild
+from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, rebuild, result_of
 from passlab.op import make
 from passlab.rewriting.constant_values import folded_call
 from passlab.rewriting.node_types import NodeTypes
@@ -232,7 +232,7 @@ def _problem(part: Any, node: Expr, nodes: dict[str, Expr]) -> str:
         if nodes.setdefault(part, node) is not node:
             return f"{part} stands for two different values"
         return f"{part} is no constant" if part[0] == "c" and type(node) is not Constant else ""
-    name = node.op.name if type(node) is Call and type(node.op) is Op else f"a {type(node).__name__}"
+    name = node.op.name if is_op_call(node) else f"a {type(node).__name__}"
     if name not in part.ops:
         return f"expected {' or '.join(part.ops)}, found {name}"
     assert type(node) is Call
@@ -304,7 +304,7 @@ class RuleSet:
             final[node] = final[post] = post
             if post is not node:
                 note_rewrite(node, post)
-        return final[root]  # type: ignore[return-value]
+        return result_of(root, final)
 
     def _once(self, call: Call, types: NodeTypes, purity: LocalPurity) -> tuple[Expr, str] | None:
         """Return what the first rule that fits makes of a call, and the name of the rule, or None."""

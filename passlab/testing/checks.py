@@ -12,9 +12,9 @@ from passlab import transform
 from passlab.executor import create_executor
 from passlab.infer import infer_module
 from passlab.instrument.statistics import count_module
-from passlab.ir.expr import Call, Expr, Function
+from passlab.ir.expr import Expr, Function
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import is_op_call
 from passlab.ir.types import TensorType
 from passlab.ir.walk import post_order
 from passlab.op.dtypes import array_dtype
@@ -40,7 +40,7 @@ def count_ops(program: Expr | IRModule) -> Counter[str]:
     """Return how often each operator is called in an expression or a module, every node counted once."""
     if isinstance(program, IRModule):
         return count_module(program)[1]
-    return Counter(node.op.name for node in post_order(program) if isinstance(node, Call) and isinstance(node.op, Op))
+    return Counter(node.op.name for node in post_order(program) if is_op_call(node))
 
 
 def rand(dtype: str, *shape: int) -> Array:

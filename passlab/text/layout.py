@@ -77,16 +77,16 @@ def shared_nodes(roots: Iterable[Expr]) -> set[Expr]:
             continue
         seen.add(node)
         kind = type(node)
-        if kind is Call:
-            push(node.args)  # type: ignore[attr-defined]
-            if node.attrs is not None:  # type: ignore[attr-defined]
-                push(deep_attrs(node))  # type: ignore[arg-type]
-            if type(node.op) is not Op:  # type: ignore[attr-defined]
-                stack.append(node.op)  # type: ignore[attr-defined]
-        elif kind is Function:
-            stack.append(node.body)  # type: ignore[attr-defined]
-        elif kind is Let:
-            push((node.value, node.body))  # type: ignore[attr-defined]
+        if type(node) is Call:
+            push(node.args)
+            if node.attrs is not None:
+                push(deep_attrs(node))
+            if type(node.op) is not Op:
+                stack.append(node.op)
+        elif type(node) is Function:
+            stack.append(node.body)
+        elif type(node) is Let:
+            push((node.value, node.body))
         else:
             push(CHILDREN[kind](node))
     return shared
@@ -166,15 +166,14 @@ class Layout(AttrPrinter):
 
     def _atom(self, node: Expr) -> str:
         """The text of an atom that is not a variable."""
-        kind = type(node)
-        if kind is Constant:
-            text = scalar_text(node.data) or self.meta.reference("relay.Constant", node)  # type: ignore[attr-defined]
+        if type(node) is Constant:
+            text = scalar_text(node.data) or self.meta.reference("relay.Constant", node)
             return self.mark("constant", node, text)
-        if kind is Op:
-            name = node.name  # type: ignore[attr-defined]
+        if type(node) is Op:
+            name = node.name
             return self.mark("op", node, f"op{quote(name)}" if name in self.hidden else self.op_name(name))
-        if kind is GlobalVar:
-            return self.mark("global", node, f"@{local_text(node.name_hint)}")  # type: ignore[attr-defined]
+        if type(node) is GlobalVar:
+            return self.mark("global", node, f"@{local_text(node.name_hint)}")
         name = name_text(node.name_hint)  # type: ignore[attr-defined]
         return self.mark("constructor", node, name)
 
@@ -187,14 +186,14 @@ class Layout(AttrPrinter):
         piece = self.formed.pop(node)
         kind = type(node)
         if kind in _ATOMS:
-            if kind is Constructor and not node.inputs:  # type: ignore[attr-defined]
-                piece = self.mark("constructor", node, f"ctor{quote(node.name_hint)}")  # type: ignore[attr-defined]
+            if type(node) is Constructor and not node.inputs:
+                piece = self.mark("constructor", node, f"ctor{quote(node.name_hint)}")
             text: str = piece + self.info(node)  # type: ignore[operator]
-            self.ref[node] = text if kind is Constant else piece  # type: ignore[assignment]
+            self.ref[node] = text if type(node) is Constant else piece  # type: ignore[assignment]
             return text
         if node in self.shared:
             self._defined.append(out)
-        if kind is Var:
+        if type(node) is Var:
             self.ref[node] = self._free_names.pop(node)
             out += (indent, self.word("free_var"), " ", piece, ";\n")
             return self.ref[node]
@@ -241,8 +240,8 @@ class Layout(AttrPrinter):
                         push(kid)
             elif kind in _ATOMS:
                 formed[node] = self._atom(node)
-            elif kind is Var:
-                formed[node] = self._free(node)  # type: ignore[arg-type]
+            elif type(node) is Var:
+                formed[node] = self._free(node)
             else:
                 here = in_place and node is root
                 mark = len(self._defined)

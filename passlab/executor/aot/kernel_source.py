@@ -9,7 +9,7 @@ from passlab.errors import Diagnostic, VerifyError
 from passlab.executor.aot.constants import Constants
 from passlab.executor.aot.vendor import Library
 from passlab.ir.expr import Call, Constant, Expr, Function
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_op_call
 from passlab.ir.span import Span
 from passlab.vm.kernels.kernel_text import KernelText, operator_text
 from passlab.vm.kernels.numpy_emitter import PyExpr
@@ -33,7 +33,7 @@ class Kernels:
     def call(self, name: str, function: Function, args: Sequence[str]) -> PyExpr:
         """Return the call of a primitive function on named values."""
         body = function.body
-        if isinstance(body, Call) and isinstance(body.op, Op):
+        if is_op_call(body):
             known: dict[Expr, str] = dict(zip(function.params, args, strict=True))
             if all(a in known or isinstance(a, Constant) for a in body.args):
                 known |= {node: self.array(node.data) for node in body.args if isinstance(node, Constant)}

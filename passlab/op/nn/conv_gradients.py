@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from passlab.ir.expr import Call, Expr
+from passlab.ir.expr import Expr
+from passlab.ir.op import OpCall
 from passlab.op.along_axis import laid_out, reshaped
 from passlab.op.chain import Gradient, attrs_of, by_definition, dtype_of, sizes_of
 from passlab.op.declare import call
@@ -154,7 +155,7 @@ def conv(rank: int) -> Gradient:
     name = f"nn.conv{rank}d"
     elsewhere, depthwise = _in_plain_layouts(name, _WEIGHTS[rank], rank), _one_channel_each(name)
 
-    def gradient(orig: Call, grad: Expr) -> list[Expr]:
+    def gradient(orig: OpCall, grad: Expr) -> list[Expr]:
         attrs, (data, weight) = attrs_of(orig), orig.args
         if not _plain(attrs, _WEIGHTS[rank], rank):
             return elsewhere(orig, grad)
@@ -173,7 +174,7 @@ def conv_transpose(rank: int) -> Gradient:
     name = f"nn.conv{rank}d_transpose"
     elsewhere = _in_plain_layouts(name, _TURNED[rank], rank)
 
-    def gradient(orig: Call, grad: Expr) -> list[Expr]:
+    def gradient(orig: OpCall, grad: Expr) -> list[Expr]:
         attrs, (data, weight) = attrs_of(orig), orig.args
         if not _plain(attrs, _TURNED[rank], rank):
             return elsewhere(orig, grad)
@@ -198,7 +199,7 @@ def _backward_elsewhere(attrs: Any, grad: Expr, data: Expr) -> Expr:
     return laid_out(made, "OIHW", layouts[2])
 
 
-def conv2d_backward_weight(orig: Call, grad: Expr) -> list[Expr]:
+def conv2d_backward_weight(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient of a gradient: a convolution of the data, and a transposed one of the first gradient."""
     attrs, (first, data) = attrs_of(orig), orig.args
     if (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "OIHW") != _BACKWARD:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Expr, TupleGetItem
+from passlab.ir.expr import Expr, TupleGetItem
+from passlab.ir.op import OpCall
 from passlab.ir.types import Dim, TensorType
 from passlab.op.along_axis import number, picked, reshaped, through_matrix
 from passlab.op.chain import by_definition, sizes_of
@@ -24,7 +25,7 @@ def _type(expr: Expr) -> TensorType:
     return ty
 
 
-def _attrs(orig: Call) -> Any:
+def _attrs(orig: OpCall) -> Any:
     return orig.attrs
 
 
@@ -32,21 +33,21 @@ def _zero(like: Expr) -> Expr:
     return call("zeros_like", like)
 
 
-def relu(orig: Call, grad: Expr) -> list[Expr]:
+def relu(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient passes where the input is not negative."""
     x = orig.args[0]
     zeros = _zero(x)
     return [call("where", call("less", x, zeros), zeros, call("ones_like", x) * grad)]
 
 
-def leaky_relu(orig: Call, grad: Expr) -> list[Expr]:
+def leaky_relu(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient, times alpha where the input is negative."""
     x = orig.args[0]
     slope = constant_like(_attrs(orig).alpha, x)
     return [call("where", call("less", x, _zero(x)), slope * grad, grad)]
 
 
-def prelu(orig: Call, grad: Expr) -> list[Expr]:
+def prelu(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient, times alpha where the input is negative; for alpha the sum of what passed there."""
     x, alpha = orig.args
     negative, slope = call("less", x, _zero(x)), _along(alpha, _attrs(orig).axis, x)
@@ -65,29 +66,29 @@ def _over_axis(data: Expr, axis: int) -> Expr:
     return call("sum", data, axis=[axis], exclude=True)
 
 
-def softmax(orig: Call, grad: Expr) -> list[Expr]:
+def softmax(orig: OpCall, grad: Expr) -> list[Expr]:
     """(grad - sum(grad * y)) * y."""
     total = call("sum", grad * orig, axis=[_attrs(orig).axis], keepdims=True)
     return [(grad - total) * orig]
 
 
-def log_softmax(orig: Call, grad: Expr) -> list[Expr]:
+def log_softmax(orig: OpCall, grad: Expr) -> list[Expr]:
     """Grad - sum(grad) * softmax(x)."""
     axis = _attrs(orig).axis
     return [grad - call("sum", grad, axis=[axis], keepdims=True) * call("exp", orig)]
 
 
-def bias_add(orig: Call, grad: Expr) -> list[Expr]:
+def bias_add(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient itself, and its sum over all axes but the bias's."""
     return [_like(grad, orig.args[0]), _over_axis(grad, _attrs(orig).axis)]
 
 
-def dropout(orig: Call, grad: Expr) -> list[Expr]:
+def dropout(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient of the data result: at inference the data passes unchanged."""
     return [TupleGetItem(grad, 0)]
 
 
-def batch_flatten(orig: Call, grad: Expr) -> list[Expr]:
+def batch_flatten(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient in the shape of the data."""
     return [call("reshape_like", grad, orig.args[0])]
 
@@ -101,7 +102,7 @@ def _turned(matrix: Expr) -> Expr:
     return call("transpose", matrix, axes=None)
 
 
-def _of_inputs(orig: Call, parts: Sequence[Expr]) -> list[Expr]:
+def _of_inputs(orig: OpCall, parts: Sequence[Expr]) -> list[Expr]:
     """Gradients computed in the dtype of the result, in those of the inputs."""
     want = _type(orig).dtype
     return [
@@ -116,7 +117,7 @@ def _rows(matrix: Expr, ty: TensorType, units: Dim) -> Expr:
     return reshaped(matrix, (count if isinstance(count, int) else -1, units))
 
 
-def dense(orig: Call, grad: Expr) -> list[Expr]:
+def dense(orig: OpCall, grad: Expr) -> list[Expr]:
     """Grad @ weight, and the transposed gradient @ data; leading dimensions of the data count as one batch."""
     data, weight = orig.args
     units, inner = _type(weight).shape
@@ -129,7 +130,7 @@ def dense(orig: Call, grad: Expr) -> list[Expr]:
     return _of_inputs(orig, [for_data, call("nn.matmul", rows, flat, units=None, transpose_a=True)])
 
 
-def matmul(orig: Call, grad: Expr) -> list[Expr]:
+def matmul(orig: OpCall, grad: Expr) -> list[Expr]:
     """The products of the gradient with the other factor, transposed as the factors are."""
     a, b = orig.args
     ta, tb = _attrs(orig).transpose_a, _attrs(orig).transpose_b
@@ -141,7 +142,7 @@ def matmul(orig: Call, grad: Expr) -> list[Expr]:
     return _of_inputs(orig, [_like(for_a, a), _like(for_b, b)])
 
 
-def _stacked_matmul(orig: Call, grad: Expr) -> list[Expr]:
+def _stacked_matmul(orig: OpCall, grad: Expr) -> list[Expr]:
     """Of a stack of matrices and one: the gradient of the one is that of a product of all rows."""
     a, b = orig.args
     ta, tb = _attrs(orig).transpose_a, _attrs(orig).transpose_b
@@ -157,7 +158,7 @@ def _stacked_matmul(orig: Call, grad: Expr) -> list[Expr]:
     return _of_inputs(orig, [for_a, call("nn.matmul", *pair, units=None, transpose_a=True)])
 
 
-def batch_matmul(orig: Call, grad: Expr) -> list[Expr]:
+def batch_matmul(orig: OpCall, grad: Expr) -> list[Expr]:
     """As for matrices, sample by sample; summed up for a factor that serves all samples."""
     a, b = orig.args
     ta, tb = _attrs(orig).transpose_a, _attrs(orig).transpose_b
@@ -180,7 +181,7 @@ def _product(name: str, x: Expr, y: Expr, flag: bool, turned: bool, first: bool)
     return call(name, left, right, **units, transpose_a=flags[0], transpose_b=flags[1])
 
 
-def pad(orig: Call, grad: Expr) -> list[Expr]:
+def pad(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient inside the border, and for the border's value its sum there; where what stands in it came from."""
     attrs, (data, value) = _attrs(orig), orig.args
     if attrs.pad_mode != "constant":
@@ -211,7 +212,7 @@ def _bordered(attrs: Any, data: Expr, value: Expr | None = None) -> Expr:
 _mirrored = mirror_pad = by_definition(_bordered)  # each element gets what its copies get
 
 
-def batch_norm(orig: Call, grad: Expr) -> list[Expr]:
+def batch_norm(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradients at inference, where mean and variance are inputs like the others."""
     attrs, (data, gamma, beta, mean, var) = _attrs(orig), orig.args
     given = TupleGetItem(grad, 0)
@@ -232,7 +233,7 @@ def batch_norm(orig: Call, grad: Expr) -> list[Expr]:
     return [given * wide(scale), for_gamma, for_beta, for_mean, for_var]
 
 
-def _normed(orig: Call, grad: Expr, axes: Sequence[int]) -> list[Expr]:
+def _normed(orig: OpCall, grad: Expr, axes: Sequence[int]) -> list[Expr]:
     """The gradients of a normalisation by the data's own mean and variance over `axes`."""
     attrs, (data, gamma, beta) = _attrs(orig), orig.args
 
@@ -249,12 +250,12 @@ def _normed(orig: Call, grad: Expr, axes: Sequence[int]) -> list[Expr]:
     return [for_data, for_gamma, _over_axis(grad, attrs.axis) if attrs.center else _zero(beta)]
 
 
-def layer_norm(orig: Call, grad: Expr) -> list[Expr]:
+def layer_norm(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradients of a normalisation along one axis."""
     return _normed(orig, grad, [_attrs(orig).axis])
 
 
-def instance_norm(orig: Call, grad: Expr) -> list[Expr]:
+def instance_norm(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradients of a normalisation of each channel of each sample."""
     rank = len(_type(orig.args[0]).shape)
     return _normed(orig, grad, [i for i in range(1, rank) if i != _attrs(orig).axis % rank])
@@ -269,7 +270,7 @@ def _grouped(attrs: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
     grouped = reshaped(data, split)
     centred = grouped - call("mean", grouped, axis=over, keepdims=True)
     variance = call("mean", centred * centred, axis=over, keepdims=True)
-    made = reshaped(centred * call("rsqrt", variance + number(attrs.epsilon, dtype)), shape)
+    made: Expr = reshaped(centred * call("rsqrt", variance + number(attrs.epsilon, dtype)), shape)
     wide = {"axis": 1, "num_newaxis": rank - 1 - axis}
     made = made * call("expand_dims", gamma, **wide) if attrs.scale else made
     return made + call("expand_dims", beta, **wide) if attrs.center else made

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import OpPattern, Precision, Reporter
+from passlab.ir.expr import Constant, Expr
+from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op.along_axis import number
 from passlab.op.chain import by_definition, dtype_of, sizes_of
@@ -44,13 +44,13 @@ def _batch(x: Expr) -> Expr:
     return call("take", call("shape_of", x, dtype="int32"), Constant(np.int32(0)), axis=0)
 
 
-def _entropy_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _entropy_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     x, y = orig.args
     share = _per_sample(grad, x)
     return [-share * y / x, -share * call("log", x)]
 
 
-def _entropy_logits_grad(orig: Call, grad: Expr) -> list[Expr]:
+def _entropy_logits_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     x, y = orig.args
     share = _per_sample(grad, x)
     return [-share * y, -share * x]

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Expr
+from passlab.ir.expr import Expr
+from passlab.ir.op import OpCall
 from passlab.op.along_axis import laid_out, number, picked, reshaped, through_matrix
 from passlab.op.chain import Gradient, attrs_of, by_definition, dtype_of, shape_of, sizes_of, typed
 from passlab.op.declare import call
@@ -24,7 +25,7 @@ from passlab.op.nn.windows import full_padding
 def pool2d(name: str) -> Gradient:
     """Make the gradient of a pooling operator from the operator that computes it."""
 
-    def gradient(orig: Call, grad: Expr) -> list[Expr]:
+    def gradient(orig: OpCall, grad: Expr) -> list[Expr]:
         return [call(f"{name}_grad", grad, orig.args[0], **dict(attrs_of(orig).items()))]
 
     return gradient
@@ -85,12 +86,12 @@ def pool3d(name: str) -> Gradient:
 
 
 # ---------------------------------------------------------------- gradients of gradients
-def avg_pool2d_grad(orig: Call, grad: Expr) -> list[Expr]:
+def avg_pool2d_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """The shares of a window, added up, are its mean; the data only lends its shape."""
     return [call("nn.avg_pool2d", grad, **dict(attrs_of(orig).items())), call("zeros_like", orig.args[1])]
 
 
-def max_pool2d_grad(orig: Call, grad: Expr) -> list[Expr]:
+def max_pool2d_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """Each window gets back what its first maximum got; the data only tells where that is."""
     attrs, (first, data) = attrs_of(orig), orig.args
     counts = [shape_of(first)[axis] for axis in layout_axes(attrs.layout, shape_of(first), 2, "nn.max_pool2d_grad")]
@@ -121,7 +122,7 @@ def _windows(attrs: Any, image: Expr, border: Expr, shape: Sequence[int], counts
 
 
 # ---------------------------------------------------------------- the whole image
-def global_avg_pool2d(orig: Call, grad: Expr) -> list[Expr]:
+def global_avg_pool2d(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient of a mean over a window as large as the image."""
     data, layout = orig.args[0], attrs_of(orig).layout
     shape = sizes_of(data, "nn.global_avg_pool2d")
@@ -129,7 +130,7 @@ def global_avg_pool2d(orig: Call, grad: Expr) -> list[Expr]:
     return [call("nn.avg_pool2d_grad", grad, data, pool_size=size, layout=layout)]
 
 
-def global_max_pool2d(orig: Call, grad: Expr) -> list[Expr]:
+def global_max_pool2d(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient where the image has its maximum (everywhere it has, when it has it more than once)."""
     data = orig.args[0]
     chosen = call("equal", data, call("broadcast_to_like", orig, data))

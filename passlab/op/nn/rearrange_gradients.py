@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from passlab.ir.expr import Call, Expr, Tuple
+from passlab.ir.expr import Expr, Tuple
+from passlab.ir.op import OpCall
 from passlab.op.along_axis import laid_out, number, part, reshaped
 from passlab.op.chain import attrs_of, by_definition, dtype_of, shape_of, sizes_of
 from passlab.op.declare import call
@@ -13,12 +14,12 @@ from passlab.op.slice import FOREVER
 
 
 # ---------------------------------------------------------------- space and batch
-def space_to_batch_nd(orig: Call, grad: Expr) -> list[Expr]:
+def space_to_batch_nd(orig: OpCall, grad: Expr) -> list[Expr]:
     """The blocks put together again, without the padding."""
     return [call("nn.batch_to_space_nd", grad, block_shape=attrs_of(orig).block_shape, crops=attrs_of(orig).paddings)]
 
 
-def batch_to_space_nd(orig: Call, grad: Expr) -> list[Expr]:
+def batch_to_space_nd(orig: OpCall, grad: Expr) -> list[Expr]:
     """The result in blocks again, with zeros where it was cut, and for samples that filled no block."""
     attrs, data = attrs_of(orig), orig.args[0]
     made = call("nn.space_to_batch_nd", grad, block_shape=attrs.block_shape, paddings=attrs.crops)
@@ -31,7 +32,7 @@ def batch_to_space_nd(orig: Call, grad: Expr) -> list[Expr]:
 
 
 # ---------------------------------------------------------------- space and depth
-def space_to_depth(orig: Call, grad: Expr) -> list[Expr]:
+def space_to_depth(orig: OpCall, grad: Expr) -> list[Expr]:
     """The channels spread over the pixels again."""
     size, layout = attrs_of(orig).block_size, attrs_of(orig).layout
     return [call("nn.depth_to_space", grad, block_size=size, layout=layout, mode="DCR")]
@@ -69,7 +70,7 @@ yolo_reorg = by_definition(_reorganised)
 
 
 # ---------------------------------------------------------------- apart, and one after the other
-def dilate(orig: Call, grad: Expr) -> list[Expr]:
+def dilate(orig: OpCall, grad: Expr) -> list[Expr]:
     """The elements of the gradient where those of the data went."""
     rank = len(shape_of(orig))
     bounds = {"begin": [0] * rank, "end": [FOREVER] * rank, "strides": attrs_of(orig).strides}

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Expr, Tuple
+from passlab.ir.expr import Expr, Tuple
+from passlab.ir.op import OpCall
 from passlab.op.along_axis import indices, laid_out, number, part, reshaped
 from passlab.op.chain import attrs_of, by_definition, dtype_of, sizes_of, typed
 from passlab.op.declare import call
@@ -257,7 +258,7 @@ def _align(attrs: Any, data: Expr, rois: Expr) -> Expr:
 _ALIGNED = by_definition(_align)
 
 
-def roi_align(orig: Call, grad: Expr) -> list[Expr]:
+def roi_align(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradients of a region's samples. Raises `RelationError` where their number depends on the region."""
     if attrs_of(orig).sample_ratio < 1:
         refuse(

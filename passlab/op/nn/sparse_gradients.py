@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Constant, Expr, Tuple
+from passlab.ir.expr import Constant, Expr, Tuple
+from passlab.ir.op import OpCall
 from passlab.op.along_axis import indices, number, reshaped
 from passlab.op.chain import by_definition, dtype_of, sizes_of
 from passlab.op.declare import call, field_of
@@ -86,7 +87,7 @@ def _convolution(attrs: Any, dense: Expr, data: Expr, columns: Expr, pointers: E
 sparse_conv2d = by_definition(_convolution)
 
 
-def sparse_transpose(orig: Call, grad: Expr) -> list[Expr]:
+def sparse_transpose(orig: OpCall, grad: Expr) -> list[Expr]:
     """Each element gets the gradient from where it went: in the order of columns, and of rows within one."""
     data, columns, pointers = orig.args
     count = sizes_of(data, "nn.sparse_transpose")[0]
@@ -96,7 +97,7 @@ def sparse_transpose(orig: Call, grad: Expr) -> list[Expr]:
     return [made, call("zeros_like", columns), call("zeros_like", pointers)]
 
 
-def sparse_fill_empty_rows(orig: Call, grad: Expr) -> list[Expr]:
+def sparse_fill_empty_rows(orig: OpCall, grad: Expr) -> list[Expr]:
     """The values get their gradients from where they went; the default gets those of the rows that had none."""
     rows, values, shape, default = orig.args
     count = sizes_of(values, "sparse_fill_empty_rows")[0]

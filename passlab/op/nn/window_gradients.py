@@ -99,7 +99,7 @@ def _transformed(attrs: Any, data: Expr, window: Expr) -> Expr:
     width = min(attrs.win_length, sizes_of(window, "stft")[0])
     starts = np.arange(frames)[:, None] * attrs.hop_length + np.arange(width)
     rows = reshaped(data, (batch, length))
-    pieces = call("take", rows, indices(np.minimum(starts, length - 1)), axis=1)
+    pieces: Expr = call("take", rows, indices(np.minimum(starts, length - 1)), axis=1)
     taper = part(window, 0, 0, width)
     pieces = pieces * (taper if dtype_of(window) == dtype else call("cast", taper, dtype=dtype))
     bands = attrs.n_fft // 2 + 1 if attrs.onesided else attrs.n_fft

@@ -31,7 +31,7 @@ from passlab.errors import Diagnostic, PassTypeError
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple, TupleGetItem, Var, set_span
 from passlab.ir.module import IRModule
 from passlab.ir.types import FuncType, TupleType, TypeVar
-from passlab.ir.walk import note_rewrite, rebuild, rewrite
+from passlab.ir.walk import note_rewrite, rebuild, result_of, rewrite
 from passlab.transform.base import ModulePass, infer_types, is_optimizable
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -139,7 +139,7 @@ class _Partition:
             elif item not in self.result and (made := rebuild(item, self._now)) is not item:
                 note_rewrite(item, made)
                 self.result[item] = made
-        return self.result.get(func, func)  # type: ignore[return-value]
+        return result_of(func, self.result)
 
     def _now(self, expr: Expr) -> Expr:
         return self.result.get(expr, expr)

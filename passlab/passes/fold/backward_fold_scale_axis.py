@@ -23,8 +23,8 @@ from typing import Any, cast
 from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
-from passlab.ir.op import Trait, has_trait
-from passlab.ir.walk import may_rewrite, note_rewrite, post_order, rebuild, use_counts
+from passlab.ir.op import Trait, has_trait, op_name
+from passlab.ir.walk import may_rewrite, note_rewrite, post_order, rebuild, result_of, use_counts
 from passlab.op import make
 from passlab.passes.fold.scale_axis import (
     CONVOLUTIONS,
@@ -35,7 +35,6 @@ from passlab.passes.fold.scale_axis import (
     as_scale,
     conv_axes,
     matches,
-    name_of,
     same_dtype,
     tensor_type,
 )
@@ -64,7 +63,7 @@ def _offers(order: list[Expr], uses: dict[Expr, int]) -> dict[Expr, Message]:
     """Return for each node that can be scaled from behind the axes along which it can."""
     offers: dict[Expr, Message] = {}
     for node in order:
-        name = name_of(node)
+        name = op_name(node)
         if name and uses[node] == 1:
             offer = _offer(node, name, offers)  # type: ignore[arg-type]
             if offer is not None:
@@ -110,7 +109,7 @@ def _demands(
     scales: dict[Expr, Expr] = {}
     gone: dict[Expr, Expr] = {}
     for node in reversed(order):
-        name = name_of(node)
+        name = op_name(node)
         if name == "multiply":
             _place_scale(node, offers, movable, scales, gone)  # type: ignore[arg-type]
         elif node in scales and (has_trait(node, Trait.HOMOGENEOUS) or name in SUMS or name == "nn.bias_add"):
@@ -167,13 +166,13 @@ def _fold(
         if made is not node:
             result[node] = made
             note_rewrite(node, made, _NAME if node in gone else "")
-    return new(func)  # type: ignore[return-value]
+    return result_of(func, result)
 
 
 def _scale_call(pre: Call, post: Expr, scale: Expr, offers: dict[Expr, Message]) -> Expr:
     """Return a rebuilt node with the scale applied to what it adds or to its weight."""
     assert isinstance(post, Call)
-    name = name_of(pre)
+    name = op_name(pre)
     if has_trait(pre, Trait.HOMOGENEOUS):
         return post
     first, second = post.args

@@ -28,7 +28,7 @@ import numpy as np
 from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, OpCall, is_op_call, op_name
 from passlab.ir.walk import rewrite
 from passlab.op import make
 from passlab.rewriting.constant_folding import SHAPES, folded, shape_constant
@@ -51,9 +51,8 @@ class DynamicToStatic(FunctionPass):
         known = _KnownValues(Movable(mod))
 
         def static(pre: Expr, post: Expr) -> Expr:
-            assert isinstance(post, Call)
-            rule = _RULES.get(post.op.name) if type(post.op) is Op else None
-            if rule is None:
+            rule = _RULES.get(op_name(post))
+            if rule is None or not is_op_call(post):
                 return post
             values = [known.of(arg) for arg in post.args]
             return rule(post, values) or post
@@ -86,7 +85,7 @@ class _KnownValues:
         return found.data if type(found) is Constant else None
 
     def _parts(self, node: Expr) -> tuple[Expr, ...]:
-        if type(node) is Call and type(node.op) is Op and node.op.name not in SHAPES:
+        if is_op_call(node) and node.op.name not in SHAPES:
             return node.args
         return node.fields if type(node) is Tuple else ()
 
@@ -99,7 +98,7 @@ class _KnownValues:
         inside = [p for p in parts if p is not None]
         if type(node) is Tuple:
             return Tuple(inside)
-        if type(node) is not Call or type(node.op) is not Op:
+        if not is_op_call(node):
             return None
         if node.op.name not in SHAPES:
             return folded_call(node.with_fields(args=tuple(inside)))
@@ -109,7 +108,7 @@ class _KnownValues:
         return shape_constant(node, ty)
 
 
-_Static = Callable[[Call, list[Any]], Expr | None]
+_Static = Callable[[OpCall, list[Any]], Expr | None]
 
 
 def _ints(value: Any) -> list[int] | None:
@@ -123,7 +122,7 @@ def _one(value: Any) -> Any:
 def _listed(op: str, index: int, attr: str, *kept: str) -> _Static:
     """Return a rule: argument `index` becomes the list attribute `attr`; the attributes `kept` go along."""
 
-    def rule(call: Call, values: list[Any]) -> Expr | None:
+    def rule(call: OpCall, values: list[Any]) -> Expr | None:
         found = _ints(values[index])
         if found is None:
             return None
@@ -133,12 +132,12 @@ def _listed(op: str, index: int, attr: str, *kept: str) -> _Static:
     return rule
 
 
-def _topk(call: Call, values: list[Any]) -> Expr | None:
+def _topk(call: OpCall, values: list[Any]) -> Expr | None:
     k = _one(values[1])
-    return None if k is None else Call(Op.get("topk"), call.args[:1], call.attrs.with_fields(k=int(k)))  # type: ignore[union-attr]
+    return None if k is None else Call(Op.get("topk"), call.args[:1], call.attrs.with_fields(k=int(k)))
 
 
-def _one_hot(call: Call, values: list[Any]) -> Expr | None:
+def _one_hot(call: OpCall, values: list[Any]) -> Expr | None:
     depth = _one(values[3])
     if depth is None:
         return None
@@ -146,34 +145,34 @@ def _one_hot(call: Call, values: list[Any]) -> Expr | None:
     return make("one_hot", *call.args[:3], depth=int(depth), axis=attrs.axis, dtype=attrs.dtype)
 
 
-def _resize2d(call: Call, values: list[Any]) -> Expr | None:
+def _resize2d(call: OpCall, values: list[Any]) -> Expr | None:
     size, roi = _ints(values[1]), values[2]
     if size is None or roi is None:
         return None
-    attrs = call.attrs.with_fields(size=size, roi=[float(v) for v in np.asarray(roi).reshape(-1)])  # type: ignore[union-attr]
+    attrs = call.attrs.with_fields(size=size, roi=[float(v) for v in np.asarray(roi).reshape(-1)])
     return Call(Op.get("image.resize2d"), call.args[:1], attrs)
 
 
 def _upsampling(op: str, *names: str) -> _Static:
-    def rule(call: Call, values: list[Any]) -> Expr | None:
+    def rule(call: OpCall, values: list[Any]) -> Expr | None:
         scales = [_one(v) for v in values[1:]]
         if any(s is None for s in scales):
             return None
         changes = {n: float(s) for n, s in zip(names, scales, strict=True)}
-        given = {k: v for k, v in call.attrs.items() if k not in names}  # type: ignore[union-attr]
+        given = {k: v for k, v in call.attrs.items() if k not in names}
         return make(op, call.args[0], **changes, **given)
 
     return rule
 
 
-def _pad(call: Call, values: list[Any]) -> Expr | None:
+def _pad(call: OpCall, values: list[Any]) -> Expr | None:
     if values[1] is None:
         return None
     widths = [[int(v) for v in row] for row in np.asarray(values[1]).reshape(-1, 2)]
-    return make("nn.pad", call.args[0], call.args[2], pad_width=widths, pad_mode=call.attrs.pad_mode)  # type: ignore[union-attr]
+    return make("nn.pad", call.args[0], call.args[2], pad_width=widths, pad_mode=call.attrs.pad_mode)
 
 
-def _strided_slice(call: Call, values: list[Any]) -> Expr | None:
+def _strided_slice(call: OpCall, values: list[Any]) -> Expr | None:
     begin, end, strides = (_ints(v) for v in values[1:4])
     if begin is None or end is None or strides is None:
         return None

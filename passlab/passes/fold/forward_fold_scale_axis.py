@@ -25,8 +25,8 @@ from typing import NamedTuple
 from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
-from passlab.ir.op import Trait, has_trait
-from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, post_order, rebuild
+from passlab.ir.op import Trait, has_trait, op_name
+from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, post_order, rebuild, result_of
 from passlab.op import make
 from passlab.passes.fold.scale_axis import (
     CONVOLUTIONS,
@@ -37,7 +37,6 @@ from passlab.passes.fold.scale_axis import (
     as_scale,
     conv_axes,
     matches,
-    name_of,
     same_dtype,
     tensor_type,
 )
@@ -85,7 +84,7 @@ def _offers(order: list[Expr]) -> Offers:
 
     offer(order[-1], None)
     for node in reversed(order):
-        name = name_of(node)
+        name = op_name(node)
         messages = _accepts_scale(node, name, offers.get(node)) if name else None  # type: ignore[arg-type]
         if messages is None:
             for child in CHILDREN[type(node)](node):
@@ -130,13 +129,13 @@ def _fold(func: Function, order: list[Expr], offers: Offers, movable: Movable) -
         scaled = _take(node, offers.get(node), movable, waiting, new) if type(node) is Call else None
         if scaled is not None:
             waiting[node] = scaled
-            note_rewrite(node, scaled.value, _NAME if name_of(node) == "multiply" else "")
+            note_rewrite(node, scaled.value, _NAME if op_name(node) == "multiply" else "")
             continue
         made = _input_scales(node, waiting, new)
         if made is not node:
             result[node] = made
             note_rewrite(node, made)
-    return new(func)  # type: ignore[return-value]
+    return result_of(func, result)
 
 
 _NAME = "scale into the next weight"  # of each multiplication that is folded
@@ -152,7 +151,7 @@ def _take(
     """Return a call as value and scale: a multiplication that its users take over, or a step that passes a scale on."""
     if offer is None:
         return None
-    name = name_of(call)
+    name = op_name(call)
     if name == "multiply":
         for data, factor in (call.args, call.args[::-1]):
             ty = tensor_type(data)
@@ -182,6 +181,6 @@ def _input_scales(node: Expr, waiting: dict[Expr, _Scaled], new: Callable[[Expr]
         return rebuild(node, new)
     data = waiting[node.args[0]]
     weight = tensor_type(node.args[1])
-    axes = (1,) if name_of(node) == "nn.dense" else conv_axes(node).weight_in  # type: ignore[union-attr]
+    axes = (1,) if op_name(node) == "nn.dense" else conv_axes(node).weight_in  # type: ignore[union-attr]
     factor = along(data.scale, weight.shape, axes)  # type: ignore[union-attr]
     return node.with_fields(args=(data.value, make("multiply", new(node.args[1]), factor)))

@@ -159,13 +159,13 @@ class _Evaluator:
     def _run(self, expr: Expr, frame: Frame, out: Residue, name: Var | None = None) -> Any:
         """Return the value of an expression that is one already, else the generator that gives it."""
         kind = type(expr)
-        if kind is Var:
-            return frame.find(expr) or self._value(expr)  # type: ignore[arg-type]
-        if kind is Constant:
-            return self._push(out, expr, name, data=expr.data)  # type: ignore[attr-defined]
-        if kind is GlobalVar:
-            return self._global(expr)  # type: ignore[arg-type]
-        if kind is Op or kind is Constructor:
+        if type(expr) is Var:
+            return frame.find(expr) or self._value(expr)
+        if type(expr) is Constant:
+            return self._push(out, expr, name, data=expr.data)
+        if type(expr) is GlobalVar:
+            return self._global(expr)
+        if type(expr) is Op or type(expr) is Constructor:
             return self._value(expr)
         return _RUN[kind](self, expr, frame, out, name)
 

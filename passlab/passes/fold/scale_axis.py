@@ -13,7 +13,7 @@ import numpy as np
 
 from passlab.ir.dtypes import dtype_name
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import Op, Trait, has_trait
+from passlab.ir.op import Trait, has_trait
 from passlab.ir.types import TensorType
 from passlab.op import make
 from passlab.op.layout_names import parse_layout
@@ -31,11 +31,6 @@ class Message(NamedTuple):
     axes: tuple[int, ...]
     positive: bool = False
     nonzero: bool = False
-
-
-def name_of(expr: Expr) -> str:
-    """Return the name of the operator that is called, "" for anything else."""
-    return expr.op.name if type(expr) is Call and type(expr.op) is Op else ""
 
 
 def tensor_type(expr: Expr) -> TensorType | None:

@@ -289,14 +289,13 @@ class _Body:
         return self._now.get(node, node)
 
     def _node(self, node: Expr) -> Expr:
-        kind = type(node)
-        if kind is Var:
-            return self._var(node)  # type: ignore[arg-type]
-        if kind is Call:
-            return self._call(node)  # type: ignore[arg-type]
-        if kind is Function:
-            return node if node in self._direct or node in self._inline else self._literal(node)  # type: ignore[arg-type]
-        return node if kind is GlobalVar else rebuild(node, self._new)
+        if type(node) is Var:
+            return self._var(node)
+        if type(node) is Call:
+            return self._call(node)
+        if type(node) is Function:
+            return node if node in self._direct or node in self._inline else self._literal(node)
+        return node if type(node) is GlobalVar else rebuild(node, self._new)
 
     def _var(self, var: Var) -> Var:
         old = var.type_annotation if var.type_annotation is not None else var.checked_type

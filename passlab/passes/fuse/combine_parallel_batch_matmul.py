@@ -23,8 +23,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from passlab.ir.expr import Call, Expr, Function
+from passlab.ir.expr import Expr, Function
 from passlab.ir.module import IRModule
+from passlab.ir.op import OpCall
 from passlab.op import make
 from passlab.op.chain import dtype_of, shape_of
 from passlab.passes.fuse.parallel import (
@@ -56,21 +57,21 @@ class CombineParallelBatchMatmul(FunctionPass):
 class _BatchMatmul(Combiner):
     op_name = "nn.batch_matmul"
 
-    def supports(self, call: Call) -> bool:
+    def supports(self, call: OpCall) -> bool:
         attrs: Any = call.attrs
         return is_static(call) and is_static(call.args[1]) and not attrs.transpose_a and attrs.transpose_b
 
-    def compatible(self, a: Call, b: Call) -> bool:
+    def compatible(self, a: OpCall, b: OpCall) -> bool:
         (batch_a, _, inner_a), (batch_b, _, inner_b) = shape_of(a.args[1]), shape_of(b.args[1])
-        same = a.attrs.out_dtype == b.attrs.out_dtype and dtype_of(a.args[1]) == dtype_of(b.args[1])  # type: ignore[union-attr]
+        same = a.attrs.out_dtype == b.attrs.out_dtype and dtype_of(a.args[1]) == dtype_of(b.args[1])
         return same and (batch_a, inner_a) == (batch_b, inner_b)
 
-    def combined(self, calls: Sequence[Call]) -> Expr:
+    def combined(self, calls: Sequence[OpCall]) -> Expr:
         right = joined_along([c.args[1] for c in calls], 1)
         attrs: Any = calls[0].attrs
         return make("nn.batch_matmul", calls[0].args[0], right, out_dtype=attrs.out_dtype, transpose_b=True)
 
-    def fits(self, calls: Sequence[Call], parent: int, index: int) -> bool:
+    def fits(self, calls: Sequence[OpCall], parent: int, index: int) -> bool:
         shapes = [shape_of(c.args[index]) for c in calls]
         if len({dtype_of(c.args[index]) for c in calls}) > 1 or len({(len(s), *s[:-1]) for s in shapes}) > 1:
             return False
@@ -79,8 +80,8 @@ class _BatchMatmul(Combiner):
             s[-1] == shape_of(c)[-1] and shape_of(c) == shape_of(c.args[parent]) for c, s in pairs
         )
 
-    def joined(self, calls: Sequence[Call], parent: int, index: int) -> Expr:
+    def joined(self, calls: Sequence[OpCall], parent: int, index: int) -> Expr:
         return joined_along([c.args[index] for c in calls], -1)
 
-    def parts(self, whole: Expr, calls: Sequence[Call]) -> Iterable[Expr]:
+    def parts(self, whole: Expr, calls: Sequence[OpCall]) -> Iterable[Expr]:
         return slices(whole, 3, 2, [shape_of(c)[-1] for c in calls])

@@ -43,9 +43,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
+from passlab.ir.expr import Expr, Function, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, OpCall, is_op_call
 from passlab.op import make
 from passlab.op.chain import dtype_of, shape_of
 from passlab.passes.fuse.parallel import (
@@ -81,19 +81,19 @@ class _ToDense(Combiner):
 
     op_name = "nn.dense"
 
-    def supports(self, call: Call) -> bool:
+    def supports(self, call: OpCall) -> bool:
         return is_static(call) and is_static(call.args[1])
 
-    def compatible(self, a: Call, b: Call) -> bool:
-        same = a.attrs.out_dtype == b.attrs.out_dtype  # type: ignore[union-attr]
+    def compatible(self, a: OpCall, b: OpCall) -> bool:
+        same = a.attrs.out_dtype == b.attrs.out_dtype
         return same and shape_of(a.args[1])[1] == shape_of(b.args[1])[1] and dtype_of(a.args[1]) == dtype_of(b.args[1])
 
-    def combined(self, calls: Sequence[Call]) -> Expr:
+    def combined(self, calls: Sequence[OpCall]) -> Expr:
         weight = joined_along([c.args[1] for c in calls], 0)
         units = sum(shape_of(c.args[1])[0] for c in calls)
-        return make("nn.dense", calls[0].args[0], weight, units=units, out_dtype=calls[0].attrs.out_dtype)  # type: ignore[union-attr]
+        return make("nn.dense", calls[0].args[0], weight, units=units, out_dtype=calls[0].attrs.out_dtype)
 
-    def fits(self, calls: Sequence[Call], parent: int, index: int) -> bool:
+    def fits(self, calls: Sequence[OpCall], parent: int, index: int) -> bool:
         """All axes but the last must agree; the last is that of the branch, or 1 to be repeated."""
         if not _of_units(calls[0]):
             return False
@@ -106,7 +106,7 @@ class _ToDense(Combiner):
                 return False
         return True
 
-    def joined(self, calls: Sequence[Call], parent: int, index: int) -> Expr:
+    def joined(self, calls: Sequence[OpCall], parent: int, index: int) -> Expr:
         rank = len(shape_of(calls[0].args[index]))
         axis = max(rank - 1, 0)
         values = []
@@ -118,23 +118,23 @@ class _ToDense(Combiner):
             values.append(make("repeat", value, repeats=units, axis=axis) if narrow else value)
         return joined_along(values, axis)
 
-    def may_reshape(self, call: Call) -> bool:
+    def may_reshape(self, call: OpCall) -> bool:
         return call.op is Op.get("expand_dims")
 
-    def parts(self, whole: Expr, calls: Sequence[Call]) -> Iterable[Expr]:
+    def parts(self, whole: Expr, calls: Sequence[OpCall]) -> Iterable[Expr]:
         axis = _units_axis(calls[0])
         return slices(whole, len(shape_of(calls[0])), axis, [shape_of(c)[axis] for c in calls])
 
 
-def _units_axis(call: Call) -> int:
+def _units_axis(call: OpCall) -> int:
     """Return where the units are: last, but for the axes that were put in behind them at the end."""
     steps = []
-    while len(call.args) == 1 and type(call.args[0]) is Call:
+    while len(call.args) == 1 and is_op_call(inner := call.args[0]):
         steps.append(call)
-        call = call.args[0]
+        call = inner
     axis = len(shape_of(call)) - 1
     for step in reversed(steps):
-        if step.op.name == "expand_dims":  # type: ignore[attr-defined]
+        if step.op.name == "expand_dims":
             attrs: Any = step.attrs
             place = attrs.axis % (len(shape_of(step.args[0])) + 1)
             axis += attrs.num_newaxis if place <= axis else 0
@@ -146,29 +146,29 @@ class _ToBatch(Combiner):
 
     op_name = "nn.dense"
 
-    def supports(self, call: Call) -> bool:
+    def supports(self, call: OpCall) -> bool:
         return is_static(call) and is_static(call.args[1]) and len(shape_of(call)) == 2
 
-    def compatible(self, a: Call, b: Call) -> bool:
-        same = a.attrs.out_dtype == b.attrs.out_dtype  # type: ignore[union-attr]
+    def compatible(self, a: OpCall, b: OpCall) -> bool:
+        same = a.attrs.out_dtype == b.attrs.out_dtype
         return same and shape_of(a.args[1]) == shape_of(b.args[1]) and dtype_of(a.args[1]) == dtype_of(b.args[1])
 
-    def combined(self, calls: Sequence[Call]) -> Expr:
+    def combined(self, calls: Sequence[OpCall]) -> Expr:
         data, weight = ([c.args[i] for c in calls] for i in (0, 1))
         attrs: Any = calls[0].attrs
         return make("nn.batch_matmul", _stack(data), _stack(weight), out_dtype=attrs.out_dtype, transpose_b=True)
 
-    def fits(self, calls: Sequence[Call], parent: int, index: int) -> bool:
+    def fits(self, calls: Sequence[OpCall], parent: int, index: int) -> bool:
         if not _of_units(calls[0]):
             return False
         kinds = {(shape_of(c.args[index]), dtype_of(c.args[index])) for c in calls}
         return len(kinds) == 1 and all(shape_of(c) == shape_of(c.args[parent]) for c in calls)
 
-    def followed(self, call: Call, args: Sequence[Expr]) -> Expr:
+    def followed(self, call: OpCall, args: Sequence[Expr]) -> Expr:
         """The biases of a batch are no vector, so that they are added."""
         return make("add", *args) if _is_bias(call) else super().followed(call, args)
 
-    def joined(self, calls: Sequence[Call], parent: int, index: int) -> Expr:
+    def joined(self, calls: Sequence[OpCall], parent: int, index: int) -> Expr:
         """Each gets the two axes of a result, so that the stack broadcasts as each of them does."""
         missing = 2 - len(shape_of(calls[0].args[index]))
         values = [c.args[index] for c in calls]
@@ -176,16 +176,16 @@ class _ToBatch(Combiner):
             values = [make("expand_dims", v, axis=0, num_newaxis=missing) for v in values]
         return _stack(values)
 
-    def parts(self, whole: Expr, calls: Sequence[Call]) -> Iterable[Expr]:
+    def parts(self, whole: Expr, calls: Sequence[OpCall]) -> Iterable[Expr]:
         pieces = make("split", whole, indices_or_sections=len(calls), axis=0)
         return [make("squeeze", TupleGetItem(pieces, i), axis=[0]) for i in range(len(calls))]
 
 
-def _is_bias(call: Call) -> bool:
+def _is_bias(call: OpCall) -> bool:
     return type(call.op) is Op and call.op.name == "nn.bias_add"
 
 
-def _of_units(call: Call) -> bool:
+def _of_units(call: OpCall) -> bool:
     """Whether a call is no bias, or one of the last axis, where the units are."""
     attrs: Any = call.attrs
     return not _is_bias(call) or attrs.axis in (-1, len(shape_of(call)) - 1)

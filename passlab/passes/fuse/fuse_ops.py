@@ -29,9 +29,9 @@ from passlab.analysis.fusion import FusionGraph, FusionGroups
 from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, set_span
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op, Trait, has_trait
+from passlab.ir.op import Trait, has_trait, is_op_call
 from passlab.ir.types import TensorType
-from passlab.ir.walk import CHILDREN, note_rewrite, post_order, rebuild
+from passlab.ir.walk import CHILDREN, note_rewrite, post_order, rebuild, result_of
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -107,7 +107,7 @@ class _Fuser:
                 set_span(made, node.span)
                 note_rewrite(node, made)
                 self.result[node] = made
-        return self.result.get(func, func)  # type: ignore[return-value]
+        return result_of(func, self.result)
 
     def _now(self, expr: Expr) -> Expr:
         return self.result.get(expr, expr)
@@ -116,7 +116,7 @@ class _Fuser:
         return self.groups.root(self.graph.index[expr])
 
     def _node(self, node: Expr) -> Expr:
-        if type(node) is Call and type(node.op) is Op and node.op.spec.computes:
+        if is_op_call(node) and node.op.spec.computes:
             return self._now(node.args[0]) if node.op.name == "annotation.stop_fusion" else self._call(node)
         if type(node) is Tuple:
             if self._is_root(node):

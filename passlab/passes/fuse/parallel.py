@@ -13,13 +13,13 @@ from typing import Any
 from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Expr, Function, Tuple
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op, OpPattern
+from passlab.ir.op import Op, OpCall, OpPattern, is_call_of
 from passlab.ir.types import TensorType
-from passlab.ir.walk import CHILDREN, Scopes, may_rewrite, note_rewrite, post_order, rebuild
+from passlab.ir.walk import CHILDREN, Scopes, may_rewrite, note_rewrite, post_order, rebuild, result_of
 from passlab.op import make
 from passlab.op.chain import shape_of
 
-Branch = list[Call]
+Branch = list[OpCall]
 
 
 class Combiner:
@@ -27,35 +27,35 @@ class Combiner:
 
     op_name = ""
 
-    def supports(self, call: Call) -> bool:
+    def supports(self, call: OpCall) -> bool:
         """Whether a call can be combined at all."""
         raise NotImplementedError
 
-    def compatible(self, a: Call, b: Call) -> bool:
+    def compatible(self, a: OpCall, b: OpCall) -> bool:
         """Whether two calls may be in one group."""
         raise NotImplementedError
 
-    def combined(self, calls: Sequence[Call]) -> Expr:
+    def combined(self, calls: Sequence[OpCall]) -> Expr:
         """Return the call that does the work of all."""
         raise NotImplementedError
 
-    def fits(self, calls: Sequence[Call], parent: int, index: int) -> bool:
+    def fits(self, calls: Sequence[OpCall], parent: int, index: int) -> bool:
         """Whether argument `index` of the calls that follow can be joined; argument `parent` is the branch itself."""
         raise NotImplementedError
 
-    def joined(self, calls: Sequence[Call], parent: int, index: int) -> Expr:
+    def joined(self, calls: Sequence[OpCall], parent: int, index: int) -> Expr:
         """Return argument `index` of the calls that follow, joined."""
         raise NotImplementedError
 
-    def may_reshape(self, call: Call) -> bool:
+    def may_reshape(self, call: OpCall) -> bool:
         """Whether a following operator of one operand, which gives it another shape, can be done on all at once."""
         return False
 
-    def followed(self, call: Call, args: Sequence[Expr]) -> Expr:
+    def followed(self, call: OpCall, args: Sequence[Expr]) -> Expr:
         """Return a following operator on the joined operands."""
         return Call(call.op, args, call.attrs)
 
-    def parts(self, whole: Expr, calls: Sequence[Call]) -> Iterable[Expr]:
+    def parts(self, whole: Expr, calls: Sequence[OpCall]) -> Iterable[Expr]:
         """Return for each branch its part of the combined result; `calls` are the last calls that were combined."""
         raise NotImplementedError
 
@@ -90,8 +90,11 @@ def combine_parallel(func: Function, mod: IRModule, combiner: Combiner, min_bran
     """
     order = post_order(func)
     movable = Movable(mod)
-    calls: list[Call] = [n for n in order if _calls(n, combiner.op_name)]  # type: ignore[misc]
-    candidates = [c for c in calls if combiner.supports(c) and all(map(movable, c.args[1:]))]
+    candidates = [
+        node
+        for node in order
+        if is_call_of(node, combiner.op_name) and combiner.supports(node) and all(map(movable, node.args[1:]))
+    ]
     if len(candidates) < max(min_branches, 2):
         return func
     program = _Program(func, order, movable)
@@ -107,10 +110,6 @@ def combine_parallel(func: Function, mod: IRModule, combiner: Combiner, min_bran
     return result if result is not None else _one_by_one(func, steps, name)
 
 
-def _calls(node: Expr, name: str) -> bool:
-    return type(node) is Call and type(node.op) is Op and node.op.name == name
-
-
 class _Program:
     """Who uses each node of a function, and where it stands."""
 
@@ -122,7 +121,7 @@ class _Program:
         self.scopes = Scopes(func).of
         self.movable = movable
 
-    def groups(self, candidates: list[Call], combiner: Combiner) -> list[list[Branch]]:
+    def groups(self, candidates: list[OpCall], combiner: Combiner) -> list[list[Branch]]:
         """Return groups of branches, their first steps. All of a group stand in one scope, so they see the same."""
         by_input: dict[tuple[Expr, Any], list[list[Branch]]] = {}
         for call in candidates:
@@ -205,7 +204,7 @@ def _same_step(group: list[Branch], level: int, parent: int, combiner: Combiner)
     )
 
 
-def _reshapes(call: Call) -> bool:
+def _reshapes(call: OpCall) -> bool:
     return len(call.args) == 1 and shape_of(call) != shape_of(call.args[0])
 
 
@@ -236,7 +235,7 @@ def _substituted(root: Function, mapping: dict[Expr, Expr], name: str) -> Functi
     for old in mapping:
         if mapping[old] in result:
             note_rewrite(old, result[mapping[old]], name)
-    return result[root]  # type: ignore[return-value]
+    return result_of(root, result)
 
 
 def _one_by_one(root: Function, steps: list[dict[Expr, Expr]], name: str) -> Function:

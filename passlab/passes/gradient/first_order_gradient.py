@@ -24,7 +24,7 @@ from collections.abc import Callable
 from passlab.errors import Diagnostic, DiagnosticError
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, set_checked_type
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, OpCall, is_op_call
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.ir.walk import make_lets, note_rewrite, post_order
 from passlab.op import make
@@ -112,7 +112,7 @@ class _Gradient:
                 findings.append(
                     Diagnostic(f"@{self.name} has no first-order gradient: it contains a {kind}", node.span)
                 )
-            elif isinstance(node, Call) and isinstance(node.op, Op) and node.op.spec.gradient is None:
+            elif is_op_call(node) and node.op.spec.gradient is None:
                 findings.append(without_gradient(node.op, node.span))
         if findings:
             raise DiagnosticError(*findings)
@@ -134,7 +134,7 @@ class _Gradient:
         ty = node.checked_type
         if type(node) is Constant:
             return self._tensor(node, ty)
-        if type(node) is Call:
+        if is_op_call(node):
             return self._call(node, ty)
         if type(node) is Tuple:
             fields = [self.known[f] for f in node.fields]
@@ -147,12 +147,13 @@ class _Gradient:
         self.backward.append(lambda: self._projection_back(whole, part, node.index))
         return part
 
-    def _call(self, call: Call, ty: Type) -> _Tensor:
+    def _call(self, call: OpCall, ty: Type) -> _Tensor:
         args = [self.known[a] for a in call.args]
-        again = Call(call.op, tuple(a.forward for a in args), call.attrs, call.type_args, call.span)
+        again = call.with_fields(args=tuple([a.forward for a in args]))
         set_checked_type(again, ty)
         made = self._tensor(again, ty)
-        gradient = call.op.spec.gradient  # type: ignore[attr-defined]
+        gradient = call.op.spec.gradient
+        assert gradient is not None
 
         def back() -> None:
             for arg, part in zip(args, gradient(again, made.reverse), strict=True):

@@ -12,7 +12,7 @@ from passlab.errors import Diagnostic, DiagnosticError
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Match, TupleGetItem, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_op_call
 from passlab.ir.types import FuncType, TensorType, TupleType, Type, map_type, type_nodes
 from passlab.ir.walk import children, make_lets, note_rewrite, post_order, rebuild
 from passlab.rewriting.tuple_values import fieldwise
@@ -30,7 +30,7 @@ def lazily_filled(function: Function, mod: IRModule) -> Function:
     to `mod`. Raises `DiagnosticError` when its names stand for something else there.
     """
     order = post_order(function.body, enter=_enter)
-    fills = any(type(n) is Call and type(n.op) is Op and n.op.name in _FILLS for n in order)
+    fills = any(is_op_call(n) and n.op.name in _FILLS for n in order)
     if not fills or function.type_params or not _fits(function, order):
         return function
     _bring_library(mod)
@@ -52,11 +52,10 @@ def _fits(function: Function, order: list[Expr]) -> bool:
     called = {n.op for n in order if type(n) is Call}
     values = {kid for n in order for kid in _values(n)}
     for node in order:
-        kind = type(node)
-        if kind is Match or kind is Constructor or (kind is Function and node.type_params):  # type: ignore[attr-defined]
+        if type(node) is Match or type(node) is Constructor or (type(node) is Function and node.type_params):
             return False
-        direct = kind is GlobalVar or (kind is Function and node.is_primitive)  # type: ignore[attr-defined]
-        if (direct or kind is Op) and (node in values or node not in called):
+        direct = type(node) is GlobalVar or (type(node) is Function and node.is_primitive)
+        if (direct or type(node) is Op) and (node in values or node not in called):
             return False
         if direct and not _is_plain_function(node.checked_type):
             return False
@@ -138,18 +137,17 @@ class _Cells:
 
     # ------------------------------------------------------------ nodes
     def _node(self, node: Expr) -> Expr:
-        kind = type(node)
-        if kind is Var:
-            return self._var(node)  # type: ignore[arg-type]
-        if kind is Constant:
+        if type(node) is Var:
+            return self._var(node)
+        if type(node) is Constant:
             return self._in(node, node.checked_type)
-        if kind is Call:
-            return self._call(node)  # type: ignore[arg-type]
-        if kind is If:
-            yes, no = self._new(node.true_branch), self._new(node.false_branch)  # type: ignore[attr-defined]
-            return If(self._tensors(node.cond), yes, no, node.span)  # type: ignore[attr-defined]
-        if kind is Function:
-            return self._function(node)  # type: ignore[arg-type]
+        if type(node) is Call:
+            return self._call(node)
+        if type(node) is If:
+            yes, no = self._new(node.true_branch), self._new(node.false_branch)
+            return If(self._tensors(node.cond), yes, no, node.span)
+        if type(node) is Function:
+            return self._function(node)
         return rebuild(node, self._new)
 
     def _function(self, function: Function) -> Expr:

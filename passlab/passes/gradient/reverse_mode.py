@@ -29,7 +29,7 @@ from passlab.ir.expr import (
     Var,
     set_checked_type,
 )
-from passlab.ir.op import Op
+from passlab.ir.op import Op, OpCall, is_op_call
 from passlab.ir.span import Span
 from passlab.ir.types import FuncType, RefType, TensorType, TupleType, Type, holds, rebuild_type, type_nodes
 from passlab.ir.walk import children, let_chain, make_lets, post_order, rebuild
@@ -274,19 +274,19 @@ class ReverseMode:
             types = [reversed_type(t) for t in call.type_args]
             return Call(self._new(call.op), (*args, *more), call.attrs, types, call.span)
         values = [lets.value(a, b.checked_type) for a, b in zip(args, call.args, strict=True)]
-        again = Call(call.op, values, call.attrs, call.type_args, call.span)
+        again = call.with_fields(args=tuple(values))
         set_checked_type(again, call.checked_type)
+        assert is_op_call(again)
         result = lets.push(again, call.checked_type)
         made = lets.with_derivative(result, call.checked_type)
         before = lets.push(RefRead(steps))
         lets.push(RefWrite(steps, lets.push(Function((), self._step(again, result, made, args, before), _NOTHING))))
         return made
 
-    def _step(self, again: Call, result: Var, made: Expr, args: list[Expr], before: Expr) -> Expr:
+    def _step(self, again: OpCall, result: Var, made: Expr, args: list[Expr], before: Expr) -> Expr:
         """Return what the backward run does for one operator, and then all that was to do before."""
         lets = Lets()
         so_far = lets.derivative(made, again.checked_type)
-        assert isinstance(again.op, Op)
         assert again.op.spec.gradient is not None
         parts = again.op.spec.gradient(again, so_far)
         for value, arg, part in zip(again.args, args, parts, strict=True):

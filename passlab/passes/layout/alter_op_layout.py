@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlab.ir.expr import Call, Expr, Function
+from passlab.ir.expr import Expr, Function
 from passlab.ir.module import IRModule
+from passlab.ir.op import OpCall
 from passlab.passes.layout.layout_rewriting import in_other_layouts
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
@@ -36,8 +37,8 @@ class AlterOpLayout(FunctionPass):
         return in_other_layouts(func, lambda call: None, _replaced)
 
 
-def _replaced(call: Call, args: list[Expr]) -> Any:
-    hook = call.op.spec.extra.get(_HOOK)  # type: ignore[attr-defined]
+def _replaced(call: OpCall, args: list[Expr]) -> Any:
+    hook = call.op.spec.extra.get(_HOOK)
     if hook is None:
         return None
     return hook(call.attrs, args, [a.checked_type for a in call.args], call.checked_type)

@@ -46,9 +46,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, PassValueError, did_you_mean
-from passlab.ir.expr import Call, Expr, Function
+from passlab.ir.expr import Expr, Function
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op, find_op
+from passlab.ir.op import Op, OpCall, find_op, is_op_call
 from passlab.ir.types import TensorType
 from passlab.ir.walk import post_order
 from passlab.op.layout_names import parse_layout
@@ -101,28 +101,28 @@ class ConvertLayout(FunctionPass):
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         made = in_other_layouts(func, self._wanted, self._replaced)
-        calls = (n for n in post_order(func) if type(n) is Call and type(n.op) is Op)
-        names = {c.op.name for c in calls if _is_convolution(c)} - set(self.desired_layouts) - {_IN_BLOCKS}  # type: ignore[attr-defined]
+        calls = (n for n in post_order(func) if is_op_call(n))
+        names = {c.op.name for c in calls if _is_convolution(c)} - set(self.desired_layouts) - {_IN_BLOCKS}
         if names:
             _log.warning("no layouts are desired for %s: what they take is brought back", ", ".join(sorted(names)))
         return made
 
-    def _hook(self, call: Call) -> Any:
+    def _hook(self, call: OpCall) -> Any:
         """Return the function registered for an operator that is listed, if there is one."""
         op: Any = call.op
         return op.spec.extra.get(_HOOK) if op.name in self.desired_layouts else None
 
-    def _replaced(self, call: Call, args: list[Expr]) -> Any:
+    def _replaced(self, call: OpCall, args: list[Expr]) -> Any:
         """Return what the function registered for an operator makes of a call."""
-        hook, name = self._hook(call), call.op.name  # type: ignore[attr-defined]
+        hook, name = self._hook(call), call.op.name
         if hook is None or (_is_convolution(call) and LayoutConfig.skips()):
             return None
         return hook(call.attrs, args, [a.checked_type for a in call.args], list(self.desired_layouts[name]))
 
-    def _wanted(self, call: Call) -> Any:
+    def _wanted(self, call: OpCall) -> Any:
         if self._hook(call) is not None:
             return None
-        name, attrs = call.op.name, call.attrs  # type: ignore[attr-defined]
+        name, attrs = call.op.name, call.attrs
         desired = self.desired_layouts.get(name)
         skips = _is_convolution(call) and LayoutConfig.skips()
         if not desired or attrs is None or skips or desired[0] == "default" or not _names_layouts(name):
@@ -136,8 +136,8 @@ class ConvertLayout(FunctionPass):
         )
 
 
-def _is_convolution(call: Call) -> bool:
-    return isinstance(call.op.spec.layout, TwoLayouts)  # type: ignore[attr-defined]
+def _is_convolution(call: OpCall) -> bool:
+    return isinstance(call.op.spec.layout, TwoLayouts)
 
 
 def _names_layouts(name: str) -> bool:
@@ -150,23 +150,25 @@ def _has_hook(name: str) -> bool:
     return op is not None and _HOOK in op.spec.extra
 
 
-def _kernel(call: Call, data: str) -> str:
+def _kernel(call: OpCall, data: str) -> str:
     """Return the layout of the weight that goes with one of the data."""
-    name: str = call.op.name  # type: ignore[attr-defined]
+    name: str = call.op.name
     attrs: Any = call.attrs
     if name.endswith("conv2d") and data == "NHWC" and _is_depthwise(call):
         return "HWOI"
     packed = _PACKED.match(data)
     if packed and attrs.groups == 1:
         return f"OIHW{packed[1]}o{packed[1]}i"
-    kernel: str | None = call.op.spec.layout.weights.get(data)  # type: ignore[attr-defined]
+    rule = call.op.spec.layout
+    assert isinstance(rule, TwoLayouts)
+    kernel = rule.weights.get(data)
     if kernel is None:
         what = f"there is no default layout of the weight of {name} for data in {data}"
         raise PassValueError(Diagnostic(what, call.span, hint="give it in desired_layouts"))
     return kernel
 
 
-def _is_depthwise(call: Call) -> bool:
+def _is_depthwise(call: OpCall) -> bool:
     attrs: Any = call.attrs
     ty = call.args[1].checked_type
     return (

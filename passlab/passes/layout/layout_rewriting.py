@@ -12,7 +12,7 @@ from typing import Any
 
 from passlab.errors import PasslabError
 from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
-from passlab.ir.op import Op
+from passlab.ir.op import Op, OpCall, is_op_call
 from passlab.ir.walk import may_rewrite, note_rewrite, post_order, rebuild
 from passlab.op import make
 from passlab.op.arrangement import Arranged, Arrangement, Result
@@ -20,8 +20,8 @@ from passlab.op.layout_rules import TwoLayouts, in_layout, in_layouts, in_place
 from passlab.passes.layout.legalization import checked
 from passlab.rewriting.node_types import NodeTypes
 
-Convert = Callable[[Call], Any]
-Replace = Callable[[Call, list[Expr]], Any]
+Convert = Callable[[OpCall], Any]
+Replace = Callable[[OpCall, list[Expr]], Any]
 
 
 def in_other_layouts(function: Function, convert: Convert, replace: Replace | None = None) -> Function:
@@ -98,7 +98,7 @@ class _Rewriting:
         if isinstance(node, Function) and node.is_primitive:
             return
         self._name = ""
-        result = self._call(node) if isinstance(node, Call) and type(node.op) is Op else None
+        result = self._call(node) if is_op_call(node) else None
         if result is None and isinstance(node, TupleGetItem):
             result = self._projection(node)
         made, arrangement = result if result is not None else (rebuild(node, self.plain), None)
@@ -110,7 +110,7 @@ class _Rewriting:
         elif arrangement is not None:
             self._arrangement[node] = arrangement
 
-    def _call(self, call: Call) -> Result | None:
+    def _call(self, call: OpCall) -> Result | None:
         assert isinstance(call.op, Op)
         if self._replace is not None and (replaced := self._replaced(call)) is not None:
             return replaced
@@ -125,7 +125,7 @@ class _Rewriting:
         result: Result | None = rule(call, self) if self._is_moved(call) else None
         return result
 
-    def _permitted(self, call: Call) -> Any:
+    def _permitted(self, call: OpCall) -> Any:
         """Return the attributes with other layouts that a call is to have; None for none, or where they are refused."""
         attrs = self._convert(call)
         if attrs is None or attrs == call.attrs:
@@ -136,16 +136,16 @@ class _Rewriting:
         self._name = ""
         return None
 
-    def _replaced(self, call: Call) -> Result | None:
+    def _replaced(self, call: OpCall) -> Result | None:
         """Return what the caller puts in the place of a call, if anything; None also where a tensor does not fit."""
         assert self._replace is not None
         args = [self.plain(a) for a in call.args]
         made = self._replace(call, args)
         made = made.astuple() if hasattr(made, "astuple") else made
-        if made is None or (type(made) is Call and made.op is call.op and _alike(made, call, args)):
+        if made is None or (is_op_call(made) and made.op is call.op and _alike(made, call, args)):
             return None
         result: Result | None = (made, None)
-        if type(made) is Call and _names_layouts(made) and _names_layouts(call):
+        if is_op_call(made) and _names_layouts(made) and _names_layouts(call):
             origin = dict(zip(args, call.args, strict=True))
             known = {i: origin[arg] for i, arg in enumerate(made.args) if arg in origin}
             result = in_place(call, self, made, made.attrs, known)
@@ -155,7 +155,7 @@ class _Rewriting:
             checked(plain, call, call.checked_type, self._types)
         return result
 
-    def _is_moved(self, call: Call) -> bool:
+    def _is_moved(self, call: OpCall) -> bool:
         """Whether any argument, or field of one, is in another layout than it was written in."""
         given = self._arrangement
         return any(a in given or (type(a) is Tuple and any(f in given for f in a.fields)) for a in call.args)
@@ -188,11 +188,11 @@ def _in_blocks(result: Result | None) -> Result | None:
     return conv.with_fields(op=op, attrs=op.spec.attrs(**dict(attrs.items()))), result[1]
 
 
-def _names_layouts(call: Call) -> bool:
+def _names_layouts(call: OpCall) -> bool:
     return hasattr(call.attrs, "kernel_layout") or hasattr(call.attrs, "layout")
 
 
-def _alike(made: Call, call: Call, args: list[Expr]) -> bool:
+def _alike(made: OpCall, call: OpCall, args: list[Expr]) -> bool:
     return made.attrs == call.attrs and list(made.args) == args
 
 

@@ -12,10 +12,10 @@ from typing import Any
 from passlab.analysis.regions import is_closed
 from passlab.devices import VirtualDevice
 from passlab.ir.expr import Call, Constant, Expr, Function
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_call_of, is_op_call
 from passlab.ir.walk import post_order, rewrite
 from passlab.op import make
-from passlab.passes.lowering.device_domains import APART, ON_HOST, common_device, is_op
+from passlab.passes.lowering.device_domains import APART, ON_HOST, common_device
 
 Find = Callable[[Expr], VirtualDevice | None]
 
@@ -30,7 +30,7 @@ def without_conflicts(function: Function) -> Function:
     copies: dict[tuple[Expr, int], VirtualDevice] = {}  # by operator and number of its argument: the device it goes to
     readers: dict[Expr, list[tuple[Call, int]]] = {}
     for node in order:
-        if isinstance(node, Call) and type(node.op) is Op:
+        if is_op_call(node):
             for i, arg in enumerate(node.args):
                 readers.setdefault(arg, []).append((node, i))
     for node in reversed(order):  # what reads a value before the value
@@ -38,7 +38,7 @@ def without_conflicts(function: Function) -> Function:
             continue
         for call, i in readers.get(node, ()):
             goal = _wanted(call, i, place.get)
-            if goal is None or is_op(node, "on_device") or type(node) is Constant:
+            if goal is None or is_call_of(node, "on_device") or type(node) is Constant:
                 continue
             both = common_device(place[node], goal) if node in place else goal
             if both is None:

@@ -31,7 +31,7 @@ from passlab.ir.expr import (
     TupleGetItem,
     Var,
 )
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_call_of
 from passlab.ir.types import FuncType, Type
 from passlab.ir.walk import post_order
 
@@ -107,14 +107,9 @@ def common_device(a: VirtualDevice, b: VirtualDevice) -> VirtualDevice | None:
     return VirtualDevice(a.device, a.target or b.target, a.memory_scope or b.memory_scope)
 
 
-def is_op(expr: Expr, name: str) -> bool:
-    """Whether an expression is a call of an operator."""
-    return type(expr) is Call and type(expr.op) is Op and expr.op.name == name
-
-
 def is_loose(expr: Expr) -> bool:
     """Whether an expression is an `on_device` that leaves open where its result lies."""
-    return is_op(expr, "on_device") and not expr.attrs["constrain_result"]  # type: ignore[attr-defined]
+    return is_call_of(expr, "on_device") and not expr.attrs["constrain_result"]
 
 
 def is_open(expr: Expr) -> bool:
@@ -125,7 +120,7 @@ def is_open(expr: Expr) -> bool:
 def names_device(function: Function) -> bool:
     """Whether a function says of anything where it lies."""
     return any(
-        is_op(n, "on_device") or is_op(n, "device_copy") or getattr(n, "virtual_device", None) is not None
+        is_call_of(n, "on_device") or is_call_of(n, "device_copy") or getattr(n, "virtual_device", None) is not None
         for n in post_order(function, enter=lambda n: not is_closed(n))
     )
 
@@ -262,7 +257,7 @@ class Devices:
         elif kind in (Tuple, RefCreate, RefRead, RefWrite):
             for name in node.field_names:
                 parts = getattr(node, name)
-                for part in parts if kind is Tuple else (parts,):
+                for part in parts if type(node) is Tuple else (parts,):
                     self._use(part, own, node)
         elif isinstance(node, Var):
             self._place(own, node.virtual_device, node)

@@ -31,7 +31,7 @@ from collections.abc import Hashable, Sequence
 from passlab.ir.equal import structural_equal, structural_hash
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_op_call
 from passlab.ir.outline import outline
 from passlab.ir.walk import children, post_order, rewrite
 from passlab.rewriting.beta_reduction import beta_reduced
@@ -79,7 +79,7 @@ class _Library:
         alone: dict[Expr, GlobalVar] = {
             n: self.name(_wrapped(n))
             for n in order
-            if type(n) is Call and type(n.op) is Op and n.op.spec.kernel and not n.op.name.startswith(OF_THE_MACHINE)
+            if is_op_call(n) and n.op.spec.kernel and not n.op.name.startswith(OF_THE_MACHINE)
         }
         bound: dict[Expr, GlobalVar] = {}
         for n in reversed(order):  # the outer lets first: a variable may be another name of a bound one
@@ -161,9 +161,7 @@ class _Library:
         for known, var in same:
             if structural_equal(known, primitive, exact=True):
                 return var
-        stem = "fused_" + "_".join(
-            n.op.name for n in post_order(primitive.body) if isinstance(n, Call) and isinstance(n.op, Op)
-        )
+        stem = "fused_" + "_".join(n.op.name for n in post_order(primitive.body) if is_op_call(n))
         var = GlobalVar(self._free(stem.replace(".", "_")[:LONGEST_NAME]))
         same.append((primitive, var))
         self.made[var] = self.kernels[var.name_hint] = beta_reduced(primitive)

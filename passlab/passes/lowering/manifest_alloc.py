@@ -40,7 +40,7 @@ from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, LimitError, VerifyError
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var, set_span
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import is_call_of, is_op_call
 from passlab.ir.types import ANY, TensorType, TupleType, Type, fold_tuple, tensor_types
 from passlab.ir.walk import make_lets, post_order, rewrite
 from passlab.op import make
@@ -238,7 +238,7 @@ def _with_tuples(function: Function) -> Function:
     So each tensor is read where its kernel is called, and stays alive until then.
     """
     order = post_order(function)
-    invokes = [n for n in order if isinstance(n, Call) and isinstance(n.op, Op) and n.op.name == "vm.invoke_tvm_op"]
+    invokes = [n for n in order if is_call_of(n, "vm.invoke_tvm_op")]
     if all(isinstance(a, Tuple) for n in invokes for a in n.args[1:]):
         return function
     tuples = {n.var: n.value for n in order if isinstance(n, Let) and isinstance(n.value, Tuple)}
@@ -261,10 +261,7 @@ def reshaped_parameter(primitive: Function) -> int | None:
 
 def needs_data(primitive: Function) -> bool:
     """Whether the shape of a result depends on the values of the inputs."""
-    return any(
-        isinstance(n, Call) and isinstance(n.op, Op) and n.op.spec.shape_function is not None
-        for n in post_order(primitive.body)
-    )
+    return any(is_op_call(n) and n.op.spec.shape_function is not None for n in post_order(primitive.body))
 
 
 def itemsize(dtype: str) -> int:

@@ -38,9 +38,9 @@ from functools import cached_property, partial
 from typing import Any
 
 from passlab.ir.adt import pattern_vars
-from passlab.ir.expr import Call, Expr, Function, If, Let, Match, Var
+from passlab.ir.expr import Expr, Function, If, Let, Match, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_call_of
 from passlab.ir.types import TupleType
 from passlab.ir.walk import CHILDREN, let_chain, make_lets, post_order, rewrite
 from passlab.op import make
@@ -97,7 +97,7 @@ def without_kills(function: Function) -> Function:
 def _unkilled(pre: Expr, post: Expr) -> Expr:
     assert isinstance(post, Let)
     value = post.value
-    return post.body if type(value) is Call and type(value.op) is Op and value.op.name == KILL else post
+    return post.body if is_call_of(value, KILL) else post
 
 
 def without_aliases(function: Function, nodes: list[Expr]) -> Function:

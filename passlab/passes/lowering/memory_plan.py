@@ -44,7 +44,7 @@ import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr, Function, Let, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import is_call_of
 from passlab.ir.walk import CHILDREN, may_rewrite, post_order, rewrite
 from passlab.op import make
 from passlab.transform.base import FunctionPass
@@ -76,7 +76,7 @@ class MemoryPlan(FunctionPass):
                     return post
                 return Let(region.var, region.allocation(), post.body) if pre is region.first else post.body
             assert type(post) is Call
-            storage = post.args[0] if _calls(post, "memory.alloc_tensor") else None
+            storage = post.args[0] if is_call_of(post, "memory.alloc_tensor") else None
             return post if storage not in home else home[storage].placed(post)
 
         return rewrite(func, rule, only=(Let, Call))
@@ -123,10 +123,6 @@ class _Region:
 _NUMPY = {"bool": "bool", "bfloat16": "uint16"}  # how wide dtypes are that NumPy does not know
 
 
-def _calls(expr: Expr, name: str) -> bool:
-    return type(expr) is Call and type(expr.op) is Op and expr.op.name == name
-
-
 def _number(call: Expr, index: int) -> int:
     """Return the constant that stands as an argument of a call."""
     assert type(call) is Call
@@ -137,7 +133,7 @@ def _number(call: Expr, index: int) -> int:
 
 def _is_fixed(value: Expr) -> bool:
     """Whether a value is an allocation of constant size."""
-    return _calls(value, "memory.alloc_storage") and all(type(value.args[i]) is Constant for i in (0, 2))  # type: ignore[attr-defined]
+    return is_call_of(value, "memory.alloc_storage") and all(type(value.args[i]) is Constant for i in (0, 2))
 
 
 def _regions(order: list[Expr]) -> list[_Region]:
@@ -146,8 +142,8 @@ def _regions(order: list[Expr]) -> list[_Region]:
     for node in order:
         if type(node) is Let:
             other_uses.update(e for e in (node.value, node.body) if type(e) is Var)
-        elif _calls(node, "memory.alloc_tensor") and type(node.args[1]) is Constant:  # type: ignore[attr-defined]
-            other_uses.update(e for e in node.args[1:] if type(e) is Var)  # type: ignore[attr-defined]
+        elif is_call_of(node, "memory.alloc_tensor") and type(node.args[1]) is Constant:
+            other_uses.update(e for e in node.args[1:] if type(e) is Var)
         else:
             other_uses.update(e for e in CHILDREN[type(node)](node) if type(e) is Var)
     chain: dict[Let, Let] = {}

@@ -34,10 +34,10 @@ from passlab.devices import VirtualDevice
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
-from passlab.ir.walk import note_rewrite, rebuild
+from passlab.ir.op import Op, is_call_of
+from passlab.ir.walk import note_rewrite, rebuild, result_of
 from passlab.op import make
-from passlab.passes.lowering.device_domains import Devices, is_op, names_device
+from passlab.passes.lowering.device_domains import Devices, names_device
 from passlab.transform.base import ModulePass, infer_types, is_optimizable
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -72,13 +72,13 @@ def _placed(devices: Devices, name: str, function: Function) -> Function:
         if made is not node:
             note_rewrite(node, made)
             result[node] = made
-    return result.get(function, function)  # type: ignore[return-value]
+    return result_of(function, result)
 
 
 def _node(node: Expr, here: VirtualDevice, result: dict[Expr, Expr]) -> Expr:
     if is_closed(node) or type(node) in (Var, GlobalVar, Op, Constructor, Constant):
         return node
-    if is_op(node, "on_device"):
+    if is_call_of(node, "on_device"):
         return _unpinned(node, result)
 
     def part(expr: Expr) -> Expr:

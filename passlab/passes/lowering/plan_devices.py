@@ -36,12 +36,12 @@ from passlab.errors import Diagnostic, PassTypeError
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Match, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_call_of
 from passlab.ir.types import FuncType
-from passlab.ir.walk import note_rewrite, rebuild
+from passlab.ir.walk import note_rewrite, rebuild, result_of
 from passlab.op import make
 from passlab.passes.lowering.device_conflicts import without_conflicts
-from passlab.passes.lowering.device_domains import ON_HOST, Devices, is_loose, is_op, names_device
+from passlab.passes.lowering.device_domains import ON_HOST, Devices, is_loose, names_device
 from passlab.transform.base import ModulePass, infer_types, is_optimizable
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -93,7 +93,7 @@ def default_device(config: Any) -> VirtualDevice:
 
 
 def _is_pin(expr: Expr) -> bool:
-    return is_op(expr, "on_device") and not is_loose(expr)
+    return is_call_of(expr, "on_device") and not is_loose(expr)
 
 
 def _unpinned(expr: Expr) -> Expr:
@@ -119,7 +119,7 @@ class _Placement:
             if made is not node:
                 note_rewrite(node, made)
                 self.result[node] = made
-        return self.result.get(function, function)  # type: ignore[return-value]
+        return result_of(function, self.result)
 
     def _param(self, var: Var) -> Var:
         made: Var = var.with_fields(virtual_device=self._like(var.virtual_device, self.devices.device(var)))
@@ -151,10 +151,10 @@ class _Placement:
         )
 
     def _call(self, node: Call, here: VirtualDevice) -> Expr:
-        if is_op(node, "on_device"):
+        if is_call_of(node, "on_device"):
             return self.result.get(node.args[0], node.args[0])
         wanted = self._wanted(node, here)
-        if is_op(node, "device_copy"):
+        if is_call_of(node, "device_copy"):
             if wanted[0] == here:
                 return self._to(node.args[0], here, here)
             source = self._to(node.args[0], wanted[0], here)
@@ -204,7 +204,7 @@ class _Placement:
         return make("on_device", made, virtual_device=where, constrain_result=True)
 
     def _copied(self, made: Expr, source: VirtualDevice, goal: VirtualDevice, was: Expr) -> Expr:
-        if type(was) is Call and is_op(was, "device_copy") and was.args[0] is made and was.attrs is not None:
+        if type(was) is Call and is_call_of(was, "device_copy") and was.args[0] is made and was.attrs is not None:
             same = was.attrs["src_virtual_device"] == source and was.attrs["dst_virtual_device"] == goal
             if same:
                 return was

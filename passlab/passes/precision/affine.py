@@ -15,7 +15,8 @@ import numpy as np
 
 from passlab.errors import PasslabError
 from passlab.ir.equal import structural_equal
-from passlab.ir.expr import Call, Constant, Expr, Tuple
+from passlab.ir.expr import Constant, Expr, Tuple
+from passlab.ir.op import OpCall
 from passlab.op import make
 from passlab.op.layout_names import parse_layout
 from passlab.rewriting.constant_folding import folded
@@ -73,7 +74,7 @@ class Region:
 
 
 Done = tuple[Expr, Affine | AffineTuple]
-Rule = Callable[[Call, Region], Done]
+Rule = Callable[[OpCall, Region], Done]
 
 
 def nearly_equal(a: Expr, b: Expr) -> bool:
@@ -124,31 +125,31 @@ def requantized(expr: Expr, have: Affine, want: Affine) -> Expr:
 
 
 # ---------------------------------------------------------------- rules
-def _quantize(call: Call, region: Region) -> Done:
+def _quantize(call: OpCall, region: Region) -> Done:
     have = region.of(call.args[0])
     attrs: Any = call.attrs
     want = Affine(call.args[1], call.args[2], attrs.out_dtype, attrs.axis)
     return (call.args[0] if _same(have, want) else requantized(call.args[0], have, want)), want
 
 
-def _unchanged(call: Call, region: Region) -> Done:
+def _unchanged(call: OpCall, region: Region) -> Done:
     return call, region.of(call.args[0])
 
 
-def _topk(call: Call, region: Region) -> Done:
-    if call.attrs.ret_type != "values":  # type: ignore[union-attr]
+def _topk(call: OpCall, region: Region) -> Done:
+    if call.attrs.ret_type != "values":
         raise NoIntegerFormError("topk with indices")
     return _unchanged(call, region)
 
 
-def _averaged(call: Call, region: Region) -> Done:
+def _averaged(call: OpCall, region: Region) -> Done:
     """Averages are taken of int32, in the scale of the argument."""
     have = region.of(call.args[0])
     wide = call.with_fields(args=(make("cast", call.args[0], dtype="int32"),))
     return make("cast", wide, dtype=have.dtype), have
 
 
-def _pooled_wide(call: Call, region: Region) -> Done:
+def _pooled_wide(call: OpCall, region: Region) -> Done:
     """Averages are taken of int32 in the scale of the result, so that only the result is rounded."""
     have, want = region.of(call.args[0]), region.target()
     wide = Affine(want.scale, want.zero_point, "int32", want.axis)
@@ -157,7 +158,7 @@ def _pooled_wide(call: Call, region: Region) -> Done:
     return call.with_fields(args=(data,)), wide
 
 
-def _pooled(call: Call, region: Region) -> Done:
+def _pooled(call: OpCall, region: Region) -> Done:
     """Like `_pooled_wide`, in the dtype of the result: what operators that come after, such as convolutions, need."""
     out, wide = _pooled_wide(call, region)
     want = region.target()
@@ -167,7 +168,7 @@ def _pooled(call: Call, region: Region) -> Done:
     return make("cast", make("clip", out, a_min=float(ends.min), a_max=float(ends.max)), dtype=want.dtype), want
 
 
-def _bias_add(call: Call, region: Region) -> Done:
+def _bias_add(call: OpCall, region: Region) -> Done:
     data, bias = call.args
     have = region.of(data)
     if type(bias) is Constant and bias not in region.quantization:
@@ -177,7 +178,7 @@ def _bias_add(call: Call, region: Region) -> Done:
     return call.with_fields(args=(data, bias)), have
 
 
-def _product(call: Call, region: Region, op: str, axis: int, **attrs: Any) -> Done:
+def _product(call: OpCall, region: Region, op: str, axis: int, **attrs: Any) -> Done:
     """A convolution or matrix product: int32, its scale the product of the scales, its zero point 0."""
     (x, w), (a, b) = call.args, (region.of(call.args[0]), region.of(call.args[1]))
     out = make(op, x, w, a.zero_point, b.zero_point, a.scale, b.scale, **{**attrs, "out_dtype": "int32"})
@@ -186,24 +187,24 @@ def _product(call: Call, region: Region, op: str, axis: int, **attrs: Any) -> Do
     return out, Affine(scale, zero, "int32", axis)
 
 
-def _conv(call: Call, region: Region) -> Done:
-    given = dict(call.attrs.items())  # type: ignore[union-attr]
+def _conv(call: OpCall, region: Region) -> Done:
+    given = dict(call.attrs.items())
     layout = parse_layout(given["out_layout"] or given["data_layout"])
     axes = layout.axes if layout is not None else ""
     if "C" not in axes or len(axes) != len(layout.parts):  # type: ignore[union-attr]
         raise NoIntegerFormError("a packed layout")
-    return _product(call, region, f"qnn.{call.op.name.removeprefix('nn.')}", axes.index("C"), **given)  # type: ignore[attr-defined]
+    return _product(call, region, f"qnn.{call.op.name.removeprefix('nn.')}", axes.index("C"), **given)
 
 
-def _dense(call: Call, region: Region) -> Done:
-    return _product(call, region, "qnn.dense", 1, **dict(call.attrs.items()))  # type: ignore[union-attr]
+def _dense(call: OpCall, region: Region) -> Done:
+    return _product(call, region, "qnn.dense", 1, **dict(call.attrs.items()))
 
 
-def _batch_matmul(call: Call, region: Region) -> Done:
-    return _product(call, region, "qnn.batch_matmul", region.of(call.args[0]).axis, **dict(call.attrs.items()))  # type: ignore[union-attr]
+def _batch_matmul(call: OpCall, region: Region) -> Done:
+    return _product(call, region, "qnn.batch_matmul", region.of(call.args[0]).axis, **dict(call.attrs.items()))
 
 
-def _concatenate(call: Call, region: Region) -> Done:
+def _concatenate(call: OpCall, region: Region) -> Done:
     whole, want = region.quantization.get(call.args[0]), region.target()
     if not isinstance(whole, AffineTuple):
         raise NoIntegerFormError("an argument is not quantized")
@@ -212,8 +213,8 @@ def _concatenate(call: Call, region: Region) -> Done:
     return make("qnn.concatenate", call.args[0], scales, zeros, want.scale, want.zero_point, axis=attrs.axis), want
 
 
-def _split(call: Call, region: Region) -> Done:
-    have, sections = region.of(call.args[0]), call.attrs.indices_or_sections  # type: ignore[union-attr]
+def _split(call: OpCall, region: Region) -> Done:
+    have, sections = region.of(call.args[0]), call.attrs.indices_or_sections
     count = sections if isinstance(sections, int) else len(sections) + 1
     return call, AffineTuple((have,) * count)
 
@@ -230,7 +231,7 @@ def _spread(value: Expr, like: Affine, region: Region, arg: Expr) -> Expr:
     return make("reshape", make("broadcast_to", value, shape=list(scale.shape)), newshape=shape)
 
 
-def _clip(call: Call, region: Region) -> Done:
+def _clip(call: OpCall, region: Region) -> Done:
     arg, have = call.args[0], region.of(call.args[0])
     attrs: Any = call.attrs
     scale, zero = folded(have.scale), folded(have.zero_point)
@@ -250,13 +251,13 @@ def _nearest(value: float) -> int:
     return math.floor(value + 0.5)
 
 
-def _relu(call: Call, region: Region) -> Done:
+def _relu(call: OpCall, region: Region) -> Done:
     arg, have = call.args[0], region.of(call.args[0])
     zero = make("cast", _spread(have.zero_point, have, region, arg), dtype=have.dtype)
     return make("maximum", arg, folded(zero)), have
 
 
-def _pad(call: Call, region: Region) -> Done:
+def _pad(call: OpCall, region: Region) -> Done:
     (arg, value), have = call.args, region.of(call.args[0])
     if value in region.quantization:
         own = region.of(value)
@@ -269,7 +270,7 @@ def _pad(call: Call, region: Region) -> Done:
     return call.with_fields(args=(arg, value)), have
 
 
-def _sides(call: Call, region: Region) -> tuple[Expr, Expr, Affine, Affine, Affine]:
+def _sides(call: OpCall, region: Region) -> tuple[Expr, Expr, Affine, Affine, Affine]:
     """Return both operands of a binary call, what they stand for, and what the result shall stand for.
 
     A floating constant is quantized like the other operand.
@@ -289,7 +290,7 @@ def _sides(call: Call, region: Region) -> tuple[Expr, Expr, Affine, Affine, Affi
 
 
 def _binary(op: str) -> Rule:
-    def rule(call: Call, region: Region) -> Done:
+    def rule(call: OpCall, region: Region) -> Done:
         left, right, a, b, want = _sides(call, region)
         if op == "qnn.add" and a.dtype == "int32" and _same(a, b) and (a.axis == b.axis or _is_uniform(a)):
             return make("add", left, right), a  # sums after a convolution, whose scale may be a vector
@@ -311,7 +312,7 @@ def _binary(op: str) -> Rule:
     return rule
 
 
-def _in_one_scale(call: Call, region: Region) -> Done:
+def _in_one_scale(call: OpCall, region: Region) -> Done:
     left, right, a, b, want = _sides(call, region)
     left = left if _identical(a, want) else requantized(left, a, want)
     right = right if _identical(b, want) else requantized(right, b, want)
@@ -319,7 +320,7 @@ def _in_one_scale(call: Call, region: Region) -> Done:
 
 
 def _unary(op: str) -> Rule:
-    def rule(call: Call, region: Region) -> Done:
+    def rule(call: OpCall, region: Region) -> Done:
         have, want = region.of(call.args[0]), region.target()
         attrs = dict(call.attrs.items()) if call.attrs is not None else {}
         return make(op, call.args[0], have.scale, have.zero_point, want.scale, want.zero_point, **attrs), want

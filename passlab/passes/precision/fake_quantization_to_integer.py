@@ -31,7 +31,7 @@ from typing import Any
 from passlab.errors import Diagnostic, PassError, PasslabError
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, OpCall, is_call_of, is_op_call, op_name
 from passlab.ir.walk import CHILDREN, post_order, rebuild, rewrite
 from passlab.op import make
 from passlab.passes.precision.affine import OPTIONAL, RULES, Affine, AffineTuple, NoIntegerFormError, Region
@@ -69,22 +69,22 @@ class FakeQuantizationToInteger(FunctionPass):
             made = rewrite(made, lambda pre, post: self._alone(post, types), only=(Call,))
         return made
 
-    def _rule(self, call: Call) -> Callable[[Call, Region], Any] | None:
-        name = _name(call)
+    def _rule(self, call: OpCall) -> Callable[[OpCall, Region], Any] | None:
+        name = op_name(call)
         if not name:
             return None
-        own = call.op.spec.extra.get("FTVMFakeQuantizationToInteger")  # type: ignore[attr-defined]
+        own = call.op.spec.extra.get("FTVMFakeQuantizationToInteger")
         if own is not None:
             return own  # type: ignore[no-any-return]
         return RULES.get(name) or (OPTIONAL.get(name) if name in (self.optional_qnn_ops or ()) else None)
 
     def _region(self, post: Expr, types: NodeTypes) -> Expr:
         """Return a quantized region on integers, or as it is."""
-        if _name(post) != "qnn.quantize":
+        if op_name(post) != "qnn.quantize":
             return post
-        assert isinstance(post, Call)
+        assert is_op_call(post)
         inside = _dataflow(post.args[0])
-        if inside is None or not any(_name(n) == "qnn.dequantize" for n in inside):
+        if inside is None or not any(op_name(n) == "qnn.dequantize" for n in inside):
             return post
         attrs: Any = post.attrs
         region = Region(Affine(post.args[1], post.args[2], attrs.out_dtype, attrs.axis))
@@ -92,12 +92,11 @@ class FakeQuantizationToInteger(FunctionPass):
 
     def _alone(self, post: Expr, types: NodeTypes) -> Expr:
         """Return a single call on integers, dequantized after; or as it is."""
-        if _name(post) not in _ALONE:
+        if not is_op_call(post) or post.op.name not in _ALONE:
             return post
-        assert isinstance(post, Call)
-        if any(_name(a) != "qnn.dequantize" and type(a) is not Constant for a in post.args):
+        if any(op_name(a) != "qnn.dequantize" and type(a) is not Constant for a in post.args):
             return post
-        if not any(_name(a) == "qnn.dequantize" for a in post.args):
+        if not any(op_name(a) == "qnn.dequantize" for a in post.args):
             return post
         region = Region(None)
         made = self._on_integers(post, [*post.args, post], region, types)
@@ -106,10 +105,10 @@ class FakeQuantizationToInteger(FunctionPass):
         meaning = region.quantization.get(made)
         if not isinstance(meaning, Affine):
             return post
-        dtype = next(a for a in post.args if _name(a) == "qnn.dequantize").attrs.out_dtype  # type: ignore[attr-defined]
+        dtype = next(a.attrs.out_dtype for a in post.args if is_call_of(a, "qnn.dequantize"))
         return make("qnn.dequantize", made, meaning.scale, meaning.zero_point, out_dtype=dtype, axis=meaning.axis)
 
-    def _on_integers(self, root: Call, order: Sequence[Expr], region: Region, types: NodeTypes) -> Expr | None:
+    def _on_integers(self, root: OpCall, order: Sequence[Expr], region: Region, types: NodeTypes) -> Expr | None:
         """Return `root` on integers, None where that cannot be; `order` lists what it is made of, parts first."""
         result: dict[Expr, Expr] = {}
         try:
@@ -131,52 +130,48 @@ class FakeQuantizationToInteger(FunctionPass):
 
         if type(node) is Tuple:
             made = rebuild(node, new)
-            region.quantization[made] = AffineTuple(tuple(region.of(f) for f in made.fields))  # type: ignore[attr-defined]
+            region.quantization[made] = AffineTuple(tuple(region.of(f) for f in made.fields))
             return made
         if type(node) is TupleGetItem:
-            made = rebuild(node, new)
-            whole = region.quantization.get(made.tuple_value)  # type: ignore[attr-defined]
+            part = rebuild(node, new)
+            whole = region.quantization.get(part.tuple_value)
             if not isinstance(whole, AffineTuple):
                 raise NoIntegerFormError("a projection of what is not quantized")
-            region.quantization[made] = whole.fields[node.index]
-            return made
-        if type(node) is not Call:
+            region.quantization[part] = whole.fields[node.index]
+            return part
+        if not is_op_call(node):
             return node
-        if _name(node) == "qnn.dequantize":
+        if is_call_of(node, "qnn.dequantize"):
             meaning = _dequantized(node, types)
             if region.quantization.setdefault(node.args[0], meaning) != meaning:
                 raise NoIntegerFormError("a tensor is dequantized in two ways")
             return node.args[0]
         return self._call(node, new, region)
 
-    def _call(self, call: Call, new: Callable[[Expr], Expr], region: Region) -> Expr:
+    def _call(self, call: OpCall, new: Callable[[Expr], Expr], region: Region) -> Expr:
         rule = self._rule(call)
         if rule is None:
             raise NoIntegerFormError(f"there is no rule for `{call.op}`")
         made = (
             call.with_fields(args=(new(call.args[0]), *call.args[1:]))
-            if _name(call) == "qnn.quantize"
+            if op_name(call) == "qnn.quantize"
             else rebuild(call, new)
         )
-        out, meaning = rule(made, region)  # type: ignore[arg-type]
+        out, meaning = rule(made, region)
         region.quantization[out] = meaning
         return out  # type: ignore[no-any-return]
 
 
-def _name(expr: Expr) -> str:
-    return expr.op.name if type(expr) is Call and type(expr.op) is Op else ""
-
-
-def _dequantized(call: Call, types: NodeTypes) -> Affine:
+def _dequantized(call: OpCall, types: NodeTypes) -> Affine:
     ty = types.tensor(call.args[0])
     if ty is None:
         raise NoIntegerFormError("the type of a quantized tensor is not known")
-    return Affine(call.args[1], call.args[2], ty.dtype, call.attrs.axis)  # type: ignore[union-attr]
+    return Affine(call.args[1], call.args[2], ty.dtype, call.attrs.axis)
 
 
 def _dataflow(root: Expr) -> list[Expr] | None:
     """Return what an expression is made of down to `qnn.dequantize`, parts first; None if that is not all dataflow."""
-    order = post_order(root, enter=lambda n: _name(n) != "qnn.dequantize")
+    order = post_order(root, enter=lambda n: op_name(n) != "qnn.dequantize")
     kinds = (Call, Tuple, TupleGetItem, Constant, Op)
     if any(type(n) not in kinds or (type(n) is Call and type(n.op) is not Op) for n in order):
         return None

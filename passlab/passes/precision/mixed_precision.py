@@ -30,7 +30,7 @@ from passlab.ir.expr import (
 )
 from passlab.ir.op import Op, Precision
 from passlab.ir.types import TensorType, TupleType, Type, map_type
-from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, post_order, rebuild
+from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, post_order, rebuild, result_of
 from passlab.op import make
 from passlab.op.dtypes import array_dtype, is_float_name
 from passlab.rewriting.node_types import NodeTypes
@@ -71,7 +71,7 @@ class MixedPrecision:
                     self._result[node] = made
             for let in binders.get(node, ()):
                 self._rebind(let)
-        return self._new(function)  # type: ignore[return-value]
+        return result_of(function, self._result)
 
     def _new(self, node: Expr) -> Expr:
         return self._result.get(node, node)

@@ -93,7 +93,7 @@ def needed_uses(function: Function, pure: Callable[[Expr], bool]) -> dict[Var, i
     while stack:
         node, depth = stack.pop()
         kind = type(node)
-        if kind is Var:
+        if type(node) is Var:
             if node in values:
                 count = uses[node] = uses.get(node, 0) + (2 if level[node] < depth else 1)
                 if count - (2 if level[node] < depth else 1) == 0 and pure(values[node]):
@@ -102,12 +102,12 @@ def needed_uses(function: Function, pure: Callable[[Expr], bool]) -> dict[Var, i
         visits[node] = seen = visits.get(node, 0) + 1
         if seen > 2:
             continue
-        if kind is Let:
-            values[node.var], level[node.var] = node.value, depth  # type: ignore[attr-defined]
-            stack.append((node.body, depth))  # type: ignore[attr-defined]
-            if not pure(node.value):  # type: ignore[attr-defined]
-                stack.append((node.value, depth))  # type: ignore[attr-defined]
+        if type(node) is Let:
+            values[node.var], level[node.var] = node.value, depth
+            stack.append((node.body, depth))
+            if not pure(node.value):
+                stack.append((node.value, depth))
             continue
-        inner = depth + 1 if kind is Function else depth
+        inner = depth + 1 if type(node) is Function else depth
         stack += [(kid, inner) for kid in CHILDREN[kind](node)[::-1]]
     return uses

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
+from passlab.ir.expr import Call, Constant, Expr, ExprT, Function, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.walk import CHILDREN, Scope, Scopes, may_rewrite, note_rewrite, post_order, rebuild
+from passlab.ir.walk import CHILDREN, Scope, Scopes, may_rewrite, note_rewrite, post_order, rebuild, result_of
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -47,7 +47,7 @@ class EliminateCommonSubexpr(FunctionPass):
         if all(len(several) < 2 for several in members):
             return func
         twins = _twins(Scopes(func), number, members)
-        return _merged(func, twins) if twins else func  # type: ignore[return-value]
+        return _merged(func, twins) if twins else func
 
 
 _NAME = "common subexpression"  # of each use that is led to an equal expression
@@ -71,18 +71,17 @@ def _value_numbers(order: list[Expr], fskip: Callable[[Expr], bool] | None) -> t
 
 def _key(node: Expr, number: dict[Expr, int], fskip: Callable[[Expr], bool] | None) -> Hashable:
     """Return what equal nodes have in common, or None for a node that is equal only to itself."""
-    kind = type(node)
-    if kind is Call:
-        op = node.op  # type: ignore[attr-defined]
-        if type(op) is not Op or op.spec.stateful or not node.args or (fskip is not None and fskip(node)):  # type: ignore[attr-defined]
+    if type(node) is Call:
+        op = node.op
+        if type(op) is not Op or op.spec.stateful or not node.args or (fskip is not None and fskip(node)):
             return None
-        return (op, node.attrs, *[number[a] for a in node.args])  # type: ignore[attr-defined]
-    if kind is TupleGetItem:
-        return ("projection", node.index, number[node.tuple_value])  # type: ignore[attr-defined]
-    if kind is Tuple:
-        return ("tuple", *[number[f] for f in node.fields])  # type: ignore[attr-defined]
-    if kind is Constant and node.data.ndim == 0:  # type: ignore[attr-defined]
-        return ("scalar", node.data.dtype.name, node.data.tobytes())  # type: ignore[attr-defined]
+        return (op, node.attrs, *[number[a] for a in node.args])
+    if type(node) is TupleGetItem:
+        return ("projection", node.index, number[node.tuple_value])
+    if type(node) is Tuple:
+        return ("tuple", *[number[f] for f in node.fields])
+    if type(node) is Constant and node.data.ndim == 0:
+        return ("scalar", node.data.dtype.name, node.data.tobytes())
     return None
 
 
@@ -125,7 +124,7 @@ def _twins(scopes: Scopes, number: dict[Expr, int], members: list[list[Expr]]) -
     return twins
 
 
-def _merged(root: Expr, twins: dict[Expr, Expr]) -> Expr:
+def _merged(root: ExprT, twins: dict[Expr, Expr]) -> ExprT:
     """Return the program in which the twin of each node stands in its place. The twin may come later in the program."""
     result: dict[Expr, Expr] = {}
 
@@ -148,4 +147,4 @@ def _merged(root: Expr, twins: dict[Expr, Expr]) -> Expr:
             stack += [twins.get(kid, kid) for kid in CHILDREN[type(node)](node)[::-1]]
     for dropped in twins:
         note_rewrite(dropped, new(dropped), _NAME)
-    return new(root)
+    return result_of(root, result)

@@ -26,7 +26,7 @@ from typing import Any
 
 from passlab.ir.expr import Call, Constant, Expr, Function
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import op_name
 from passlab.ir.walk import rewrite
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
@@ -47,20 +47,16 @@ class FlattenAtrousConv(FunctionPass):
         return rewrite(func, _flattened, only=(Call,), name="atrous as dilated")
 
 
-def _name(expr: Expr) -> str:
-    return expr.op.name if type(expr) is Call and type(expr.op) is Op else ""
-
-
 def _flattened(pre: Expr, post: Expr) -> Expr:
-    if _name(post) != "nn.batch_to_space_nd":
+    if op_name(post) != "nn.batch_to_space_nd":
         return post
     assert isinstance(post, Call)
     conv = post.args[0]
-    if _name(conv) not in ("nn.conv2d", "qnn.conv2d"):
+    if op_name(conv) not in ("nn.conv2d", "qnn.conv2d"):
         return post
     assert isinstance(conv, Call)
     spread = conv.args[0]
-    if _name(spread) != "nn.space_to_batch_nd":
+    if op_name(spread) != "nn.space_to_batch_nd":
         return post
     assert isinstance(spread, Call)
     out, plain, into = post.attrs, conv.attrs, spread.attrs
@@ -90,7 +86,7 @@ def _padding(paddings: Any, crops: Any) -> tuple[int, ...] | None:
 
 
 def _pads_with_nothing(conv: Call, value: float) -> bool:
-    if _name(conv) == "nn.conv2d":
+    if op_name(conv) == "nn.conv2d":
         return value == 0
     zero_point = conv.args[2]
     return type(zero_point) is Constant and zero_point.data.ndim == 0 and float(zero_point.data) == value

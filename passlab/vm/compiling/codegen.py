@@ -32,7 +32,7 @@ from passlab.ir.expr import (
     Var,
 )
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, OpCall, is_op_call
 from passlab.ir.trampoline import drive
 from passlab.ir.walk import children, post_order
 from passlab.vm.compiling.match_code import MatchCode, Work
@@ -204,9 +204,9 @@ class FunctionCode:
 
     # ------------------------------------------------------------ calls
     def _call(self, call: Call) -> Work:
+        if is_op_call(call):
+            return (yield from self._operator(call, call.op))
         callee = call.op
-        if isinstance(callee, Op):
-            return (yield from self._operator(call, callee))
         args = yield from self._all(call.args)
         if isinstance(callee, GlobalVar):
             if callee.name_hint in self.pool.closures:
@@ -217,7 +217,7 @@ class FunctionCode:
         closure = yield self.value(callee)
         return self.into(Opcode.INVOKE_CLOSURE, closure, ..., args, node=call)
 
-    def _operator(self, call: Call, op: Op) -> Work:
+    def _operator(self, call: OpCall, op: Op) -> Work:
         name = op.name
         if name == "vm.invoke_tvm_op":
             primitive, ins, outs = call.args
@@ -228,7 +228,7 @@ class FunctionCode:
             return args[-1] if args else 0
         if name == "memory.alloc_storage":
             size = yield self.value(call.args[0])
-            dtype, device = call.attrs.dtype, self.pool.device(call.attrs.virtual_device)  # type: ignore[union-attr]
+            dtype, device = call.attrs.dtype, self.pool.device(call.attrs.virtual_device)
             return self.into(Opcode.ALLOC_STORAGE, size, 64, dtype, device, ..., (), node=call)
         if name == "memory.alloc_tensor":
             return (yield from self._alloc_tensor(call))
@@ -258,13 +258,13 @@ class FunctionCode:
             raise _no("a kernel whose inputs and results are not written as tuples", expr)
         return value.fields
 
-    def _on_device(self, call: Call) -> Work:
+    def _on_device(self, call: OpCall) -> Work:
         """Load a constant on the device where it is needed; all else is where it is said to be already."""
         body = call.args[0]
         constant = self.held.get(body) if isinstance(body, Var) else body
         if not isinstance(constant, Constant):
             return (yield self.value(body))
-        device = self.pool.device(call.attrs.virtual_device)  # type: ignore[union-attr]
+        device = self.pool.device(call.attrs.virtual_device)
         return self.into(Opcode.LOAD_CONST, self.pool.constant(constant.data, device), device, ..., node=constant)
 
     def _alloc_tensor(self, call: Call) -> Work:

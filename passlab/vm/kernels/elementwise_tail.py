@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Call, Expr, Function
-from passlab.ir.op import Op, OpPattern, Trait
+from passlab.ir.op import Op, OpPattern, Trait, is_op_call
 from passlab.ir.types import TensorType
 from passlab.ir.walk import children
 from passlab.op.dtypes import array_dtype
@@ -168,7 +168,7 @@ def _anchor(order: Sequence[Expr], nodes: dict[Expr, Call], ty: TensorType) -> C
     used = Counter(child for node in order for child in children(node))
     inside = Counter(child for node in nodes.values() for child in node.args)
     for node in order:
-        if isinstance(node, Call) and isinstance(node.op, Op) and node not in nodes and node.checked_type_ is ty:
+        if is_op_call(node) and node not in nodes and node.checked_type_ is ty:
             if node.op.spec.pattern is OpPattern.OUT_ELEMWISE_FUSABLE and 0 < inside[node] == used[node]:
                 return node
     return None

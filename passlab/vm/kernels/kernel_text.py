@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from passlab.errors import Diagnostic, VerifyError
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_op_call
 from passlab.ir.span import Span
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.ir.walk import post_order
@@ -96,7 +96,7 @@ class KernelText:
             self.texts[node] = f"({''.join(f'{self.texts[f]}, ' for f in node.fields).rstrip(' ')})"
         elif isinstance(node, TupleGetItem):
             self.texts[node] = f"{self.texts[node.tuple_value]}[{node.index}]"
-        elif isinstance(node, Call) and isinstance(node.op, Op):
+        elif is_op_call(node):
             self._call(node, node.op)
         else:
             raise VerifyError(Diagnostic(f"a kernel cannot hold a {type(node).__name__}", node.span))

@@ -19,7 +19,7 @@ import numpy as np
 
 from passlab.errors import RunError
 from passlab.ir.expr import Call, Constant, Expr, Function
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_op_call
 from passlab.ir.types import TensorType
 from passlab.ir.walk import post_order
 from passlab.vm.kernels.primitive import Kernel
@@ -90,7 +90,7 @@ class NumbaKernel(Kernel):
         kind = f"np.{self.dtype}"
         lines = ["import numpy as np", "", f"zero = {kind}(0)", "", "", f"def kernel({', '.join(names.values())}):"]
         for node in post_order(self.function.body):
-            if isinstance(node, Call) and isinstance(node.op, Op):
+            if is_op_call(node):
                 form = FORMS[node.op.name].format(*[names[a] for a in node.args])
                 names[node] = f"v{len(names)}"
                 lines.append(f"    {names[node]} = {kind}({form})")

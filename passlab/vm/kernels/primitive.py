@@ -20,7 +20,7 @@ from passlab.errors import Diagnostic, RunError
 from passlab.evaluate.operators import values_inside
 from passlab.evaluate.shape_functions import NOTHING, shape_kernel
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_op_call
 from passlab.ir.types import TupleType, fold_tuple, tensor_types
 from passlab.ir.walk import post_order
 from passlab.op.dtypes import array_dtype
@@ -127,7 +127,7 @@ class _Line:
     def _node(self, node: Expr) -> None:
         if isinstance(node, Constant):
             self._slot(node, node.data)
-        elif (isinstance(node, Call) and isinstance(node.op, Op)) or isinstance(node, (Tuple, TupleGetItem)):
+        elif (is_op_call(node)) or isinstance(node, (Tuple, TupleGetItem)):
             self.nodes.append((node, self._slot(node)))
         else:
             raise RunError(Diagnostic(f"a kernel cannot hold a {type(node).__name__}", node.span))

@@ -21,7 +21,7 @@ from passlab.frontend.onnx.export.table import writers
 from passlab.frontend.onnx.package import onnx
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_op_call
 from passlab.ir.span import Span
 from passlab.ir.types import TensorType, TupleType
 from passlab.op.dtypes import array_dtype
@@ -189,7 +189,7 @@ class Emitter:
             if isinstance(names, str) and isinstance(node.checked_type, TensorType):
                 self.dtypes[names] = node.checked_type.dtype
         except NoCounterpartError as error:
-            what = node.op.name if isinstance(node, Call) and isinstance(node.op, Op) else type(node).__name__
+            what = node.op.name if is_op_call(node) else type(node).__name__
             text = f"`{what}`: {error}"
             self.problems.setdefault(text, Diagnostic(text, node.span))
             self.values[node] = self._stand_in(node)

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import Op
+from passlab.ir.op import op_name
 from passlab.op import make
 from passlab.op.dtypes import array_dtype, is_float_name
 from passlab.rewriting.rules import Match, Rule, computed
@@ -26,7 +26,7 @@ def uniform_value(expr: Expr) -> Any:
     """
     if type(expr) is Constant:
         return expr.data[()] if expr.data.ndim == 0 else None
-    name = expr.op.name if type(expr) is Call and type(expr.op) is Op else ""
+    name = op_name(expr)
     if name in _RESULT:
         return _RESULT[name]
     if name not in _FULL:
@@ -54,7 +54,7 @@ def _uniform_operand(match: Match) -> Expr | None:
     root = match["root"]
     for i, other in ((1, "x"), (0, "y")):
         operand, ty = root.args[i], match.tensor("root")
-        name = operand.op.name if type(operand) is Call and type(operand.op) is Op else ""
+        name = op_name(operand)
         if ty is None or name not in _FULL or match.type(other) is not match.type("root"):
             continue
         value = uniform_value(operand)

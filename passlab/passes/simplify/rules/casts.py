@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import Op, Trait, has_trait
+from passlab.ir.op import Op, Trait, has_trait, is_op_call
 from passlab.op import make
 from passlab.op.dtypes import array_dtype, is_float_name
 from passlab.rewriting.rules import Match, Rule
@@ -98,7 +98,7 @@ def _clip_covers(match: Match) -> bool:
     ty, x = match.tensor("x"), match["x"]
     if ty is None or is_float_name(ty.dtype) or ty.dtype == "bool":
         return False
-    if type(x) is Call and type(x.op) is Op and x.op.name in ("qnn.requantize", "qnn.add"):
+    if is_op_call(x) and x.op.name in ("qnn.requantize", "qnn.add"):
         return False
     info = np.iinfo(array_dtype(ty.dtype))
     attrs = match.attrs("root")

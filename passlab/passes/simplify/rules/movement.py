@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from passlab.ir.expr import Call, Expr
+from passlab.ir.expr import Expr
+from passlab.ir.op import OpCall
 from passlab.op import make
 from passlab.op.layout_names import parse_layout
 from passlab.rewriting.rules import Match, Rule
@@ -28,10 +29,10 @@ def _letters(layout: str) -> Letters | None:
     return None if parsed is None else [f"{f}{letter.lower()}" if f else letter for letter, f in parsed.parts]
 
 
-def _permutation(call: Call, rank: int) -> list[int] | None:
+def _permutation(call: OpCall, rank: int) -> list[int] | None:
     """Return the axes of a transpose, or of a layout_transform that only permutes; None for what does more."""
     attrs: Any = call.attrs
-    if call.op.name == "transpose":  # type: ignore[attr-defined]
+    if call.op.name == "transpose":
         return [a % rank for a in attrs.axes] if attrs.axes else list(range(rank))[::-1]
     source, target = _letters(attrs.src_layout), _letters(attrs.dst_layout)
     if source is None or target is None or sorted(source) != sorted(target) or len(source) != rank:
