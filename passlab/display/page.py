@@ -12,13 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from passlab.display.html import Markup, escape
+from passlab.display.html import Markup, div, escape, span
 from passlab.display.scripts import inline, style
 from passlab.display.view import View
 from passlab.errors import Diagnostic, PasslabError
 
 SCRIPTS = ("module", "diff", "graph", "pipeline", "stepper", "dump", "comparison", "values")
-# What can be seen at once is painted before the script, which takes its place, does anything.
+# The frame and the title are painted before the script, which takes their place, does anything.
 _HOST = """{
 const host = document.getElementById("host"), shell = host.firstElementChild;
 if (shell && !document.hidden) await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
@@ -74,7 +74,7 @@ def document(view: View, graphs: Graphs | None = None, fallback: Markup | None =
         script=code,
         host=_HOST,
         fallback=view.html() if fallback is None else fallback,
-        shell=view.shell(data),
+        shell=div("passlab pl-shell", div("pl-bar", span("pl-title", data["title"]))),
     )
 
 

@@ -14,7 +14,6 @@ from passlab.display.html import Markup, tag
 from passlab.display.listing import Line, LineTable, listing
 from passlab.display.nodes import Links, line_numbers
 from passlab.display.palette import BOX, CELL, CODE, HEAD, MUTED, OUTCOMES, PROSE, TABLE
-from passlab.display.recording_shell import shell_of
 from passlab.display.timing import bar, milliseconds
 from passlab.display.view import View, capped
 from passlab.errors import visible
@@ -153,9 +152,6 @@ class RecordingView(View):
         """Whether the programs of all events together are too large to be printed before anything is shown."""
         modules = {id(mod): mod for event in self.events for mod in (event.before, event.after)}
         return sum(count_module(mod)[0] for mod in modules.values()) > LARGE
-
-    def shell(self, data: dict[str, Any]) -> Markup:
-        return shell_of(data)
 
     def data(self, only_start: bool = False) -> dict[str, Any]:
         """Return what the widget needs; with `only_start` the programs and the diff of the first step only."""

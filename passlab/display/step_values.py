@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from passlab.debugger.values import Unwritten, short_text
+from passlab.display.heap import heap_of
 from passlab.display.tensors import odd_numbers, picture
 from passlab.errors import visible
 from passlab.evaluate.values import value_text
 from passlab.vm.objects import Storage
 
 PICTURES = 700  # tensors drawn beforehand
+HEAPS = 300  # data values and closures
 # numbers of values: a register that was cleared, a value that is sent later, and no write at all
 EMPTY, WAITING, NOTHING = 0, 1, -1
 
@@ -28,6 +30,7 @@ class StepValues:
         self.texts: list[str] = ["", "..."]
         self.odd: list[int] = [0, 0]
         self.pictures: dict[int, Any] = {}
+        self.heaps: dict[int, list[list[Any]]] = {}
         self.room = pictures
         self.tensors: dict[int, np.ndarray[Any, Any]] = {}  # those without a picture, by number
         self._by_text: dict[Any, int] = {}
@@ -58,7 +61,7 @@ class StepValues:
                 self._storages[size] = self._text(_line(value), 0)
             return self._storages[size]
         else:
-            number = self._text(_line(value), 0)
+            number = self._drawn(value)
         self._by_object[key] = (value, number)
         return number
 
@@ -87,6 +90,17 @@ class StepValues:
             self.tensors[number] = value
         return number
 
+    def _drawn(self, value: Any) -> int:
+        """The number of a value that is told in a line; objects that hold others have a drawing as well."""
+        boxes = heap_of(value) if len(self.heaps) < HEAPS else None
+        if boxes is None:
+            return self._text(_line(value), 0)
+        number = len(self.texts)
+        self.texts.append(visible(_line(value)))
+        self.odd.append(0)
+        self.heaps[number] = boxes
+        return number
+
     def _text(self, text: str, odd: int) -> int:
         number = self._by_text.get(text)
         if number is None:
@@ -98,7 +112,13 @@ class StepValues:
     def data(self) -> dict[str, Any]:
         """Return all of it as JSON-able data."""
         odd = {number: kind for number, kind in enumerate(self.odd) if kind}
-        return {"texts": self.texts, "odd": odd, "pictures": self.pictures, "late": sorted(self.tensors)}
+        return {
+            "texts": self.texts,
+            "odd": odd,
+            "pictures": self.pictures,
+            "heaps": self.heaps,
+            "late": sorted(self.tensors),
+        }
 
 
 @cache

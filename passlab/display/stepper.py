@@ -22,7 +22,6 @@ from passlab.display.listing import LineTable, listing
 from passlab.display.nodes import line_numbers, number_of
 from passlab.display.palette import BOX, CODE, MUTED, PROSE
 from passlab.display.step_log import Sweep, Window, log_data
-from passlab.display.step_shell import shell_of
 from passlab.display.step_values import StepValues
 from passlab.display.view import View, capped
 from passlab.errors import visible
@@ -75,9 +74,6 @@ class StepperView(View):
         head = tag("div", lines[0], style=f"{PROSE};color:{MUTED}")
         body = tag("pre", "\n".join(lines[1:]), style=f"{CODE};margin:0;padding:6px 12px;background:transparent")
         return tag("div", head, tag("div", body, style=BOX))
-
-    def shell(self, data: dict[str, Any]) -> Markup:
-        return shell_of(self.trace[min(self.debugger.at, self._length)], self.title)
 
     def frame(self) -> pd.DataFrame:
         """Return one row per instruction."""

@@ -28,10 +28,6 @@ class View:
         """Return it as static HTML with inline styles, for places where no widget runs."""
         raise NotImplementedError
 
-    def shell(self, data: dict[str, Any]) -> Markup:
-        """Return what a page of it with this data shows until its script has run; empty where that is soon done."""
-        return Markup("")
-
     def data(self) -> dict[str, Any]:
         """Return what the widget needs, as JSON-able data; without a widget of its own, the text."""
         return {"kind": self.kind, "text": self.text()}

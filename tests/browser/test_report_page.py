@@ -8,11 +8,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-import passlab
-from passlab.display.page import document
-from passlab.display.recording import recording_view
-from passlab.testing import resnet
-from tests.browser.first_picture import before_and_after
 from tests.browser.lab_page import WIDE, browser
 from tests.display.hostile import hostile_recording
 
@@ -94,24 +89,3 @@ def test_the_keys_of_the_explorer_move_between_passes(explorer):
     page.keyboard.press("G")
     expect(page.locator(".pl-pipeline")).not_to_have_text(first)
     assert wrong == []
-
-
-_PLACED = """selector => [...document.querySelectorAll(selector)].map(element => {
-    const box = element.getBoundingClientRect();
-    return [element.innerText.replace(/\\s+/g, " ").trim(), Math.round(box.left), Math.round(box.top), Math.round(box.width)];
-  })"""
-
-
-@pytest.mark.parametrize("size", [(1400, 900), (900, 700)])
-def test_what_is_there_before_the_script_stays_where_it_is(size, tmp_path, chrome):
-    rec = passlab.record(
-        resnet.get_workload(num_layers=18)[0],
-        "InferType, SimplifyInference, FoldConstant, EliminateCommonSubexpr, FuseOps, ToANormalForm",
-        opt_level=3,
-    )
-    text = document(recording_view(rec))
-    looks = ["title", "pass", "pass-name", "time-bar", "step-name", "step-said", "chip", "tabs>.pl-button"]
-    pages = before_and_after(text, size, ".pl-pipeline .pl-pass", tmp_path, chrome)
-    seen = [[page.evaluate(_PLACED, f".pl-{look}") for look in looks] for page in pages]
-    assert seen[0] == seen[1]
-    assert all(seen[0])

@@ -15,16 +15,23 @@ from playwright.sync_api import Browser, Page, expect
 
 import passlab
 from passlab import vm
-from passlab.display.page import document, write
+from passlab.debugger.code_map import KERNEL
+from passlab.display.page import write
 from passlab.display.stepper import stepper_view
 from passlab.rewriting.parameters import bind_params
 from passlab.testing import lstm, resnet
-from tests.browser.first_picture import before_and_after
 from tests.browser.lab_page import WIDE, browser
 from tests.vm.programs import LOOP
 from tests.vm.traced import LOGARITHM, TREE
 
 pytestmark = pytest.mark.browser
+_PLACED = """selector => [...document.querySelectorAll(selector)].filter(row => {
+    const box = row.getBoundingClientRect(), pane = row.closest(".pl-scroll").getBoundingClientRect();
+    return box.top >= pane.top && box.bottom <= pane.bottom;
+  }).map(row => {
+    const box = row.getBoundingClientRect();
+    return [row.innerText.replace(/\\s+/g, " ").trim(), Math.round(box.left), Math.round(box.top), Math.round(box.width)];
+  })"""
 # Waits for the frame after a key's work, so that what is timed is what a person waits for.
 _PRESS = """async keys => {
   const root = document.querySelector(".pl-stepper"), took = [];
@@ -135,29 +142,6 @@ def test_a_page_that_was_just_opened_listens_to_keys(opened: Opened) -> None:
     expect(position).to_have_value("2")
     assert page.locator(".pl-stepper").evaluate("e => !e.matches(':focus-visible')")  # nobody has moved the focus yet
     page.close()
-
-
-# ---------------------------------------------------------------- the first picture
-_PLACED = """selector => [...document.querySelectorAll(selector)].filter(row => {
-    const box = row.getBoundingClientRect(), pane = row.closest(".pl-scroll").getBoundingClientRect();
-    return box.top >= pane.top && box.bottom <= pane.bottom;
-  }).map(row => {
-    const box = row.getBoundingClientRect();
-    return [row.innerText.replace(/\\s+/g, " ").trim(), Math.round(box.left), Math.round(box.top), Math.round(box.width)];
-  })"""
-
-
-@pytest.mark.parametrize("size", [(1400, 900), (900, 700)])
-@pytest.mark.parametrize("name", ["tree", "lstm", "resnet", "graph", "debug"])
-def test_what_is_there_before_the_script_stays_where_it_is(name, size, tmp_path, chrome):
-    dbg = RUNS[name]()
-    for part in (0, 3, 2):
-        dbg.goto(part * len(dbg.trace) // 4)
-        text = document(stepper_view(dbg))
-        pages = before_and_after(text, size, ".pl-stepper .pl-inst", tmp_path, chrome)
-        seen = [[page.evaluate(_PLACED, row) for row in (".pl-inst", ".pl-register")] for page in pages]
-        assert seen[0] == seen[1]
-        assert seen[0][0]
 
 
 # ---------------------------------------------------------------- stepping
@@ -326,7 +310,7 @@ def test_help_lists_the_keys_and_what_needs_a_kernel_says_so(opened):
 @on("nan")
 def test_the_tab_key_reaches_everything_and_shows_where_it_is(opened):
     seen = {}
-    for _ in range(20):
+    for _ in range(24):
         opened.press("Tab")
         name, ring = opened.page.evaluate(_FOCUSED)
         seen[name] = ring
@@ -334,7 +318,7 @@ def test_the_tab_key_reaches_everything_and_shows_where_it_is(opened):
     assert [name for name, ring in seen.items() if not ring] == []
     opened.page.locator(".pl-track").focus()
     opened.press("ArrowRight", "ArrowRight", "ArrowLeft")
-    assert opened.at == 1
+    assert opened.dbg.trace.role[opened.at] == KERNEL
 
 
 @on("loop")
@@ -379,6 +363,7 @@ def test_lists_that_were_scrolled_show_another_function_from_its_start(opened):
     function, pc = trace.sites.function[trace.site], trace.sites.pc[trace.site]
     last = int((function == function.max()).argmax())  # of the functions there are
     deep = int((pc * (function != function.max())).argmax())
+    opened.press("z")
     for keys in (f"{deep}g", f"{last}g", "tt", f"{deep}g", "t", f"{last}g"):
         opened.page.keyboard.type(keys)
     rows = opened.page.locator(".pl-inst")
@@ -411,6 +396,69 @@ def test_the_end_shows_what_was_executed_last(opened):
     opened.press("G")
     expect(opened.page.locator(".pl-was")).to_contain_text("ret ")
     assert ["ret " in text for text, *_ in opened.page.evaluate(_PLACED, ".pl-inst")].count(True) == 1
+
+
+# ---------------------------------------------------------------- grain, books, heap, zoom
+@on("resnet")
+def test_the_arrows_go_from_kernel_to_kernel_and_books_are_folded(opened):
+    sites = opened.dbg.trace.sites
+    kernels = [at for at in range(len(opened.dbg.trace)) if opened.dbg.trace.role[at] == KERNEL]
+    opened.press("g", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft")
+    assert opened.at == kernels[1]
+    expect(opened.page.locator(".pl-books").first).to_contain_text("alloc_storage")
+    shown = [
+        sites.mnemonic(int(site))
+        for site in opened.page.locator(".pl-inst:not(.pl-here, .pl-was)").evaluate_all(
+            "rows => rows.map(row => row.dataset.site)"
+        )
+    ]
+    assert "invoke_packed" in shown
+    assert "alloc_storage" not in shown
+    folded = opened.page.locator(".pl-books").count()
+    opened.page.locator(".pl-books").first.click()
+    assert opened.page.locator(".pl-books").count() < folded or opened.page.locator(".pl-inst").count() > len(shown)
+    opened.press("i", "i", "ArrowRight")
+    assert opened.at == kernels[1] + 1
+    expect(opened.page.locator(".pl-books")).to_have_count(0)
+
+
+@on("tree")
+def test_a_data_value_is_drawn_as_boxes_and_arrows(opened):
+    opened.press("G", "S")
+    while not opened.page.locator(".pl-register", has_text="Node(").count():
+        opened.press("S")
+    opened.page.locator(".pl-register", has_text="Node(").first.click()
+    heap = opened.page.locator(".pl-heap svg")
+    expect(heap).to_be_visible()
+    names = heap.locator(".pl-heap-name").all_text_contents()
+    assert names.count("Node") >= 1
+    assert heap.locator("path").count() == len(names) - 1
+
+
+@on("resnet")
+def test_a_range_of_the_timeline_is_looked_at_closer_and_follows_the_instant(opened):
+    track = opened.page.locator(".pl-track")
+    box, length = track.bounding_box(), len(opened.dbg.trace)
+    opened.page.keyboard.down("Shift")
+    opened.page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 10)
+    opened.page.mouse.down()
+    opened.page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 10)
+    opened.page.mouse.up()
+    opened.page.keyboard.up("Shift")
+    whole = opened.page.get_by_role("button", name="show the whole run")
+    expect(whole).to_contain_text(f"{length // 2}")
+    opened.page.mouse.click(box["x"] + box["width"] * 0.5, box["y"] + 10)
+    assert abs(opened.at - 0.55 * length) < 0.02 * length
+    opened.root.focus()
+    opened.press("G")
+    expect(opened.page.locator(".pl-cursor")).to_be_visible()
+    whole.click()
+    expect(whole).to_be_hidden()
+    track.hover()
+    opened.page.keyboard.down("Control")
+    opened.page.mouse.wheel(0, -300)
+    opened.page.keyboard.up("Control")
+    expect(whole).to_be_visible()
 
 
 # ---------------------------------------------------------------- pictures

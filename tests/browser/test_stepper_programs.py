@@ -109,9 +109,9 @@ def driven(request: pytest.FixtureRequest, page: LabPage) -> Driven:
 
 
 def test_step_by_key_and_button(driven: Driven) -> None:
-    driven.type("sss")
+    driven.type("iisss")
     assert driven.at == 3
-    driven.click("step (s)")
+    driven.click("on by the chosen grain (→)")
     assert driven.at == 4
     driven.type("12s")
     assert driven.at == 16
@@ -122,9 +122,9 @@ def test_step_by_key_and_button(driven: Driven) -> None:
 
 
 def test_back_by_key_and_button(driven: Driven) -> None:
-    driven.type("20gSS")
+    driven.type("ii20gSS")
     assert driven.at == 18
-    driven.click("step back (S)")
+    driven.click("back by the chosen grain (←)")
     assert driven.at == 17
     driven.type("5S")
     assert driven.at == 12

@@ -46,6 +46,7 @@ export class ComparePane {
     const bar = el("div", "pl-bar", this.first, el("span", "pl-grow"), this.unified, this.all);
     this.step = el("div", "pl-step", head, bar, el("div", "pl-body", this.diff.element, this.note));
     this.element = el("div", "pl-columns pl-compare", this.passes, this.step);
+    this.diff.element.hidden = true; // until there is something to compare
     this.press();
     this.answered = (/** @type {any} */ message) => {
       if (!message || !message.pair) return;

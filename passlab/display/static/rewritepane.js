@@ -17,6 +17,7 @@ export class RewritePane {
     this.timer = 0;
     this.diff = new DiffPane(root, () => {}, undefined);
     this.diff.all = true;
+    this.diff.element.hidden = true;
     this.list = el("div", "pl-list pl-rewrites");
     this.list.setAttribute("role", "listbox");
     this.list.setAttribute("aria-label", "rewrites");

@@ -1,6 +1,6 @@
 // The keys of the stepper: what they do, the same in words, and the pictures of its buttons.
 export const KEYS = /** @type {[string, string][]} */ ([
-  ["s S", "step, step back (also j and k)"], ["m M", "next kernel, previous kernel"], ["l L", "next source line, previous one"], ["n N", "next: over calls; the same back"], ["f F", "finish this frame; back to its call"],
+  ["s S", "one instruction on, one back"], ["→ ←", "on and back by the chosen grain: kernel, source line or instruction (also j and k)"], ["i", "the next grain"], ["z Z", "fold the instructions that only keep books; the timeline: whole (drag with Shift, or turn the wheel with Ctrl, to look closer)"], ["m M", "next kernel, previous kernel"], ["l L", "next source line, previous one"], ["n N", "next: over calls; the same back"], ["f F", "finish this frame; back to its call"],
   ["c C", "continue to a breakpoint; back to one"], ["g G", "start and end; 120g goes to instant 120"], ["1 … 9", "before a key: so many times"],
   ["b", "breakpoint at the next instruction"], ["/", "breakpoint on an operator, @function, line 6, nan"], ["↑ ↓", "choose a register"], ["w", "watch it: continue stops when it changes"],
   ["o", "where its value came from: go there"], ["u", "back to where you were"], ["[ ]", "frame above, below"], ["t", "source, kernel, history"], ["e", "run on with another value in it (fork)"], ["x", "save as a page"],
@@ -16,8 +16,8 @@ export function actions(view) {
   const step = (/** @type {number} */ way) => view.move("step", way), digits = /** @type {Record<string, (event: KeyboardEvent) => unknown>} */ ({});
   for (const digit of "0123456789") digits[digit] = () => { view.count = (view.count + digit).slice(0, 9); view.say(view.count); };
   return {
-    ...digits, "?": () => view.help(), s: counted(step, 1), S: counted(step, -1), j: counted(step, 1), k: counted(step, -1),
-    ArrowRight: counted(step, 1), ArrowLeft: counted(step, -1), m: () => view.move("kernel", 1), M: () => view.move("kernel", -1), l: () => view.move("line", 1), L: () => view.move("line", -1),
+    ...digits, "?": () => view.help(), s: counted(step, 1), S: counted(step, -1), j: () => view.grain.advance(1), k: () => view.grain.advance(-1),
+    ArrowRight: () => view.grain.advance(1), ArrowLeft: () => view.grain.advance(-1), i: () => view.grain.turn(), z: () => view.grain.fold(), Z: () => view.time.zoom(0, 0), m: () => view.move("kernel", 1), M: () => view.move("kernel", -1), l: () => view.move("line", 1), L: () => view.move("line", -1),
     n: () => view.move("next", 1), N: () => view.move("next", -1),
     f: () => view.move("finish", 1), F: () => view.move("finish", -1), c: () => view.proceed(1), C: () => view.proceed(-1),
     g: () => { const to = view.count ? Number(view.count) : 0; view.count = ""; view.go(to, true); }, G: () => view.go(view.run.length, true),

@@ -21,6 +21,9 @@ export function mark(kind) {
 export const shortName = (name) => `@${name.length > 26 ? `${name.slice(0, 16)}…${name.slice(-6)}` : name}`;
 
 /** The instructions of one function. */
+// Instructions that compute nothing: they move values, or make and give up room for them.
+const BOOKS = new Set(["move", "load_const", "load_consti", "alloc_storage", "alloc_tensor", "alloc_tensor_reg", "kill_register", "device_copy"]);
+
 export class BytecodePane {
   /** @param {(site: number) => void} toggled a breakpoint @param {(site: number) => void} asked to run to an instruction @param {import("./selection.js").Selection} selection */
   constructor(toggled, asked, selection) {
@@ -29,14 +32,22 @@ export class BytecodePane {
     this.func = -1;
     this.now = { site: -1, before: -1, looks: /** @type {Map<number, string>} */ (new Map()) };
     this.stops = /** @type {(site: number) => boolean} */ (() => false);
-    this.rows = new Rows((i) => this.row(i), () => {});
+    this.folds = true; // whether instructions that only keep books stand on one line
+    this.opened = new Set(); // folded stretches that were opened, by their first instruction
+    this.seen = /** @type {[number, number][]} */ ([]); // rows: the instructions of each, from and to
+    this.rows = new Rows((i) => this.item(i), () => {});
     this.rows.settled = () => this.reveal(); // the current instruction stays in sight when the pane changes its size
     this.box = this.rows.box;
     this.box.classList.add("pl-code", "pl-bytecode");
     this.title = el("div", "pl-pane-title");
     this.element = el("div", "pl-step-pane pl-code-pane", this.title, this.box);
     this.box.addEventListener("click", (event) => {
-      const target = /** @type {Element} */ (event.target), row = target.closest(".pl-inst");
+      const target = /** @type {Element} */ (event.target), row = target.closest(".pl-inst"), fold = target.closest(".pl-books");
+      if (fold) {
+        this.opened.add(Number(fold.getAttribute("data-from")));
+        /** @type {HTMLElement | null} */ (this.box.closest("[tabindex='0'].passlab"))?.focus(); // the row goes, and the focus with it
+        return this.arrange();
+      }
       if (!row || !this.run) return;
       const site = Number(row.getAttribute("data-site"));
       if (target.closest(".pl-gutter")) return toggled(site);
@@ -49,7 +60,56 @@ export class BytecodePane {
   /** Bring the current instruction into sight. */
   reveal() {
     const { site, before } = this.now;
-    if (this.run && (site >= 0 || before >= 0)) this.rows.reveal((site < 0 ? before : site) - (this.base || 0));
+    if (this.run && (site >= 0 || before >= 0)) this.rows.reveal(this.rowOf(site < 0 ? before : site));
+  }
+
+  /** The row of an instruction. @param {number} site */
+  rowOf(site) {
+    const i = site - (this.base || 0);
+    let low = 0, high = this.seen.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.seen[middle][0] <= i) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  /** Whether an instruction only keeps books: it moves or makes room for values. @param {number} site */
+  keepsBooks(site) {
+    const run = /** @type {Run} */ (this.run);
+    return run.data.executor === "vm" && BOOKS.has(run.sites.kinds[site]) && site !== this.now.site && site !== this.now.before && !this.stops(site);
+  }
+
+  /** Lay the instructions out; stretches of those that only keep books are one row. @param {number} [top] the height to show them from */
+  arrange(top) {
+    if (!this.run) return;
+    const { base = 0, count = 0 } = this, seen = /** @type {[number, number][]} */ ([]);
+    for (let i = 0; i < count; i++) {
+      let end = i;
+      if (this.folds && !this.opened.has(i)) while (end < count && this.keepsBooks(base + end)) end++;
+      if (end - i > 1) {
+        seen.push([i, end]);
+        i = end - 1;
+      } else seen.push([i, i + 1]);
+    }
+    const same = seen.length === this.seen.length && seen.every(([from, to], at) => from === this.seen[at][0] && to === this.seen[at][1]);
+    if (same) return;
+    this.seen = seen;
+    this.rows.set(seen.length, top);
+    this.reveal();
+  }
+
+  /** @param {number} row */
+  item(row) {
+    const [from, to] = this.seen[row] || [row, row + 1];
+    if (to === from + 1) return this.row(from);
+    const { kinds } = /** @type {Run} */ (this.run).sites, base = this.base || 0;
+    const names = [...new Set(kinds.slice(base + from, base + to))].join(", ");
+    const made = el("button", "pl-gap pl-books", `⋯ ${to - from} instructions: ${names}`);
+    made.setAttribute("data-from", String(from));
+    made.title = `instructions ${from} to ${to - 1} move or make room for values; a click shows them (z shows all)`;
+    return made;
   }
 
   /** @param {Run} run @param {number} func @param {number} site the next instruction @param {number} before the last one @param {Map<number, string>} looks of registers @param {(site: number) => boolean} stops @param {boolean} changed whether breakpoints did */
@@ -62,9 +122,16 @@ export class BytecodePane {
       this.base = base;
       this.title.title = `@${name}(${params.join(", ")})`;
       this.title.replaceChildren(el("b", "", shortName(name)), el("span", "pl-dim", `(${params.join(", ")})`));
-      this.rows.set((next ? next.base : run.sites.texts.length) - base, 0);
-    } else if (changed) this.rows.update(true);
-    else this.rows.repaint([old.site, old.before, site, before].map((s) => s - base));
+      this.count = (next ? next.base : run.sites.texts.length) - base;
+      this.opened = new Set();
+      this.seen = [];
+      this.arrange(0);
+    } else if (changed || this.folds) {
+      const rows = this.seen;
+      this.arrange();
+      if (rows === this.seen) this.rows.repaint([old.site, old.before, site, before].map((s) => this.rowOf(s)));
+      if (rows === this.seen && changed) this.rows.update(true);
+    } else this.rows.repaint([old.site, old.before, site, before].map((s) => this.rowOf(s)));
     this.reveal();
   }
 

@@ -2,8 +2,10 @@
 import { button, choices, el, grouped, help, keys, removable } from "./dom.js";
 import { download } from "./download.js";
 import { branchStrip, valueField } from "./stepfork.js";
+import { Grain } from "./stepgrain.js";
 import { actions, KEYS, STEPS } from "./stepkeys.js";
 import { followSelection, Selection } from "./selection.js";
+import { drawHeap } from "./stepheap.js";
 import { BytecodePane, FramePane, RegisterPane, SourcePane } from "./steppanes.js";
 import { Run, WAITING } from "./steprun.js";
 import { tensorCard } from "./steptensor.js";
@@ -27,6 +29,7 @@ class Stepper {
     this.asked = new Set();
     this.original = /** @type {{run: Run, instant: number, parted: number, watches: [number, number][]} | null} */ (null); // of a branch that is shown
     this.restopped = false;
+    this.grain = new Grain(this);
     this.build();
     this.saveTimer = 0;
     this.selection.listen(() => {
@@ -67,7 +70,7 @@ class Stepper {
       return made;
     };
     const tools = el("span", "pl-steps", tool("first", "to the start (g)", () => this.go(0, true)), tool("back", "continue back (C)", () => this.proceed(-1)),
-      tool("before", "step back (S)", () => this.move("step", -1)), this.position, this.total, tool("after", "step (s)", () => this.move("step", 1)),
+      tool("before", "back by the chosen grain (←)", () => this.grain.advance(-1)), this.position, this.total, tool("after", "on by the chosen grain (→)", () => this.grain.advance(1)), this.grain.element,
       tool("over", "next: over calls (n)", () => this.move("next", 1)), tool("out", "finish this frame (f)", () => this.move("finish", 1)),
       tool("on", "continue (c)", () => this.proceed(1)), tool("last", "to the end (G)", () => this.go(this.run.length, true)));
     this.help = help(this.root, KEYS);
@@ -294,6 +297,8 @@ class Stepper {
       made.push(el("div", "pl-original", el("div", "pl-value-head", el("b", "", "original"), el("span", "pl-value-text", was.texts[old])), drawn ? tensorCard(drawn) : null));
     }
     const picture = run.data.values.pictures[number] || (this.model.get("pictures") || {})[number];
+    const heap = (run.data.values.heaps || {})[number];
+    if (heap) made.push(drawHeap(heap));
     if (picture) made.splice(2, 0, tensorCard(picture));
     else if (run.late.has(number)) made.push(el("div", "pl-empty", this.ask(number)));
     this.card.replaceChildren(...made);

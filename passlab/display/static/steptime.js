@@ -14,6 +14,8 @@ export class Timeline {
     this.go = go;
     this.run = /** @type {Run | null} */ (null);
     this.breaks = /** @type {Break[]} */ ([]);
+    this.from = 0; // the stretch of the run that is shown
+    this.to = 0;
     this.width = 0;
     this.bars = /** @type {Element[]} */ ([]);
     this.waiting = false;
@@ -24,12 +26,18 @@ export class Timeline {
     this.tip.hidden = true;
     this.facts = el("span", "");
     this.legend = el("span", "pl-time-legend");
-    this.track = el("div", "pl-track", /** @type {any} */ (this.drawing), /** @type {any} */ (this.memory), this.cursor, this.tip);
+    this.at = 0;
+    this.chosen = el("div", "pl-time-range");
+    this.chosen.hidden = true;
+    this.whole = el("button", "pl-link");
+    this.whole.hidden = true;
+    this.whole.addEventListener("click", () => this.zoom(0, 0));
+    this.track = el("div", "pl-track", /** @type {any} */ (this.drawing), /** @type {any} */ (this.memory), this.cursor, this.chosen, this.tip);
     this.track.setAttribute("role", "slider");
     this.track.setAttribute("aria-label", "instant");
     this.track.setAttribute("aria-valuemin", "0");
     this.track.tabIndex = 0; // the arrows of the stepper step
-    this.element = el("div", "pl-timeline", this.track, el("div", "pl-memory-facts", this.facts, this.legend));
+    this.element = el("div", "pl-timeline", this.track, el("div", "pl-memory-facts", this.facts, this.whole, this.legend));
     this.listen();
     this.watch = new ResizeObserver(() => {
       if (this.track.clientWidth !== this.width) this.soon();
@@ -39,25 +47,72 @@ export class Timeline {
 
   listen() {
     const at = (/** @type {PointerEvent} */ event) => {
-      const box = this.track.getBoundingClientRect(), length = this.run ? this.run.length : 0;
-      return Math.round(Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)) * length);
+      const box = this.track.getBoundingClientRect();
+      return Math.round(this.from + Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)) * (this.to - this.from));
     };
+    let start = -1; // of the range that is drawn with Shift
     this.track.addEventListener("pointerdown", (event) => {
       this.track.setPointerCapture(event.pointerId);
-      this.go(at(event));
+      if (event.shiftKey) start = at(event);
+      else this.go(at(event));
     });
     this.track.addEventListener("pointermove", (event) => {
-      if (this.track.hasPointerCapture(event.pointerId)) this.go(at(event));
+      if (start >= 0) this.range(start, at(event));
+      else if (this.track.hasPointerCapture(event.pointerId)) this.go(at(event));
       this.hover(at(event));
     });
+    this.track.addEventListener("pointerup", (event) => {
+      const end = at(event);
+      if (start >= 0 && Math.abs(end - start) > 1) this.zoom(Math.min(start, end), Math.max(start, end));
+      start = -1;
+      this.chosen.hidden = true;
+    });
+    this.track.addEventListener("dblclick", () => this.zoom(0, 0));
+    this.track.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && !event.metaKey && !event.shiftKey) return; // plain scrolling is the page's
+      event.preventDefault();
+      const middle = at(/** @type {any} */ (event)), span = this.to - this.from, turn = event.deltaY || event.deltaX;
+      if (event.shiftKey) return this.zoom(...this.within(this.from + (Math.sign(turn) * span) / 8, span));
+      const wide = span * (turn < 0 ? 0.75 : 1 / 0.75), part = (middle - this.from) / Math.max(1, span);
+      this.zoom(...this.within(middle - part * wide, wide));
+    }, { passive: false });
     this.track.addEventListener("pointerleave", () => { this.tip.hidden = true; });
+  }
+
+  /** A stretch of some length that lies in the run. @param {number} from @param {number} span @returns {[number, number]} */
+  within(from, span) {
+    const length = this.run ? this.run.length : 0, wide = Math.max(8, Math.min(length, span)), start = Math.max(0, Math.min(length - wide, from));
+    return [Math.round(start), Math.round(start + wide)];
+  }
+
+  /** Show a stretch of the run; all of it where that is empty. @param {number} from @param {number} to */
+  zoom(from, to) {
+    const length = this.run ? this.run.length : 0;
+    [this.from, this.to] = to - from < 2 ? [0, length] : this.within(from, to - from);
+    this.whole.hidden = this.from === 0 && this.to >= length;
+    this.whole.textContent = `${grouped(this.from)} … ${grouped(this.to)}: show the whole run`;
+    [this.width, this.bars] = [0, []];
+    this.draw();
+    this.move(this.at);
+  }
+
+  /** Mark the range that is drawn. @param {number} a @param {number} b */
+  range(a, b) {
+    this.chosen.hidden = false;
+    this.chosen.style.left = `${100 * this.part(Math.min(a, b))}%`;
+    this.chosen.style.width = `${100 * Math.abs(this.part(b) - this.part(a))}%`;
+  }
+
+  /** Where an instant stands, from 0 at the left to 1 at the right. @param {number} at */
+  part(at) {
+    return (at - this.from) / Math.max(1, this.to - this.from);
   }
 
   /** @param {number} at */
   hover(at) {
     const run = this.run;
     if (!run) return;
-    const site = run.siteAt(at), part = at / Math.max(1, run.length);
+    const site = run.siteAt(at), part = this.part(at);
     const name = site < 0 ? run.data.end.text : run.sites.names[site];
     const took = at < run.length && run.sites.roles[run.site[at]] === 3 ? ` · ${micros(run.columns.micros[at])}` : "";
     this.tip.textContent = `${grouped(at)}  ${name}${took}`;
@@ -71,7 +126,7 @@ export class Timeline {
     const other = this.run !== run;
     this.run = run;
     this.breaks = breaks;
-    if (other) [this.width, this.bars] = [0, []];
+    if (other) [this.width, this.bars, this.from, this.to] = [0, [], 0, run.length];
     this.soon();
   }
 
@@ -89,7 +144,11 @@ export class Timeline {
   move(at) {
     const run = this.run;
     if (!run) return;
-    this.cursor.style.left = `${(100 * at) / Math.max(1, run.length)}%`;
+    const span = this.to - this.from;
+    if (span < run.length && (at < this.from || at > this.to) && at !== this.at) return this.follow(at);
+    this.at = at;
+    this.cursor.style.left = `${100 * this.part(at)}%`;
+    this.cursor.hidden = at < this.from || at > this.to;
     this.track.setAttribute("aria-valuenow", String(at));
     this.track.setAttribute("aria-valuemax", String(run.length));
     const { live, peak, peakAt, total, count } = run.data.storage;
@@ -99,6 +158,13 @@ export class Timeline {
     const now = low ? live[low - 1][1] : 0, jump = el("button", "pl-link", `peak ${bytesText(peak)}`);
     jump.addEventListener("click", () => this.go(peakAt));
     this.facts.replaceChildren(el("b", "", bytesText(now)), " live of ", bytesText(total), " in ", grouped(count), count === 1 ? " storage · " : " storages · ", jump);
+  }
+
+  /** Move the stretch that is shown so that an instant lies in it. @param {number} at */
+  follow(at) {
+    const span = this.to - this.from;
+    this.at = at;
+    this.zoom(...this.within(at - span / 2, span));
   }
 
   draw() {
@@ -129,12 +195,12 @@ export class Timeline {
 
   /** @param {Run} run @param {number} width @returns {Element[]} */
   kernels(run, width) {
-    const buckets = Math.max(1, Math.min(width / 2, run.length)), step = width / buckets;
+    const span = Math.max(1, this.to - this.from), buckets = Math.max(1, Math.min(width / 2, span)), step = width / buckets;
     const most = new Float32Array(Math.ceil(buckets)), deep = new Int32Array(Math.ceil(buckets));
     let longest = 1, deepest = 1;
-    const { roles } = run.sites, { site, depth, frameOf } = run, took = run.columns.micros, part = buckets / run.length;
-    for (let e = 0; e < run.length; e++) {
-      const b = Math.min(most.length - 1, Math.floor(e * part)), down = depth[frameOf[e]];
+    const { roles } = run.sites, { site, depth, frameOf } = run, took = run.columns.micros, part = buckets / span;
+    for (let e = this.from; e < this.to; e++) {
+      const b = Math.min(most.length - 1, Math.floor((e - this.from) * part)), down = depth[frameOf[e]];
       if (took[e] > most[b] && roles[site[e]] === 3) most[b] = took[e];
       if (down > deep[b]) deep[b] = down;
     }
@@ -151,10 +217,10 @@ export class Timeline {
 
   /** Breakpoints are triangles, NaN and infinities crosses, the peak of memory a diamond. @param {Run} run @param {number} width @returns {Element[]} */
   marks(run, width) {
-    const x = (/** @type {number} */ at) => (width * at) / Math.max(1, run.length), on = this.breaks.filter((b) => b.on), seen = new Set();
+    const x = (/** @type {number} */ at) => width * this.part(at), on = this.breaks.filter((b) => b.on), seen = new Set();
     const plain = Object.keys(run.odd).length === 0;
     let stops = "", odd = "", left = on.length || !plain ? MARKS : 0;
-    for (let at = 0; at <= run.length && left > 0; at++) {
+    for (let at = this.from; at <= this.to && left > 0; at++) {
       if (on.some((b) => run.stops(b, at)) && !seen.has(Math.round(x(at)))) {
         seen.add(Math.round(x(at)));
         stops += `M${(x(at) - 4).toFixed(1)} 0h8l-4 6z`;
@@ -174,7 +240,7 @@ export class Timeline {
 
   /** @param {Run} run @param {number} width @returns {Element[]} */
   storages(run, width) {
-    const { live, peak, blocks, lanes } = run.data.storage, x = (/** @type {number} */ at) => (width * at) / Math.max(1, run.length);
+    const { live, peak, blocks, lanes } = run.data.storage, x = (/** @type {number} */ at) => Math.max(-2, Math.min(width + 2, width * this.part(at)));
     const half = 24;
     let area = `M0 ${half}`, tall = 0;
     for (const [at, bytes] of live) {

@@ -1,0 +1,39 @@
+// What a step of the stepper is: a kernel, a source line or an instruction.
+import { el } from "./dom.js";
+
+const GRAINS = ["kernel", "line", "instruction"];
+
+export class Grain {
+  /** @param {any} view the stepper */
+  constructor(view) {
+    this.view = view;
+    this.name = GRAINS[0];
+    this.element = /** @type {HTMLSelectElement} */ (el("select", "pl-choice", ...GRAINS.map((name) => el("option", "", name))));
+    this.element.setAttribute("aria-label", "what a step is");
+    this.element.title = "what the arrows and these buttons step by (i)";
+    this.element.addEventListener("change", () => this.set(this.element.value));
+  }
+
+  /** Step on or back; by instruction where the program has no kernels. @param {number} way */
+  advance(way) {
+    const { run } = this.view, kernels = run.sites.roles.includes(3);
+    this.view.move(this.name === "line" ? "line" : this.name === "kernel" && kernels ? "kernel" : "step", way);
+  }
+
+  /** @param {string} name */
+  set(name) {
+    this.name = this.element.value = name;
+    this.fold(name !== "instruction");
+    this.view.root.focus();
+  }
+
+  turn() {
+    this.set(GRAINS[(GRAINS.indexOf(this.name) + 1) % GRAINS.length]);
+  }
+
+  /** Put the instructions that only keep books on one line, or show all. @param {boolean} [folds] */
+  fold(folds = !this.view.code.folds) {
+    this.view.code.folds = folds;
+    this.view.code.arrange();
+  }
+}
