@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ import numpy as np
 from passlab.errors import PasslabError
 from passlab.evaluate import Evaluator
 from passlab.evaluate.samples import random_arguments
-from passlab.frontend import from_onnx, to_onnx
+from passlab.frontend import from_onnx
+from passlab.frontend.onnx.export.combining import RULES
+from passlab.frontend.onnx.export.exporting import save_model, write_model
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module
 from passlab.ir.module import IRModule
@@ -49,6 +51,8 @@ class Simplification:
     nodes_before: int
     nodes_after: int
     agreement: str
+    left_out: tuple[str, ...] = ()
+    combined: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def module(self) -> IRModule:
@@ -57,17 +61,27 @@ class Simplification:
 
     def model(self) -> Any:
         """Return the program that is left as an `onnx.ModelProto`. Raises `ModelError` for what ONNX cannot say."""
-        return to_onnx(self.module)
+        return write_model(self.module, left_out=self.left_out)[0]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file; one of more than 2 GB keeps its weights in a file beside it."""
+        save_model(self.model(), Path(path))
 
     def table(self) -> Table:
         """Return a row for each pass that changed something: its step and name, operators fewer and more."""
         rows = ((event.id, event.name, *_difference(event)) for event in self.recording)
-        return Table(("step", "pass", "removed", "added"), [row for row in rows if row[2] or row[3]])
+        changed = [row for row in rows if row[2] or row[3]]
+        written = [("", name, f"{count} times", "") for name, count in self.combined.items()]
+        return Table(("step", "pass", "removed", "added"), changed + written)
 
     def text(self) -> str:
         """Return the table, the counts of nodes, and how the values compare."""
         counts = f"{self.nodes_before} nodes before, {self.nodes_after} after"
         return f"{self.table()}\n{counts}\n{self.agreement}"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """IPython shows the table as the value of a cell."""
+        printer.text(self.text())
 
     def __repr__(self) -> str:
         return f"Simplification({self.nodes_before} -> {self.nodes_after} nodes)"
@@ -86,11 +100,15 @@ def simplify(
     """
     is_model = not isinstance(model, IRModule)
     mod = from_onnx(model, shape, convert_config={"use_nt_batch_matmul": False})[0] if is_model else model
-    recording = record(mod, _pipeline(mod), opt_level=4, disabled_pass=list(disabled_pass))
+    left_out = tuple(name for name in disabled_pass if name in RULES)
+    disabled = [name for name in disabled_pass if name not in RULES]
+    recording = record(mod, _pipeline(mod), opt_level=4, disabled_pass=disabled)
     if recording.error is not None:
         raise recording.error
     before = _onnx_nodes(model) if is_model else _count(mod)
-    return Simplification(recording, before, _exported_count(recording.output), _agreement(mod, recording.output, seed))
+    small, after, combined = _exported(recording.output, left_out)
+    agreement = _agreement(mod, small, seed)
+    return Simplification(recording, before, after, agreement, left_out, combined)
 
 
 def _pipeline(mod: IRModule) -> str:
@@ -118,12 +136,16 @@ def _count(mod: IRModule) -> int:
     return sum(count_module(mod)[1].values())
 
 
-def _exported_count(mod: IRModule) -> int:
-    """Return the number of nodes of the model of a program; of one that ONNX cannot say, its calls of operators."""
+def _exported(mod: IRModule, left_out: Sequence[str]) -> tuple[IRModule, int, Mapping[str, int]]:
+    """Return the program that the model of a program is read as, its nodes, and the rules that combined some.
+
+    Of a program that ONNX cannot say, they are itself and its calls of operators.
+    """
     try:
-        return nodes_of(to_onnx(mod).graph)
+        model, combined = write_model(mod, left_out=left_out)
+        return from_onnx(model)[0], nodes_of(model.graph), combined
     except PasslabError:
-        return _count(mod)
+        return mod, _count(mod), {}
 
 
 def _onnx_nodes(model: Any) -> int:

@@ -10,10 +10,24 @@ from passlab.notebook.dump_magics import DumpMagics
 from passlab.notebook.fault_magics import FaultMagics
 from passlab.notebook.live import cell_ended
 from passlab.notebook.magics import RelayMagics
+from passlab.notebook.model_magics import ModelMagics
 
 _loaded: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 MAGICS = {
-    "line": ("passes", "bisect", "culprit", "fuzz", "instruments", "compare", "graph", "blame", "run", "vm", "dump"),
+    "line": (
+        "passes",
+        "bisect",
+        "culprit",
+        "fuzz",
+        "instruments",
+        "compare",
+        "graph",
+        "blame",
+        "run",
+        "vm",
+        "dump",
+        "simplify",
+    ),
     "cell": ("relay", "passes", "bisect", "culprit", "llvm", "mlir"),
 }
 
@@ -29,7 +43,7 @@ def load(shell: Any) -> None:
     }
     # The shell's own %run stays reachable: ours hands everything that is not a program on to it.
     magics = RelayMagics(shell, run_script=before[("line", "run")])
-    shell.register_magics(magics, FaultMagics, DumpMagics)
+    shell.register_magics(magics, FaultMagics, DumpMagics, ModelMagics)
     shell.events.register("post_run_cell", cell_ended)
     _loaded[shell] = {
         "magics": before,

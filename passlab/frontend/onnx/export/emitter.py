@@ -37,6 +37,7 @@ class Emitter:
         self.opset = opset
         self.problems: dict[str, Diagnostic] = {}
         self.dtypes: dict[str, str] = {}
+        self.shapes: dict[str, tuple[Any, ...]] = {}
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
         self.values: ChainMap[Expr, Names] = ChainMap()
@@ -188,6 +189,7 @@ class Emitter:
             self.values[node] = names = self._emit(node)
             if isinstance(names, str) and isinstance(node.checked_type, TensorType):
                 self.dtypes[names] = node.checked_type.dtype
+                self.shapes[names] = node.checked_type.shape
         except NoCounterpartError as error:
             what = node.op.name if is_op_call(node) else type(node).__name__
             text = f"`{what}`: {error}"
@@ -280,7 +282,12 @@ class Emitter:
         """Return a graph of nodes for an attribute; its outputs have names of their own."""
         helper = onnx().helper
         results = []
+        own = {name for node in nodes for name in node.output}
         for name in outputs:
+            if name in own:
+                own.remove(name)
+                results.append(helper.make_empty_tensor_value_info(name))
+                continue
             result = self.fresh(f"{hint}_result")
             nodes.append(helper.make_node("Identity", [name], [result], name=self.fresh("Identity")))
             results.append(helper.make_empty_tensor_value_info(result))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from passlab.errors import Diagnostic, ModelError
+from passlab.frontend.onnx.export.combining import NodeGraph, combine, names_read
 from passlab.frontend.onnx.export.emitter import Emitter
 from passlab.frontend.onnx.export.names import NoCounterpartError, element_type, flat, tensor_types
 from passlab.frontend.onnx.export.tidying import Tidying
@@ -39,6 +41,20 @@ def to_onnx(
     Raises `ModelError` with everything that ONNX cannot say, each with its operator and reason, and for an opset that
     is not among 18 to 23; `MissingPackageError` without the package `onnx`.
     """
+    model, _ = write_model(relay_ir, params, name, opset_version)
+    if path is not None:
+        save_model(model, Path(path))
+    return model
+
+
+def write_model(
+    relay_ir: IRModule | Function,
+    params: Mapping[str, Any] | None = None,
+    name: str = "main",
+    opset_version: int = 21,
+    left_out: Collection[str] = (),
+) -> tuple[Any, Counter[str]]:
+    """Return what `to_onnx` returns, and how often each rule of `combining` applied; those in `left_out` do not."""
     package = onnx()
     if opset_version not in OPSETS or opset_version > package.defs.onnx_opset_version():
         hint = f"give one from {OPSETS.start} to {OPSETS.stop - 1}"
@@ -49,7 +65,7 @@ def to_onnx(
         bound["main"] = bind_params_by_name(bound["main"], dict(params))
     mod = infer_module(bound)
     emitter = Emitter(mod, opset_version)
-    graph = _graph(emitter, mod["main"], name)
+    graph, applied = _graph(emitter, mod["main"], name, left_out)
     if emitter.problems:
         raise ModelError(*emitter.problems.values())
     helper = package.helper
@@ -59,13 +75,11 @@ def to_onnx(
         opset_imports=[helper.make_opsetid("", opset_version)],
         ir_version=helper.find_min_ir_version_for([helper.make_opsetid("", opset_version)]),
     )
-    if path is not None:
-        _save(model, Path(path))
-    return model
+    return model, applied
 
 
-def _graph(emitter: Emitter, function: Function, name: str) -> Any:
-    """Return the graph of a function."""
+def _graph(emitter: Emitter, function: Function, name: str, left_out: Collection[str]) -> tuple[Any, Counter[str]]:
+    """Return the graph of a function, and the rules that combined nodes of it."""
     helper = onnx().helper
     inputs = []
     for param in function.params:
@@ -73,6 +87,7 @@ def _graph(emitter: Emitter, function: Function, name: str) -> Any:
             leaves = tensor_types(param.checked_type)
             names = [emitter.fresh(param.name_hint) for _ in leaves]
             inputs += [_value_info(emitter, n, ty) for n, ty in zip(names, leaves, strict=True)]
+            emitter.shapes.update({n: ty.shape for n, ty in zip(names, leaves, strict=True)})
         except NoCounterpartError as error:
             emitter.problems[param.name_hint] = Diagnostic(f"the parameter %{param.name_hint}: {error}", param.span)
             names = [emitter.fresh(param.name_hint)]
@@ -82,16 +97,21 @@ def _graph(emitter: Emitter, function: Function, name: str) -> Any:
         kinds = tensor_types(function.body.checked_type)
     except NoCounterpartError as error:
         emitter.problems.setdefault("result", Diagnostic(f"the result of `main`: {error}", function.body.span))
-        return None
+        return None, Counter()
     outputs = []
     for number, (result, ty) in enumerate(zip(results, kinds, strict=True)):
         out = emitter.fresh("output" if len(results) == 1 else f"output{number}")
         emitter.nodes.append(helper.make_node("Identity", [result], [out], name=emitter.fresh("Identity")))
         outputs.append(_value_info(emitter, out, ty))
+        emitter.shapes[out] = ty.shape
     _without_copies(emitter.nodes, results, {value.name for value in inputs}, emitter)
     names = [value.name for value in outputs]
     nodes, weights = Tidying(emitter.nodes, emitter.initializers, names).run()
-    return helper.make_graph(nodes, name, inputs, outputs, weights)
+    combined = NodeGraph(nodes, {tensor.name: tensor for tensor in weights}, names, emitter.shapes, emitter.opset)
+    applied = combine(combined, left_out)
+    read = {part for node in combined.nodes for part in names_read(node)} | set(names)
+    weights = [tensor for part, tensor in combined.weights.items() if part in read]
+    return helper.make_graph(combined.nodes, name, inputs, outputs, weights), applied
 
 
 def _without_copies(nodes: list[Any], results: list[str], inputs: set[str], emitter: Emitter) -> None:
@@ -128,7 +148,7 @@ def _value_info(emitter: Emitter, name: str, ty: TensorType) -> Any:
     return onnx().helper.make_tensor_value_info(name, element_type(ty.dtype), dims)
 
 
-def _save(model: Any, path: Path) -> None:
+def save_model(model: Any, path: Path) -> None:
     """Write a model; one that is too large for one file keeps its weights beside it."""
     large = model.ByteSize() > PROTOBUF_LIMIT
     beside = {"save_as_external_data": True, "location": f"{path.name}.data"} if large else {}

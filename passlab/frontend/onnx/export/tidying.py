@@ -67,7 +67,7 @@ class Tidying:
             maker = makers.get(data)
             if maker is None or bias not in self.weights or self.readers[data] != 1 or data in self.outputs:
                 continue
-            vector = self._bias_of(maker, self.array(bias))
+            vector = self._bias_of(maker, self.array(bias), makers)
             if vector is None:
                 continue
             name = f"{bias}_of_{maker.name}"
@@ -78,11 +78,15 @@ class Tidying:
             return True
         return False
 
-    def _bias_of(self, maker: Any, value: Array) -> Array | None:
+    def _bias_of(self, maker: Any, value: Array, makers: dict[str, Any]) -> Array | None:
         """Return what is added to the result of a node as its bias, None where it has no room for it."""
-        if len(maker.input) != 2 or maker.input[1] not in self.weights:
+        if len(maker.input) != 2:
             return None
-        weight = self.weights[maker.input[1]]
+        origin = makers.get(maker.input[1])
+        stored = origin.input[0] if origin is not None and origin.op_type == "DequantizeLinear" else maker.input[1]
+        if stored not in self.weights:
+            return None
+        weight = self.weights[stored]
         if maker.op_type == "Conv":
             channels, rank = weight.dims[0], len(weight.dims)
             fits = value.shape[-(rank - 1) :] == (channels, *([1] * (rank - 2))) and value.size == channels

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from passlab.frontend.onnx.export.emitter import Emitter
 from passlab.frontend.onnx.export.table import exports
 from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.op import Op
 
 
 def whole(e: Emitter, name: str) -> str:
@@ -25,10 +26,30 @@ def take(e: Emitter, call: Call, data: str, indices: str) -> Any:
     else:
         axis = attrs.axis % e.rank(call.args[0])
         length = e.type(call.args[0]).shape[axis]
+    counted = _from_the_end(call.args[1], length) if attrs.mode == "clip" and attrs.axis is not None else None
+    if counted is not None and isinstance(name := e.values.get(counted), str):
+        return e.node("Gather", [data, whole(e, name)], axis=axis)
     indices = whole(e, indices)
     if not _inside(call.args[1], length):
         indices = _bring_inside(e, attrs.mode, e.node("Shape", [data], start=axis, end=axis + 1), indices)
     return e.node("Gather", [data, indices], axis=axis)
+
+
+def _from_the_end(indices: Expr, length: Any) -> Expr | None:
+    """Return `i` of `where(i < 0, i + length, i)`: negative indices of Gather count from the end by themselves."""
+    if not _calls(indices, "where"):
+        return None
+    test, moved, plain = indices.args
+    if not (_calls(test, "less") and _calls(moved, "add") and test.args[0] is moved.args[0] is plain):
+        return None
+    zero, size = test.args[1], moved.args[1]
+    if not (isinstance(zero, Constant) and isinstance(size, Constant) and zero.data.size == size.data.size == 1):
+        return None
+    return plain if zero.data.item() == 0 and size.data.item() == length else None
+
+
+def _calls(expr: Expr, name: str) -> TypeGuard[Call]:
+    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == name
 
 
 def _inside(indices: Expr, length: Any) -> bool:

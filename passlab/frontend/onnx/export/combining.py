@@ -1,0 +1,392 @@
+"""Several nodes of a finished graph as one: layer norms, GELU, and products of one input by several matrices.
+
+Each rule looks at one node, and puts one or a few nodes in the place of it and of those that nobody else reads. Values
+change by rounding only. A rule has a name, so that one can be told to leave it out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from passlab.frontend.onnx.package import onnx
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[Any, ...]
+
+
+class NodeGraph:
+    """Nodes in the order of computation, who makes and who reads what, and what is known of shapes."""
+
+    def __init__(
+        self,
+        nodes: list[Any],
+        weights: dict[str, Any],
+        outputs: Collection[str],
+        shapes: Mapping[str, Shape],
+        opset: int,
+    ) -> None:
+        self.weights = weights
+        self.outputs = set(outputs)
+        self.shapes = shapes
+        self.opset = opset
+        self._index(nodes)
+
+    def _index(self, nodes: list[Any]) -> None:
+        self.nodes = nodes
+        self.makers = {name: node for node in nodes for name in node.output}
+        self.readers: dict[str, list[Any]] = defaultdict(list)
+        for node in nodes:
+            for name in names_read(node):
+                self.readers[name].append(node)
+
+    def maker(self, name: str, *op_types: str) -> Any:
+        """Return the node of one of some operators that makes a tensor, or None."""
+        node = self.makers.get(name)
+        return node if node is not None and node.op_type in op_types else None
+
+    def constant(self, name: str) -> Array | None:
+        """Return the values of a weight."""
+        tensor = self.weights.get(name)
+        return None if tensor is None else np.asarray(onnx().numpy_helper.to_array(tensor))
+
+    def scalar(self, name: str) -> float | None:
+        """Return the value of a weight of one element."""
+        value = self.constant(name)
+        return None if value is None or value.size != 1 else float(value.reshape(-1)[0])
+
+    def add_weight(self, hint: str, value: Array) -> str:
+        """Enter a weight and return its name."""
+        name, number = hint, 0
+        while name in self.weights or name in self.makers:
+            number += 1
+            name = f"{hint}_{number}"
+        self.weights[name] = onnx().numpy_helper.from_array(np.ascontiguousarray(value), name)
+        return name
+
+    def hidden(self, matched: Collection[Any], root: Any) -> bool:
+        """Whether nobody else reads what the matched nodes make, but for the last of them."""
+        inside = {id(node) for node in matched}
+        return all(
+            name not in self.outputs and all(id(reader) in inside for reader in self.readers[name])
+            for node in matched
+            if node is not root
+            for name in node.output
+        )
+
+    def replace(self, matched: Collection[Any], root: Any, *new: Any) -> None:
+        """Put new nodes in the place of the last of some nodes, and drop the others."""
+        gone = {id(node) for node in matched}
+        at = next(index for index, node in enumerate(self.nodes) if node is root)
+        kept = [node for node in self.nodes[:at] if id(node) not in gone]
+        rest = [node for node in self.nodes[at + 1 :] if id(node) not in gone]
+        self._index([*kept, *new, *rest])
+
+
+def names_read(root: Any) -> list[str]:
+    """Return the names that a node reads, in the graphs inside it too."""
+    names, stack = [], [root]
+    while stack:
+        node = stack.pop()
+        names += node.input
+        for attribute in node.attribute:
+            stack += attribute.g.node
+    return names
+
+
+def _operands(node: Any) -> list[tuple[str, str]]:
+    """Return the operands of a commutative operator both ways round."""
+    first, second = node.input
+    return [(first, second), (second, first)]
+
+
+def _attribute(node: Any, name: str, default: Any = None) -> Any:
+    for attribute in node.attribute:
+        if attribute.name == name:
+            return onnx().helper.get_attribute_value(attribute)
+    return default
+
+
+# ------------------------------------------------------------ layer norms
+def layer_norm(graph: NodeGraph, root: Any) -> bool:
+    """`(x - mean) / sqrt(mean of squares + e) * scale + shift` along the last axis is LayerNormalization."""
+    if root.op_type != "Add":
+        return False
+    for product, shift in _operands(root):
+        times = graph.maker(product, "Mul")
+        if times is None or shift not in graph.weights:
+            continue
+        for ratio, scale in _operands(times):
+            match = _normalized(graph, ratio) if scale in graph.weights else None
+            if match is not None and _is_last(graph, match[0], scale, shift):
+                x, epsilon, nodes = match
+                matched = [root, times, *nodes]
+                if not graph.hidden(matched, root):
+                    continue
+                made = _node("LayerNormalization", [x, scale, shift], root, axis=-1, epsilon=epsilon)
+                graph.replace(matched, root, made)
+                return True
+    return False
+
+
+def _is_last(graph: NodeGraph, x: str, scale: str, shift: str) -> bool:
+    """Whether scale and shift are vectors along the last axis."""
+    shape = graph.shapes.get(x)
+    sizes = [tuple(graph.weights[name].dims) for name in (scale, shift)]
+    return shape is not None and sizes[0] == sizes[1] == (shape[-1],)
+
+
+def _normalized(graph: NodeGraph, name: str) -> tuple[str, float, list[Any]] | None:
+    """Return the input, the number added, and the nodes of what is brought to mean 0 and deviation 1."""
+    ratio = graph.maker(name, "Div", "Mul")
+    if ratio is None:
+        return None
+    for centred, divisor in [tuple(ratio.input)] if ratio.op_type == "Div" else _operands(ratio):
+        nodes = [ratio]
+        if ratio.op_type == "Mul":
+            inverse = graph.maker(divisor, "Reciprocal")
+            if inverse is None:
+                continue
+            nodes.append(inverse)
+            divisor = inverse.input[0]
+        match = _deviation(graph, divisor, centred)
+        if match is not None:
+            x, epsilon, others = match
+            return x, epsilon, [*nodes, *others]
+    return None
+
+
+def _deviation(graph: NodeGraph, name: str, centred: str) -> tuple[str, float, list[Any]] | None:
+    """Return the same for the root of the mean of squares of what is centred."""
+    root, subtraction = graph.maker(name, "Sqrt"), graph.maker(centred, "Sub")
+    total = root and graph.maker(root.input[0], "Add")
+    if total is None or subtraction is None:
+        return None
+    for mean, added in _operands(total):
+        epsilon, spread = graph.scalar(added), graph.maker(mean, "ReduceMean")
+        square = spread and graph.maker(spread.input[0], "Pow", "Mul")
+        if epsilon is None or square is None or not _along_last(graph, spread):
+            continue
+        squared = square.input[0] == centred and (
+            square.input[1] == centred if square.op_type == "Mul" else graph.scalar(square.input[1]) == 2
+        )
+        x, average = subtraction.input[0], graph.maker(subtraction.input[1], "ReduceMean")
+        if squared and average is not None and average.input[0] == x and _along_last(graph, average):
+            return x, epsilon, [root, total, spread, square, subtraction, average]
+    return None
+
+
+def _along_last(graph: NodeGraph, node: Any) -> bool:
+    """Whether a mean is that along the last axis, which it keeps."""
+    axes = graph.constant(node.input[1]) if len(node.input) > 1 else None
+    shape = graph.shapes.get(node.input[0])
+    if axes is None or shape is None or _attribute(node, "keepdims", 1) != 1:
+        return False
+    return [int(axis) % len(shape) for axis in axes.reshape(-1)] == [len(shape) - 1]
+
+
+# ------------------------------------------------------------ GELU
+def gelu(graph: NodeGraph, root: Any) -> bool:
+    """`x * (erf(x / sqrt(2)) + 1) / 2`, its factors in any order, is Gelu (from opset 20 on)."""
+    if graph.opset < 20 or root.op_type != "Mul":
+        return False
+    factors, matched = _factors(graph, root)
+    halves = [name for name in factors if graph.scalar(name) == 0.5]
+    for name in factors:
+        total = graph.maker(name, "Add")
+        if total is None or len(factors) != 3 or len(halves) != 1:
+            continue
+        (x,) = [factor for factor in factors if factor not in (name, halves[0])] or [""]
+        for bend, one in _operands(total):
+            error = graph.maker(bend, "Erf") if graph.scalar(one) == 1 else None
+            inner = error and graph.maker(error.input[0], "Div", "Mul")
+            if inner is None or not _by_root_of_two(graph, inner, x):
+                continue
+            nodes = [*matched, total, error, inner]
+            if graph.hidden(nodes, root):
+                graph.replace(nodes, root, _node("Gelu", [x], root))
+                return True
+    return False
+
+
+def _factors(graph: NodeGraph, root: Any) -> tuple[list[str], list[Any]]:
+    """Return the factors of a product of three, and the nodes of it."""
+    for product, other in _operands(root):
+        inner = graph.maker(product, "Mul")
+        if inner is not None and len(graph.readers[product]) == 1:
+            return [*inner.input, other], [root, inner]
+    return list(root.input), [root]
+
+
+def _by_root_of_two(graph: NodeGraph, node: Any, x: str) -> bool:
+    pairs = [tuple(node.input)] if node.op_type == "Div" else _operands(node)
+    wanted = math.sqrt(2) if node.op_type == "Div" else math.sqrt(0.5)
+    values = [graph.scalar(factor) for data, factor in pairs if data == x]
+    return any(value is not None and math.isclose(value, wanted, rel_tol=1e-5) for value in values)
+
+
+# ------------------------------------------------------------ products side by side
+def parallel_products(graph: NodeGraph, root: Any) -> bool:
+    """Products of one input by several matrices, with a vector added to each, are one product and a Split."""
+    if root.op_type != "MatMul" or len(graph.shapes.get(root.input[0], ())) < 2:
+        return False
+    branches = [branch for node in graph.readers[root.input[0]] if (branch := _branch(graph, root.input[0], node))]
+    if len(branches) < 3 or branches[0][0] is not root:
+        return False
+    sizes = [bias.size for _, _, bias in branches]
+    matrix = np.concatenate([graph.constant(product.input[1]) for product, _, _ in branches], axis=1)
+    vector = np.concatenate([bias for _, _, bias in branches])
+    weight, shift = (
+        graph.add_weight(f"{root.name}_{part}", value) for part, value in (("matrix", matrix), ("vector", vector))
+    )
+    split = graph.add_weight(f"{root.name}_sizes", np.array(sizes, "int64"))
+    product = _node("MatMul", [root.input[0], weight], root, [f"{root.name}_joined"])
+    total = _node("Add", [product.output[0], shift], branches[0][1], [f"{root.name}_shifted"])
+    ends = [addition.output[0] for _, addition, _ in branches]
+    parts = onnx().helper.make_node("Split", [total.output[0], split], ends, name=f"{root.name}_split", axis=-1)
+    matched = [node for product_, addition, _ in branches for node in (product_, addition)]
+    first = min(matched, key=lambda node: next(at for at, other in enumerate(graph.nodes) if other is node))
+    graph.replace(matched, first, product, total, parts)
+    return True
+
+
+def _branch(graph: NodeGraph, x: str, node: Any) -> tuple[Any, Any, Array] | None:
+    """Return a product by a matrix of weights, the addition after it, and the vector that is added."""
+    if node.op_type != "MatMul" or node.input[0] != x:
+        return None
+    matrix = graph.weights.get(node.input[1])
+    readers = graph.readers[node.output[0]]
+    if matrix is None or len(matrix.dims) != 2 or len(readers) != 1 or node.output[0] in graph.outputs:
+        return None
+    if readers[0].op_type != "Add":
+        return None
+    for product, shift in _operands(readers[0]):
+        vector = graph.constant(shift)
+        if product == node.output[0] and vector is not None and vector.shape == (matrix.dims[1],):
+            return node, readers[0], vector
+    return None
+
+
+# ------------------------------------------------------------ sums in products
+def added_product(graph: NodeGraph, root: Any) -> bool:
+    """A product of two matrices and the addition of a third is one Gemm."""
+    if root.op_type != "Add":
+        return False
+    for data, other in _operands(root):
+        product = graph.maker(data, "Gemm")
+        shape, own = graph.shapes.get(other), graph.shapes.get(root.output[0])
+        weight = graph.weights.get(other)
+        shape = tuple(weight.dims) if weight is not None else shape
+        if product is None or len(product.input) != 2 or shape is None or own is None or len(shape) > len(own):
+            continue
+        fits = all(size in (1, full) for size, full in zip(shape[::-1], own[::-1], strict=False))
+        if fits and all(isinstance(size, int) for size in own) and graph.hidden([root, product], root):
+            made = _node("Gemm", [*product.input, other], product, [root.output[0]])
+            made.attribute.extend(product.attribute)
+            graph.replace([root, product], root, made)
+            return True
+    return False
+
+
+def shared_shift(graph: NodeGraph, root: Any) -> bool:
+    """A convolution with nothing added whose readers all add a number to each channel gets the first of these."""
+    if root.op_type != "Conv" or len(root.input) != 2 or root.output[0] in graph.outputs:
+        return False
+    weight, readers = graph.weights.get(root.input[1]), graph.readers[root.output[0]]
+    if weight is None or len(readers) < 2 or any(reader.op_type != "Add" for reader in readers):
+        return False
+    form = (weight.dims[0], *[1] * (len(weight.dims) - 2))
+    shifts = []
+    for reader in readers:
+        name = next((name for name in reader.input if name != root.output[0]), "")
+        value = graph.constant(name)
+        if value is None or value.shape[-len(form) :] != form or value.size != form[0]:
+            return False
+        shifts.append(value.reshape(form))
+    root.input.append(graph.add_weight(f"{root.name}_shift", shifts[0].reshape(-1)))
+    old, new = readers[0].output[0], root.output[0]
+    for reader, value in zip(readers[1:], shifts[1:], strict=True):
+        del reader.input[:]
+        reader.input.extend([new, graph.add_weight(f"{reader.name}_rest", value - shifts[0])])
+    if old in graph.outputs:
+        readers[0].op_type = "Identity"
+        del readers[0].input[1:]
+        readers[0].input[0] = new
+        graph.replace([], root, root)
+        return True
+    for node in graph.nodes:
+        _read_instead(node, old, new)
+    graph.replace([readers[0]], root, root)
+    return True
+
+
+# ------------------------------------------------------------ reshapes
+def reshapes(graph: NodeGraph, root: Any) -> bool:
+    """A Transpose that moves axes of one element only is a Reshape, and two Reshapes are one."""
+    if not _is_reshape(graph, root):
+        return False
+    before = graph.makers.get(root.input[0])
+    shape = graph.shapes.get(root.output[0])
+    if before is None or not _is_reshape(graph, before) or not graph.hidden([root, before], root):
+        return False
+    if shape is None or not all(isinstance(size, int) and size > 0 for size in shape):
+        return False
+    target = graph.add_weight(f"{root.name}_shape", np.array(shape, "int64"))
+    graph.replace([root, before], root, _node("Reshape", [before.input[0], target], root))
+    return True
+
+
+def _is_reshape(graph: NodeGraph, node: Any) -> bool:
+    """Whether a node leaves the elements in their order."""
+    if node.op_type == "Reshape":
+        return True
+    shape = graph.shapes.get(node.input[0]) if node.op_type == "Transpose" else None
+    if shape is None or not all(isinstance(size, int) for size in shape):
+        return False
+    order = [axis for axis in _attribute(node, "perm") or range(len(shape))[::-1] if shape[axis] != 1]
+    return order == sorted(order)
+
+
+def _read_instead(root: Any, old: str, new: str) -> None:
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        for at, name in enumerate(node.input):
+            if name == old:
+                node.input[at] = new
+        for attribute in node.attribute:
+            stack += attribute.g.node
+
+
+def _node(op_type: str, inputs: list[str], old: Any, outputs: list[str] | None = None, **attributes: Any) -> Any:
+    """Return a node under the name of the one that it takes the place of."""
+    return onnx().helper.make_node(op_type, inputs, outputs or list(old.output), name=old.name, **attributes)
+
+
+RULES: dict[str, Callable[[NodeGraph, Any], bool]] = {
+    "CombineLayerNorm": layer_norm,
+    "CombineGelu": gelu,
+    "CombineParallelProducts": parallel_products,
+    "CombineSumOfProducts": added_product,
+    "CombineSharedShift": shared_shift,
+    "CombineReshapes": reshapes,
+}
+
+
+def combine(graph: NodeGraph, left_out: Collection[str] = ()) -> Counter[str]:
+    """Apply each rule until it applies no more; return how often each did, by name."""
+    applied: Counter[str] = Counter()
+    for name, rule in RULES.items():
+        at = 0
+        while name not in left_out and at < len(graph.nodes):
+            before = len(graph.nodes)
+            if rule(graph, graph.nodes[at]):
+                applied[name] += 1
+                at = max(at - (before - len(graph.nodes)), 0)
+            else:
+                at += 1
+    return applied
