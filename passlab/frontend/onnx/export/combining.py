@@ -127,8 +127,8 @@ def layer_norm(graph: NodeGraph, root: Any) -> bool:
                 matched = [root, times, *nodes]
                 if not graph.hidden(matched, root):
                     continue
-                made = _node("LayerNormalization", [x, scale, shift], root, axis=-1, epsilon=epsilon)
-                graph.replace(matched, root, made)
+                norm = _node("LayerNormalization", [x, scale, shift], root, axis=-1, epsilon=epsilon)
+                graph.replace(matched, root, norm)
                 return True
     return False
 
@@ -224,9 +224,9 @@ def _factors(graph: NodeGraph, root: Any) -> tuple[list[str], list[Any]]:
 
 def _by_root_of_two(graph: NodeGraph, node: Any, x: str) -> bool:
     pairs = [tuple(node.input)] if node.op_type == "Div" else _operands(node)
-    wanted = math.sqrt(2) if node.op_type == "Div" else math.sqrt(0.5)
+    root = math.sqrt(2) if node.op_type == "Div" else math.sqrt(0.5)
     values = [graph.scalar(factor) for data, factor in pairs if data == x]
-    return any(value is not None and math.isclose(value, wanted, rel_tol=1e-5) for value in values)
+    return any(value is not None and math.isclose(value, root, rel_tol=1e-5) for value in values)
 
 
 # ------------------------------------------------------------ products side by side
@@ -285,9 +285,9 @@ def added_product(graph: NodeGraph, root: Any) -> bool:
             continue
         fits = all(size in (1, full) for size, full in zip(shape[::-1], own[::-1], strict=False))
         if fits and all(isinstance(size, int) for size in own) and graph.hidden([root, product], root):
-            made = _node("Gemm", [*product.input, other], product, [root.output[0]])
-            made.attribute.extend(product.attribute)
-            graph.replace([root, product], root, made)
+            gemm = _node("Gemm", [*product.input, other], product, [root.output[0]])
+            gemm.attribute.extend(product.attribute)
+            graph.replace([root, product], root, gemm)
             return True
     return False
 
