@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -301,7 +302,21 @@ def failure_signature(bisection: Bisection) -> str:
         return f"{bisection.event.name}: result"
     if check.error is not None:
         return f"{bisection.event.name}: {signature_of(check.error)}"
-    return f"{bisection.event.name}: {node_name(check.node.old)} to {node_name(check.node.node)} {check.node.rule}"
+    change = _change_of(bisection) or f"{node_name(check.node.old)} to {node_name(check.node.node)}"
+    return f"{bisection.event.name}: {change}"
+
+
+def _change_of(bisection: Bisection) -> str:
+    """Return the rule of the wrong rewrite, or the operators it replaced and their replacements; "" where unknown."""
+    rewrite = bisection.rewrite
+    if rewrite is None or rewrite.rule:
+        return "" if rewrite is None else rewrite.rule
+    before, after = (Counter(count_operators(mod)) for mod in (rewrite.before, rewrite.after))
+    return f"{_names(before - after)} to {_names(after - before)}"
+
+
+def _names(counts: Counter[str]) -> str:
+    return ", ".join(sorted(counts.elements())) or "nothing"
 
 
 __all__ = ["Campaign", "Failure", "fuzz"]

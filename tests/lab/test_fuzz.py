@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from passlab import lab, relay, transform
+from passlab import lab, parse, relay, transform
 from passlab.diffing.diff import count_operators
 from passlab.errors import PassError, PassTypeError
 from passlab.ir.walk import rewrite
+from passlab.lab.fuzzing import failure_signature
 from passlab.lab.mentions import mentions
 from passlab.transform import function_pass
 from tests.lab.guarded_passes import (
@@ -86,6 +88,24 @@ def test_what_is_saved_is_a_test_that_fails_until_the_pass_is_mended(tmp_path):
     assert again.next > first.next
     assert not again.failures, "the same failure is not reported twice"
     assert not lab.fuzz(idle, seconds=0.5).fired
+
+
+PLACES = {
+    "the body": "less(%x, %y)",
+    "a closure": "let %f = fn (%p: float32) { less(%p, %y) }; %f(%x)",
+    "a loop": """
+  let %loop: fn (int32, float32) -> bool = fn (%n: int32, %p: float32) -> bool {
+    if (equal(%n, 0)) { less(%p, %y) } else { %loop(subtract(%n, 1), %p) }
+  };
+  %loop(2, %x)""",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_failure_is_the_same_one_wherever_its_operator_stands(place):
+    program = parse(f"def @main(%x: float32, %y: float32) {{ {PLACES[place]} }}")
+    found = lab.bisect(program, by_node(less_or_equal), inputs=(np.float32(1), np.float32(1)))
+    assert failure_signature(found) == "less_or_equal: less to less_equal"
 
 
 @function_pass(opt_level=0)
