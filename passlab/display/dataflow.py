@@ -178,8 +178,9 @@ class _Reader:
         op = node.op
         if type(op) is Var and self.uses[op] == 2:  # where it is bound and here
             op = self.carried.get(op, op)
-        once = isinstance(op, Function) and len(op.params) == len(node.args) and self.uses[op] == 1
-        return op if once else None  # type: ignore[return-value]
+        if isinstance(op, Function) and len(op.params) == len(node.args) and self.uses[op] == 1:
+            return op
+        return None
 
     def _group(self, scope: Scope) -> int | None:
         """The group of a scope: the nearest function literal or branch around it."""

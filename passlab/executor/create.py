@@ -274,7 +274,7 @@ class FunctionValue:
 
 
 def _typed(entry: Function | GlobalVar, mod: IRModule) -> Function | GlobalVar:
-    return infer_expr(entry, mod) if isinstance(entry, Function) else entry  # type: ignore[return-value]
+    return infer_expr(entry, mod) if isinstance(entry, Function) else entry
 
 
 def arguments(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

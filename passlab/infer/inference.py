@@ -7,6 +7,7 @@ inferred in groups: those that call each other together, callees first. Typed fu
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 from weakref import WeakSet
 
 from passlab.errors import Diagnostic, TypeInferenceError
@@ -19,7 +20,7 @@ from passlab.infer.solver import WeakenedError
 from passlab.infer.type_env import World, reliance_of
 from passlab.ir.adt import TypeData
 from passlab.ir.diagnostics import rendered
-from passlab.ir.expr import Expr, Function, GlobalVar
+from passlab.ir.expr import Expr, ExprT, Function, GlobalVar
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.node_errors import not_a_node_error
@@ -59,7 +60,7 @@ def _typed_module(mod: IRModule, world: World, todo: list[str]) -> IRModule:
     return mod.with_functions(changes).with_global_vars(world.fresh_vars)
 
 
-def infer_expr(expr: Expr, mod: IRModule | None = None) -> Expr:
+def infer_expr(expr: ExprT, mod: IRModule | None = None) -> ExprT:
     """Return `expr` with every node typed, under the functions and data types of `mod`; the same object when possible.
 
     Free variables must be annotated, or be determined by their uses. Raises `TypeInferenceError`.
@@ -73,9 +74,10 @@ def infer_expr(expr: Expr, mod: IRModule | None = None) -> Expr:
     for group in _unsigned(world, _mentioned(world, expr)):
         errors += _group(world, group, {})
     if not errors:
-        roots, errors = _infer(world, [expr], [])
+        exprs: list[Expr] = [expr]
+        roots, errors = _infer(world, exprs, [])
         if not errors:
-            return roots[0]
+            return cast(ExprT, roots[0])  # a root is typed as a node of its class
     raise TypeInferenceError(*_shown(errors))
 
 

@@ -16,7 +16,7 @@ from passlab.infer.schedule import BindLet, EnterClause, EnterFunction, Step
 from passlab.infer.type_env import Reliance, reliance_of
 from passlab.ir.adt import Constructor, PatternConstructor, pattern_nodes, pattern_vars
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Match, Var, set_checked_type, set_reliance
-from passlab.ir.types import GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, holds, map_type
+from passlab.ir.types import FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, holds, map_type
 from passlab.ir.walk import CHILDREN, LEAVES, note_rewrite, rebuild
 
 _UNIT = TupleType(())
@@ -112,8 +112,8 @@ class Finisher:
         if kind in _LEAVES:
             return node
         post = rebuild(node, self._now) if self.changed else node
-        if type(node) is Function and post.ret_type is not ty.ret_type:  # type: ignore[attr-defined]
-            post = post.with_fields(ret_type=ty.ret_type)  # type: ignore[attr-defined]
+        if type(post) is Function and type(ty) is FuncType and post.ret_type is not ty.ret_type:
+            post = post.with_fields(ret_type=ty.ret_type)
         return post
 
     def _now(self, part: Expr) -> Expr:

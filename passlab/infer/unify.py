@@ -132,15 +132,17 @@ class _Unification:
             return a, False, False
         known_a = solver.links.get(root_a) if root_a is not None else a
         known_b = solver.links.get(root_b) if root_b is not None else b
-        if known_a is None and known_b is None:
-            solver.join(root_a, root_b)  # type: ignore[arg-type]
+        if root_a is not None and root_b is not None and known_a is None and known_b is None:
+            solver.join(root_a, root_b)
             return a, False, False
-        if known_a is None:
-            solver.bind(root_a, known_b if root_b is None or self.keep_right else root_b)  # type: ignore[arg-type]
+        if root_a is not None and known_a is None:
+            solver.bind(root_a, b if root_b is None else known_b if self.keep_right and known_b is not None else root_b)
             return a, False, False
-        if known_b is None:
-            solver.bind(root_b, a if root_a is None else root_a)  # type: ignore[arg-type]
+        if root_b is not None and known_b is None:
+            solver.bind(root_b, a if root_a is None else root_a)
             return a, False, False
+        assert known_a is not None
+        assert known_b is not None
         return self.structures(known_a, known_b, root_a, root_b)
 
     def structures(self, a: Type, b: Type, root_a: Type | None, root_b: Type | None) -> Outcome | None:

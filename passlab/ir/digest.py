@@ -64,32 +64,32 @@ def _constructor_token(node: Constructor) -> int:
     return hash((_KIND[Constructor], text_token(node.name_hint), type_form(TupleType(node.inputs)).token))
 
 
-def _leaf(node: Expr) -> int:
+def _leaf(node: Any) -> int:
     """Return the digest of a node without children that is not a variable."""
     kind = type(node)
     if kind is Constant:
-        return hash((_KIND[kind], array_token(node.data)))  # type: ignore[attr-defined]
+        return hash((_KIND[kind], array_token(node.data)))
     if kind is Constructor:
-        return _constructor_token(node)  # type: ignore[arg-type]
-    name = node.name if kind is Op else node.name_hint  # type: ignore[attr-defined]
+        return _constructor_token(node)
+    name = node.name if kind is Op else node.name_hint
     return hash((_KIND[kind], text_token(name)))
 
 
-def _payload(node: Expr, type_token: TypeToken, exact: bool = True) -> tuple[int, ...]:
+def _payload(node: Any, type_token: TypeToken, exact: bool = True) -> tuple[int, ...]:
     """Return the numbers of what a node is besides its children."""
     kind = type(node)
     if kind is Call:
-        types = () if type(node.op) is Op else map(type_token, node.type_args)  # type: ignore[attr-defined]
-        return (_KIND[kind], attrs_token(node.attrs, _any_token, exact), len(node.args), *types)  # type: ignore[attr-defined]
+        types = () if type(node.op) is Op else map(type_token, node.type_args)
+        return (_KIND[kind], attrs_token(node.attrs, _any_token, exact), len(node.args), *types)
     if kind is TupleGetItem:
-        return (_KIND[kind], text_token(str(node.index)))  # type: ignore[attr-defined]
+        return (_KIND[kind], text_token(str(node.index)))
     if kind is Function:
         return (
-            _KIND[kind], len(node.params), attrs_token(node.attrs, _any_token, exact),  # type: ignore[attr-defined]
-            type_token(node.ret_type), *map(type_token, node.type_params),  # type: ignore[attr-defined]
+            _KIND[kind], len(node.params), attrs_token(node.attrs, _any_token, exact),
+            type_token(node.ret_type), *map(type_token, node.type_params),
         )  # fmt: skip
     if kind is Match:
-        return (_KIND[kind], int(node.complete), *(pattern_token(c.lhs) for c in node.clauses))  # type: ignore[attr-defined]
+        return (_KIND[kind], int(node.complete), *(pattern_token(c.lhs) for c in node.clauses))
     return (_KIND[kind],)
 
 

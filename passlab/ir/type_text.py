@@ -33,11 +33,10 @@ def type_text(root: Type, name: Callable[[Type], str | None] = lambda ty: None) 
         if own is not None:
             out.append(own)
             continue
-        kind = type(item)
         if type(item) is TensorType:
             out.append(_tensor_text(item, name))
-        elif kind in (TypeVar, GlobalTypeVar):
-            out.append(item.name_hint)  # type: ignore[attr-defined]
+        elif isinstance(item, (TypeVar, GlobalTypeVar)):
+            out.append(item.name_hint)
         elif type(item) is IncompleteType:
             out.append("_")
         else:

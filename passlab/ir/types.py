@@ -51,7 +51,7 @@ T = PyTypeVar("T", bound="Type")
 _DYNAMIC = 1 << 9  # in `Type._inside`: a tensor with a dimension that is not an integer
 ENDLESS = 1 << 62  # the largest number of parts that is counted
 _GENERIC = 1 << 10  # in `Type._inside`: a function type with type parameters
-_table: dict[tuple[PyAny, ...], weakref.ref[Type]] = {}
+_table: dict[tuple[PyAny, ...], weakref.ref[PyAny]] = {}
 
 
 def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
@@ -106,16 +106,16 @@ class TensorType(Type):
             ref = _table.get((cls, shape, dtype))
         except TypeError:  # an unhashable dimension: let as_dim say which
             ref = None
-        hit = ref() if ref is not None else None
+        hit: TensorType | None = ref() if ref is not None else None
         if hit is not None:
-            return hit  # type: ignore[return-value]
+            return hit
         dims = tuple(dim if type(dim) is int and dim >= 0 else as_dim(dim) for dim in shape)
         name = dtype_name(dtype)
         key = (cls, dims, name)
         ref = _table.get(key)
-        hit = ref() if ref is not None else None
-        if hit is not None:
-            return hit  # type: ignore[return-value]
+        known: TensorType | None = ref() if ref is not None else None
+        if known is not None:
+            return known
 
         def make() -> TensorType:
             self = object.__new__(cls)
@@ -188,9 +188,9 @@ def _alpha_hash(ty: Type) -> int:
 def _structure(cls: type[T], key: tuple[PyAny, ...], **fields: PyAny) -> T:
     """Return the one type of a class with these fields; the key identifies it."""
     ref = _table.get(key)
-    hit = ref() if ref is not None else None
+    hit: T | None = ref() if ref is not None else None
     if hit is not None:
-        return hit  # type: ignore[return-value]
+        return hit
 
     def make() -> T:
         self: T = object.__new__(cls)

@@ -85,12 +85,12 @@ def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: 
     emit = order.append
     seen = set() if seen is None else seen
     note = seen.add
-    stack: list[Expr | None] = [*reversed(roots)]
+    stack: list[Any] = [*reversed(roots)]  # nodes, each found by its class below, and marks
     push, pop = stack.append, stack.pop
     while stack:
         node = pop()
         if node is None:  # the node below this mark has had all its children listed
-            emit(pop())  # type: ignore[arg-type]
+            emit(pop())
             continue
         if node in seen:
             continue
@@ -102,15 +102,15 @@ def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: 
         push(node)
         push(None)
         if kind is Call:  # most nodes are calls, and most of what they are made of was met before: a third less time
-            for arg in node.args[::-1]:  # type: ignore[attr-defined]
+            for arg in node.args[::-1]:
                 if arg not in seen:
                     push(arg)
-            if node.op not in seen:  # type: ignore[attr-defined]
-                push(node.op)  # type: ignore[attr-defined]
+            if node.op not in seen:
+                push(node.op)
         elif kind is Let:
-            push(node.body)  # type: ignore[attr-defined]
-            push(node.value)  # type: ignore[attr-defined]
-            push(node.var)  # type: ignore[attr-defined]
+            push(node.body)
+            push(node.value)
+            push(node.var)
         else:
             stack.extend(CHILDREN[kind](node)[::-1])
     return order
@@ -365,27 +365,26 @@ class Scope:
 
 def scoped_children(expr: Expr, scope: Scope, open_scope: Callable[[Expr, int], Scope]) -> Iterable[tuple[Expr, Scope]]:
     """Return the children of a node with the scope each one stands in; `open_scope(owner, part)` makes inner scopes."""
-    kind = type(expr)
-    if kind is Function:
+    if type(expr) is Function:
         inner = open_scope(expr, 0)
-        return [(p, inner) for p in (*expr.params, expr.body)]  # type: ignore[attr-defined]
-    if kind is If:
+        return [(p, inner) for p in (*expr.params, expr.body)]
+    if type(expr) is If:
         return [
-            (expr.cond, scope),  # type: ignore[attr-defined]
-            (expr.true_branch, open_scope(expr, 0)),  # type: ignore[attr-defined]
-            (expr.false_branch, open_scope(expr, 1)),  # type: ignore[attr-defined]
+            (expr.cond, scope),
+            (expr.true_branch, open_scope(expr, 0)),
+            (expr.false_branch, open_scope(expr, 1)),
         ]
-    if kind is Let:
+    if type(expr) is Let:
         inner = open_scope(expr, 0)
-        return [(expr.var, inner), (expr.value, scope), (expr.body, inner)]  # type: ignore[attr-defined]
-    if kind is Match:
-        out = [(expr.data, scope)]  # type: ignore[attr-defined]
-        for part, clause in enumerate(expr.clauses):  # type: ignore[attr-defined]
+        return [(expr.var, inner), (expr.value, scope), (expr.body, inner)]
+    if type(expr) is Match:
+        out: list[tuple[Expr, Scope]] = [(expr.data, scope)]
+        for part, clause in enumerate(expr.clauses):
             inner = open_scope(expr, part)
             out += [(v, inner) for v in pattern_vars(clause.lhs)]
             out.append((clause.rhs, inner))
         return out
-    return [(kid, scope) for kid in CHILDREN[kind](expr)]
+    return [(kid, scope) for kid in CHILDREN[type(expr)](expr)]
 
 
 class Scopes:

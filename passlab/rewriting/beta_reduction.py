@@ -18,22 +18,22 @@ def beta_reduced(function: Function, mod: IRModule | None = None) -> Function:
     that may read or change state are bound by lets, which take the names of the parameters; `mod` tells whether
     there is any state.
     """
-    calls = [n for n in post_order(function) if _applies(n)]
-    return _beta_reduce(function, calls, Movable(mod)) if calls else function  # type: ignore[arg-type]
+    calls = [(n, n.op) for n in post_order(function) if _applies(n) and type(n) is Call and type(n.op) is Function]
+    return _beta_reduce(function, calls, Movable(mod)) if calls else function
 
 
 def _applies(node: Expr) -> bool:
     return type(node) is Call and type(node.op) is Function and len(node.op.params) == len(node.args)
 
 
-def _beta_reduce(func: Function, calls: list[Call], movable: Movable) -> Function:
+def _beta_reduce(func: Function, calls: list[tuple[Call, Function]], movable: Movable) -> Function:
     """Work through the program with arguments before the functions they go to."""
     uses: dict[Expr, int] = {}
     for node in post_order(func):
         for kid in CHILDREN[type(node)](node):
             if type(kid) is Function:
                 uses[kid] = uses.get(kid, 0) + 1
-    once = {call.op: call for call in calls if uses[call.op] == 1 and not call.op.type_params}  # type: ignore[attr-defined]
+    once: dict[Expr, Call] = {f: call for call, f in calls if uses[f] == 1 and not f.type_params}
     result: dict[Expr, Expr] = {}
 
     def new(node: Expr) -> Expr:
@@ -43,17 +43,17 @@ def _beta_reduce(func: Function, calls: list[Call], movable: Movable) -> Functio
     stack: list[tuple[Expr, str]] = [(func, "visit")]
     while stack:
         node, step = stack.pop()
-        if step == "bind":  # the arguments are done: the parameters stand for them
+        if step == "bind" and type(node) is Function:  # the arguments are done: the parameters stand for them
             call = once[node]
-            args = zip(node.params, call.args, strict=True)  # type: ignore[attr-defined]
+            args = zip(node.params, call.args, strict=True)
             result.update({param: new(arg) for param, arg in args if movable(arg)})
         elif step == "visit":
             if node in seen:
                 continue
             seen.add(node)
             stack.append((node, "make"))
-            if type(node) is Call and node.op in once:
-                stack += [(node.op.body, "visit"), (node.op, "bind")]  # type: ignore[attr-defined]
+            if type(node) is Call and type(node.op) is Function and node.op in once:
+                stack += [(node.op.body, "visit"), (node.op, "bind")]
                 stack += [(arg, "visit") for arg in reversed(node.args)]
             else:
                 stack += [(kid, "visit") for kid in CHILDREN[type(node)](node)[::-1]]

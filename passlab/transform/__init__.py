@@ -47,4 +47,5 @@ def __dir__() -> list[str]:
 
 def _functions() -> dict[str, str]:
     """Return the table of plain functions beside the passes."""
-    return late(PASSES, "FUNCTIONS")  # type: ignore[no-any-return]
+    table: dict[str, str] = late(PASSES, "FUNCTIONS")
+    return table

@@ -42,14 +42,16 @@ class _ModuleFunction(_FunctionMade, ModulePass):
     """A module pass made from a function (mod, ctx) -> mod."""
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        return self._pass_func(mod, ctx)  # type: ignore[no-any-return]
+        result: IRModule = self._pass_func(mod, ctx)
+        return result
 
 
 class _FunctionFunction(_FunctionMade, FunctionPass):
     """A function pass made from a function (func, mod, ctx) -> func."""
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return self._pass_func(func, mod, ctx)  # type: ignore[no-any-return]
+        result: Function = self._pass_func(func, mod, ctx)
+        return result
 
 
 def module_pass(

@@ -21,12 +21,14 @@ _registered: dict[str, Any] = {}  # a pass, or what makes one
 
 def standard_passes() -> dict[str, str]:
     """Return the table of standard passes: name to "module:Class" below `passlab.passes`."""
-    return late(PASSES, "PASSES")  # type: ignore[no-any-return]
+    table: dict[str, str] = late(PASSES, "PASSES")
+    return table
 
 
 def aliases() -> dict[str, str]:
     """Return the other names of standard passes, each with the name it stands for."""
-    return late(PASSES, "ALIASES")  # type: ignore[no-any-return]
+    table: dict[str, str] = late(PASSES, "ALIASES")
+    return table
 
 
 def register_pass(factory: Any, name: str | None = None) -> Any:
@@ -68,7 +70,8 @@ def find_factory(name: str) -> Callable[..., Any] | None:
     if target is None:
         return None
     module, _, attribute = target.partition(":")
-    return late(f"{PASSES}.{module}", attribute)  # type: ignore[no-any-return]
+    factory: Callable[..., Any] = late(f"{PASSES}.{module}", attribute)
+    return factory
 
 
 def get_factory(name: str) -> Callable[..., Any]:

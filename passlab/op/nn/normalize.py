@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RelationError
-from passlab.ir.op import OpPattern, Precision, Reporter
+from passlab.ir.op import OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import TupleType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, deliver, operator
@@ -133,7 +133,8 @@ def _instance_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -
         raise RelationError(
             Diagnostic("nn.instance_norm needs a batch, a channel and a spatial axis", found=str(data)), 0
         )
-    return channel_vector("nn.instance_norm", ("gamma", "beta"))(types, attrs, reporter)  # type: ignore[no-any-return]
+    relation: Relation = channel_vector("nn.instance_norm", ("gamma", "beta"))
+    return relation(types, attrs, reporter)
 
 
 @operator(

@@ -23,7 +23,7 @@ from typing import Any, cast
 from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
-from passlab.ir.op import Trait, has_trait, op_name
+from passlab.ir.op import Trait, has_trait, is_op_call, op_name
 from passlab.ir.walk import may_rewrite, note_rewrite, post_order, rebuild, result_of, use_counts
 from passlab.op import make
 from passlab.passes.fold.scale_axis import (
@@ -34,6 +34,7 @@ from passlab.passes.fold.scale_axis import (
     along,
     as_scale,
     conv_axes,
+    known_shape,
     matches,
     same_dtype,
     tensor_type,
@@ -63,9 +64,8 @@ def _offers(order: list[Expr], uses: dict[Expr, int]) -> dict[Expr, Message]:
     """Return for each node that can be scaled from behind the axes along which it can."""
     offers: dict[Expr, Message] = {}
     for node in order:
-        name = op_name(node)
-        if name and uses[node] == 1:
-            offer = _offer(node, name, offers)  # type: ignore[arg-type]
+        if is_op_call(node) and uses[node] == 1:
+            offer = _offer(node, node.op.name, offers)
             if offer is not None:
                 offers[node] = offer
     return offers
@@ -74,7 +74,8 @@ def _offers(order: list[Expr], uses: dict[Expr, int]) -> dict[Expr, Message]:
 def _offer(call: Call, name: str, offers: dict[Expr, Message]) -> Message | None:
     if name in CONVOLUTIONS or name == "nn.dense":
         result = tensor_type(call)
-        if result is None or not same_dtype(call) or result.dtype != tensor_type(call.args[0]).dtype:  # type: ignore[union-attr]
+        data = tensor_type(call.args[0])
+        if result is None or data is None or not same_dtype(call) or result.dtype != data.dtype:
             return None
         if name == "nn.dense":
             return Message((len(result.shape) - 1,))
@@ -109,11 +110,13 @@ def _demands(
     scales: dict[Expr, Expr] = {}
     gone: dict[Expr, Expr] = {}
     for node in reversed(order):
-        name = op_name(node)
+        if not is_op_call(node):
+            continue
+        name = node.op.name
         if name == "multiply":
-            _place_scale(node, offers, movable, scales, gone)  # type: ignore[arg-type]
+            _place_scale(node, offers, movable, scales, gone)
         elif node in scales and (has_trait(node, Trait.HOMOGENEOUS) or name in SUMS or name == "nn.bias_add"):
-            for arg in _scaled_args(node, name, offers):  # type: ignore[arg-type]
+            for arg in _scaled_args(node, name, offers):
                 scales[arg] = scales[node]
     return scales, gone
 
@@ -161,8 +164,8 @@ def _fold(
 
     for node in order:
         made = new(gone[node]) if node in gone else rebuild(node, new)
-        if node in scales:
-            made = _scale_call(node, made, scales[node], offers)  # type: ignore[arg-type]
+        if node in scales and type(node) is Call:
+            made = _scale_call(node, made, scales[node], offers)
         if made is not node:
             result[node] = made
             note_rewrite(node, made, _NAME if node in gone else "")
@@ -183,9 +186,9 @@ def _scale_call(pre: Call, post: Expr, scale: Expr, offers: dict[Expr, Message])
         if len(through) == 2:
             return post
         kept = 0 if through[0] is pre.args[0] else 1
-        factor = along(scale, tensor_type(pre.args[kept]).shape, offers[pre].axes)  # type: ignore[union-attr]
+        factor = along(scale, known_shape(pre.args[kept]), offers[pre].axes)
         other = make("multiply", post.args[1 - kept], factor)
         return post.with_fields(args=(first, other) if kept == 0 else (other, second))
-    weight = tensor_type(pre.args[1])
-    axes = (0,) if name == "nn.dense" else conv_axes(pre).weight_out  # type: ignore[union-attr]
-    return post.with_fields(args=(first, make("multiply", second, along(scale, weight.shape, axes))))  # type: ignore[union-attr]
+    conv = conv_axes(pre) if name in CONVOLUTIONS else None
+    factor = along(scale, known_shape(pre.args[1]), conv.weight_out if conv else (0,))
+    return post.with_fields(args=(first, make("multiply", second, factor)))

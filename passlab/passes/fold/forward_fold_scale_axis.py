@@ -25,7 +25,7 @@ from typing import NamedTuple
 from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
-from passlab.ir.op import Trait, has_trait, op_name
+from passlab.ir.op import Trait, has_trait, is_op_call, op_name
 from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, post_order, rebuild, result_of
 from passlab.op import make
 from passlab.passes.fold.scale_axis import (
@@ -36,6 +36,7 @@ from passlab.passes.fold.scale_axis import (
     along,
     as_scale,
     conv_axes,
+    known_shape,
     matches,
     same_dtype,
     tensor_type,
@@ -84,13 +85,12 @@ def _offers(order: list[Expr]) -> Offers:
 
     offer(order[-1], None)
     for node in reversed(order):
-        name = op_name(node)
-        messages = _accepts_scale(node, name, offers.get(node)) if name else None  # type: ignore[arg-type]
-        if messages is None:
+        messages = _accepts_scale(node, node.op.name, offers.get(node)) if is_op_call(node) else None
+        if messages is None or not is_op_call(node):
             for child in CHILDREN[type(node)](node):
                 offer(child, None)
             continue
-        for arg, message in zip(node.args, messages, strict=True):  # type: ignore[attr-defined]
+        for arg, message in zip(node.args, messages, strict=True):
             offer(arg, message)
     return offers
 
@@ -168,7 +168,7 @@ def _take(
         for i in (0, 1):
             inner_ = waiting.get(call.args[i])
             if inner_ is not None:
-                factor = along(inner_.scale, tensor_type(call.args[i]).shape, inner_.axes)  # type: ignore[union-attr]
+                factor = along(inner_.scale, known_shape(call.args[i]), inner_.axes)
                 other = make("divide", new(call.args[1 - i]), factor)
                 args = (inner_.value, other) if i == 0 else (other, inner_.value)
                 return inner_._replace(value=call.with_fields(args=args))
@@ -180,7 +180,6 @@ def _input_scales(node: Expr, waiting: dict[Expr, _Scaled], new: Callable[[Expr]
     if type(node) is not Call or not node.args or node.args[0] not in waiting:
         return rebuild(node, new)
     data = waiting[node.args[0]]
-    weight = tensor_type(node.args[1])
-    axes = (1,) if op_name(node) == "nn.dense" else conv_axes(node).weight_in  # type: ignore[union-attr]
-    factor = along(data.scale, weight.shape, axes)  # type: ignore[union-attr]
+    conv = conv_axes(node) if op_name(node) in CONVOLUTIONS else None
+    factor = along(data.scale, known_shape(node.args[1]), conv.weight_in if conv else (1,))
     return node.with_fields(args=(data.value, make("multiply", new(node.args[1]), factor)))

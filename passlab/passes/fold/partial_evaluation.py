@@ -184,7 +184,8 @@ class _Evaluator:
             else:
                 frame.values[expr.var] = yield self._run(expr.value, frame, out, self._binder(expr.var, frame))
             expr = expr.body
-        return (yield self._run(expr, frame, out, name))  # type: ignore[no-any-return]
+        value: Value = yield self._run(expr, frame, out, name)
+        return value
 
     def _tuple(self, expr: Tuple, frame: Frame, out: Residue, name: Var | None) -> Run:
         fields: list[Value] = []
@@ -221,7 +222,8 @@ class _Evaluator:
     def _if(self, expr: If, frame: Frame, out: Residue, name: Var | None) -> Run:
         cond: Value = yield self._run(expr.cond, frame, out)
         if cond.data is not UNKNOWN:
-            return (yield self._run(expr.true_branch if bool(cond.data) else expr.false_branch, frame, out, name))  # type: ignore[no-any-return]
+            value: Value = yield self._run(expr.true_branch if bool(cond.data) else expr.false_branch, frame, out, name)
+            return value
         yes, first = yield self._apart(expr.true_branch, frame)
         no, second = yield self._apart(expr.false_branch, frame)
         if first or second:
@@ -242,7 +244,8 @@ class _Evaluator:
             fit = fits(clause.lhs, data, bound)
             if fit:
                 frame.values.update(bound)
-                return (yield self._run(clause.rhs, frame, out, name))  # type: ignore[no-any-return]
+                value: Value = yield self._run(clause.rhs, frame, out, name)
+                return value
             if fit is None:
                 break
         made, wrote = [], False

@@ -117,6 +117,13 @@ def as_scale(factor: Expr, data: TensorType, axes: Sequence[int], now: Expr | No
     return make("squeeze", scale, axis=ones) if ones else scale
 
 
+def known_shape(expr: Expr) -> tuple[Any, ...]:
+    """Return the shape of an expression that is known to be a tensor."""
+    ty = tensor_type(expr)
+    assert ty is not None
+    return ty.shape
+
+
 def along(scale: Expr, shape: Sequence[Any], axes: Sequence[int]) -> Expr:
     """Return a scale shaped so that it broadcasts along `axes` of a tensor of `shape`, static if there are two axes."""
     if len(axes) == 1:

@@ -82,7 +82,7 @@ def is_cps(func: Function) -> bool:
 # ---------------------------------------------------------------- what is converted
 def _normal(function: Function, mod: IRModule) -> Function:
     made = function if in_normal_form(function) else bind_in_scopes(function, lambda node, plan: True, flatten=True)
-    return infer_expr(made, mod)  # type: ignore[return-value]
+    return infer_expr(made, mod)
 
 
 def _reached(function: Function, mod: IRModule) -> tuple[dict[str, GlobalVar], dict[str, Function]]:

@@ -16,6 +16,8 @@ keep: expand_constructor=True
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from passlab.errors import Diagnostic, PassError
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Var
@@ -77,11 +79,13 @@ class EtaExpand(ModulePass):
         return None
 
 
-def _literal(callee: Expr, type_params: tuple[TypeVar, ...], inputs: object, result: Type | None) -> Function:
-    own = {t: TypeVar(t.name_hint, t.kind) for t in type_params}
+def _literal(
+    callee: Expr, type_params: tuple[TypeVar, ...], inputs: Iterable[Type | None], result: Type | None
+) -> Function:
+    own: dict[Type, TypeVar] = {t: TypeVar(t.name_hint, t.kind) for t in type_params}
 
     def typed(ty: Type | None) -> Type | None:
-        return None if ty is None else map_type(ty, own.get)  # type: ignore[arg-type]
+        return None if ty is None else map_type(ty, own.get)
 
-    params = [Var("eta_expand_param", typed(ty)) for ty in inputs]  # type: ignore[attr-defined]
+    params = [Var("eta_expand_param", typed(ty)) for ty in inputs]
     return Function(params, Call(callee, params), typed(result), list(own.values()))

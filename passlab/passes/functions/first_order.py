@@ -110,7 +110,7 @@ class _FirstOrder:
         source = self.typed[name]
         own = dict(zip(source.type_params, types, strict=True))
         copy = fresh_copy(source.with_fields(type_params=()), types=own)
-        return at_types(infer_expr(copy, self.typed), self.typed)  # type: ignore[arg-type]
+        return at_types(infer_expr(copy, self.typed), self.typed)
 
     def finish(self) -> None:
         """Add what was made to the module."""

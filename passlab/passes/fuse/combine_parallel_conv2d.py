@@ -27,6 +27,7 @@ from typing import Any
 
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
+from passlab.ir.op import OpCall
 from passlab.op.chain import dtype_of, shape_of
 from passlab.op.layout_names import parse_layout
 from passlab.passes.fuse.parallel import (
@@ -92,17 +93,17 @@ class _Conv2D(Combiner):
         same = all(getattr(a.attrs, name) == getattr(b.attrs, name) for name in _SAME)
         return same and self._weight(a) == self._weight(b) and dtype_of(a.args[1]) == dtype_of(b.args[1])
 
-    def combined(self, calls: Sequence[Call]) -> Expr:
+    def combined(self, calls: Sequence[OpCall]) -> Expr:
         self.first = calls[0]
         axis, _ = self._weight(calls[0])
         weight = joined_along([c.args[1] for c in calls], axis)
         self.sizes = [shape_of(c.args[1])[axis] for c in calls]
-        parsed = parse_layout(calls[0].attrs.kernel_layout)  # type: ignore[union-attr]
+        parsed = parse_layout(calls[0].attrs.kernel_layout)
         assert parsed is not None
-        attrs = calls[0].attrs.with_fields(channels=sum(self.sizes) * parsed.factor("O"))  # type: ignore[union-attr]
+        attrs = calls[0].attrs.with_fields(channels=sum(self.sizes) * parsed.factor("O"))
         return Call(calls[0].op, (calls[0].args[0], weight), attrs)
 
-    def fits(self, calls: Sequence[Call], parent: int, index: int) -> bool:
+    def fits(self, calls: Sequence[OpCall], parent: int, index: int) -> bool:
         """The channel axis must be there in full, all other axes of one size."""
         channel, rank = self._channel(self.first), self._rank(self.first)
         shapes = [shape_of(c.args[index]) for c in calls]
@@ -116,10 +117,10 @@ class _Conv2D(Combiner):
             for s, size, c in zip(shapes, self.sizes, calls, strict=True)
         )
 
-    def joined(self, calls: Sequence[Call], parent: int, index: int) -> Expr:
+    def joined(self, calls: Sequence[OpCall], parent: int, index: int) -> Expr:
         axis = self._channel(self.first) - self._rank(self.first) + len(shape_of(calls[0].args[index]))
         return joined_along([c.args[index] for c in calls], axis)
 
-    def parts(self, whole: Expr, calls: Sequence[Call]) -> Iterable[Expr]:
+    def parts(self, whole: Expr, calls: Sequence[OpCall]) -> Iterable[Expr]:
         channel = self._channel(self.first)
         return slices(whole, channel + 1, channel, self.sizes)

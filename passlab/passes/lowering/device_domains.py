@@ -9,7 +9,7 @@ that a value whose place is free is copied for each use that wants it elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from passlab.analysis.regions import is_closed
 from passlab.devices import VirtualDevice
@@ -31,7 +31,7 @@ from passlab.ir.expr import (
     TupleGetItem,
     Var,
 )
-from passlab.ir.op import Op, is_call_of
+from passlab.ir.op import Op, OpCall, is_call_of
 from passlab.ir.types import FuncType, Type
 from passlab.ir.walk import post_order
 
@@ -107,7 +107,7 @@ def common_device(a: VirtualDevice, b: VirtualDevice) -> VirtualDevice | None:
     return VirtualDevice(a.device, a.target or b.target, a.memory_scope or b.memory_scope)
 
 
-def is_loose(expr: Expr) -> bool:
+def is_loose(expr: Expr) -> TypeGuard[OpCall]:
     """Whether an expression is an `on_device` that leaves open where its result lies."""
     return is_call_of(expr, "on_device") and not expr.attrs["constrain_result"]
 
@@ -244,7 +244,7 @@ class Devices:
         elif isinstance(node, Function):
             self._function(node, own)
         elif isinstance(node, Let):
-            value = node.value.args[0] if is_loose(node.value) else node.value  # type: ignore[attr-defined]
+            value = node.value.args[0] if is_loose(node.value) else node.value
             self._use(value, self.of(node.var), node)
             self.unify(own, self.of(node.body), node)
         elif isinstance(node, TupleGetItem):

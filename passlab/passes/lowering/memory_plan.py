@@ -38,13 +38,13 @@ keep:
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr, Function, Let, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import is_call_of
+from passlab.ir.op import OpCall, is_call_of, is_op_call
 from passlab.ir.walk import CHILDREN, may_rewrite, post_order, rewrite
 from passlab.op import make
 from passlab.transform.base import FunctionPass
@@ -97,12 +97,13 @@ class _Region:
             start = -(-self.size // self.alignment) * self.alignment
             self.offsets[let] = start
             self.size = start + _number(let.value, 0)
-        self.start = {let.var: start for let, start in self.offsets.items()}
+        self.start: dict[Expr, int] = {let.var: start for let, start in self.offsets.items()}
         self.var = Var(f"region_{number}", lets[0].var.type_annotation)
 
     def allocation(self) -> Expr:
         """Return the call that allocates all of it."""
-        attrs: Any = self.first.value.attrs  # type: ignore[attr-defined]
+        assert is_op_call(self.first.value)
+        attrs = self.first.value.attrs
         elements = -(-self.size // max(1, np.dtype(_NUMPY.get(attrs["dtype"], attrs["dtype"])).itemsize))
         return make(
             "memory.alloc_storage",
@@ -115,7 +116,7 @@ class _Region:
 
     def placed(self, call: Call) -> Call:
         """Return an `alloc_tensor` of one of the storages as one in the region."""
-        start = self.start[call.args[0]] + _number(call, 1)  # type: ignore[index]
+        start = self.start[call.args[0]] + _number(call, 1)
         args = (self.var, Constant(np.int64(start)), *call.args[2:])
         return Call(call.op, args, call.attrs, call.type_args, call.span)
 
@@ -131,7 +132,7 @@ def _number(call: Expr, index: int) -> int:
     return int(constant.data)
 
 
-def _is_fixed(value: Expr) -> bool:
+def _is_fixed(value: Expr) -> TypeGuard[OpCall]:
     """Whether a value is an allocation of constant size."""
     return is_call_of(value, "memory.alloc_storage") and all(type(value.args[i]) is Constant for i in (0, 2))
 
@@ -155,7 +156,7 @@ def _regions(order: list[Expr]) -> list[_Region]:
         if type(node.body) is Let:
             chain.setdefault(node.body, head)
         if _is_fixed(node.value) and node.var not in other_uses:
-            attrs: Any = node.value.attrs  # type: ignore[attr-defined]
+            attrs = node.value.attrs
             found[(head, attrs["dtype"], attrs["virtual_device"])].append(node)
     groups = [lets for lets in found.values() if len(lets) > 1 and may_rewrite(_NAME)]
     return [_Region(number, lets) for number, lets in enumerate(groups)]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op, find_op
+from passlab.ir.op import is_call_of
 from passlab.ir.types import TensorType
 from passlab.ir.walk import rewrite
 from passlab.op import make
@@ -35,17 +35,14 @@ class CanonicalizeOps(FunctionPass):
     """Rewrite `nn.bias_add` as `expand_dims` and `add`, so that other passes need to know one form only."""
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        bias_add: Op | None = find_op("nn.bias_add")
-
         def canonical(pre: Expr, post: Expr) -> Expr:
-            if post.op is not bias_add:  # type: ignore[attr-defined]
+            if not is_call_of(post, "nn.bias_add"):
                 return post
             assert isinstance(pre, Call)
-            assert isinstance(post, Call)
             ty = pre.args[0].checked_type
             if type(ty) is not TensorType:
                 return post
-            rank, axis = len(ty.shape), post.attrs.axis  # type: ignore[union-attr]
+            rank, axis = len(ty.shape), post.attrs.axis
             data, bias = post.args
             return make("add", data, expand_to_axis(bias, rank, axis % rank))
 

@@ -230,8 +230,9 @@ class MixedPrecision:
 
     def _cast_leaf(self, values: tuple[Expr, ...], types: tuple[Type, ...]) -> Expr:
         have, want = types
-        known = type(have) is TensorType and type(want) is TensorType
-        return self._cast(values[0], have.dtype, want.dtype) if known else values[0]  # type: ignore[attr-defined]
+        if type(have) is TensorType and type(want) is TensorType:
+            return self._cast(values[0], have.dtype, want.dtype)
+        return values[0]
 
 
 def _short_type(ty: Type | None, dtype: str) -> Type | None:

@@ -73,9 +73,10 @@ def _recast(expr: Expr, calls: set[Expr], dtype: str, out_dtype: str) -> Expr:
     def cast(pre: Expr, post: Expr) -> Expr:
         if pre not in calls:
             return post
+        assert isinstance(pre, Call)
         assert isinstance(post, Call)
         old = pre.checked_type
-        args = tuple(_in_dtype(new, was.checked_type, dtype) for new, was in zip(post.args, pre.args, strict=True))  # type: ignore[attr-defined]
+        args = tuple(_in_dtype(new, was.checked_type, dtype) for new, was in zip(post.args, pre.args, strict=True))
         made: Expr = post.with_fields(args=args, attrs=_attrs(post.attrs, out_dtype))
         now = types.of(made)
         return made if now is old else _back(made, old, now)

@@ -54,7 +54,8 @@ import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr, Function
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import is_call_of, is_op_call
+from passlab.ir.types import TensorType
 from passlab.ir.walk import rewrite
 from passlab.op.dtypes import array_dtype, is_float_name
 from passlab.op.layout_names import parse_layout
@@ -85,16 +86,15 @@ class FoldExplicitPadding(FunctionPass):
 
 def _merged(pre: Expr, post: Expr) -> Expr:
     assert isinstance(post, Call)
-    if type(post.op) is not Op or not post.args or type(post.args[0]) is not Call:
+    pad = post.args[0] if post.args else None
+    if not is_op_call(post) or not is_call_of(pad, "nn.pad") or pad.attrs.pad_mode != "constant":
         return post
-    pad, name = post.args[0], post.op.name
-    if type(pad.op) is not Op or pad.op.name != "nn.pad" or pad.attrs.pad_mode != "constant":  # type: ignore[union-attr]
-        return post
+    name = post.op.name
     value = pad.args[1]
     if type(value) is not Constant or value.data.size != 1 or not _neutral(post, name, value.data.reshape(())):
         return post
     attrs: Any = post.attrs
-    padding = _padding(pad.attrs.pad_width, attrs)  # type: ignore[union-attr]
+    padding = _padding(pad.attrs.pad_width, attrs)
     if padding is None:
         return post
     changes: dict[str, Any] = {"padding": padding}
@@ -114,7 +114,8 @@ def _neutral(call: Call, name: str, value: Any) -> bool:
         return type(zero_point) is Constant and zero_point.data.size == 1 and bool(zero_point.data.reshape(()) == value)
     if name not in _MAX:
         return False
-    dtype = call.args[0].checked_type_.dtype if call.args[0].checked_type_ is not None else value.dtype.name  # type: ignore[attr-defined]
+    ty = call.args[0].checked_type_
+    dtype = ty.dtype if isinstance(ty, TensorType) else value.dtype.name
     if is_float_name(dtype):
         kind = array_dtype(dtype)
         low = np.finfo(kind).min if kind.kind == "f" else -np.inf

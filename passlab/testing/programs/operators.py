@@ -231,14 +231,15 @@ def movement(pool: Pool) -> Expr | None:
         axes = list(range(len(ty.shape)))
         pool.random.shuffle(axes)
         pick = pool.random.randrange(5)
-        moves: tuple[Callable[[], Expr], ...] = (
-            lambda x=x: make("reshape", x, newshape=[-1]),  # type: ignore[misc]
-            lambda x=x, axes=axes: make("transpose", x, axes=axes),  # type: ignore[misc]
-            lambda x=x: make("expand_dims", x, axis=0),  # type: ignore[misc]
-            lambda x=x: make("squeeze", x),  # type: ignore[misc]
-            lambda x=x, ty=ty: make("reshape", x, newshape=list(ty.shape[::-1])),  # type: ignore[misc]
+        moves: tuple[tuple[str, dict[str, Any]], ...] = (
+            ("reshape", {"newshape": [-1]}),
+            ("transpose", {"axes": axes}),
+            ("expand_dims", {"axis": 0}),
+            ("squeeze", {}),
+            ("reshape", {"newshape": list(ty.shape[::-1])}),
         )
-        x = pool.typed(moves[pick]())
+        name, attrs = moves[pick]
+        x = pool.typed(make(name, x, **attrs))
         if not type_of(x).shape:
             break
     return x
