@@ -128,7 +128,7 @@ def _dump_arguments(commands: Any) -> None:
     dump.add_argument("dump", help="a file or folder of LLVM, MLIR, XLA, TVM, ... ; `-` is standard input")
     dump.add_argument("-o", "--out", type=Path, metavar="FILE", help="write the recording there, as one HTML file")
     dump.add_argument("--static", action="store_true", help="a page without scripts")
-    dump.add_argument("--format", default=None, help="the format, where it is not told from the dump")
+    dump.add_argument("--format", default=None, help="the format, if it cannot be found out from the dump")
     dump.add_argument("--step", metavar="STEP", help="print what this step changed: a number, or the name of a pass")
     dump.add_argument(
         "--unit", metavar="NAME", help="a function: its lines with who made them; with --step, of that step"

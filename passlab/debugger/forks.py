@@ -80,7 +80,9 @@ class Fork:
     def of(trace: Trace) -> Fork:
         """Return the fork whose branch a trace is. Raises `RunError` for one that left no other trace."""
         if trace.parent is None:
-            raise RunError(Diagnostic(f"{trace!r} is no fork: it began at its start", hint="its forks: `trace.forks`"))
+            raise RunError(
+                Diagnostic(f"{trace!r} is not a fork: it began at its start", hint="its forks: `trace.forks`")
+            )
         return Fork(*trace.parent, trace, trace.changes)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -58,7 +58,7 @@ class NodeTrace(Trace):
             if not 0 <= register < len(held):
                 raise RunError(f"@{name} has the registers $0 to ${len(held) - 1}, no ${register}")
             if held[register] is None:
-                raise RunError(f"${register} holds nothing at instant {instant:,}, so nothing can take its place")
+                raise RunError(f"${register} holds nothing at instant {instant:,}, so it cannot be replaced")
         fitting = {r: fitted(r, held[r], value) for r, value in changes.items()}
         made = self._again(self, instant, fitting)
         made.parent, made.changes = (self, instant), {r: own(value) for r, value in fitting.items()}

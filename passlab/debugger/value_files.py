@@ -79,7 +79,7 @@ def read_values(
     made: list[Any] = []
     for kind, number, places in entries:
         if not all(0 <= place < len(made) for place in places):
-            raise ValueError("a value is made of one that comes later")
+            raise ValueError("a value refers to one that comes later")
         fields = tuple([made[place] for place in places])
         if kind == "tensor" and not fields:
             made.append(tensor(int(number)))

@@ -61,7 +61,7 @@ def value_of(text: str, old: Any, names: Mapping[str, Any] | None = None) -> Any
     given = (call["in"] or call["after"] or "").strip()
     number = _number(given) if given else None
     if given and (number is None or call["name"] in ("zeros", "ones", "eye") or not _usable(call["name"], number)):
-        raise RunError(Diagnostic(f"`{given}` is no number that `{call['name']}` takes", hint="full 2, random 7"))
+        raise RunError(Diagnostic(f"`{given}` is not a number that `{call['name']}` takes", hint="full 2, random 7"))
     if not isinstance(old, (np.ndarray, Unwritten)):
         raise RunError(f"`{call['name']}` fills a tensor, and this is a {kind_text(old) or type(old).__name__}")
     return _shaped(FILLS[call["name"]](old.shape, number), old)
@@ -85,9 +85,7 @@ def _filled(number: float, old: Any) -> Any:
     if isinstance(old, int) and number == number and abs(number) < 1 << 62:
         return int(number)
     raise RunError(
-        Diagnostic(
-            f"a number cannot take the place of a {kind_text(old) or type(old).__name__}", hint="name a variable"
-        )
+        Diagnostic(f"a number cannot replace a {kind_text(old) or type(old).__name__}", hint="name a variable")
     )
 
 
@@ -96,14 +94,14 @@ def _list(text: str) -> Array:
         found = np.array(json.loads(text), dtype=np.float64)
     except (ValueError, TypeError, RecursionError) as error:
         raise RunError(
-            Diagnostic(f"this is no list of numbers: {str(error)[:80]}", hint="as in [[1, 2], [3, 4]]")
+            Diagnostic(f"this is not a list of numbers: {str(error)[:80]}", hint="as in [[1, 2], [3, 4]]")
         ) from None
     return found
 
 
 def _shaped(array: Array, old: Any) -> Any:
     if not isinstance(old, (np.ndarray, Unwritten)):
-        raise RunError(f"a list cannot take the place of a {kind_text(old) or type(old).__name__}")
+        raise RunError(f"a list cannot replace a {kind_text(old) or type(old).__name__}")
     try:
         return _cast(np.broadcast_to(array, old.shape), old)
     except ValueError:
@@ -127,7 +125,7 @@ def _taken(value: Any, old: Any) -> Any:
         try:
             return _shaped(np.asarray(value), old)
         except (ValueError, TypeError) as error:
-            raise RunError(f"this variable is no tensor of numbers: {error}") from None
+            raise RunError(f"this variable is not a tensor of numbers: {error}") from None
     return value
 
 
@@ -135,7 +133,7 @@ def _unknown(text: str, names: Mapping[str, Any] | None) -> RunError:
     shown = text if len(text) <= 40 else f"{text[:37]}..."
     known = [*FILLS, *(names or ())]
     hint = did_you_mean(text, known) or f"a number, a list, {', '.join(FILLS)}{', a variable' if names else ''}"
-    return RunError(Diagnostic(f"`{shown}` is no value" if text else "a value is missing", hint=hint))
+    return RunError(Diagnostic(f"`{shown}` is not a value" if text else "a value is missing", hint=hint))
 
 
 __all__ = ["FILLS", "value_of"]

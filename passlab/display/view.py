@@ -34,7 +34,7 @@ class View:
 
     def frame(self) -> pd.DataFrame:
         """Return it as a pandas data frame. Raises `TypeError` where it is no table."""
-        raise TypeError(f"a {type(self).__name__} is no table")
+        raise TypeError(f"a {type(self).__name__} is not a table")
 
     def __repr__(self) -> str:
         return self.text()

@@ -37,7 +37,7 @@ def fields(data: bytes) -> Iterator[tuple[int, Any]]:
         elif wire in (1, 5):
             length = 8 if wire == 1 else 4
         else:
-            raise DumpError(Diagnostic("this is no ONNX model: a field has no known wire type"))
+            raise DumpError(Diagnostic("this is not an ONNX model: a field has no known wire type"))
         if at + length > size:
             raise DumpError(Diagnostic("the ONNX model is cut off"))
         yield number, data[at : at + length]
@@ -76,13 +76,13 @@ def model_text(data: bytes) -> str:
     except (struct.error, TypeError, ValueError, RecursionError) as error:
         if isinstance(error, DumpError):
             raise
-        raise DumpError(Diagnostic(f"this is no ONNX model: {error}")) from error
+        raise DumpError(Diagnostic(f"this is not an ONNX model: {error}")) from error
 
 
 def _model_text(data: bytes) -> str:
     graph = _first(data, 7)
     if not isinstance(graph, bytes) or not graph:
-        raise DumpError(Diagnostic("this is no ONNX model: it has no graph"))
+        raise DumpError(Diagnostic("this is not an ONNX model: it has no graph"))
     lines = [f"graph {_text(_first(graph, 2))} {{"]
     for value in _bytes(_all(graph, 11)):
         lines.append(f"  input %{_value(value)}")

@@ -128,7 +128,7 @@ def _pattern(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise DumpError(Diagnostic(f"`{pattern}` is no regular expression: {error}")) from error
+        raise DumpError(Diagnostic(f"`{pattern}` is not a regular expression: {error}")) from error
 
 
 def find(recording: TextRecording, pattern: str | re.Pattern[str]) -> list[Occurrence]:

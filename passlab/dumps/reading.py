@@ -109,7 +109,7 @@ def read(path_or_stream: Any, format: str | None = None) -> TextRecording:  # no
         name = str(getattr(path_or_stream, "name", "") or "dump")
         return _read_stream(spool(stream, "standard input" if name in ("<stdin>", "0") else Path(name).name), chosen)
     hint = "a path, an open file, or bytes; `passlab.dumps.read_text(text)` reads a text"
-    raise DumpError(Diagnostic(f"a {type(path_or_stream).__name__} is no dump", hint=hint))
+    raise DumpError(Diagnostic(f"a {type(path_or_stream).__name__} is not a dump", hint=hint))
 
 
 def read_text(text: str, format: str | None = None) -> TextRecording:  # noqa: A002
@@ -196,7 +196,7 @@ def _read_folder(path: Path, chosen: Format | None) -> TextRecording:
         hint = f"known folders are {', '.join(one.name for one in FORMATS if one.folder)}; a stream is read as a file"
         if any(name.endswith(".hlo.pb") for name in names):
             hint = "XLA wrote protocol buffers alone; add --xla_dump_hlo_as_text=true to XLA_FLAGS"
-        raise DumpError(Diagnostic(f"the files in {path.name} are no dump of a known kind", hint=hint))
+        raise DumpError(Diagnostic(f"the files in {path.name} are not a dump of a known kind", hint=hint))
     scan = chosen.folder(files, path)
     used = {getattr(banner.source, "path", None) for banner in scan.banners}
     left = [FileSource(file) for file in files if file not in used]

@@ -150,7 +150,7 @@ def _leaf(argument: Any, ty: Type | None, callables: tuple[type, ...]) -> Value:
     if isinstance(argument, (Closure, Constructor, Op)):
         raise _MisfitError("it is a function that cannot be called here", str(ty), str(argument), _cure(callables))
     if isinstance(ty, FuncType):
-        raise _MisfitError("it is no function of a program", str(ty), type(argument).__name__, _cure(callables))
+        raise _MisfitError("it is not a function of a program", str(ty), type(argument).__name__, _cure(callables))
     if isinstance(argument, Constant):
         argument = argument.data
     array = _array(argument, ty)
@@ -187,7 +187,7 @@ def _array(argument: Any, ty: Type | None) -> Array:
         if isinstance(ty, TensorType) and isinstance(argument, (bool, int, float, list)) and array.dtype.kind in "biuf":
             array = _numbers(argument, array, ty)
     if is_no_number(array.dtype):
-        raise _MisfitError("it is not made of numbers", str(ty), type(argument).__name__)
+        raise _MisfitError("it does not consist of numbers", str(ty), type(argument).__name__)
     return array
 
 

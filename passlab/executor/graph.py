@@ -139,7 +139,7 @@ class Graph:
             )
             fits = data["arg_nodes"] == graph.arg_nodes and rows == graph.row_ptr
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
-            raise VerifyError(Diagnostic(f"this is no graph: {type(error).__name__}: {error}")) from None
+            raise VerifyError(Diagnostic(f"this is not a graph: {type(error).__name__}: {error}")) from None
         if not fits:
             raise VerifyError("arg_nodes or node_row_ptr of the graph do not fit its nodes")
         return graph
@@ -198,11 +198,11 @@ def _entry(value: Any) -> Entry:
 
 def _natural(value: Any) -> int:
     if type(value) is not int or value < 0:
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     return value
 
 
 def _string(value: Any) -> str:
     if type(value) is not str:
-        raise ValueError(f"{value!r} is no string")
+        raise ValueError(f"{value!r} is not a string")
     return value

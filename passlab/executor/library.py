@@ -112,7 +112,7 @@ def _check_plain(graph: Graph, rows: Sequence[int], number: int) -> None:
         old, new = graph.shapes[source], graph.shapes[result]
         if graph.dtypes[source] == graph.dtypes[result] and (old == new if copies else prod(old) == prod(new)):
             return
-    raise VerifyError(f"the node {node.name[:60]} is no {'copy' if copies else 'reshape'} of its input")
+    raise VerifyError(f"the node {node.name[:60]} is not a {'copy' if copies else 'reshape'} of its input")
 
 
 # ------------------------------------------------------------ programs
@@ -172,4 +172,4 @@ def _text(part: bytes) -> str:
     try:
         return part.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
-        raise VerifyError(f"a part of the library is no text: {error.reason} at byte {error.start:,}") from None
+        raise VerifyError(f"a part of the library is not text: {error.reason} at byte {error.start:,}") from None

@@ -46,5 +46,5 @@ def _kernels(data: bytes) -> KernelLibrary:
         kernel_functions(library.text)
     except VerifyError as error:
         hint = "`export_library` writes files that can be loaded"
-        raise VerifyError(Diagnostic("the file is no library of passlab", hint=hint), *error.diagnostics) from error
+        raise VerifyError(Diagnostic("the file is not a library of passlab", hint=hint), *error.diagnostics) from error
     return library

@@ -149,14 +149,14 @@ def unresolved(expr: Expr, ty: Type) -> Diagnostic:
         what = UNRESOLVED
         hint = f"annotate the result of `@{expr.op.name_hint}`: `-> Tensor[(...), float32]`"
     else:
-        what, hint = UNRESOLVED, "annotate the variables it is made of"
+        what, hint = UNRESOLVED, "annotate the variables that it uses"
     found = None if isinstance(ty, IncompleteType) else brief(ty)
     return Diagnostic(what, expr.span, found=found, hint=hint)
 
 
 def stuck(place: Place | None) -> Diagnostic:
     """A relation that never learnt enough of its inputs."""
-    return Diagnostic(UNRESOLVED, place, hint="annotate the variables it is made of")
+    return Diagnostic(UNRESOLVED, place, hint="annotate the variables that it uses")
 
 
 def inexhaustive(cases: Sequence[str], place: Place | None) -> Diagnostic:

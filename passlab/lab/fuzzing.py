@@ -96,8 +96,8 @@ class Campaign:
     def summary(self) -> str:
         """Return what came of it in sentences."""
         name = self.pass_.as_text()
-        kinds = counted(len(self.failures), "kind")
-        result = f"{name} breaks programs in {kinds} of ways" if self.failures else f"{name} broke no program"
+        kinds = counted(len(self.failures), "way")
+        result = f"{name} breaks programs in {kinds}" if self.failures else f"{name} broke no program"
         text = (
             f"{result}: {counted(self.tried, 'program')} in {self.seconds:.0f} s, of which it changed {self.fired:,}."
         )
@@ -198,7 +198,7 @@ def _resume(campaign: Campaign, directory: Path) -> None:
         same = state["pass"] == campaign.pass_.as_text() and state["seed"] == campaign.seed
         number, signatures = int(state["next"]), {str(s) for s in state["signatures"]}
     except (ValueError, KeyError, TypeError, OSError) as error:
-        raise PassError(Diagnostic(f"{path} is no campaign: {error}")) from None
+        raise PassError(Diagnostic(f"{path} is not a campaign: {error}")) from None
     if same:
         campaign.next, campaign.signatures = number, signatures
 

@@ -226,5 +226,5 @@ def _read_rewrites(data: dict[str, Any], event: Event) -> Rewrites:
 def _index(value: Any) -> int:
     """Return a place in a list that a file names; a negative one would silently mean another."""
     if not isinstance(value, int) or value < 0:
-        raise ValueError(f"{value!r} is no place in a list")
+        raise ValueError(f"{value!r} is not an index of the list")
     return value

@@ -82,7 +82,9 @@ def checked_recording(value: Any) -> Recording:
     if isinstance(value, Recording):
         return value
     hint = "passlab.record(mod, passes) makes one"
-    raise PassTypeError(Diagnostic("this is no recording", expected="Recording", found=type(value).__name__, hint=hint))
+    raise PassTypeError(
+        Diagnostic("this is not a recording", expected="Recording", found=type(value).__name__, hint=hint)
+    )
 
 
 def is_checked(event: Event) -> bool:

@@ -32,7 +32,7 @@ class DumpMagics(NamedMagics):
     @no_var_expand
     @magic_arguments()
     @argument("path", help="a file or folder with what a compiler printed of its passes")
-    @argument("--format", default=None, help="its format, where it is not told from the dump")
+    @argument("--format", default=None, help="its format, if it cannot be found out from the dump")
     @argument("-o", "--out", metavar="NAME", default="", help="the name the recording is bound to")
     @line_magic
     def dump(self, line: str) -> Any:

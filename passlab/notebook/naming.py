@@ -96,7 +96,7 @@ class NamedMagics(Magics):
             return space[name]  # type: ignore[no-any-return]
         if name in space:
             kind = type(space[name]).__name__
-            raise UsageError(f"`{name}` is no recording but of type {kind}: %passes NAME ... -r rec makes one")
+            raise UsageError(f"`{name}` is not a recording; its type is {kind}: %passes NAME ... -r rec makes one")
         known = [n for n, v in space.items() if isinstance(v, Recording) and not n.startswith("_")]
         there = f"recordings here: {', '.join(known)}" if known else "make one with %passes NAME ... -r rec"
         raise UsageError(f"there is no recording `{name}` in this notebook: {did_you_mean(name, known) or there}")

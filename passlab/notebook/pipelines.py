@@ -120,7 +120,7 @@ def instrument_of(name: str, namespace: Mapping[str, Any]) -> Any:
     if value is not None:
         kind = "class" if isinstance(value, type) else type(value).__name__
         hint = f"decorate the class with `@passlab.instrument.pass_instrument`; `{name}` is a {kind}"
-        raise PassError(Diagnostic(f"`{name}` is no instrument", hint=hint))
+        raise PassError(Diagnostic(f"`{name}` is not an instrument", hint=hint))
     own = [n for n, v in namespace.items() if not n.startswith("_") and _is_instrument(v)]
     hint = did_you_mean(name, [*INSTRUMENTS, *own]) or f"there are {', '.join([*INSTRUMENTS, *own])}"
     raise PassError(Diagnostic(f"there is no instrument `{name}`", hint=hint))

@@ -63,7 +63,7 @@ def _dim(value: Any) -> Any:
         return value
     size = _int(value)
     if size < 0:
-        raise ValueError(f"{size} is no size of a dimension")
+        raise ValueError(f"{size} is not a size of a dimension")
     return size
 
 

@@ -31,7 +31,7 @@ def record(model: Any, passes: Iterable[Function | tuple[str, Function]], name: 
     for number, one in enumerate(passes, 1):
         title, function = one if isinstance(one, tuple) else (getattr(one, "__name__", f"pass {number}"), one)
         if not callable(function):
-            raise DumpError(Diagnostic(f"pass {number} is no function", hint="a function, or (name, function)"))
+            raise DumpError(Diagnostic(f"pass {number} is not a function", hint="a function, or (name, function)"))
         recorder.begin(title, model, unit="graph")
         try:
             result = function(model)

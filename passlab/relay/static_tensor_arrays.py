@@ -59,7 +59,7 @@ def get_tensor_array_shape(expr: Expr, dtype: str, prelude: Prelude) -> tuple[in
     mod["main"] = Function(free_vars(expr), expr)
     found = get_pass("InferType")(mod)["main"].body.checked_type
     if not isinstance(found, TypeCall) or not found.args or not isinstance(found.args[0], TypeCall):
-        raise NodeValueError(Diagnostic("this is no tensor array", found=type_text(found)))
+        raise NodeValueError(Diagnostic("this is not a tensor array", found=type_text(found)))
     header = found.args[0].func
     if not isinstance(header, GlobalTypeVar) or not header.name_hint.startswith(f"static_tensor_{dtype}_"):
         return None

@@ -48,7 +48,7 @@ def resized(ty: Type | None, axis: int, length: int | Any, what: str) -> TensorT
     """
     if not isinstance(ty, TensorType):
         found = "no type" if ty is None else type_text(ty)
-        raise PassValueError(Diagnostic(f"{what} is no tensor", expected="a tensor type", found=found))
+        raise PassValueError(Diagnostic(f"{what} is not a tensor", expected="a tensor type", found=found))
     rank = len(ty.shape)
     if not -rank <= axis < rank:
         raise PassValueError(Diagnostic(f"{what} has no axis {axis}", expected=f"an axis of {rank}", found=str(axis)))

@@ -94,7 +94,9 @@ def get_pass(name: str, /, *args: Any, **options: Any) -> Pass:
     made = get_factory(name)(*args, **options)
     if not isinstance(made, Pass):
         raise PassTypeError(
-            Diagnostic(f"what is registered as `{name}` made no pass", expected="Pass", found=type(made).__name__)
+            Diagnostic(
+                f"what is registered as `{name}` did not return a pass", expected="Pass", found=type(made).__name__
+            )
         )
     return made
 

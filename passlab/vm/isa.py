@@ -225,7 +225,7 @@ def dtype_numbers(dtype: str) -> tuple[int, int, int]:
 def dtype_of_numbers(code: int, bits: int, lanes: int) -> str:
     """Return the dtype of (code, bits, lanes). Raises `VerifyError` for numbers that mean none."""
     if code not in _NAMES or not 0 < bits <= 64 or not 0 < lanes <= 0xFFFF:
-        raise VerifyError(f"({code}, {bits}, {lanes}) is no dtype")
+        raise VerifyError(f"({code}, {bits}, {lanes}) is not a dtype")
     name = "bool" if (code, bits) == (1, 1) else f"{_NAMES[code]}{bits}"
     return name if lanes == 1 else f"{name}x{lanes}"
 

@@ -105,11 +105,11 @@ class Report:
                 call["Name"], call["Device"], call["Argument Shapes"], float(call["Duration (us)"])
             memory = tuple([(int(event), int(live)) for event, live in data.get("memory", ())])
             if not all(0 <= event < len(calls) for event, _ in memory):
-                raise ValueError("memory is told of events that are not there")
+                raise ValueError("memory refers to events that are not there")
             devices, configuration = dict(data["device_metrics"]), dict(data["configuration"])
             return Report(calls, devices, configuration, memory, int(data.get("allocated_bytes", 0)))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise VerifyError(Diagnostic(f"this is no report: {type(error).__name__}: {error}")) from None
+            raise VerifyError(Diagnostic(f"this is not a report: {type(error).__name__}: {error}")) from None
 
     def frame(self, aggregate: bool = True) -> pd.DataFrame:
         """Return the rows as a pandas table. Raises `MissingPackageError` without pandas."""

@@ -301,7 +301,7 @@ def test_a_copy_in_a_file_that_changes_shape_or_dtype_is_an_error():
     for damage in (lambda a: a["shape"][1].__setitem__(4, [3]), lambda a: a["dltype"][1].__setitem__(4, "float64")):
         data = json.loads(built.graph_json)
         damage(data["attrs"])
-        with pytest.raises(VerifyError, match="device_copy is no copy"):
+        with pytest.raises(VerifyError, match="device_copy is not a copy"):
             create_graph(json.dumps(data), built.lib)
 
 

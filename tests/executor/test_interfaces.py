@@ -141,9 +141,9 @@ def test_there_is_no_output_before_a_run(module):
 
 BAD_KEYS = [("z", RunError, "no input `z`"), (2, RunError, "none of number 2"), (-1, RunError, "none of number -1"),
             (1.5, RunTypeError, "not a float"), (True, RunTypeError, "not a bool")]  # fmt: skip
-BAD_VALUES = [(None, "not made of numbers"), ("text", "not made of numbers"), (object(), "not made of numbers"),
-              ([[1, 2], [3]], "does not fit"), (X * 1j, "not made of numbers"), (X.T, "shape differs"),
-              (np.array(["a"]), "not made of numbers"), ((X, X), "does not fit")]  # fmt: skip
+BAD_VALUES = [(None, "does not consist of numbers"), ("text", "does not consist of numbers"), (object(), "does not consist of numbers"),
+              ([[1, 2], [3]], "does not fit"), (X * 1j, "does not consist of numbers"), (X.T, "shape differs"),
+              (np.array(["a"]), "does not consist of numbers"), ((X, X), "does not fit")]  # fmt: skip
 
 
 @pytest.mark.parametrize(("key", "error", "why"), BAD_KEYS)

@@ -230,7 +230,7 @@ def test_what_has_no_written_form_is_told_before_a_file_is_there(tmp_path):
 
 def test_a_whole_run_is_no_fork(dbg, tmp_path):
     dbg.trace.save(tmp_path / "run.trace")
-    with pytest.raises(RunError, match="no fork"):
+    with pytest.raises(RunError, match="not a fork"):
         Fork.load(tmp_path / "run.trace")
 
 

@@ -154,5 +154,5 @@ def test_misuse_is_a_diagnostic(tmp_path):
     with pytest.raises(PassError):
         lab.fuzz("NoSuchPass", seconds=1)
     (tmp_path / "campaign.json").write_text("[1, 2")
-    with pytest.raises(PassError, match="is no campaign"):
+    with pytest.raises(PassError, match="is not a campaign"):
         lab.fuzz("FoldConstant", seconds=1, directory=tmp_path)

@@ -198,7 +198,7 @@ def test_blame_of_what_is_not_there_is_told(shell):
     shell.run_line_magic("passes", "net FuseOps -O 3 -r rec -q")
     for line, cure in [
         ("recc", "did you mean `rec`"),
-        ("net", "`net` is no recording but of type IRModule"),
+        ("net", "`net` is not a recording; its type is IRModule"),
         ("rec --step 7", "steps 0 to 1"),
         ("rec --stp 1", "did you mean `--step`"),
     ]:
@@ -412,7 +412,7 @@ def test_an_instrument_of_the_notebook_is_named(shell, capsys):
         shell.run_line_magic("instruments", "none")
     assert [name for name in shell.user_ns["mine"].seen if name in ("InferType", "FuseOps")]
     shell.user_ns["plain"] = 3
-    with pytest.raises(UsageError, match="no instrument"):
+    with pytest.raises(UsageError, match="not an instrument"):
         shell.run_line_magic("instruments", "plain")
 
 

@@ -78,7 +78,7 @@ def test_misuse_is_explained() -> None:
     x, func = dense()
     with pytest.raises(PassValueError, match="%x has no axis 2"):
         transform.ChangeBatch({x: 2})(relay.IRModule.from_expr(func))
-    with pytest.raises(PassValueError, match="%x is no tensor"):
+    with pytest.raises(PassValueError, match="%x is not a tensor"):
         transform.ChangeBatch({"x": 0})(parse("def @main(%x: (int32,)) { %x }"))
     with pytest.raises(PassValueError, match="at least one element"):
         transform.ChangeBatch({x: 0}, 0)

@@ -200,7 +200,7 @@ def test_shapes_are_kept_in_types() -> None:
     loose = relay.var("loose", prelude.List(prelude.get_type("tensor_t", "float32")()))
     assert get_tensor_array_shape(loose, "float32", prelude) is None
     assert "main" not in prelude.mod
-    with pytest.raises(NodeValueError, match="this is no tensor array"):
+    with pytest.raises(NodeValueError, match="this is not a tensor array"):
         get_tensor_array_shape(relay.const(1.0), "float32", prelude)
 
 

@@ -101,5 +101,5 @@ def test_what_cannot_be_is_said(options: dict[str, Any], message: str) -> None:
 
 
 def test_inputs_are_tensors() -> None:
-    with pytest.raises(PassValueError, match="%x is no tensor"):
+    with pytest.raises(PassValueError, match="%x is not a tensor"):
         transform.FlexibleShapeDispatch()(parse("def @main(%x: (int32,)) { %x.0 }"))

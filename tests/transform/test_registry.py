@@ -104,7 +104,7 @@ def test_only_what_makes_passes_can_be_registered():
     with pytest.raises(PassTypeError):
         register_pass(3)
     register_pass(lambda: 3, "Maker")
-    with pytest.raises(PassTypeError, match="made no pass"):
+    with pytest.raises(PassTypeError, match="did not return a pass"):
         get_pass("Maker")
 
 

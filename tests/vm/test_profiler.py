@@ -66,7 +66,7 @@ def test_reports_go_through_their_formats(rng):
     frame = report.frame()
     assert np.isclose(frame["Percent"].sum(), 100)
     for bad in ("", "{}", "[]", '{"calls": [{}], "device_metrics": {}, "configuration": {}}'):
-        with pytest.raises(VerifyError, match="no report"):
+        with pytest.raises(VerifyError, match="not a report"):
             Report.from_json(bad)
 
 

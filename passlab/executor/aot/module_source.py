@@ -72,7 +72,7 @@ class PythonSource:
         """Write the module to `path` (`.py`), and its constants beside it (`.npz`) if it has any."""
         target = as_path(path)
         if target.suffix != ".py" or not target.stem.isidentifier():
-            raise RunError(Diagnostic(f"{target.name} is no name of a Python module", hint="such as net.py"))
+            raise RunError(Diagnostic(f"{target.name} is not a name of a Python module", hint="such as net.py"))
         try:
             if self.constants:
                 np.savez(target.with_suffix(".npz"), **self.constants)  # type: ignore[arg-type]
@@ -97,7 +97,7 @@ def lowered(mod: IRModule, params: Mapping[str, Any] | None = None, entry: str =
     """Run the passes: what `source_of` writes. Raises `VerifyError` when there is no such function."""
     mod = as_module(mod)
     if entry not in mod:
-        raise VerifyError(Diagnostic(f"a Python module is made of the function `{entry}`", hint="there is none"))
+        raise VerifyError(Diagnostic(f"a Python module is compiled from the function `{entry}`", hint="there is none"))
     passes = Sequential(parse_pipeline(OPTIMISE + LOWER).passes, name="aot.compile")
     with compiling():
         return passes(reachable(bind_params(value_form(mod), params), entry))

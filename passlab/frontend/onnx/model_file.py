@@ -28,7 +28,9 @@ def load_model(model: Any) -> tuple[Any, External | None]:
         limits.check("model_bytes", path.stat().st_size, f"the model {path.name}")
         return _parsed(package, path.read_bytes(), path.name), external_reader(path.parent)
     raise ModelError(
-        Diagnostic("this is no ONNX model", expected="a path, bytes, or an onnx.ModelProto", found=type(model).__name__)
+        Diagnostic(
+            "this is not an ONNX model", expected="a path, bytes, or an onnx.ModelProto", found=type(model).__name__
+        )
     )
 
 

@@ -193,7 +193,7 @@ def from_data(data: Any) -> Program:
 
 
 def _damaged(why: str, detail: str | None = None) -> ModelError:
-    return ModelError(Diagnostic(f"this is no stored PyTorch program: {why}", found=detail))
+    return ModelError(Diagnostic(f"this is not a stored PyTorch program: {why}", found=detail))
 
 
 def _list(data: Mapping[str, Any], name: str) -> list[Any]:

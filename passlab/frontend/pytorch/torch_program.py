@@ -45,7 +45,7 @@ def load_exported(path: Path) -> Any:
     except Exception as error:  # torch raises what its readers raise: zip, JSON, pickle, assertion
         hint = f"such a file is written by torch.export.save; {_SCRIPT}"
         raise ModelError(
-            Diagnostic(f"{path.name} is no exported program", found=str(error)[:400], hint=hint)
+            Diagnostic(f"{path.name} is not an exported program", found=str(error)[:400], hint=hint)
         ) from error
 
 
@@ -55,7 +55,9 @@ def program_of(exported: Any, supported: Collection[str]) -> Program:
         name = type(exported).__name__
         hint = _SCRIPT if "Script" in name else "export it first: torch.export.export(model.eval(), (example,))"
         raise ModelError(
-            Diagnostic("this is no exported PyTorch program", None, "an ExportedProgram, or a path", name, hint=hint)
+            Diagnostic(
+                "this is not an exported PyTorch program", None, "an ExportedProgram, or a path", name, hint=hint
+            )
         )
     called = _module_name(exported)
     decomposed = exported.run_decompositions(_decompositions(supported))

@@ -80,7 +80,9 @@ def _check(mod: IRModule, entry: str, names: list[str]) -> None:
     for param in mod[entry].params:
         if type(param.checked_type) is not TensorType:
             found.append(
-                Diagnostic(f"the parameter %{param.name_hint} is no tensor", param.span, found=str(param.checked_type))
+                Diagnostic(
+                    f"the parameter %{param.name_hint} is not a tensor", param.span, found=str(param.checked_type)
+                )
             )
     for name in names:
         found += obstacles("the function" if name == entry else f"@{name}", mod[name])

@@ -102,9 +102,7 @@ class _Gradient:
         findings = []
         if function.type_params:
             findings.append(
-                Diagnostic(
-                    f"@{self.name} is generic; gradients are only made of functions of fixed type", function.span
-                )
+                Diagnostic(f"@{self.name} is generic; only functions of a fixed type have a gradient", function.span)
             )
         for node in order:
             if type(node) not in _ALLOWED or (type(node) is Call and type(node.op) is not Op):

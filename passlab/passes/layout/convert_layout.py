@@ -94,10 +94,12 @@ class ConvertLayout(FunctionPass):
             if find_op(name) is None:
                 hint = did_you_mean(name, filter(_names_layouts, Op.list_op_names()))
                 hint = hint or "convolutions, pooling and resizing have"
-                raise PassValueError(Diagnostic(f"`{name}` is no operator", hint=hint))
+                raise PassValueError(Diagnostic(f"`{name}` is not an operator", hint=hint))
             for layout in layouts if _names_layouts(name) and not _has_hook(name) else ():
                 if layout != "default" and parse_layout(layout) is None:
-                    raise PassValueError(Diagnostic(f'"{layout}" is no layout', expected='such as "NHWC" or "NCHW4c"'))
+                    raise PassValueError(
+                        Diagnostic(f'"{layout}" is not a layout', expected='such as "NHWC" or "NCHW4c"')
+                    )
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         made = in_other_layouts(func, self._wanted, self._replaced)

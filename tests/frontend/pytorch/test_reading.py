@@ -176,7 +176,7 @@ def test_operands_meet_in_pytorchs_dtype(operands: list[tuple[str, int]], expect
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda p: p.pop("format"), "no stored PyTorch program"),
+        (lambda p: p.pop("format"), "not a stored PyTorch program"),
         (lambda p: p.update(version=9), "reads version 1"),
         (lambda p: p.update(nodes=3), "`nodes` is no list"),
         (lambda p: p["nodes"][0].pop("op"), "`op` is no text"),
