@@ -96,8 +96,8 @@ class Campaign:
     def summary(self) -> str:
         """Return what came of it in sentences."""
         name = self.pass_.as_text()
-        kinds = counted(len(self.failures), "way")
-        result = f"{name} breaks programs in {kinds}" if self.failures else f"{name} broke no program"
+        ways = counted(len(self.failures), "way")
+        result = f"{name} breaks programs in {ways}" if self.failures else f"{name} broke no program"
         text = (
             f"{result}: {counted(self.tried, 'program')} in {self.seconds:.0f} s, of which it changed {self.fired:,}."
         )

@@ -220,7 +220,7 @@ def test_what_is_no_library_is_told(tmp_path):
     with pytest.raises(VerifyError, match="not text"):
         load_module(path)
     path.write_text("hello", encoding="utf-8")
-    with pytest.raises(VerifyError, match="no library of passlab"):
+    with pytest.raises(VerifyError, match="not a library of passlab"):
         load_module(path)
     path.write_bytes(packed("poem", (b"",)))
     with pytest.raises(VerifyError, match="kind 'poem' with 1 parts"):

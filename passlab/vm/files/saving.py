@@ -74,9 +74,7 @@ class KernelLibrary:
         try:
             return KernelLibrary(data.decode("utf-8", "surrogatepass"))
         except UnicodeDecodeError as error:
-            raise VerifyError(
-                Diagnostic(f"the library is not text: {error.reason} at byte {error.start:,}")
-            ) from None
+            raise VerifyError(Diagnostic(f"the library is not text: {error.reason} at byte {error.start:,}")) from None
 
     @property
     def digest(self) -> int:
