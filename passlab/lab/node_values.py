@@ -170,6 +170,8 @@ class ValueComparison:
     def summary(self) -> str:
         """Return how many nodes were compared, and where the runs first differ."""
         compared = f"{len(self.compared):,} of {len(self.b.facts):,} nodes compared"
+        if not self.compared:
+            return "no node of one program corresponds to one of the other"
         if self.first is None:
             return f"{compared}; all agree bit by bit"
         where = f"first {node_name(self.first)}: {self.differences[self.first]}"
@@ -228,8 +230,9 @@ def _watched_return(ev: Any, node: Any, act: Activation) -> Waits:
 
 def _partners(before: IRModule, after: IRModule) -> Iterator[tuple[Expr, Expr]]:
     """Yield (node of the second program, its partner in the first), parameters by their place."""
+    named = {name.name_hint: function for name, function in before.functions.items()}
     for name, function in after.functions.items():
-        older = before.functions.get(name)
+        older = named.get(name.name_hint)
         if older is function:
             yield from ((node, node) for node in post_order(function))
         elif isinstance(older, Function) and isinstance(function, Function):

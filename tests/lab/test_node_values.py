@@ -71,6 +71,13 @@ def test_runs_of_two_steps_part_at_the_first_operator_that_rounds_differently():
     assert watch(rec, x).compare(watch(rec, x)).first is None
 
 
+def test_programs_that_were_read_apart_are_compared_by_the_names_of_their_functions():
+    run, other = watch(passlab.parse(NET), X), watch(passlab.parse(NET), X)
+    found = run.compare(other)
+    assert len(found.compared) == len(other.facts)
+    assert found.first is None
+
+
 def test_an_error_keeps_what_ran_until_then():
     mod = passlab.transform.InferType()(
         passlab.parse("def @main(%x: Tensor[(?), float32], %y: Tensor[(?), float32]) { add(exp(%x), %y) }")

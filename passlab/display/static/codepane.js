@@ -127,7 +127,7 @@ export class CodePane {
   /** Lay the lines out: what is folded, and where they break. */
   arrange() {
     const width = this.width - this.gutter.fit(this.width, this.box), types = this.types && width >= 84 && this.typeWidth ? this.typeWidth + 5 : 0;
-    const narrow = !!this.beside && width < this.besideWidth + 56, room = narrow ? 34 : this.besideWidth;
+    const narrow = !!this.beside && width < this.besideWidth + 56, room = narrow ? 21 : this.besideWidth;
     this.box.classList.toggle("pl-values-narrow", narrow);
     this.codeWidth = width - (this.beside ? room : types);
     this.seen = [];
