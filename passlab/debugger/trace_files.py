@@ -15,6 +15,7 @@ import json
 import os
 import zipfile
 import zlib
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from passlab.debugger.node_trace_files import compared, lines_of, options_of, pr
 from passlab.debugger.replay import forked
 from passlab.debugger.value_files import ValueTable, read_values
 from passlab.errors import Diagnostic, LimitError, PasslabError, RunError, VerifyError
+from passlab.ir.adt import TypeData, constructor_numbers
 from passlab.ir.module import IRModule
 from passlab.text.tensor_bytes import tensor_of_record, tensor_record
 from passlab.vm.executable import Executable
@@ -47,7 +49,7 @@ MALFORMED = (KeyError, ValueError, TypeError, IndexError, AttributeError, Recurs
 def save(trace: Trace, path: str | os.PathLike[str], forks: bool = True) -> None:
     """Write a trace with the traces that it left and, if wanted, its forks. Raises `OSError`, and `RunError`."""
     runs = _runs(trace, forks)
-    root, values = runs[0], ValueTable()
+    root, values = runs[0], ValueTable(_definitions(runs[0]))
     code, kernels = (b"", program_of(root)) if isinstance(root, NodeTrace) else _bytecode(root)
     places = {id(run): place for place, run in enumerate(runs)}
     head = {
@@ -75,6 +77,14 @@ def save(trace: Trace, path: str | os.PathLike[str], forks: bool = True) -> None
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _definitions(root: Trace) -> Iterable[TypeData]:
+    """Return the data types of the program of a trace."""
+    if isinstance(root, NodeTrace):
+        return () if root.source is None else root.source.type_definitions.values()
+    definitions: Iterable[TypeData] = root.sites.program.type_definitions
+    return definitions
 
 
 def _runs(trace: Trace, forks: bool) -> list[Trace]:
@@ -163,7 +173,7 @@ class _File:
         told, kernels = self.told, self.part("kernels.rly").decode()
         exe = None if told["kind"] != "vm" else Executable.load_exec(self.part("program.bin"), KernelLibrary(kernels))
         mod = read_program(kernels) if exe is None else IRModule()
-        constructors = {c.tag: c for data in mod.type_definitions.values() for c in data.constructors}
+        constructors = {number: c for c, number in constructor_numbers(mod.type_definitions.values()).items()}
         values = read_values(
             told["values"],
             lambda number: tensor_of_record(self.part(f"tensors/{number}")),

@@ -6,23 +6,28 @@ make them, and parts that values share are written once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.evaluate.values import ADTValue
-from passlab.ir.adt import Constructor
+from passlab.ir.adt import Constructor, TypeData, constructor_numbers
 from passlab.vm.objects import VMClosure
 
 Entry = tuple[str, int, list[int]]
 
 
 class ValueTable:
-    """Values that are written: `entries` for JSON, and the `tensors` they speak of by number."""
+    """Values that are written: `entries` for JSON, and the `tensors` they speak of by number.
 
-    def __init__(self) -> None:
+    `definitions` are the data types of their program, which number the constructors.
+    """
+
+    def __init__(self, definitions: Iterable[TypeData] = ()) -> None:
+        numbers = constructor_numbers(definitions)
+        self._numbers = {(c.belong_to.name_hint, c.name_hint): number for c, number in numbers.items()}
         self.entries: list[Entry] = []
         self.tensors: list[np.ndarray[Any, Any]] = []
         self._known: dict[int, tuple[int, Any]] = {}  # by id: the entry, and the value itself, which keeps the id
@@ -52,7 +57,8 @@ class ValueTable:
         if isinstance(value, tuple):
             return "tuple", 0
         if isinstance(value, ADTValue):
-            return "data", value.constructor.tag
+            made_by = value.constructor
+            return "data", self._numbers.get((made_by.belong_to.name_hint, made_by.name_hint), made_by.tag)
         if isinstance(value, VMClosure):
             return "closure", value.func_index
         if isinstance(value, int):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from zlib import crc32
 
 from passlab.ir.expr import Expr, Var, unwrapped
@@ -81,6 +81,23 @@ class TypeData(Type):
 
     def __repr__(self) -> str:
         return f"TypeData({self.header.name_hint}, {', '.join(c.name_hint for c in self.constructors)})"
+
+
+def constructor_numbers(definitions: Iterable[TypeData]) -> dict[Constructor, int]:
+    """Return for each constructor a number that no other has: its tag, unless one of another type has the same.
+
+    The byte that a tag holds of its type's name is that of another name in one of 255 pairs of types.
+    """
+    taken: set[int] = set()
+    numbers: dict[Constructor, int] = {}
+    for data in sorted(definitions, key=lambda data: data.header.name_hint):
+        for constructor in data.constructors:
+            number = constructor.tag
+            while number in taken:
+                number += 1 << 12
+            taken.add(number)
+            numbers[constructor] = number
+    return numbers
 
 
 class Pattern(Immutable):

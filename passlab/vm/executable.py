@@ -13,7 +13,7 @@ import numpy as np
 from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, RunError, RunTypeError, did_you_mean
 from passlab.evaluate.arguments import check_argument
-from passlab.ir.adt import Constructor, TypeData
+from passlab.ir.adt import Constructor, TypeData, constructor_numbers
 from passlab.ir.expr import Function, Var
 from passlab.vm.isa import Instruction, Opcode, encode
 from passlab.vm.kernels.primitive import Kernel, make_kernel
@@ -109,8 +109,8 @@ class Executable:
 
     @cached_property
     def constructors(self) -> dict[int, Constructor]:
-        """The constructors by tag."""
-        return {c.tag: c for data in self.type_definitions for c in data.constructors}
+        """The constructors by the numbers that instructions name: their tags, unless two types share one."""
+        return {number: c for c, number in constructor_numbers(self.type_definitions).items()}
 
     @cached_property
     def global_map(self) -> dict[str, int]:

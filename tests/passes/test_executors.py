@@ -13,6 +13,7 @@ from passlab.ir import Function, IRModule
 from passlab.ir.walk import post_order, substitute
 from passlab.text.parser import parse
 from tests.passes import executor_law
+from tests.passes.test_laws import make_pass
 
 ONE, TWO, THREE = np.float32(1), np.float32(2), np.float32(3)
 # program, passes, arguments, result, executors
@@ -84,6 +85,13 @@ CASES: dict[str, tuple[str, str, list[Any], Any, str]] = {
         2.0,
         "debug vm aot graph",
     ),
+    "gradients leave marks on references alone": (
+        "def @main(%x: float32) { let %r = ref(%x); let %u = ref_write(%r, add(%x, ones_like(%x))); ref_read(%r) }",
+        "AnnotateTarget, LazyGradientInit",
+        [TWO],
+        3.0,
+        "debug aot",
+    ),
     "a value that turns out to be a name for another lives longer": (
         "def @main(%x: float32) { let %v = nn.dropout(%x, rate=0.4f).0; let %w = add(%v, 1f); %v }",
         "ManifestLifetimes",
@@ -98,8 +106,8 @@ CASES: dict[str, tuple[str, str, list[Any], Any, str]] = {
 def test_what_a_pass_leaves_runs(name: str):
     text, passes, args, expected, kinds = CASES[name]
     mod = infer_module(parse(text))
-    with transform.PassContext(opt_level=4):
-        result = infer_module(transform.Sequential([transform.get_pass(p) for p in passes.split(", ")])(mod))
+    with executor_law.toy_compiler(), transform.PassContext(opt_level=4):
+        result = infer_module(transform.Sequential([make_pass(p) for p in passes.split(", ")])(mod))
     for kind in ("debug", *kinds.split()):
         value = relay.create_executor(kind, result).evaluate()(*args)
         np.testing.assert_array_equal(np.asarray(value, "float32"), np.asarray(expected, "float32"), err_msg=kind)

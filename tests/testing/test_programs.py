@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 import passlab
+from passlab.analysis.state import Movable
 from passlab.analysis.well_formed import well_formed
 from passlab.errors import OpNotFoundError, RunError
 from passlab.evaluate import Evaluator
@@ -13,6 +14,7 @@ from passlab.evaluate.agreement import disagreement
 from passlab.infer import infer_module
 from passlab.ir import Call, IRModule, Match, Op, RefRead, RefWrite, structural_equal
 from passlab.ir.walk import post_order
+from passlab.rewriting.let_binding import Plan
 from passlab.testing import programs
 
 SEEDS = range(30)
@@ -89,3 +91,14 @@ def test_an_unknown_operator_is_named():
 @given(programs.strategy(size=2))
 def test_hypothesis_draws_programs(case: programs.Program):
     assert disagreement(Evaluator(case.mod).run("main", case.args), case.value) is None
+
+
+def test_a_value_with_an_effect_is_shared_only_within_its_block():
+    """Which of two scopes computes such a value first would be left open, and passes that bind it would decide."""
+    for seed in range(150):
+        mod = programs.program(seed, effects=True).mod
+        for function in mod.functions.values():
+            movable = Movable(mod)
+            crossing = [n for n in Plan(function).crossing if not movable(n)]
+            acting = [n for node in crossing for n in post_order(node) if isinstance(n, (RefRead, RefWrite))]
+            assert not acting, f"program({seed}) shares {acting[0]}"

@@ -26,7 +26,7 @@ from passlab.evaluate.operators import failure
 from passlab.evaluate.values import ADTValue, RefValue
 from passlab.executor.aot.fuel import ENDLESS, SPEND, Fuel, driven, fuel, spend
 from passlab.executor.aot.module_source import PythonSource
-from passlab.ir.adt import Constructor
+from passlab.ir.adt import Constructor, constructor_numbers
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.ir.span import Span
@@ -66,6 +66,10 @@ class _Imported:
             support["limits"].check = staticmethod(limits.check)
 
 
+def _names(constructor: Constructor) -> tuple[str, str]:
+    return constructor.belong_to.name_hint, constructor.name_hint
+
+
 class CompiledFunction:
     """The entry function of a compiled module: call it with arrays, tuples and data values in order."""
 
@@ -74,11 +78,10 @@ class CompiledFunction:
         self.function = function
         self.program = _Imported(source)
         self.module = self.program.module
-        constructors = [c for data in mod.type_definitions.values() for c in data.constructors]
+        by_tag = {number: c for c, number in constructor_numbers(mod.type_definitions.values()).items()}
         classes: list[Any] = [v for v in vars(self.module).values() if isinstance(v, type) and hasattr(v, "tag")]
-        by_tag = {c.tag: c for c in constructors}
         self.constructors = {k: by_tag[k.tag] for k in classes if k.tag in by_tag}
-        self.classes: dict[int, type] = {c.tag: k for k, c in self.constructors.items()}
+        self.classes: dict[tuple[str, str], type] = {_names(c): k for k, c in self.constructors.items()}
 
     @cached_property
     def fueled(self) -> _Imported:
@@ -178,7 +181,7 @@ class CompiledFunction:
             return value
         if inward:
             # The program has no class for a constructor that it never names: such a value only passes through.
-            return value.fields if isinstance(value, ADTValue) and value.tag in self.classes else None
+            return value.fields if isinstance(value, ADTValue) and _names(value.constructor) in self.classes else None
         if type(value) in self.constructors:
             return [getattr(value, name) for name in type(value).__match_args__]
         return None
@@ -187,7 +190,7 @@ class CompiledFunction:
         if isinstance(value, tuple):
             return tuple(parts)
         if isinstance(value, ADTValue):
-            return self.classes[value.tag](*parts)
+            return self.classes[_names(value.constructor)](*parts)
         constructor: Constructor = self.constructors[type(value)]
         return ADTValue(constructor, parts)
 

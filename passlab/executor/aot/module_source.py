@@ -22,6 +22,7 @@ from passlab.executor.aot import prelude
 from passlab.executor.aot.program_source import Program
 from passlab.executor.aot.vendor import Library
 from passlab.executor.value_form import value_form
+from passlab.ir.adt import constructor_numbers
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.ir.span import Span
@@ -185,11 +186,12 @@ class _Module:
     def _data(self) -> list[str]:
         base = self.library.reserve(prelude.Data)
         out = [self._taken(prelude.Data)]
+        numbers = constructor_numbers(self.mod.type_definitions.values())
         for constructor, name in self.program.constructors.items():
             fields = [f"    _{i}: object" for i in range(len(constructor.inputs))]
             doc = "    " + docstring(f"{constructor.name_hint} of {constructor.belong_to.name_hint}.")
             lines = ["@dataclass(slots=True, eq=False, repr=False)", f"class {name}({base}):", doc, ""]
-            tag = f"    tag: ClassVar = {constructor.tag}"
+            tag = f"    tag: ClassVar = {numbers[constructor]}"
             self.library.imports["from typing import ClassVar"] = None
             out.append("\n".join([*lines, *fields, tag]))
         return out

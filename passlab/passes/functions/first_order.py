@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from passlab.errors import Diagnostic, DiagnosticError
@@ -23,10 +23,11 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import FuncType, GlobalTypeVar, Type, TypeCall, holds, map_type, type_nodes
 from passlab.ir.variables import free_vars
-from passlab.ir.walk import children, make_lets, note_rewrite, post_order, rebuild, substitute, use_counts
+from passlab.ir.walk import children, make_lets, note_rewrite, post_order, rebuild, rewrite, substitute, use_counts
+from passlab.passes.functions.function_data import DataInstances
 from passlab.rewriting.at_types import at_types
 from passlab.rewriting.fresh_copy import fresh_copy
-from passlab.rewriting.let_binding import bind_in_scopes
+from passlab.rewriting.let_binding import Plan, bind_in_scopes, with_effects
 
 INSTANCES = 250  # of one generic function; more come of functions that call themselves with ever larger types
 _TAG_LENGTH = 60
@@ -36,9 +37,9 @@ def first_order(function: Function, mod: IRModule) -> Function:
     """Return a function that neither takes, makes nor calls functions as values; itself if it is such a one.
 
     The data types and functions that it needs are added to `mod`. Functions may be passed, returned, bound, and kept in
-    tuples, references and data of generic types. Raises `DiagnosticError`, and adds nothing, for a function whose own
-    parameters or result hold functions, or is generic; for operators, constructors and kernels as values, generic
-    functions as values other than arguments, and data types that name function types.
+    tuples, references and data. Raises `DiagnosticError`, and adds nothing, for a function whose own parameters or
+    result hold functions, or that is generic; for operators and constructors as values, and for generic functions as
+    values other than arguments. A kernel (a primitive function) as a value is put into a function that calls it.
     """
     work = _FirstOrder(mod)
     made = work.entry(function)
@@ -52,6 +53,34 @@ def _is_kernel(node: Expr) -> bool:
 
 def _holds_functions(ty: Type) -> bool:
     return holds(ty, FuncType)
+
+
+def with_kernels_called(function: Function) -> Function:
+    """Return a function in which kernels are only called: what stands as a value is a literal that calls one."""
+    order = post_order(function, enter=lambda n: not _is_kernel(n))
+    kernels: dict[Expr, Any] = {n: n for n in order if _is_kernel(n)}
+    lets = [n for n in order if type(n) is Let]
+    for let in reversed(lets):  # outer bindings first
+        if let.value in kernels:
+            kernels[let.var] = kernels[let.value]
+
+    def value(part: Expr) -> Expr:
+        kernel = kernels.get(part)
+        if kernel is None:
+            return part
+        params = [Var(p.name_hint, p.checked_type) for p in kernel.params]
+        return Function(params, Call(kernel, params), kernel.checked_type.ret_type, span=part.span)
+
+    def rule(pre: Expr, post: Expr) -> Expr:
+        if isinstance(post, Call):
+            args = tuple(map(value, post.args))
+            return post if args == post.args else post.with_fields(args=args)
+        if isinstance(post, Let):
+            bound = post.value if _is_kernel(post.value) else value(post.value)
+            return post.with_fields(value=bound, body=value(post.body))
+        return post if _is_kernel(post) else rebuild(post, value)
+
+    return rewrite(function, rule, enter=lambda n: not _is_kernel(n)) if kernels else function
 
 
 class _Kind:
@@ -84,7 +113,9 @@ class _FirstOrder:
         self.todo: list[tuple[str, tuple[Type, ...], GlobalVar]] = []
         self.made: dict[GlobalVar, Function] = {}
         self.taken = {name for name, _ in mod.items()} | {t.name_hint for t in mod.get_global_type_vars()}
-        self.changing = _changing(self.typed)
+        self.taken |= {c.name_hint for data in mod.type_definitions.values() for c in data.constructors}
+        self.records = DataInstances(self.typed, self.data, self.name)
+        self.changing = _changing(self.typed, self.becomes_other)
         self._counts: dict[str, int] = {}  # of the instances of each generic function
         self._numbers: Counter[str] = Counter()  # the last one given to each stem of a name
 
@@ -93,12 +124,12 @@ class _FirstOrder:
         source: Any = infer_expr(function, self.typed)
         if (
             source.type_params
-            or _holds_functions(source.checked_type.ret_type)
-            or any(_holds_functions(p.checked_type) for p in source.params)
+            or self.becomes_other(source.checked_type.ret_type)
+            or any(self.becomes_other(p.checked_type) for p in source.params)
         ):
             what = "the function is generic, or takes or returns functions"
             raise DiagnosticError(Diagnostic(what, function.span, found=str(source.checked_type)))
-        if not _is_changing(source, self.changing):
+        if not _is_changing(source, self.changing, self.becomes_other):
             return function
         made = _Body(self, at_types(source, self.typed)).made()
         while self.todo:
@@ -116,6 +147,8 @@ class _FirstOrder:
         """Add what was made to the module."""
         for kind in self.kinds.values():
             self.mod.add_type(TypeData(kind.header, (), kind.constructors))
+        for data in self.records.instances.values():
+            self.mod.add_type(data)
         for var, function in self.made.items():
             self.mod.add(var, function)
         for kind in self.kinds.values():
@@ -133,9 +166,13 @@ class _FirstOrder:
         self.taken.add(made)
         return made
 
+    def becomes_other(self, ty: Type) -> bool:
+        """Whether a type has function types in it, or data types that name some."""
+        return _holds_functions(ty) or self.records.names(ty)
+
     def data(self, ty: Any) -> Any:
         """Return a type (or None) with function types as the data types that stand for them."""
-        if ty is None or not _holds_functions(ty):
+        if ty is None or not self.becomes_other(ty):
             return ty
         for node in type_nodes(ty):  # parts come first
             if type(node) is FuncType and node not in self.kinds:
@@ -143,7 +180,12 @@ class _FirstOrder:
         return self._mapped(ty)
 
     def _mapped(self, ty: Type) -> Type:
-        return map_type(ty, lambda t: TypeCall(self.kinds[t].header, ()) if type(t) is FuncType else None)
+        return map_type(ty, self._standing)
+
+    def _standing(self, ty: Type) -> Type | None:
+        if type(ty) is FuncType:
+            return TypeCall(self.kinds[ty].header, ())
+        return self.records.instance(ty) if type(ty) is TypeCall and ty.func in self.records.kinds else None
 
     def _declare(self, ty: FuncType) -> None:
         """Name what stands for a function type; those it is made of have their names."""
@@ -193,7 +235,7 @@ def _tag(ty: Type) -> str:
 
 
 # ---------------------------------------------------------------- what there is to do
-def _changing(mod: IRModule) -> set[str]:
+def _changing(mod: IRModule, becomes_other: Callable[[Type], bool]) -> set[str]:
     """Return the names of the functions that are not first-order all through."""
     callers: dict[str, list[str]] = {}
     found = []
@@ -201,7 +243,7 @@ def _changing(mod: IRModule) -> set[str]:
         for node in post_order(function):
             if type(node) is GlobalVar:
                 callers.setdefault(node.name_hint, []).append(name)
-        if function.type_params or _is_changing(function, set()):
+        if function.type_params or _is_changing(function, set(), becomes_other):
             found.append(name)
     changing = set(found)
     while found:
@@ -212,7 +254,7 @@ def _changing(mod: IRModule) -> set[str]:
     return {name for name in changing if not mod[name].attrs.get("Compiler") and not mod[name].is_primitive}
 
 
-def _is_changing(function: Function, changing: set[str]) -> bool:
+def _is_changing(function: Function, changing: set[str], becomes_other: Callable[[Type], bool]) -> bool:
     """Whether there is a function as a value in a typed function, or a name of a function that is changing."""
     order = post_order(function, enter=lambda n: not _is_kernel(n))
     fixed = {n.op for n in order if type(n) is Call} | {function}
@@ -221,7 +263,7 @@ def _is_changing(function: Function, changing: set[str]) -> bool:
             return True
         if type(node) in (Op, Constructor) or (node in fixed and (type(node) is GlobalVar or _is_kernel(node))):
             continue
-        if node is not function and node.checked_type_ is not None and _holds_functions(node.checked_type_):
+        if node is not function and node.checked_type_ is not None and becomes_other(node.checked_type_):
             return True
     return False
 
@@ -232,8 +274,9 @@ class _Body:
 
     def __init__(self, work: _FirstOrder, function: Function) -> None:
         self._work = work
-        bound = bind_in_scopes(function, lambda node, plan: node in plan.crossing, flatten=False)
-        self._function: Any = infer_expr(bound, work.typed)
+        shared = Plan(function).crossing
+        bound = bind_in_scopes(function, with_effects(function, work.typed, shared.__contains__), flatten=False)
+        self._function: Any = infer_expr(with_kernels_called(bound), work.typed)
         self._order = post_order(self._function, enter=lambda n: not _is_kernel(n))
         self._now: dict[Expr, Expr] = {}
         self._lets: dict[Expr, list[Var]] = {}  # what function literals are bound to
@@ -273,13 +316,11 @@ class _Body:
             for part in children(node):
                 if part is callee or (type(node) is Let and part in (node.var, node.value) and part in self._direct):
                     continue
-                if type(part) is Op or part in self._direct:
-                    yield Diagnostic("an operator or kernel is used as a value", node.span, hint="wrap it in `fn`")
+                if type(part) is Op:
+                    yield Diagnostic("an operator is used as a value", node.span, hint="wrap it in `fn`")
                 elif type(part) is Constructor and part.inputs:
                     hint = "run EtaExpand(expand_constructor=True) first"
                     yield Diagnostic(f"the constructor `{part}` is used as a value", node.span, hint=hint)
-            if type(callee) is Constructor and any(map(_holds_functions, callee.inputs)):
-                yield Diagnostic(f"the type of the constructor `{callee}` names function types", node.span)
             if type(node) is Function and node is not self._function and node.type_params and not _is_kernel(node):
                 yield Diagnostic("a generic function is used as a value", node.span, hint="make it a global function")
 
@@ -295,7 +336,19 @@ class _Body:
             return self._call(node)
         if type(node) is Function:
             return node if node in self._direct or node in self._inline else self._literal(node)
+        if type(node) is Match and self._work.records.kinds:
+            return self._match(node)
         return node if type(node) is GlobalVar else rebuild(node, self._new)
+
+    def _match(self, match: Match) -> Expr:
+        """Return a match whose patterns name the constructors that stand for those of data that holds functions."""
+        made = rebuild(match, self._new)
+        assert isinstance(made, Match)
+        ty = match.data.checked_type
+        if not self._work.records.names(ty):
+            return made
+        clauses = [Clause(self._work.records.pattern(c.lhs, ty), c.rhs, c.span) for c in made.clauses]
+        return Match(made.data, clauses, made.complete, made.span)
 
     def _var(self, var: Var) -> Var:
         old = var.type_annotation if var.type_annotation is not None else var.checked_type
@@ -311,6 +364,10 @@ class _Body:
             if made is callee:
                 return rebuild(call, lambda e: e if e is callee else self._new(e))
             return Call(made, args, call.attrs, (), call.span)
+        if type(callee) is Constructor and callee.belong_to in self._work.records.kinds:
+            ty = call.checked_type
+            assert isinstance(ty, TypeCall)
+            return Call(self._work.records.constructor(ty, callee), args, None, (), call.span)
         if type(callee) in (Op, Constructor) or callee in self._direct:
             made_call: Any = rebuild(call, lambda e: self._kernels.get(e, e) if e is callee else self._new(e))
             same = all(a is b for a, b in zip(types, call.type_args, strict=True))
@@ -319,8 +376,8 @@ class _Body:
         if type(callee) is Function and callee in self._inline:
             params: Any = [self._new(p) for p in callee.params]
             return make_lets(zip(params, args, strict=True), self._new(callee.body))
-        ty: Any = callee.checked_type
-        return Call(self._work.kind(ty).apply, [self._new(callee), *args], None, (), call.span)
+        kind: Any = callee.checked_type
+        return Call(self._work.kind(kind).apply, [self._new(callee), *args], None, (), call.span)
 
     def _literal(self, literal: Function) -> Expr:
         """Return the data that stands for a function literal, having said what to do with it when it is applied."""

@@ -59,6 +59,8 @@ def _fits(function: Function, order: list[Expr]) -> bool:
             return False
         if direct and not _is_plain_function(node.checked_type):
             return False
+        if is_op_call(node) and not all(_is_plain(e.checked_type) for e in (node, *node.args)):
+            return False  # a mark on a reference
     return all(_is_plain(p.checked_type) for p in function.params) and _is_plain(function.body.checked_type)
 
 

@@ -109,8 +109,11 @@ def option(writer: Writer, size: int) -> None:
     """A value of a data type, and a match on it."""
     library, held = writer.library, writer.static_tensor()
     ty = type_of(held)
+    chosen = writer.random.random() < 0.5
+    if chosen and writer.acts(held):
+        held = writer.let(held)  # or which of two scopes computes it first would be left open
     some, none = Call(library.some, [held]), Call(library.none, [], type_args=[ty])
-    maybe: Expr = writer.random.choice((some, If(writer.condition(), some, none)))
+    maybe: Expr = If(writer.condition(), some, none) if chosen else some
     x, whole = writer.fresh(ty), writer.fresh(TypeCall(library.option_type, [ty]), "whole")
     last: Pattern = writer.random.choice((PatternConstructor(library.none), PatternWildcard(), PatternVar(whole)))
     clauses = [

@@ -205,14 +205,14 @@ def mix_in(writer: Writer, expr: Expr) -> Expr:
 
 def in_a_branch(writer: Writer, expr: Expr) -> Expr:
     """Only an expression that is bound, or has no effect, may stand in two branches."""
-    value = writer.let(expr) if expr in writer.unbound else expr
+    value = writer.let(expr) if writer.acts(expr) else expr
     less = make("less", tick(writer, 1), small(writer))
     return If(less, before(writer, value), value)
 
 
 def in_an_arm(writer: Writer, expr: Expr) -> Expr:
     """Put an expression into the arms of a match; an effect into one of them."""
-    library, value = writer.library, writer.let(expr) if expr in writer.unbound else expr
+    library, value = writer.library, writer.let(expr) if writer.acts(expr) else expr
     held = writer.fresh(expr.checked_type, "held")
     clauses = [
         Clause(PatternConstructor(library.some, [PatternVar(held)]), before(writer, held)),

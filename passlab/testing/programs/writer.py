@@ -18,7 +18,7 @@ import numpy as np
 from passlab.infer import infer_expr
 from passlab.ir.expr import Constant, Expr, Tuple, Var, set_checked_type
 from passlab.ir.types import TensorType, Type, fold_tuple
-from passlab.ir.walk import make_lets
+from passlab.ir.walk import make_lets, post_order
 from passlab.op import make
 from passlab.op.dtypes import array_dtype
 from passlab.testing.programs.library import BOOL, INT, library
@@ -54,6 +54,7 @@ class Writer:
         self.disturb = disturb
         self.scope: list[Expr] = []
         self.unbound: list[Expr] = []  # values with an effect that no let binds
+        self._acting: set[Expr] = set()  # these, of all blocks, and operands with an effect
         self.lets: list[tuple[Var, Expr]] = []
         self.cells: list[Var] = []
         self.counters: list[Expr] = []
@@ -83,7 +84,9 @@ class Writer:
         """Return an expression with the same type, and maybe an effect around it."""
         if self.disturb is None or self.pure or self.random.random() > 0.2:
             return expr
-        return self.typed(self.disturb(self, self.typed(expr)))
+        acting = self.typed(self.disturb(self, self.typed(expr)))
+        self._acting.add(acting)
+        return acting
 
     def array(self, shape: Sequence[Any], dtype: str, positive: bool = False) -> Constant:
         """Return a constant tensor of random numbers."""
@@ -134,8 +137,16 @@ class Writer:
             value: Expr = self.let(expr)
             self.scope.append(value)
             return value
-        (self.scope if self.effects == self._before else self.unbound).append(expr)
+        if self.effects == self._before and not self.acts(expr):
+            self.scope.append(expr)
+        else:
+            self.unbound.append(expr)
+            self._acting.add(expr)
         return expr
+
+    def acts(self, expr: Expr) -> bool:
+        """Whether an expression has a part with an effect that no let binds."""
+        return any(node in self._acting for node in post_order(expr))
 
     def let(self, expr: Expr) -> Var:
         """Bind a value by a let of the current block and return its variable."""

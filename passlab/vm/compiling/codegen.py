@@ -14,7 +14,7 @@ import numpy as np
 
 from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, VerifyError
-from passlab.ir.adt import Constructor
+from passlab.ir.adt import Constructor, constructor_numbers
 from passlab.ir.expr import (
     Call,
     Constant,
@@ -69,6 +69,7 @@ class Pool:
         self.devices: dict[VirtualDevice, int] = {HOST: 0}
         self._alike: dict[tuple[Any, ...], list[int]] = {}  # constants of one device and kind that begin alike
         self.kernels: dict[str, int] = {}
+        self.constructors = constructor_numbers(mod.type_definitions.values())
 
     def device(self, device: Any) -> int:
         """Return the number of a device; what is not said to be elsewhere is on the host."""
@@ -213,7 +214,7 @@ class FunctionCode:
                 return self.into(Opcode.ALLOC_CLOSURE, self._function(callee), ..., args, node=call)
             return self.into(Opcode.INVOKE, self._function(callee), ..., args, node=call)
         if isinstance(callee, Constructor):
-            return self.into(Opcode.ALLOC_ADT, callee.tag, ..., args, node=call)
+            return self.into(Opcode.ALLOC_ADT, self.pool.constructors[callee], ..., args, node=call)
         closure = yield self.value(callee)
         return self.into(Opcode.INVOKE_CLOSURE, closure, ..., args, node=call)
 
