@@ -17,17 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from passlab.diffing.diff import node_name
+from passlab.diffing.diff import count_operators, node_name
 from passlab.diffing.matching import Matching
 from passlab.errors import Diagnostic, PasslabError, RunError
 from passlab.evaluate.agreement import Disagreement, disagreement
 from passlab.evaluate.evaluator import STEPS, Activation, Evaluator, Waits, _Return
 from passlab.evaluate.values import Value
-from passlab.ir.expr import Call, Expr, Function, Var
+from passlab.ir.expr import Call, Expr, Function, TupleGetItem, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import is_op_call
 from passlab.ir.walk import post_order
-from passlab.lab.recording import Recording, module_of
+from passlab.lab.recording import Recording, history_of, module_of
 from passlab.op.dtypes import is_float
 from passlab.table import Table
 
@@ -154,7 +154,7 @@ class ValueComparison:
 
     def __init__(self, a: NodeValues, b: NodeValues) -> None:
         self.a, self.b = a, b
-        self.source = dict(_partners(a.mod, b.mod))
+        self.source = dict(_partners(a, b))
         self.compared = [n for n in b.order if n in b.values and self.source.get(n) in a.values]
         self.differences: dict[Expr, Disagreement] = {}
         for node in self.compared:
@@ -207,7 +207,7 @@ class _Watching(Evaluator):
         super().__init__(mod)
         self.run_values = run
         self.entered: dict[tuple[Expr, int], float] = {}
-        self._steps = {**STEPS, Call: _watched_call, _Return: _watched_return}
+        self._steps = {**STEPS, Call: _watched_call, TupleGetItem: _watched_projection, _Return: _watched_return}
 
 
 def _watched_call(ev: Any, node: Call, act: Activation) -> Waits:
@@ -220,6 +220,13 @@ def _watched_call(ev: Any, node: Call, act: Activation) -> Waits:
     return waits
 
 
+def _watched_projection(ev: Any, node: TupleGetItem, act: Activation) -> Waits:
+    waits = STEPS[TupleGetItem](ev, node, act)
+    if node in act.known:
+        ev.run_values.note(node, act.known[node])
+    return waits
+
+
 def _watched_return(ev: Any, node: Any, act: Activation) -> Waits:
     waits = STEPS[_Return](ev, node, act)
     call, caller = node.call, node.caller
@@ -228,17 +235,44 @@ def _watched_return(ev: Any, node: Any, act: Activation) -> Waits:
     return waits
 
 
-def _partners(before: IRModule, after: IRModule) -> Iterator[tuple[Expr, Expr]]:
-    """Yield (node of the second program, its partner in the first), parameters by their place."""
-    named = {name.name_hint: function for name, function in before.functions.items()}
-    for name, function in after.functions.items():
+def _partners(a: NodeValues, b: NodeValues) -> Iterator[tuple[Expr, Expr]]:
+    """Yield (node of the second run, the node of the first whose value it should have), the surest pairs last.
+
+    Sure are nodes that are the same object or compute the same, parameters in the same place, and what a recorded pass
+    put in the place of a node. A node that was only changed is paired where the operator is called equally often in
+    both programs, so that it is clear which call is meant.
+    """
+    named = {name.name_hint: function for name, function in a.mod.functions.items()}
+    for name, function in b.mod.functions.items():
         older = named.get(name.name_hint)
         if older is function:
             yield from ((node, node) for node in post_order(function))
         elif isinstance(older, Function) and isinstance(function, Function):
-            yield from Matching([older], [function]).backward.items()
+            matching = Matching([older], [function])
+            before, after = count_operators(older), count_operators(function)
+            for node, partner in matching.backward.items():
+                label = node_name(node)
+                if node in matching.same or before[label] == after[label]:
+                    yield node, partner
             pairs: Sequence[tuple[Var, Var]] = list(zip(function.params, older.params, strict=False))
             yield from pairs
+    yield from _replacements(a, b)
+
+
+def _replacements(a: NodeValues, b: NodeValues) -> Iterator[tuple[Expr, Expr]]:
+    """Yield the nodes of the second run that recorded passes put in the place of nodes of the first."""
+    recording = history_of(b.mod)
+    if recording is None:
+        return
+    replaced: dict[Expr, Expr] = {}
+    for event in recording.events:
+        replaced.update((new, old) for old, new in event.rewrites if new is not old)
+    for node in b.facts:
+        at, left = node, len(replaced)
+        while at not in a.facts and at in replaced and left:
+            at, left = replaced[at], left - 1
+        if at in a.facts:
+            yield node, at
 
 
 def _row(node: Expr, facts: ValueFacts) -> tuple[Any, ...]:

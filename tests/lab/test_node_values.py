@@ -78,6 +78,29 @@ def test_programs_that_were_read_apart_are_compared_by_the_names_of_their_functi
     assert found.first is None
 
 
+def test_a_changed_call_is_only_compared_where_it_is_clear_which_one_is_meant():
+    one = passlab.parse("def @main(%x: Tensor[(4), float32]) { tanh(multiply(%x, 3f)) }")
+    other = passlab.parse("def @main(%x: Tensor[(4), float32]) { tanh(multiply(multiply(%x, 2f), 1.5f)) }")
+    found = watch(one, X).compare(watch(other, X))
+    names = [node.op.name for node in found.compared if isinstance(node, Call)]
+    assert names == ["tanh"]
+    assert found.first is None
+
+
+def test_what_a_recorded_pass_put_in_the_place_of_a_node_is_compared_with_it():
+    net = passlab.parse(
+        """def @main(%x: Tensor[(1, 2, 2, 2), float32], %g: Tensor[(2), float32]) {
+          %0 = nn.batch_norm(%x, %g, %g, %g, %g); multiply(multiply(%0.0, 2f), 3f) }"""
+    )
+    rec = passlab.record(net, "InferType, SimplifyInference, FuseOps", opt_level=4)
+    x, g = np.arange(8, dtype="float32").reshape(1, 2, 2, 2), np.array([1, 2], "float32")
+    found = watch(rec.input, x, g).compare(watch(rec, x, g))
+    assert "nn.batch_norm" not in {getattr(n.op, "name", "") for n in found.compared if isinstance(n, Call)}
+    assert len([n for n in found.compared if isinstance(n, Call)]) >= 3
+    far = [difference.ulps for difference in found.differences.values()]
+    assert max(far, default=0) < 64
+
+
 def test_an_error_keeps_what_ran_until_then():
     mod = passlab.transform.InferType()(
         passlab.parse("def @main(%x: Tensor[(?), float32], %y: Tensor[(?), float32]) { add(exp(%x), %y) }")
