@@ -19,7 +19,7 @@ from passlab.display.page import document
 from passlab.display.palette import AMBER, BOX, CELL, CODE, GREEN, HEAD, MUTED, PROSE, RED, ROWS, TABLE
 from passlab.display.text_colours import marks
 from passlab.display.view import View, capped
-from passlab.dumps.filters import filters_named
+from passlab.dumps.filters import filters_named, noise_of
 from passlab.dumps.language import LANGUAGES
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.step import Step
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from passlab.dumps.blame import UnitHistory
+    from passlab.dumps.comparison import Pair, TextComparison
 
 # A sign that differs by shape, a colour, and what the verdict means.
 VERDICTS = {
@@ -171,6 +172,8 @@ class TextRecordingView(View):
             "steps": rows,
             "units": pages.units,
             "lines": pages.lines,
+            "filters": pages.filters,
+            "hidden": list(range(len(self.filters))),
         }
 
     def _step(self, step: Step, pages: _Pages) -> list[Any]:
@@ -206,6 +209,7 @@ class _Pages:
         self.numbers: dict[str, int] = {}
         self.written: dict[int, list[int]] = {}  # step -> the units that it wrote
         self.left_out = 0
+        self.filters: list[str] = list(view.filters)  # those that have something to leave out, or were asked for
         self._line_numbers: dict[tuple[str, str], int] = {}
         self._room = min(MOST_LINES, limits.current().shown_lines)
 
@@ -261,8 +265,17 @@ class _Pages:
         number = self._line_numbers.get((shown, lexer))
         if number is None:
             number = self._line_numbers[shown, lexer] = len(self.lines)
-            self.lines.append([shown, marks(shown, lexer)])
+            self.lines.append([shown, marks(shown, lexer), self._noise(shown)])
         return number
+
+    def _noise(self, text: str) -> list[int]:
+        """Which filter leaves out which stretch of a line: number of the filter, start, end, one behind the other."""
+        hit = []
+        for name, start, end in noise_of(text):
+            if name not in self.filters:
+                self.filters.append(name)
+            hit += [self.filters.index(name), start, end]
+        return hit
 
     def fragment(self, step: Step) -> list[int]:
         """The lines of a body that is no part of the program: of a loop, or of a unit that cannot be told apart."""
@@ -285,6 +298,55 @@ class TextDiffView(View):
 
     def html(self) -> Markup:
         return diff_html(self.diff, 400)
+
+
+class TextComparisonView(View):
+    """Two recordings pass by pass, and the difference where their programs part."""
+
+    def __init__(self, comparison: TextComparison) -> None:
+        self.comparison = comparison
+
+    def text(self) -> str:
+        return capped(self.comparison.text().split("\n"), "TextComparison.frame() has a row for each")
+
+    def html(self) -> Markup:
+        compared = self.comparison
+        names = ("", "", compared.left.name, compared.right.name, "pass", "on", "")
+        head = tag("thead", tag("tr", *[tag("th", visible(name), style=HEAD) for name in names]))
+        alike = (pair for pair in compared.pairs if pair.left is None or pair.right is None or self._differs(pair))
+        shown = list(alike)
+        rows = [self._row(pair) for pair in shown[:SHOWN_STEPS]]
+        left = len(compared) - len(rows)
+        more = f"{left:,} more are alike or left out; frame() has a row for each" if left else ""
+        first = compared.first
+        parted = (
+            [] if first is None else [tag("div", f"at {first.name}:", style=PROSE), diff_html(compared.diff(first))]
+        )
+        return tag(
+            "div",
+            tag("div", f"{compared.summary()}.", style=f"{PROSE};color:{MUTED}"),
+            tag("div", tag("table", head, tag("tbody", *rows), style=f"{TABLE};width:100%"), style=BOX),
+            tag("div", more, style=f"{PROSE};color:{MUTED}"),
+            *parted,
+        )
+
+    @staticmethod
+    def _differs(pair: Pair) -> bool:
+        assert pair.left is not None
+        assert pair.right is not None
+        return pair.left.verdict != pair.right.verdict or pair.same is False
+
+    def _row(self, pair: Pair) -> Markup:
+        cells = []
+        for step in (pair.left, pair.right):
+            sign, colour, meaning = VERDICTS[step.verdict] if step is not None else ("", MUTED, "did not run")
+            cells.append(tag("td", sign, title=meaning, style=f"{CELL};color:{colour};text-align:center;width:16px"))
+        cells += [
+            tag("td", str(step.number) if step is not None else "–", style=CELL) for step in (pair.left, pair.right)
+        ]
+        said = "other text" if pair.same is False else ""
+        cells += [tag("td", visible(text), style=CELL) for text in (pair.name, pair.unit, said)]
+        return tag("tr", *cells, style="background:transparent")
 
 
 def diff_html(diff: TextDiff, most: int = STATIC_LINES) -> Markup:
@@ -310,6 +372,11 @@ def _line_html(line: str) -> Markup:
 def text_recording_view(recording: TextRecording, filters: tuple[str, ...] = ()) -> TextRecordingView:
     """Return the view of a recording of text; `filters` are names of `passlab.dumps.filters.FILTERS`."""
     return TextRecordingView(recording, tuple(filters))
+
+
+def text_comparison_view(comparison: TextComparison) -> TextComparisonView:
+    """Return the view of two recordings of text compared."""
+    return TextComparisonView(comparison)
 
 
 def text_diff_view(diff: TextDiff) -> TextDiffView:
@@ -340,9 +407,11 @@ def verdict_marks() -> Iterator[tuple[str, str]]:
 
 
 __all__ = [
+    "TextComparisonView",
     "TextDiffView",
     "TextRecordingView",
     "diff_html",
+    "text_comparison_view",
     "text_diff_view",
     "text_recording_view",
     "write_text_report",

@@ -9,11 +9,13 @@ from passlab.display.flame import flame_chart
 from passlab.display.html import Markup, tag
 from passlab.display.palette import BOX, CELL, HEAD, MUTED, NUMBER, PROSE, TABLE
 from passlab.display.view import View, capped
+from passlab.dumps.recording import TextRecording
 from passlab.instrument.timing import PassTimingInstrument
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from passlab.dumps.step import Step
     from passlab.lab.recording import Recording
 
 
@@ -32,7 +34,7 @@ class TimingView(View):
 
     kind = "timing"
 
-    def __init__(self, source: PassTimingInstrument | Recording) -> None:
+    def __init__(self, source: PassTimingInstrument | Recording | TextRecording) -> None:
         self.source = source
 
     @cached_property
@@ -43,6 +45,11 @@ class TimingView(View):
             return [
                 TimeRow(depth, p.name, p.total / 1e6, p.own / 1e6, note[p.failed]) for depth, p, _ in self.source.walk()
             ]
+        if isinstance(self.source, TextRecording):
+            inside = dict.fromkeys(range(len(self.source.steps) + 1), 0.0)
+            for step in self.source.steps:
+                inside[step.parent] += step.seconds or 0.0
+            return [_live_row(depth, step, inside[step.number]) for depth, step in self.source.nested()]
         events = [e for e in self.source.events if e.status != "input"]
         return [
             TimeRow(
@@ -99,8 +106,14 @@ class TimingView(View):
         return pd.DataFrame(rows, columns=["depth", "pass", "total_ms", "own_ms", "note"])
 
 
-def timing_view(source: PassTimingInstrument | Recording) -> TimingView:
-    """Return the view of the times of a timing instrument or a recording."""
+def _live_row(depth: int, step: Step, inside: float) -> TimeRow:
+    """The row of a pass of another compiler; `inside` are the seconds of the passes in it."""
+    total = step.seconds or 0.0
+    return TimeRow(depth, step.name, total, total - inside, step.verdict if step.verdict == "failed" else "")
+
+
+def timing_view(source: PassTimingInstrument | Recording | TextRecording) -> TimingView:
+    """Return the view of the times of a timing instrument or a recording, of Relay's passes or another compiler's."""
     return TimingView(source)
 
 

@@ -21,16 +21,29 @@ _LOCATION_LINE = re.compile(
     r"^#loc\d* = |^(?:FileNames|FunctionNames|FileLocations|StackFrames)$|^\d+ (?:\"|\{(?:file|function|parent)_)"
 )
 _LOCATION_USE = re.compile(r" ?loc\((?:[^()]|\([^()]*\))*\)|(?<=\S) ?\[[^\[\]\s:]+:\d+:\d+\](?: discrim \d+)?")
-_ALIAS_LINE = re.compile(r"^[#!][A-Za-z_][\w.$-]* = ")
+_ALIAS_LINE = re.compile(r"^[#!](?!llvm\.)[A-Za-z_][\w.$-]* = ")
 _BLOB = re.compile(r'(dense(?:_resource)?<)("0x[0-9A-Fa-f]{32,}"|[^<>]{120,})(>)')
 _COMMENT = re.compile(r"\s+(?:;|//|#) [^\"]*$|^\s*(?:;|//)(?! Machine| (?:Preheader|Loop|Exit)).*$")
 
 
-def _lines(pattern: re.Pattern[str], use: re.Pattern[str] | None = None) -> Filter:
+_NEVER = re.compile(r"(?!)")
+# Lines that are noise as a whole, and stretches of lines that are.
+_PATTERNS = {
+    "debug info": (_DEBUG_LINE, _DEBUG_USE),
+    "metadata": (_METADATA_LINE, _METADATA_USE),
+    "attributes": (_ATTRIBUTE_LINE, _ATTRIBUTE_USE),
+    "locations": (_LOCATION_LINE, _LOCATION_USE),
+    "aliases": (_ALIAS_LINE, _NEVER),
+    "blobs": (_NEVER, _BLOB),
+    "comments": (_NEVER, _COMMENT),
+}
+
+
+def _lines(name: str) -> Filter:
+    whole, part = _PATTERNS[name]
+
     def keep(line: str) -> str | None:
-        if pattern.search(line):
-            return None
-        return use.sub("", line) if use is not None else line
+        return None if whole.search(line) else part.sub("", line)
 
     return keep
 
@@ -45,14 +58,25 @@ def _without_comments(line: str) -> str | None:
 
 
 FILTERS: dict[str, Filter] = {
-    "debug info": _lines(_DEBUG_LINE, _DEBUG_USE),
-    "metadata": _lines(_METADATA_LINE, _METADATA_USE),
-    "attributes": _lines(_ATTRIBUTE_LINE, _ATTRIBUTE_USE),
-    "locations": _lines(_LOCATION_LINE, _LOCATION_USE),
-    "aliases": _lines(_ALIAS_LINE),
+    **{name: _lines(name) for name in ("debug info", "metadata", "attributes", "locations", "aliases")},
     "blobs": _without_blobs,
     "comments": _without_comments,
 }
+
+
+def noise_of(line: str) -> list[tuple[str, int, int]]:
+    """Return the stretches of a line that are noise: the filter that leaves each out, its start and its end."""
+    hit: list[tuple[str, int, int]] = []
+    for name, (whole, part) in _PATTERNS.items():
+        if whole.search(line):
+            hit.append((name, 0, len(line)))
+        elif name == "blobs":
+            hit += [(name, match.start(2), match.end(2)) for match in (part.finditer(line) if "dense" in line else ())]
+        else:
+            spans = [match.span() for match in part.finditer(line) if match[0]]
+            is_all = name == "comments" and bool(spans) and not part.sub("", line).strip()
+            hit += [(name, 0, len(line))] if is_all else [(name, *span) for span in spans]
+    return hit
 
 
 def filters_named(names: Iterable[str]) -> tuple[Filter, ...]:
@@ -66,4 +90,4 @@ def filters_named(names: Iterable[str]) -> tuple[Filter, ...]:
     return tuple(chosen)
 
 
-__all__ = ["FILTERS", "Filter", "filters_named"]
+__all__ = ["FILTERS", "Filter", "filters_named", "noise_of"]

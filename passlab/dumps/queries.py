@@ -9,7 +9,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -215,23 +214,6 @@ def _count(piece: Piece, recording: TextRecording, counts: dict[int, Counter[str
     return entry
 
 
-# ---------------------------------------------------------------- comparison
-def compare(left: TextRecording, right: TextRecording) -> Table:
-    """Align the passes of two recordings by name and unit; tell the first place where what they leave differs."""
-    old, new = ([(s.name, s.unit) for s in recording.steps] for recording in (left, right))
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    rows: list[tuple[Any, ...]] = []
-    for tag, i, k, j, m in matcher.get_opcodes():
-        if tag == "equal":
-            for a, b in zip(left.steps[i:k], right.steps[j:m], strict=True):
-                same = a.digest == b.digest if a.after_body is not None and b.after_body is not None else None
-                rows.append((a.number, b.number, a.name, a.unit, a.verdict, b.verdict, same))
-            continue
-        rows += [(a.number, None, a.name, a.unit, a.verdict, "", None) for a in left.steps[i:k]]
-        rows += [(None, b.number, b.name, b.unit, "", b.verdict, None) for b in right.steps[j:m]]
-    return Table(("step", "other step", "pass", "unit", "verdict", "other verdict", "same text"), rows)
-
-
 # ---------------------------------------------------------------- bisection
 @dataclass(frozen=True)
 class Bisection:
@@ -359,4 +341,4 @@ def nest(recording: TextRecording, number: int) -> str:
     return "\n".join(whole)
 
 
-__all__ = ["Bisection", "Blame", "Occurrence", "bisect", "compare", "find", "first", "follow", "last", "operations"]
+__all__ = ["Bisection", "Blame", "Occurrence", "bisect", "find", "first", "follow", "last", "operations"]

@@ -20,6 +20,7 @@ from passlab.diffing.text_lines import LineReader
 from passlab.dumps import commands, queries
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.blame import Origin, UnitHistory
+from passlab.dumps.comparison import TextComparison
 from passlab.dumps.filters import filters_named
 from passlab.dumps.language import LANGUAGES, WHOLE, Language
 from passlab.dumps.source import BytesSource, Piece
@@ -269,6 +270,31 @@ class TextRecording:
         origins: list[Origin] = history.origins(version)
         return queries.Blame(self, history, version, origins)
 
+    def graph(self, unit: str = WHOLE, step: Any = -1) -> Any:
+        """Return the graph of the values of a unit after a step, as a view; what the step changed in it is marked."""
+        history = self.history(unit)
+        number = self._number(step)
+        version = history.version_at(number)
+        wrote = version > 0 and history.unit.steps[version] == number
+        kinds = [kind for kind, _ in history.diff(version).origin] if wrote else []
+        make = late("passlab.display.text_graph", "text_graph_view")
+        return make(history.lines(version), history.reader.syntax, kinds)
+
+    def timing(self) -> Any:
+        """Return how long each pass took as a view with a flame chart; only live recordings have times."""
+        return late("passlab.display.timing", "timing_view")(self)
+
+    def nested(self) -> Iterator[tuple[int, Step]]:
+        """Yield the steps in the order in which they began, each with the number of passes around it."""
+        inside: dict[int, list[Step]] = {}
+        for step in self.steps:
+            inside.setdefault(step.parent, []).append(step)
+        stack = [(0, step) for step in reversed(inside.get(0, []))]
+        while stack:
+            depth, step = stack.pop()
+            yield depth, step
+            stack += [(depth + 1, child) for child in reversed(inside.get(step.number, ()))]
+
     def follow(self, name: str, unit: str = WHOLE, step: Any = -1) -> Table:
         """Return a value of a unit through all steps: what it is called and the line that defines it, where one
         changed.
@@ -293,9 +319,9 @@ class TextRecording:
         """Return how many operations of each name the program has after each step; by default of steps that changed."""
         return queries.operations(self, names, changed_only)
 
-    def compare(self, other: TextRecording) -> Table:
-        """Return two recordings pass by pass: steps aligned by name and unit, verdicts of both, whether texts agree."""
-        return queries.compare(self, other)
+    def compare(self, other: TextRecording) -> TextComparison:
+        """Return two recordings pass by pass: steps aligned by name and unit, and where their programs part."""
+        return TextComparison(self, other)
 
     def bisect(
         self, predicate: Any, *, unit: str | None = None, low: int = 0, high: int | None = None

@@ -24,6 +24,7 @@ VIEWS = {
     ("passlab.lab.reduction", "Reduction"): "reduction_view",
     ("passlab.dumps.recording", "TextRecording"): "text_recording_view",
     ("passlab.diffing.text_diff", "TextDiff"): "text_diff_view",
+    ("passlab.dumps.comparison", "TextComparison"): "text_comparison_view",
     ("passlab.debugger.trace", "Trace"): "stepper_view",
     ("passlab.debugger.debugger", "Debugger"): "stepper_view",
     ("passlab.instrument.base", "PassInstrument"): "instrument_view",

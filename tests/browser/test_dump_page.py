@@ -21,6 +21,26 @@ def chrome(chromium: Path) -> Iterator[Browser]:
         yield launched
 
 
+def test_noise_is_hidden_as_the_filters_of_python_leave_it_out(chrome, tmp_path):
+    recording = read(corpus.stream("llvm22-list-both"))
+    step = recording["InferFunctionAttrsPass"]
+    assert step.diff()
+    assert not step.diff(filters=["attributes", "comments"])
+    recording.to_html(tmp_path / "page.html")
+    page = chrome.new_page(viewport={"width": 1400, "height": 850})
+    page.goto((tmp_path / "page.html").as_uri())
+    expect(page.locator(".pl-step-name")).to_have_text(step.name)
+    assert page.locator(".pl-row-added").count() > 0
+    hide = page.get_by_role("group", name="noise to hide")
+    hide.get_by_text("attributes").click()
+    hide.get_by_text("comments").click()
+    expect(page.locator(".pl-row-added, .pl-row-removed")).to_have_count(0)
+    page.keyboard.press("h")
+    page.keyboard.press("h")
+    expect(page.locator(".pl-row-added")).not_to_have_count(0)
+    page.close()
+
+
 @pytest.mark.parametrize("name", ["llvm22-list-both", "iree-small-change", "tvm-zero-after", "xla-mlp-grad"])
 def test_a_dump_shows_what_the_recording_says(name, chrome, tmp_path):
     source = corpus.folder(name, tmp_path) if name in corpus.FOLDERS else corpus.stream(name)

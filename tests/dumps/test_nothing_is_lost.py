@@ -147,6 +147,12 @@ def damaged(rng, data):
                     b"// -----// IR Dump Before Z (z) //----- //\n",
                     b"After Running Pass: transform.PassInfo(\n",
                     b"IR after q:\n",
+                    b"# Machine code for function f: IsSSA\n",
+                    b"; ModuleID = 'other'\n",
+                    b"*** IR Dump At Start ***\n",
+                    b"\x1b[31m-  ret void\x1b[0m\n",
+                    b'"func.func"() <{sym_name = "f"}> ({\n',
+                    b"V1122 02:59:17.5 1 t.py:1] [0/0] [__graph_code] TRACED GRAPH\n",
                 )
             )
         if not data:
@@ -182,11 +188,9 @@ def samples():
         for mode in ("both", "after", "change", "module")
     ]
     whole += [corpus.stream("xdsl-a")]
-    whole += [
-        corpus.stream(name)[start : start + 6000]
-        for name in ("tvm-zero-after", "llvm22-list-changed", "llvm22-dot-changed-diff")
-        for start in (0, 40_000)
-    ]
+    for name in corpus.STREAMS:
+        stream = corpus.stream(name)
+        whole += [stream[start : start + 5000] for start in range(0, len(stream), max(1, len(stream) // 4))]
     return whole
 
 
@@ -194,7 +198,8 @@ def fuzz(count, seed):
     rng = random.Random(seed)
     whole = samples()
     for _ in range(count):
-        survives(damaged(rng, rng.choice(whole)))
+        pieces = rng.choice(whole), rng.choice(whole)
+        survives(damaged(rng, pieces[0] if rng.random() < 0.8 else b"".join(pieces)))
 
 
 def test_damaged_dumps_raise_nothing_but_errors_of_passlab():

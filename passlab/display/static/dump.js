@@ -6,7 +6,7 @@ const KINDS = ["keyword", "op", "temporary", "global", "constant", "type", "comm
 const ROWS = /** @type {Record<string, string>} */ ({ "+": "added", "-": "removed", "!": "changed", "~": "moved", ">": "moved" });
 const KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous pass"], ["g G", "first and last"], ["/", "search the passes, by name or unit"], ["c", "only passes that changed something"],
-  ["n p", "next and previous pass that wrote this unit"], ["1 2", "what changed, the text"], ["a", "unchanged lines too"], ["b", "who made each line"],
+  ["n p", "next and previous pass that wrote this unit"], ["1 2", "what changed, the text"], ["a", "unchanged lines too"], ["b", "who made each line"], ["h", "hide noise, or show it"],
   ["t", "search the text of all steps"], ["click", "follow a name"], ["Esc", "let go of it"],
   ["● ○", "changed something, nothing"], ["◌", "the dump does not tell"], ["⊘ ✕", "took away what it ran on, failed"],
 ]);
@@ -15,13 +15,18 @@ const [NAME, UNIT, VERDICT, ASSUMED, SINCE, PARENT, PHASE, OPTIONS, SAID, COMMAN
 const [STEP, FROM, LINES, ORIGINS, DIFF, RENAMED] = Array(6).keys();
 
 /** The text of a line as elements: colours, the picked name, words that differ. @param {any[]} line @param {string} picked @param {number[][]} words */
-function codeOf(line, picked, words) {
+function codeOf(line, picked, words, cuts = /** @type {number[][]} */ ([])) {
   const [text, marks] = line, out = el("span", "pl-text pl-dump-text");
   let at = 0;
   const put = (/** @type {number} */ from, /** @type {number} */ to, /** @type {string} */ look) => {
-    for (let start = from; start < to;) { // split where a word that differs begins or ends
+    for (let start = from; start < to;) { // split where a word that differs begins or ends, or where noise does
+      const cut = cuts.find(([a, b]) => a <= start && start < b), cutting = cuts.find(([a]) => a > start && a < to);
+      if (cut) {
+        start = Math.min(to, cut[1]);
+        continue;
+      }
       const inside = words.find(([a, b]) => a <= start && start < b), next = words.find(([a]) => a > start);
-      const end = Math.min(to, inside ? inside[1] : next ? next[0] : to);
+      const end = Math.min(to, inside ? inside[1] : next ? next[0] : to, cutting ? cutting[0] : to);
       const piece = text.slice(start, end);
       const looks = [look, inside ? "pl-word" : "", picked && text.slice(from, to) === picked ? "pl-hit" : ""].filter(Boolean).join(" ");
       out.append(looks ? el("span", looks, piece) : piece);
@@ -47,6 +52,7 @@ class DumpStep {
     this.all = false;
     this.blamed = true;
     this.picked = "";
+    this.noise = new Set(); // numbers of the filters that are on
     this.unit = -1;
     this.title = el("span", "pl-step-name");
     this.facts = el("span", "pl-facts");
@@ -63,6 +69,9 @@ class DumpStep {
     });
     this.allButton = button("all lines", () => { this.all = !this.all; this.draw(); });
     this.blameButton = button("made by", () => { this.blamed = !this.blamed; this.draw(); });
+    this.filters = el("div", "pl-dump-filters");
+    this.filters.setAttribute("role", "group");
+    this.filters.setAttribute("aria-label", "noise to hide");
     this.scroll = el("div", "pl-scroll pl-dump-scroll");
     this.scroll.tabIndex = 0;
     this.scroll.setAttribute("role", "region");
@@ -70,7 +79,7 @@ class DumpStep {
     const tabs = el("div", "pl-tabs", ...this.tabs);
     tabs.setAttribute("role", "tablist");
     this.element = el("div", "pl-step", el("div", "pl-step-head", el("div", "pl-step-line", this.title, this.facts), this.said, this.command),
-      el("div", "pl-bar pl-tab-bar", tabs, this.units, el("span", "pl-grow"), this.blameButton, this.allButton), el("div", "pl-body", this.scroll));
+      el("div", "pl-bar pl-tab-bar", tabs, this.units, el("span", "pl-grow"), this.blameButton, this.allButton), this.filters, el("div", "pl-body", this.scroll));
     this.scroll.addEventListener("click", (event) => {
       const target = /** @type {HTMLElement} */ (event.target);
       const origin = target.closest("[data-origin]");
@@ -80,6 +89,58 @@ class DumpStep {
         this.draw();
       }
     });
+  }
+
+  /** The stretches of a line that the filters leave out. @param {number} number @returns {number[][]} */
+  cuts(number) {
+    const noise = this.data.lines[number][2], out = [];
+    for (let i = 0; i < noise.length; i += 3) if (this.noise.has(noise[i])) out.push([noise[i + 1], noise[i + 2]]);
+    return out.sort((a, b) => a[0] - b[0]);
+  }
+
+  /** Whether the filters leave nothing of a line. @param {number} number */
+  gone(number) {
+    const text = this.data.lines[number][0];
+    return this.noise.size > 0 && text.length > 0 && this.cuts(number).some(([a, b]) => a === 0 && b >= text.length);
+  }
+
+  /** Whether all that differs in a line is noise. @param {number[][]} words @param {number} number */
+  covered(words, number) {
+    const cuts = this.cuts(number);
+    return words.every(([a, b]) => cuts.some(([from, to]) => from <= a && b <= to));
+  }
+
+  /** The rows of a difference as the filters leave them. @param {any[]} rows @param {number[]} before @param {number[]} after */
+  filtered(rows, before, after) {
+    if (!this.noise.size) return rows;
+    return rows.flatMap((row) => {
+      const [sign, left, right, was, is] = row;
+      if ((right >= 0 && this.gone(after[right])) || (right < 0 && this.gone(before[left]))) return [];
+      const quiet = (sign === "!" || sign === "~") && this.covered(was, before[left]) && this.covered(is, after[right]);
+      return [quiet ? ["", left, right, [], []] : row];
+    });
+  }
+
+  drawFilters() {
+    const names = this.data.filters || [];
+    this.filters.hidden = !names.length;
+    this.filters.replaceChildren(el("span", "", "hide"), ...names.map((/** @type {string} */ name, /** @type {number} */ number) => {
+      const one = button(name, () => {
+        if (!this.noise.delete(number)) this.noise.add(number);
+        this.draw();
+        /** @type {HTMLElement} */ (this.filters.children[number + 1]).focus();
+      });
+      one.title = `leave ${name} out (h: all of them)`;
+      one.setAttribute("aria-pressed", String(this.noise.has(number)));
+      return one;
+    }));
+  }
+
+  /** Hide all noise, or show it all again. */
+  toggleNoise() {
+    const all = (this.data.filters || []).length;
+    this.noise = new Set(this.noise.size < all ? Array(all).keys() : []);
+    this.draw();
   }
 
   /** @param {string} tab */
@@ -128,6 +189,7 @@ class DumpStep {
   draw() {
     if (!this.data) return;
     const step = this.data.steps[this.at], [version, number] = this.version();
+    this.drawFilters();
     this.title.textContent = step[NAME];
     this.facts.textContent = [step[UNIT], step[PHASE], step[VERDICT] + (step[ASSUMED] ? " (assumed)" : ""), step[OPTIONS]].filter(Boolean).join("  ·  ");
     this.said.textContent = step[SAID];
@@ -150,13 +212,15 @@ class DumpStep {
 
   /** @param {number[]} lines @param {string} note */
   plain(lines, note) {
-    return [el("div", "pl-above", note), ...lines.slice(0, MOST_ROWS).map((line) => el("div", "pl-row pl-dump-row", codeOf(this.data.lines[line], this.picked, [])))];
+    return [el("div", "pl-above", note), ...lines.filter((line) => !this.gone(line)).slice(0, MOST_ROWS).map((line) =>
+      el("div", "pl-row pl-dump-row", codeOf(this.data.lines[line], this.picked, [], this.cuts(line))))];
   }
 
   /** The text with who made each line. @param {any} version */
   program(version) {
     let last = "";
-    const rows = version[LINES].slice(0, MOST_ROWS).map((/** @type {number} */ line, /** @type {number} */ at) => {
+    const rows = version[LINES].slice(0, MOST_ROWS).flatMap((/** @type {number} */ line, /** @type {number} */ at) => {
+      if (this.gone(line)) return [];
       const row = el("div", "pl-row pl-dump-row", el("span", "pl-number", String(at + 1)));
       if (this.blamed) {
         const [since, step] = version[ORIGINS][at], exact = since === step;
@@ -167,8 +231,8 @@ class DumpStep {
         last = name;
         row.append(maker);
       }
-      row.append(codeOf(this.data.lines[line], this.picked, []));
-      return row;
+      row.append(codeOf(this.data.lines[line], this.picked, [], this.cuts(line)));
+      return [row];
     });
     if (version[LINES].length > MOST_ROWS) rows.push(el("div", "pl-empty", `${many(version[LINES].length - MOST_ROWS, "more line")}`));
     return rows;
@@ -182,7 +246,7 @@ class DumpStep {
       return [el("div", "pl-above", why), ...this.program(version)];
     }
     const note = version[FROM] < version[STEP] ? [el("div", "pl-above", `Changed between step ${version[FROM]} and ${version[STEP]}; seen here first.`)] : [];
-    const rows = version[DIFF], near = new Uint8Array(rows.length), out = /** @type {HTMLElement[]} */ ([...note]);
+    const rows = this.filtered(version[DIFF], older[LINES], version[LINES]), near = new Uint8Array(rows.length), out = /** @type {HTMLElement[]} */ ([...note]);
     rows.forEach((/** @type {any} */ row, /** @type {number} */ at) => {
       if (row[0]) near.fill(1, Math.max(0, at - CONTEXT), at + CONTEXT + 1);
     });
@@ -202,7 +266,7 @@ class DumpStep {
   row(row, before, after) {
     const [sign, left, right, was, is] = row;
     const line = (/** @type {string} */ shown, /** @type {string} */ kind, /** @type {number} */ number, /** @type {number[][]} */ words) =>
-      el("div", `pl-row pl-dump-row ${kind ? `pl-row-${kind}` : ""}`, el("span", "pl-sign", shown), codeOf(this.data.lines[number], this.picked, words));
+      el("div", `pl-row pl-dump-row ${kind ? `pl-row-${kind}` : ""}`, el("span", "pl-sign", shown), codeOf(this.data.lines[number], this.picked, words, this.cuts(number)));
     if (sign === "!") return [line("−", "removed", before[left], was), line("+", "added", after[right], is)];
     if (sign === "~") return [line("~", "changed", after[right], is)];
     return [line(sign === "-" ? "−" : sign || " ", ROWS[sign] || "", right < 0 ? before[left] : after[right], [])];
@@ -273,12 +337,13 @@ function render({ model, el: host }) {
     "?": showHelp, j: () => list.step(1), k: () => list.step(-1), ArrowDown: () => list.step(1), ArrowUp: () => list.step(-1),
     g: () => list.choose(list.shown[0]), G: () => list.choose(list.shown[list.shown.length - 1]), "/": () => list.search.focus(), t: () => found.focus(),
     c: () => list.toggleChanged(), n: () => along(1), p: () => along(-1), 1: () => step.choose("changes"), 2: () => step.choose("text"),
-    a: () => step.allButton.click(), b: () => step.blameButton.click(), Enter: () => root.focus(),
+    h: () => { step.toggleNoise(); root.focus(); }, a: () => step.allButton.click(), b: () => step.blameButton.click(), Enter: () => root.focus(),
     Escape: () => { step.picked = ""; results.hidden = true; step.draw(); root.focus(); },
   });
   const update = () => {
     const data = model.get("data"), chosen = model.get("selected");
     title.textContent = data.title;
+    step.noise = new Set(data.hidden || []);
     remarks.replaceChildren(...data.remarks.map((/** @type {string} */ text) => el("div", "", text)));
     remarks.hidden = !data.remarks.length;
     root.style.setProperty("--pl-height", "600px");

@@ -1,0 +1,125 @@
+"""The graph of one function of another compiler: lines as boxes, an arrow from where a value is defined to each use.
+
+It knows of a language only what its `Syntax` says: which words are names, and what the operation of a line is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from passlab import limits
+from passlab.diffing.text_diff import ADDED, CHANGED, MOVED, OPERANDS
+from passlab.diffing.text_lines import Syntax, TextLine
+from passlab.display.dataflow import Arrow, Dataflow, truncate
+from passlab.display.drawing import Face, box_size, draw
+from passlab.display.html import Markup, tag
+from passlab.display.layout import LayoutError, lay_out
+from passlab.display.palette import BOX, MUTED, PROSE
+from passlab.display.view import View, capped
+from passlab.errors import counted, visible
+
+_LABEL = re.compile(r"^[-\w.$]+:(?:\s|$)")  # of a block of LLVM: no value
+WIDEST = 44  # characters of a line that a box shows
+_FATES = {ADDED: "added", CHANGED: "changed", OPERANDS: "changed", MOVED: "moved"}
+
+
+class TextGraphView(View):
+    """The values of one text as boxes and arrows; `kinds` are what became of each line in a diff."""
+
+    def __init__(self, lines: Sequence[TextLine], syntax: Syntax, kinds: Sequence[str] = ()) -> None:
+        self.lines, self.syntax, self.kinds = lines, syntax, kinds
+
+    @cached_property
+    def graph(self) -> Dataflow:
+        """One box for each line that has an operation, or that only defines names (parameters)."""
+        graph = Dataflow()
+        self._line_of: list[int] = []
+        defined: dict[str, int] = {}
+        pending: list[tuple[int, str]] = []
+        for number, line in enumerate(self.lines):
+            if _LABEL.match(line.text):
+                continue
+            operation = self.syntax.operation_of(line.text)
+            results, operands = _sides(line)
+            if not operation and not results:
+                continue
+            box = graph.box("op" if operands or not results else "input", operation or "parameters", None, None)
+            self._line_of.append(number)
+            defined.update(dict.fromkeys(results, box.number))
+            pending += [(box.number, name) for name in operands]
+        seen: set[tuple[int, int]] = set()
+        for target, name in pending:
+            source = defined.get(name)
+            if source is not None and source != target and (source, target) not in seen:
+                seen.add((source, target))
+                graph.arrows.append(Arrow(source, target))
+        return truncate(graph, limits.current().graph_nodes)
+
+    @property
+    def title(self) -> str:
+        """How large the graph is."""
+        graph = self.graph
+        return f"{counted(len(graph.boxes), 'line')}, {counted(len(graph.arrows), 'use')} of values"
+
+    @cached_property
+    def faces(self) -> list[Face]:
+        """What each box shows: its line, and what became of it."""
+        faces = []
+        for box, number in zip(self.graph.boxes, self._line_of, strict=False):
+            text = visible(self.lines[number].text.strip())
+            shown = text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
+            fate = _FATES.get(self.kinds[number], "") if number < len(self.kinds) else ""
+            faces.append(Face((visible(box.name), shown), fate))
+        return faces
+
+    def text(self) -> str:
+        marks = {"added": "+ ", "changed": "± ", "moved": "~ ", "": "  "}
+        uses: dict[int, list[str]] = {}
+        for arrow in self.graph.arrows:
+            uses.setdefault(arrow.target, []).append(str(arrow.source))
+        rows = [
+            f"{marks[face.fate]}{box.number}: {face.lines[-1]}"
+            + (f"  <- {', '.join(uses[box.number])}" if box.number in uses else "")
+            for box, face in zip(self.graph.boxes, self.faces, strict=True)
+        ]
+        return capped([f"{self.title}.", *rows], "blame() has every line")
+
+    def html(self) -> Markup:
+        said = tag("div", f"{self.title}.", style=f"{PROSE};color:{MUTED};margin-bottom:4px")
+        try:
+            at = lay_out(self.graph, [box_size(face.lines) for face in self.faces])
+        except LayoutError as error:
+            return tag("div", said, tag("pre", f"{self.text()}\n({error})"))
+        drawing = draw(self.graph, self.faces, at)
+        return tag("div", said, tag("div", drawing, style=f"{BOX};overflow:auto;max-height:700px"))
+
+    def data(self) -> dict[str, Any]:
+        return {"kind": "text", "title": self.title}
+
+
+def _sides(line: TextLine) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names that a line defines and those that it uses: left and right of the first equals sign."""
+    text = line.text.strip()
+    if text.startswith("^"):  # a block and its arguments
+        return line.names[1:], ()
+    head, sign, _ = text.partition(" = ")
+    if not sign:
+        return (line.names, ()) if text.endswith("{") else ((), line.names)
+    left = 0
+    for name in line.names:
+        if name not in head:
+            break
+        head = head.partition(name)[2]
+        left += 1
+    return line.names[:left], line.names[left:]
+
+
+def text_graph_view(lines: Sequence[TextLine], syntax: Syntax, kinds: Sequence[str] = ()) -> TextGraphView:
+    """Return the graph of the values of a text."""
+    return TextGraphView(lines, syntax, kinds)
+
+
+__all__ = ["TextGraphView", "text_graph_view"]
