@@ -89,11 +89,11 @@ class TextComparison:
         both = sum(pair.left is not None and pair.right is not None for pair in self.pairs)
         one, other = (sum(getattr(pair, side) is None for pair in self.pairs) for side in ("right", "left"))
         first = self.first
-        said = f"{counted(both, 'step')} in both, {one:,} only in the first, {other:,} only in the second"
+        counts = f"{counted(both, 'step')} in both, {one:,} only in the first, {other:,} only in the second"
         if first is None or first.left is None or first.right is None:
-            return f"{said}; what they left is the same but for names"
+            return f"{counts}; what they left is the same but for names"
         where = f"{first.name} on {first.unit}" if first.unit else first.name
-        return f"{said}; the programs part at {where} (step {first.left.number} and {first.right.number})"
+        return f"{counts}; the programs part at {where} (step {first.left.number} and {first.right.number})"
 
     def table(self) -> Table:
         """Return one row per pass of either."""
@@ -123,8 +123,8 @@ class TextComparison:
             lines += [f"      {quiet:,} alike"] if quiet else []
             quiet = 0
             numbers = [str(step.number) if step is not None else "" for step in (pair.left, pair.right)]
-            said = f"{numbers[0]:>5} {numbers[1]:>5} {pair.name} on {pair.unit}: {' / '.join(dict.fromkeys(verdicts))}"
-            lines.append(visible(said) + (", other text" if pair.same is False else ""))
+            row = f"{numbers[0]:>5} {numbers[1]:>5} {pair.name} on {pair.unit}: {' / '.join(dict.fromkeys(verdicts))}"
+            lines.append(visible(row) + (", other text" if pair.same is False else ""))
         return "\n".join([*lines, *([f"      {quiet:,} alike"] if quiet else [])])
 
     def _repr_html_(self) -> str:

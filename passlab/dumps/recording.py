@@ -147,9 +147,9 @@ class TextRecording:
         if at.scope == "module" and at.number > 1 and self.steps[at.number - 2].scope == "module" and not self.chains:
             last = self.steps[at.number - 2].after_body
             return last.text if last is not None else ""
-        if at.number == 1 and self._input is not None and at.names:
-            return self._input.text
         pieces = [unit.at(at.number - 1) for name in at.names if (unit := self.units.get(name)) is not None]
+        if at.number == 1 and self._input is not None and at.names and (at.scope == "module" or not any(pieces)):
+            return self._input.text
         return "\n".join([piece.text for piece in pieces if piece is not None])
 
     def after(self, step: Any) -> str:

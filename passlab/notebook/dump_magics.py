@@ -22,6 +22,7 @@ from passlab.notebook.naming import NamedMagics, shielded
 
 SECONDS = 300.0  # that one run of a compiler may take
 _IR_STARTS = ("define ", "declare ", "target ", "; ModuleID")
+_OWN = ("--out", "--tool", "--passes")  # options of the magics, each with a value
 VERSIONS = range(30, 12, -1)  # of LLVM, as distributions name its tools: clang-22
 
 
@@ -55,7 +56,7 @@ class DumpMagics(NamedMagics):
         %%llvm -O2 --out rec
         int twice(int x) { return x + x; }
 
-        The cell is C unless it defines an IR function. Flags are passed on; -O2 unless given.
+        The cell is C unless it defines an IR function; C++ with `-x c++`. Flags are passed on; -O2 unless given.
         """
         options, flags = _split(self.llvm, line)
         is_ir = any(row.lstrip().startswith(_IR_STARTS) for row in cell.split("\n"))
@@ -67,7 +68,8 @@ class DumpMagics(NamedMagics):
             command = [tool, "-disable-output", "-print-changed", *pipeline, *passes]
             return self._bound(_recorded(command, cell, ".ll"), options.out)
         default = [] if any(f.startswith("-O") for f in flags) else ["-O2"]
-        command = [tool, *default, *flags, "-x", "c", "-c", "-o", "/dev/null", "-mllvm", "-print-changed"]
+        language = [] if "-x" in flags else ["-x", "c++" if "++" in Path(tool).name else "c"]
+        command = [tool, *default, *flags, *language, "-c", "-o", "/dev/null", "-mllvm", "-print-changed"]
         return self._bound(_recorded(command, cell, ".c"), options.out)
 
     @no_var_expand
@@ -85,7 +87,8 @@ class DumpMagics(NamedMagics):
         """
         options, flags = _split(self.mlir, line)
         tool = options.tool or _tool("mlir-opt")
-        pipeline = options.passes if "(" in options.passes else f"builtin.module({options.passes})"
+        is_whole = options.passes.startswith(("builtin.module(", "any("))
+        pipeline = options.passes if is_whole else f"builtin.module({options.passes})"
         printing = ["--mlir-disable-threading", "--mlir-print-ir-before-all", "--mlir-print-ir-after-all"]
         command = [tool, *printing, *([f"--pass-pipeline={pipeline}"] if options.passes else []), *flags]
         return self._bound(_recorded(command, cell, ".mlir"), options.out)
@@ -98,12 +101,22 @@ class DumpMagics(NamedMagics):
 
 
 def _split(magic: Any, line: str) -> tuple[Any, list[str]]:
-    """Return the magic's own options, and all else for the compiler."""
+    """Return the magic's own options, and all else, in the order in which it stands, for the compiler."""
     try:
-        options, flags = magic.parser.parse_known_args(shlex.split(line))
+        words = shlex.split(line)
+        options, _ = magic.parser.parse_known_args(words)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    return options, [*flags, *options.flags]
+    flags: list[str] = []
+    at = 0
+    while at < len(words):
+        name, sign, _ = words[at].partition("=")
+        if name in _OWN:
+            at += 1 if sign else 2
+        else:
+            flags.append(words[at])
+            at += 1
+    return options, flags
 
 
 def _tool(name: str) -> str:

@@ -359,3 +359,11 @@ def test_the_last_pass_of_xdsl_is_named_only_where_there_is_a_reason(before, nam
     module = "builtin.module {\n  func.func @f() {\n    func.return\n  }\n}\n"
     text = "".join([f"IR after {one}:\n{module}\n\n\n" for one in before]) + module
     assert [step.name for step in read(text.encode()).steps] == [*before, name]
+
+
+def test_what_the_first_pass_ran_on_is_its_unit_and_not_the_whole_input():
+    function = "define i32 @f(i32 %x) {\n  %a = add i32 %x, 0\n  ret i32 %a\n}"
+    text = f"*** IR Dump At Start ***\n; ModuleID = 'm'\n\n{function}\n\n*** IR Dump After InstCombinePass on f ***\n"
+    recording = read((text + function.replace("  %a = add i32 %x, 0\n", "").replace("%a", "%x")).encode())
+    assert recording[1].before == function
+    assert recording[1].diff().counts["removed"] == 1
